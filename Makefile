@@ -2,7 +2,7 @@
 
 # The pg_config of the PostgreSQL to build for and install into. Default: the distribution's own (scripts/pg-config).
 PG_CONFIG ?=
-# `make test PG=17`: with a PostgreSQL of another major version, which is fetched and built if need be.
+# `make test PG=17`: with a PostgreSQL of another major version, which is fetched, and built, if need be.
 PG ?=
 # `make test TORCH=pypi`: with the newest torch of PyPI instead of Debian's.
 TORCH ?=
@@ -26,7 +26,7 @@ LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo test soak bench accuracy study install uninstall installcheck deb deb-test dist image release fresh reference lint clean
+.PHONY: all help deps build demo test architectures soak bench accuracy study install uninstall installcheck deb deb-test dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -43,6 +43,9 @@ demo: build ## Train on a label-clustered table without shuffling it (DATA=../sh
 test: ## Test everything: pure crates, the extension in a real server (PG=17: of another major version), the Python package (TORCH=pypi: with PyPI's torch)
 	@TORCH=$(TORCH) scripts/deps --python
 	@TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
+
+architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
+	@scripts/architectures $(PARTS)
 
 soak: build ## Do the worst to a server for long, and write docs/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
 	@MOMENTS=$(MOMENTS) SEED=$(SEED) scripts/soak

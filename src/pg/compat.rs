@@ -1,7 +1,7 @@
 //! What PostgreSQL's major versions call or do differently.
 
 use pgrx::pg_sys;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 
 /// May the current user execute a function?
 ///
@@ -16,6 +16,58 @@ pub(super) unsafe fn may_execute(function: pg_sys::Oid) -> pg_sys::AclResult::Ty
         return pg_sys::pg_proc_aclcheck(function, user, execute);
         #[cfg(not(feature = "pg15"))]
         return pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, execute);
+    }
+}
+
+/// What a row type says of its columns, in their order, dropped ones among them.
+///
+/// # Safety
+/// The descriptor stays, and as it is, for `'a`.
+pub unsafe fn attributes<'a>(descriptor: pg_sys::TupleDesc) -> &'a [pg_sys::FormData_pg_attribute] {
+    // SAFETY: a descriptor has natts attributes.
+    unsafe { std::slice::from_raw_parts(first_attribute(descriptor), (*descriptor).natts as usize) }
+}
+
+/// Where what a row type says of its first column is; of a row type without columns, where it would be.
+///
+/// # Safety
+/// There is such a descriptor.
+pub(super) unsafe fn first_attribute(descriptor: pg_sys::TupleDesc) -> *const pg_sys::FormData_pg_attribute {
+    // SAFETY: the caller's promise. Since PostgreSQL 18 they are behind an array of the same length, of what is needed most.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return (&raw const (*descriptor).attrs).cast();
+        #[cfg(feature = "pg18")]
+        return (&raw const (*descriptor).compact_attrs)
+            .cast::<pg_sys::CompactAttribute>()
+            .add((*descriptor).natts as usize)
+            .cast();
+    }
+}
+
+/// Runs a query that was started, to its end, by way of the hooks of ExecutorRun.
+///
+/// # Safety
+/// As ExecutorRun.
+pub(super) unsafe fn run_plan(query: *mut pg_sys::QueryDesc, direction: pg_sys::ScanDirection::Type) {
+    // SAFETY: the caller's promise; 0 is no limit.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::ExecutorRun(query, direction, 0, true);
+        #[cfg(feature = "pg18")]
+        pg_sys::ExecutorRun(query, direction, 0);
+    }
+}
+
+/// The expressions that stand behind the columns of a range table's entry for GROUP BY, which PostgreSQL 18 has; None of
+/// another entry.
+pub(super) fn grouping_expressions(entry: &pg_sys::RangeTblEntry) -> Option<*mut pg_sys::List> {
+    #[cfg(feature = "pg18")]
+    return (entry.rtekind == pg_sys::RTEKind::RTE_GROUP).then_some(entry.groupexprs);
+    #[cfg(not(feature = "pg18"))]
+    {
+        let _ = entry;
+        None
     }
 }
 
@@ -51,13 +103,26 @@ pub(super) type RelationNode = pg_sys::RelFileNode;
 #[cfg(not(feature = "pg15"))]
 pub(super) type RelationNode = pg_sys::RelFileLocator;
 
-/// Counts a page that a scan has found in a buffer without PostgreSQL's help.
+/// Counts a page of a table that is not temporary, which a scan has found in a buffer without PostgreSQL's help; the ring
+/// is that of the scan, or NULL.
 ///
 /// # Safety
 /// The relation is open.
-pub(super) unsafe fn count_hit(relation: pg_sys::Relation) {
+pub(super) unsafe fn count_hit(relation: pg_sys::Relation, ring: pg_sys::BufferAccessStrategy) {
     // SAFETY: the caller's promise; the counters are this process's.
     unsafe {
+        // for pg_stat_io
+        #[cfg(not(feature = "pg15"))]
+        {
+            use pg_sys::{IOContext, IOObject, IOOp};
+            let context = if ring.is_null() { IOContext::IOCONTEXT_NORMAL } else { IOContext::IOCONTEXT_BULKREAD };
+            #[cfg(not(feature = "pg18"))]
+            pg_sys::pgstat_count_io_op(IOObject::IOOBJECT_RELATION, context, IOOp::IOOP_HIT);
+            #[cfg(feature = "pg18")]
+            pg_sys::pgstat_count_io_op(IOObject::IOOBJECT_RELATION, context, IOOp::IOOP_HIT, 1, 0);
+        }
+        #[cfg(feature = "pg15")]
+        let _ = ring;
         if let Some(statistics) = (*relation).pgstat_info.as_mut() {
             #[cfg(feature = "pg15")]
             {
@@ -139,6 +204,78 @@ pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
     }
 }
 
+/// A snapshot for values out of line; `room` is where it may be. Without a barrier for errors.
+///
+/// # Safety
+/// There is a snapshot for which what the values belong to is kept.
+pub(super) unsafe fn toast_snapshot(room: &mut pg_sys::SnapshotData) -> pg_sys::Snapshot {
+    #[cfg(not(feature = "pg18"))]
+    {
+        unsafe extern "C-unwind" {
+            fn init_toast_snapshot(snapshot: pg_sys::Snapshot);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { init_toast_snapshot(room) };
+        room
+    }
+    #[cfg(feature = "pg18")]
+    {
+        let _ = room;
+        unsafe extern "C-unwind" {
+            fn get_toast_snapshot() -> pg_sys::Snapshot;
+        }
+        // SAFETY: the caller's promise; the snapshot is a constant.
+        unsafe { get_toast_snapshot() }
+    }
+}
+
+/// Begins a scan of an index, without a barrier for errors.
+///
+/// # Safety
+/// The relations are open, and the snapshot is one for them.
+pub(super) unsafe fn begin_index_scan(
+    relation: pg_sys::Relation,
+    index: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    keys: i32,
+) -> pg_sys::IndexScanDesc {
+    #[cfg(not(feature = "pg18"))]
+    {
+        type Begin = unsafe fn(pg_sys::Relation, pg_sys::Relation, pg_sys::Snapshot, i32, i32) -> pg_sys::IndexScanDesc;
+        const _: Begin = pg_sys::index_beginscan;
+        unsafe extern "C-unwind" {
+            fn index_beginscan(
+                relation: pg_sys::Relation,
+                index: pg_sys::Relation,
+                snapshot: pg_sys::Snapshot,
+                keys: i32,
+                order_bys: i32,
+            ) -> pg_sys::IndexScanDesc;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { index_beginscan(relation, index, snapshot, keys, 0) }
+    }
+    #[cfg(feature = "pg18")]
+    {
+        type Counts = *mut pg_sys::IndexScanInstrumentation;
+        type Begin =
+            unsafe fn(pg_sys::Relation, pg_sys::Relation, pg_sys::Snapshot, Counts, i32, i32) -> pg_sys::IndexScanDesc;
+        const _: Begin = pg_sys::index_beginscan;
+        unsafe extern "C-unwind" {
+            fn index_beginscan(
+                relation: pg_sys::Relation,
+                index: pg_sys::Relation,
+                snapshot: pg_sys::Snapshot,
+                counts: Counts,
+                keys: i32,
+                order_bys: i32,
+            ) -> pg_sys::IndexScanDesc;
+        }
+        // SAFETY: the caller's promise; nobody counts.
+        unsafe { index_beginscan(relation, index, snapshot, std::ptr::null_mut(), keys, 0) }
+    }
+}
+
 /// Are rows that a snapshot sees vacuumed away after some time (`old_snapshot_threshold`)?
 pub(super) fn snapshots_expire() -> bool {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
@@ -152,15 +289,18 @@ pub(super) fn snapshots_expire() -> bool {
 ///
 /// # Safety
 /// The relation is open.
-pub(super) unsafe fn path_of(relation: pg_sys::Relation) -> *mut c_char {
+pub(super) unsafe fn path_of(relation: pg_sys::Relation) -> String {
     // SAFETY: the caller's promise.
     unsafe {
         let (files, fork) = (files_of(relation), pg_sys::ForkNumber::MAIN_FORKNUM);
         let backend = (*relation).rd_backend;
         #[cfg(feature = "pg15")]
-        return pg_sys::GetRelationPath(files.dbNode, files.spcNode, files.relNode, backend, fork);
+        let path = pg_sys::GetRelationPath(files.dbNode, files.spcNode, files.relNode, backend, fork);
         #[cfg(not(feature = "pg15"))]
-        return pg_sys::GetRelationPath(files.dbOid, files.spcOid, files.relNumber, backend, fork);
+        let path = pg_sys::GetRelationPath(files.dbOid, files.spcOid, files.relNumber, backend, fork);
+        #[cfg(feature = "pg18")]
+        let path = path.str_.as_ptr();
+        CStr::from_ptr(path).to_string_lossy().into_owned()
     }
 }
 
@@ -199,7 +339,7 @@ pub(super) unsafe fn next_sorted(sort: *mut pg_sys::Tuplesortstate, value: &mut 
 /// # Safety
 /// In a process that is attached to shared memory.
 pub(super) unsafe fn addin_shmem_init_lock() -> *mut pg_sys::LWLock {
-    // its place among the main locks (lwlocknames.txt, lwlocklist.h), the same from 15 to 17
+    // its place among the main locks (lwlocknames.txt, lwlocklist.h), the same from 15 to 18
     const PLACE: usize = 21;
     // SAFETY: the caller's promise: the main locks are there.
     unsafe { &raw mut (*pg_sys::MainLWLockArray.add(PLACE)).lock }

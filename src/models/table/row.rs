@@ -5,6 +5,7 @@ use super::lookup::{existing, table_oid};
 use super::scope::{GetActiveSnapshot, GetCurrentCommandId};
 use crate::errors::{Error, ModelError, ResourceError};
 use crate::models::shared;
+use crate::pg::compat::attributes;
 use crate::pg::values::array::AnyArray;
 use crate::pg::values::jsonb::{Jsonb, Unreadable};
 use crate::pg::values::tid::page_of;
@@ -213,7 +214,7 @@ impl ModelRow<'_> {
             let descriptor = (*relation).rd_att;
             let mut null = false;
             let value = pg_sys::heap_getattr(self.tuple, c_int::from(attribute), descriptor, &mut null);
-            let columns = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
+            let columns = attributes(descriptor);
             (!null).then(|| TypedDatum::from_column(value, &columns[attribute as usize - 1]))
         }
     }

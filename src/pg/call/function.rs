@@ -3,6 +3,7 @@
 use super::arguments::Arguments;
 use crate::errors::{ArgumentError, Result};
 use crate::pg::catalog::types::is_varlena;
+use crate::pg::compat::attributes;
 use crate::pg::executor::query::Running;
 use crate::pg::values::output::{OutputValue, datum_of};
 use crate::pg::values::typed::TypedDatum;
@@ -247,7 +248,7 @@ impl<'a> Call<'a> {
                 error!("the function does not return {} columns", values.len());
             }
             let descriptor = pg_sys::BlessTupleDesc(descriptor);
-            let columns = (*descriptor).attrs.as_slice(values.len());
+            let columns = &attributes(descriptor)[..values.len()];
             let datums = columns.iter().zip(values).map(|(column, value)| value.datum_for(column.atttypid));
             let (mut datums, mut nulls) = split(datums);
             let tuple = pg_sys::heap_form_tuple(descriptor, datums.as_mut_ptr(), nulls.as_mut_ptr());
@@ -327,7 +328,7 @@ impl ResultRows {
             if wanted > columns {
                 return Err(ArgumentError::NotARowType.into());
             }
-            let types = (*descriptor).attrs.as_slice(wanted).iter().map(|column| column.atttypid).collect();
+            let types = attributes(descriptor)[..wanted].iter().map(|column| column.atttypid).collect();
             Ok(ResultRows { store, descriptor, types })
         }
     }

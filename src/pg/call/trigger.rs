@@ -1,6 +1,7 @@
 //! What a trigger's function gets to know.
 
 use super::function::Call;
+use crate::pg::compat::attributes;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 
@@ -19,11 +20,7 @@ pub fn old_key(call: Call<'_>, column: &CStr) -> i64 {
         }
         let relation = (*trigger).tg_relation;
         let attribute = pg_sys::get_attnum((*relation).rd_id, column.as_ptr());
-        if attribute <= 0
-            || (*(*relation).rd_att).attrs.as_slice((*(*relation).rd_att).natts as usize)[attribute as usize - 1]
-                .atttypid
-                != pg_sys::INT8OID
-        {
+        if attribute <= 0 || attributes((*relation).rd_att)[attribute as usize - 1].atttypid != pg_sys::INT8OID {
             error!("the table has no bigint column {}", column.to_string_lossy());
         }
         let mut null = false;

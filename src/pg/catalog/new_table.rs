@@ -7,7 +7,7 @@
 use super::names::quote_identifier;
 use crate::errors::{ArgumentError, Result, SourceError};
 use crate::pg::call::spi::{Connection, Sees};
-use crate::pg::compat::parts_of_name;
+use crate::pg::compat::{parts_of_name, run_plan};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::values::typed::TypedDatum;
 use pgrx::prelude::*;
@@ -136,7 +136,7 @@ impl NewTable {
             );
             pg_sys::PushActiveSnapshot((*query).snapshot);
             pg_sys::ExecutorStart(query, 0);
-            pg_sys::ExecutorRun(query, pg_sys::ScanDirection::ForwardScanDirection, 0, true);
+            run_plan(query, pg_sys::ScanDirection::ForwardScanDirection);
             pg_sys::ExecutorFinish(query);
             pg_sys::ExecutorEnd(query);
             pg_sys::PopActiveSnapshot();

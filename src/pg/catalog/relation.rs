@@ -4,6 +4,7 @@ use super::names::name_of;
 use super::nearest_table::nearest_table;
 use crate::errors::{ArgumentError, Result, SourceError};
 use crate::pg::PAGE_BYTES;
+use crate::pg::compat::attributes;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -112,11 +113,9 @@ impl Relation {
             let relation = pg_sys::RelationIdGetRelation(self.oid);
             let descriptor = (*relation).rd_att;
             let mut live = 0..;
-            let columns = (0..(*descriptor).natts as usize)
-                .map(|i| {
-                    let dropped = (*(*descriptor).attrs.as_ptr().add(i)).attisdropped;
-                    if dropped { None } else { live.next() }
-                })
+            let columns = attributes(descriptor)
+                .iter()
+                .map(|attribute| if attribute.attisdropped { None } else { live.next() })
                 .collect();
             pg_sys::RelationClose(relation);
             columns
@@ -180,8 +179,7 @@ pub fn is_never_null(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool 
         }
         let (class, descriptor) = (&*(*relation).rd_rel, (*relation).rd_att);
         let is_plain = class.relkind as u8 == pg_sys::RELKIND_RELATION && !class.relhassubclass;
-        let attributes = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
-        let is_never_null = is_plain && attributes[column as usize - 1].attnotnull;
+        let is_never_null = is_plain && attributes(descriptor)[column as usize - 1].attnotnull;
         pg_sys::RelationClose(relation);
         is_never_null
     }
@@ -209,8 +207,8 @@ pub fn uniqueness(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> Option<U
             return None;
         }
         let descriptor = (*relation).rd_att;
-        let attributes = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
-        let is_identity = attributes.get(column as usize - 1).is_some_and(|attribute| attribute.attidentity != 0);
+        let column_of_table = attributes(descriptor).get(column as usize - 1);
+        let is_identity = column_of_table.is_some_and(|attribute| attribute.attidentity != 0);
         let indexes = pgrx::PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation));
         let is_indexed = indexes.iter_oid().any(|index| is_unique_index_on(index, column));
         pg_sys::RelationClose(relation);

@@ -62,9 +62,8 @@ impl RelationFiles {
                 return Err(SourceError::OtherTemporary(name()).into());
             }
             let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
-            let path = path_of(opened);
             let files = RelationFiles {
-                path: CStr::from_ptr(path).to_string_lossy().into_owned(),
+                path: path_of(opened),
                 pages: pg_sys::RelationGetNumberOfBlocksInFork(opened, fork),
                 file: None,
                 piece: vec![0; PIECE],

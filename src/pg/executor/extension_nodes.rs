@@ -5,6 +5,7 @@
 //! what such a scan keeps in its process, so that its plan is not sent to another one.
 
 use super::methods::is_ours;
+use crate::pg::compat::run_plan;
 use pgrx::prelude::*;
 
 /// Has a finished plan a custom scan of another extension, wherever in it?
@@ -75,7 +76,7 @@ pub unsafe fn call_run_hooks(query: *mut pg_sys::QueryDesc) {
     // under it.
     unsafe {
         pg_sys::PushActiveSnapshot((*query).snapshot);
-        pg_sys::ExecutorRun(query, pg_sys::ScanDirection::NoMovementScanDirection, 0, true);
+        run_plan(query, pg_sys::ScanDirection::NoMovementScanDirection);
         pg_sys::PopActiveSnapshot();
     }
 }

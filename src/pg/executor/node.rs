@@ -4,6 +4,7 @@
 //! itself whether what it needs is there, and none changes a slot while a row is being read
 //! ([`with_row`](crate::pg::tuples::slot::Slot::with_row)).
 
+use crate::pg::compat::attributes;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::tuples::heap::HeapRelation;
 use crate::pg::tuples::slot::{Slot, require_unread};
@@ -310,8 +311,8 @@ impl<'a> Node<'a> {
         unsafe {
             let slot = self.empty_virtual_slot();
             pg_sys::slot_getallattrs(inner.0);
-            let own = (*(*slot).tts_tupleDescriptor).attrs.as_slice((*(*slot).tts_tupleDescriptor).natts as usize);
-            let other = (*(*inner.0).tts_tupleDescriptor).attrs.as_slice((*inner.0).tts_nvalid as usize);
+            let own = attributes((*slot).tts_tupleDescriptor);
+            let other = &attributes((*inner.0).tts_tupleDescriptor)[..(*inner.0).tts_nvalid as usize];
             for (i, (column, own)) in columns.iter().zip(own).enumerate() {
                 let Some(column) = *column else {
                     *(*slot).tts_isnull.add(i) = true;
@@ -358,8 +359,7 @@ impl<'a> Node<'a> {
         // the current memory, which is that of the row.
         unsafe {
             let slot = self.empty_virtual_slot();
-            let descriptor = (*slot).tts_tupleDescriptor;
-            let columns = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
+            let columns = attributes((*slot).tts_tupleDescriptor);
             let values = values.iter().chain(std::iter::repeat(&OutputValue::Null));
             for (i, (column, value)) in columns.iter().zip(values).enumerate() {
                 let datum = value.datum_for(column.atttypid);

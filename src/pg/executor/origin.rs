@@ -1,5 +1,6 @@
 //! Where a query's column comes from: the column of a table that it hands through as it is, if it does.
 
+use crate::pg::compat::grouping_expressions;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
@@ -54,6 +55,9 @@ unsafe fn step(queries: &mut Vec<*mut pg_sys::Query>, expression: *mut pg_sys::N
         let entries = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg((**queries.last()?).rtable);
         let entry = &*entries.get_ptr(variable.varno as usize - 1)?;
         let column = variable.varattno as usize - 1;
+        if let Some(expressions) = grouping_expressions(entry) {
+            return pgrx::PgList::<pg_sys::Node>::from_pg(expressions).get_ptr(column).map(Step::Into);
+        }
         match entry.rtekind {
             pg_sys::RTEKind::RTE_RELATION => return Some(Step::Table((entry.relid, variable.varattno))),
             pg_sys::RTEKind::RTE_JOIN => {

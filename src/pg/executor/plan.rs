@@ -4,6 +4,7 @@ use super::custom_scan::CustomScan;
 use super::function_paths::row_type;
 use super::methods::Methods;
 use super::paths::private_list;
+use crate::pg::compat::attributes;
 use pgrx::prelude::*;
 use std::ffi::{c_int, c_void};
 
@@ -48,8 +49,7 @@ unsafe fn function_columns(call: *mut pg_sys::FuncExpr, rti: pg_sys::Index) -> *
     unsafe {
         let Some(descriptor) = row_type(call) else { error!("corgipile function without a row type") };
         let mut list = std::ptr::null_mut();
-        for i in 0..(*descriptor).natts as usize {
-            let column = &*(*descriptor).attrs.as_ptr().add(i);
+        for (i, column) in attributes(descriptor).iter().enumerate() {
             let number = i as pg_sys::AttrNumber + 1;
             let expression: *mut pg_sys::Expr = if column.attisdropped {
                 let (int, none) = (pg_sys::INT4OID, pg_sys::Oid::INVALID);

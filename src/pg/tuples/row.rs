@@ -6,6 +6,7 @@
 
 use super::attribute::fetch;
 use super::fixed_layout::{Numbers, Stretch, Uniform, VectorAt};
+use crate::pg::compat::{self, first_attribute};
 use crate::pg::values::number::NumberType;
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::header;
@@ -45,7 +46,7 @@ impl<'a> RowTypes<'a> {
     pub(in crate::pg) unsafe fn of_descriptor(descriptor: pg_sys::TupleDesc) -> RowTypes<'a> {
         // SAFETY: the caller's promise; the attributes are at the descriptor's end. One without any has no first type,
         // and none is asked for.
-        let first = unsafe { (&raw const (*descriptor).attrs).cast::<pg_sys::FormData_pg_attribute>() };
+        let first = unsafe { first_attribute(descriptor) };
         let first = first.cast::<u8>().wrapping_add(std::mem::offset_of!(pg_sys::FormData_pg_attribute, atttypid));
         RowTypes { first: first.cast(), stride: size_of::<pg_sys::FormData_pg_attribute>(), borrowed: PhantomData }
     }
@@ -171,12 +172,10 @@ impl Layout {
         let mut offset = Some(0);
         let attributes = columns.iter().max().map_or(0, |last| last + 1);
         // SAFETY: the caller's promise.
-        let all = unsafe { (*descriptor).natts as usize };
-        if attributes > all {
+        let forms = unsafe { compat::attributes(descriptor) };
+        if attributes > forms.len() {
             return None;
         }
-        // SAFETY: a descriptor has natts attributes.
-        let forms = unsafe { (*descriptor).attrs.as_slice(all) };
         for (attribute, form) in forms.iter().enumerate().take(attributes) {
             let align = match form.attalign as u8 {
                 b'c' => 1,
@@ -213,8 +212,8 @@ impl Layout {
             values: vec![pg_sys::Datum::null(); columns.len()],
             nulls: vec![false; columns.len()],
             stale_nulls: false,
-            all_values: vec![pg_sys::Datum::null(); all],
-            all_nulls: vec![false; all],
+            all_values: vec![pg_sys::Datum::null(); forms.len()],
+            all_nulls: vec![false; forms.len()],
             stretches: OnceCell::new(),
         })
     }

@@ -6,6 +6,7 @@
 
 use super::slot::Slot;
 use super::spool::{RowType, Spool};
+use crate::pg::compat::attributes;
 use crate::pg::interrupts::check_for_interrupts;
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ impl NumberedRows {
             for i in 0..self.columns {
                 let null = *(*row.0).tts_isnull.add(i);
                 let mut value = *(*row.0).tts_values.add(i);
-                let form = &*(*self.descriptor).attrs.as_ptr().add(i);
+                let form = &attributes(self.descriptor)[i];
                 if !null && form.attlen == -1 && pgrx::varatt_is_1b_e(value.cast_mut_ptr()) {
                     value = pg_sys::detoast_external_attr(value.cast_mut_ptr()).into();
                 }

@@ -3,6 +3,7 @@
 use super::typed::TypedDatum;
 use super::varlena::with_content;
 use crate::pg::catalog::types::{base_type, is_enum};
+use crate::pg::compat::attributes;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -60,7 +61,7 @@ impl<'a> Record<'a> {
     pub fn columns(&self) -> Vec<RecordColumn> {
         self.with_descriptor(|descriptor| {
             // SAFETY: a descriptor has natts attributes.
-            let attributes = unsafe { (*descriptor).attrs.as_slice((*descriptor).natts as usize) };
+            let attributes = unsafe { attributes(descriptor) };
             let live = attributes.iter().enumerate().filter(|(_, attribute)| !attribute.attisdropped);
             live.map(|(i, attribute)| RecordColumn {
                 // SAFETY: a name is a C string.
@@ -79,11 +80,11 @@ impl<'a> Record<'a> {
         self.with_descriptor(|descriptor| {
             // SAFETY: the descriptor is that of the row, which has a value for each attribute or is older than it.
             unsafe {
-                let attributes = (*descriptor).natts as usize;
-                room.values.resize(attributes, pg_sys::Datum::null());
-                room.nulls.resize(attributes, true);
+                let attributes = attributes(descriptor);
+                room.values.resize(attributes.len(), pg_sys::Datum::null());
+                room.nulls.resize(attributes.len(), true);
                 room.types.clear();
-                room.types.extend((*descriptor).attrs.as_slice(attributes).iter().map(|attribute| attribute.atttypid));
+                room.types.extend(attributes.iter().map(|attribute| attribute.atttypid));
                 let mut tuple = pg_sys::HeapTupleData { t_data: self.header, ..Default::default() };
                 pg_sys::heap_deform_tuple(&mut tuple, descriptor, room.values.as_mut_ptr(), room.nulls.as_mut_ptr());
             }

@@ -60,7 +60,7 @@ impl KnownBuffers {
         // asked for: ReadRecentBuffer() looked them up among the shared ones before 15.4.
         unsafe {
             if known > 0 && pg_sys::ReadRecentBuffer(files_of(relation), fork, page, known) {
-                count_hit(relation);
+                count_hit(relation, ring);
                 self.buffers[page as usize] = known;
                 return known;
             }

@@ -257,7 +257,7 @@ impl PageScan {
                     self.visibility.of_page(page, lines, &mut scan.rs_vistuples)
                 }
             };
-            scan.rs_ntuples = tuples as i32;
+            scan.rs_ntuples = tuples as _;
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
             if !sound {
                 self.raise_damaged();

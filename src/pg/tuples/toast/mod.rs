@@ -16,10 +16,10 @@ mod value;
 
 use super::prefetch::Prefetcher;
 use super::row::{Layout, Row};
-use crate::pg::compat::snapshots_expire;
+use crate::pg::compat::{begin_index_scan, snapshots_expire, toast_snapshot};
 use crate::pg::detoasted;
 use crate::pg::interrupts::check_for_interrupts;
-use guardless::{index_beginscan, index_endscan, init_toast_snapshot, toast_close_indexes, toast_open_indexes};
+use guardless::{index_endscan, toast_close_indexes, toast_open_indexes};
 use index::find_chunks;
 use pages::copy_chunks;
 use pgrx::pg_sys;
@@ -226,16 +226,17 @@ impl Toast {
         // by the resource owner; none of the frames that it jumps over owns anything.
         unsafe {
             let relation = pg_sys::table_open(table.into(), lock);
-            let mut snapshot = pg_sys::SnapshotData::default();
-            pg_guard_ffi_boundary(|| {
+            let mut room = pg_sys::SnapshotData::default();
+            let snapshot = pg_guard_ffi_boundary(|| {
                 let (mut indexes, mut n) = (std::ptr::null_mut(), 0);
                 let valid = toast_open_indexes(relation, lock, &mut indexes, &mut n);
-                init_toast_snapshot(&mut snapshot);
-                let scan = index_beginscan(relation, *indexes.add(valid as usize), &mut snapshot, 2, 0);
+                let snapshot = toast_snapshot(&mut room);
+                let scan = begin_index_scan(relation, *indexes.add(valid as usize), snapshot, 2);
                 (*scan).xs_want_itup = true;
                 find_chunks(scan, &self.sorted[range], &mut self.values, &mut self.chunks);
                 index_endscan(scan);
                 toast_close_indexes(indexes, n, lock);
+                snapshot
             });
             if !self.chunks.is_sorted_by_key(|chunk| chunk.place) {
                 self.chunks.sort_unstable_by_key(|chunk| chunk.place);
@@ -246,7 +247,7 @@ impl Toast {
             let ring = if large { self.ring } else { std::ptr::null_mut() };
             let bytes = self.bytes.as_mut_ptr().cast();
             pg_guard_ffi_boundary(|| {
-                copy_chunks(relation, &mut snapshot, ring, &mut self.chunks, &mut self.values, bytes);
+                copy_chunks(relation, snapshot, ring, &mut self.chunks, &mut self.values, bytes);
             });
             pg_sys::table_close(relation, lock);
         }

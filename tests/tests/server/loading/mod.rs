@@ -3,5 +3,6 @@
 mod cache;
 mod loader;
 mod loader_ends;
+mod pages;
 mod toast;
 mod workers;
