@@ -185,6 +185,12 @@ impl Session {
         self.value("SELECT current_setting('server_version_num')::int / 10000")
     }
 
+    /// The fastest method of compression that the server has.
+    pub fn fastest_compression(&mut self) -> &'static str {
+        let has_lz4 = "SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'";
+        if self.value(has_lz4) { "lz4" } else { "pglz" }
+    }
+
     /// The process that serves this session.
     pub fn pid(&mut self) -> i32 {
         self.value("SELECT pg_backend_pid()")
