@@ -191,6 +191,13 @@ impl Session {
         if self.value(has_lz4) { "lz4" } else { "pglz" }
     }
 
+    /// Was the server built with a library, such as `libxml` or `icu`?
+    pub fn is_built_with(&mut self, library: &str) -> bool {
+        let configured = "FROM pg_config WHERE name = 'CONFIGURE' AND setting LIKE";
+        self.value(&format!("SELECT count(*) > 0 {configured} '%--with-{library}%'"))
+            || library == "icu" && self.value::<i64>("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'") > 0
+    }
+
     /// The process that serves this session.
     pub fn pid(&mut self) -> i32 {
         self.value("SELECT pg_backend_pid()")
