@@ -1,7 +1,7 @@
 # corgipile: `make demo` and `make test` are all that a newcomer needs; `make help` lists the rest.
 
-# The PostgreSQL to build for and install into, of a major version that is a feature in Cargo.toml.
-PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+# The pg_config of the PostgreSQL to build for and install into. Default: the distribution's own (scripts/pg-config).
+PG_CONFIG ?=
 # `make test PG=17`: with a PostgreSQL of another major version, which is fetched, and built, if need be.
 PG ?=
 # `make test TORCH=pypi`: with the newest torch of PyPI instead of Debian's.
@@ -16,7 +16,8 @@ export PG_CONFIG CARGO_TARGET_DIR
 # where rustup puts cargo if `make deps` has to install it
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
-ifneq ($(PG),)
+# Packages are of the PostgreSQL that Debian's packages have, and take PG=17 for that.
+ifneq ($(and $(PG),$(filter-out deb image,$(or $(MAKECMDGOALS),help))),)
 PG_CONFIG := $(shell CARGO_TARGET_DIR=$(CARGO_TARGET_DIR) scripts/other-postgres $(PG))
 CARGO_TARGET_DIR := $(CARGO_TARGET_DIR)/pg$(PG)
 endif
@@ -25,12 +26,12 @@ LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test soak bench accuracy study install uninstall installcheck reference lint clean
+.PHONY: all help deps build demo test architectures soak bench accuracy study install uninstall installcheck deb deb-test dist image release fresh reference lint clean
 
 help: ## List the targets
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
-deps: ## Install what is missing from Debian's packages, and Rust if there is none
+deps: ## Install what is missing from the distribution's packages, and Rust if there is none
 	@scripts/deps
 
 build: deps ## Build the extension in release mode
@@ -42,6 +43,9 @@ demo: build ## Train on a label-clustered table without shuffling it (DATA=../sh
 test: ## Test everything: pure crates, the extension in a real server (PG=17: of another major version), the Python package (TORCH=pypi: with PyPI's torch)
 	@TORCH=$(TORCH) scripts/deps --python
 	@TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
+
+architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
+	@scripts/architectures $(PARTS)
 
 soak: build ## Do the worst to a server for long, and write docs/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
 	@MOMENTS=$(MOMENTS) SEED=$(SEED) scripts/soak
@@ -60,18 +64,41 @@ study: ## Make docs/results again: tables and figures of all strategies (ONLY=..
 	@scripts/with-postgres --library $(LIBRARY) --set shared_buffers=2GB --set jit=off --set autovacuum=off \
 	  --set max_wal_size=8GB -- env ONLY=$(ONLY) SETS=$(SETS) QUICK=$(QUICK) benches/study/run $(TEST_DATA)
 
+# What PGXN's client calls first. It installs nothing, as `build` may.
+all: $(LIBRARY)
+
 # Not by way of `build`: `sudo make install` should find the library that was built without sudo.
 install: $(LIBRARY) ## Install into the PostgreSQL of PG_CONFIG
-	@scripts/install $(LIBRARY) "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)" "$(DESTDIR)$$($(PG_CONFIG) --sharedir)"
+	@pg_config=$$(scripts/pg-config) && \
+	  scripts/install $(LIBRARY) "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
 
 $(LIBRARY): $(SOURCES)
 	@scripts/build
 
 uninstall: ## Remove what `make install` installed
-	@scripts/install --uninstall $(LIBRARY) "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)" "$(DESTDIR)$$($(PG_CONFIG) --sharedir)"
+	@pg_config=$$(scripts/pg-config) && scripts/install --uninstall \
+	  $(LIBRARY) "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
 
-installcheck: ## Test what is installed in the PostgreSQL of PG_CONFIG, with a cluster of its own
-	@CORGIPILE_DATA=$(TEST_DATA) scripts/test --installed
+installcheck: ## Test what is installed in the PostgreSQL of PG_CONFIG, with a cluster of its own (TESTS=...: whose names have this)
+	@CORGIPILE_DATA=$(TEST_DATA) scripts/test --installed $(TESTS)
+
+deb: deps ## Build Debian packages, for each PostgreSQL that has its headers here, into target/deb (PG=17: for this one)
+	@scripts/deb $(PG)
+
+deb-test: ## Install, upgrade and purge the packages of `make deb` on a machine of their own
+	@scripts/deb-test
+
+dist: ## Make the zip for PGXN, in target/dist
+	@scripts/dist
+
+image: ## Build the container image of packaging/Containerfile, or try its steps where no builder is
+	@PG=$(PG) scripts/image $(SUITE)
+
+release: ## Check that everything is ready for a release, run all tests, build all packages, and say what to publish
+	@scripts/release
+
+fresh: ## Try `make demo` and `make test` on a fresh machine: SUITE=bookworm, trixie, ... (AS=root or user, DO=demo: these only)
+	@scripts/fresh "$(SUITE)" $(or $(AS),both) $(DO)
 
 reference: ## Write the pages of docs/reference that come from the catalog and the errors
 	@scripts/build --tests

@@ -51,3 +51,7 @@ pub const MAX_JSONB_BYTES: usize = 0x0FFF_FFFF;
 
 /// So many classes are taken for what they are said to be.
 pub const FEW_CLASSES: usize = 20;
+
+/// Numbers and categories of a model that is written as an expression in SQL: every statement with the expression reads
+/// them anew.
+pub const MAX_SQL_NUMBERS: usize = 1_000_000;

@@ -103,7 +103,7 @@ def speeds() -> list[Run]:
 
 
 def staggered() -> list[Run]:
-    return [Run("staggered", way, 4, staggered=True) for way in (JOADER, DEPENDENT, LARGE, OWN)]
+    return [Run("staggered", way, 4, staggered=True) for way in (JOADER, DEPENDENT, LARGE, OWN, SOCKET)]
 
 
 def intersect() -> list[Run]:
@@ -115,7 +115,7 @@ def intersect() -> list[Run]:
         alone = rows - common
         # the common rows, and rows of its own: from 0 to the end of these, without those in between
         parts = [(0, common + (job + 1) * alone, common, common + job * alone) for job in range(4)]
-        runs += [Run("intersect", way, 4, x=share, parts=parts) for way in (JOADER, DEPENDENT, OWN)]
+        runs += [Run("intersect", way, 4, x=share, parts=parts) for way in (JOADER, DEPENDENT, OWN, SOCKET)]
     return runs
 
 
@@ -163,7 +163,7 @@ class Measuring:
                 first.append(start("server", {"address": addresses[-1], "memory": memory, "threads": THREADS}))
         elif kind == "tensorsocket":
             whole = {"rows": (0, PICTURES), "skipped": (0, 0)}
-            first.append(start("producer", alike | whole | {"jobs": run.jobs}))
+            first.append(start("producer", alike | whole | {"jobs": 1 if run.staggered else run.jobs}))
         jobs = []
         for job in range(run.jobs):
             begin, end, skip, until = run.parts[job] if run.parts else (0, PICTURES, 0, 0)
@@ -186,9 +186,9 @@ class Measuring:
         for place, job in enumerate(jobs):
             if run.staggered:
                 due = place * PICTURES // run.jobs
-                self.watch(run, addresses, jobs, lambda due=due: jobs[0].rows >= due, begin, repetition)
+                self.watch(run, addresses, first, jobs, lambda due=due: jobs[0].rows >= due, begin, repetition)
             job.go()
-        self.watch(run, addresses, jobs, lambda: all(job.has("DONE") for job in jobs), begin, repetition)
+        self.watch(run, addresses, first, jobs, lambda: all(job.has("DONE") for job in jobs), begin, repetition)
         for one in first:
             begin = one.said.get("BEGINS", begin)
         after = self.counted(everybody)
@@ -201,7 +201,7 @@ class Measuring:
         if kind == "joader":
             loads, prepared = self.loaded(addresses)
         elif kind == "tensorsocket":
-            prepared = max(of["rows"] for of in done)
+            prepared = first[0].rows
         return {
             "seconds": seconds,
             "rows": rows,
@@ -235,7 +235,14 @@ class Measuring:
         return loads, round(loads * self.per_element)
 
     def watch(
-        self, run: Run, addresses: list[str], jobs: list[Process], until: Any, begin: float, repetition: int
+        self,
+        run: Run,
+        addresses: list[str],
+        first: list[Process],
+        jobs: list[Process],
+        until: Any,
+        begin: float,
+        repetition: int,
     ) -> None:
         """Waits, and writes the trace of the first repetition."""
         end, looked = time.monotonic() + PATIENCE, 0.0
@@ -248,6 +255,8 @@ class Measuring:
                 looked = now
                 given = sum(job.rows for job in jobs)
                 prepared = self.loaded(addresses)[1] if run.way.kind == "joader" else given
+                if run.way.kind == "tensorsocket":
+                    prepared = first[0].rows
                 of = {"way": run.way.name, "seconds": now - begin, "prepared": prepared, "given": given}
                 self.trace.append(of)
             time.sleep(0.01)

@@ -1,7 +1,8 @@
 """The processes that are measured: `processes.py KIND JSON`, with a KIND of KINDS.
 
 A process says READY when what it imports is there, begins when it reads a line, and ends when its standard input does.
-A job says AT with the rows that it has got and the time, several times a second, and DONE at its end. Times are those
+A job says AT with the rows that it has got and the time, several times a second, MARK when it has got so many as it was
+told, and DONE at its end. Times are those
 of the system's monotonic clock, which all processes share.
 """
 
@@ -48,10 +49,14 @@ def consume(options: Options, batches: Iterator[int]) -> None:
     takes as long as its step."""
     begin = last = time.monotonic()
     rows, seconds, step = 0, options.get("seconds"), options.get("step", 0.0)
+    marks, passed = options.get("marks", []), 0
     for of in batches:
         if step:
             time.sleep(step)
         rows += of
+        while passed < len(marks) and rows >= marks[passed]:
+            say(f"MARK{passed}", rows)
+            passed += 1
         now = time.monotonic()
         if now - last >= AT_LEAST:
             last = now
@@ -116,13 +121,14 @@ def distance(labels: Any) -> float:
 
 
 class Pictures:
-    """Rows of a Parquet file, which is in memory encoded; the workers of a DataLoader share it."""
+    """Pictures of a Parquet file with their rows' numbers. It is in memory encoded, which the workers of a DataLoader
+    share."""
 
     def __init__(self, path: str, first: int, last: int, skipped: range) -> None:
         import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(path, columns=["image", "label"])
-        self.images, self.labels = table["image"].combine_chunks(), table["label"].to_numpy()
+        table = pyarrow.parquet.read_table(path, columns=["image"])
+        self.images = table["image"].combine_chunks()
         self.rows = [row for row in range(first, last) if row not in skipped]
 
     def __len__(self) -> int:
@@ -136,7 +142,7 @@ class Pictures:
         row = self.rows[place]
         picture = Image.open(io.BytesIO(self.images[row].as_buffer())).convert("RGB")
         pixels = np.array(picture.resize((SIZE, SIZE), Image.Resampling.BILINEAR))
-        return torch.from_numpy(pixels), int(self.labels[row])
+        return torch.from_numpy(pixels), row
 
 
 def data_loader(options: Options) -> Any:
@@ -171,10 +177,29 @@ def own(options: Options) -> None:
     def batches() -> Iterator[int]:
         loader = data_loader(options)
         for _ in range(options["epochs"]):
-            for _, label in loader:
-                yield len(label)
+            for _, row in loader:
+                yield len(row)
 
     consume(options, batches())
+
+
+class Counted:
+    """A DataLoader that says how many rows it has given."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader, self.rows, self.last = loader, 0, 0.0
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self.loader:
+            self.rows += len(batch[1])
+            now = time.monotonic()
+            if now - self.last >= AT_LEAST:
+                self.last = now
+                say("AT", [self.rows, now])
+            yield batch
 
 
 def producer(options: Options) -> None:
@@ -184,7 +209,7 @@ def producer(options: Options) -> None:
     port = options["port"]
     started()
     # It gives away as many batches of the DataLoader at once as it says, and hangs if that is one.
-    loader = data_loader(options | {"batch": options["batch"] // TOGETHER})
+    loader: Any = Counted(data_loader(options | {"batch": options["batch"] // TOGETHER}))
     told = TensorProducer(loader, port, port + 1, (port + 2, port + 3), producer_batch_size=TOGETHER)
     say("SERVES", None)
     while len(told.hb.consumers) < options["jobs"]:
@@ -202,11 +227,13 @@ def of_tensorsocket(options: Options) -> None:
     port = options["port"]
     started()
     consumer = TensorConsumer(port, port + 1, (port + 2, port + 3), batch_size=options["batch"])
+    (first, last), (skip, until) = options["rows"], options["skipped"]
 
     def batches() -> Iterator[int]:
         for _ in range(options["epochs"]):
-            for _, label in consumer:
-                yield len(label)
+            for _, row in consumer:
+                # all jobs get all rows, and leave out what is not theirs
+                yield int(((row >= first) & (row < last) & ~((row >= skip) & (row < until))).sum())
 
     consume(options, batches())
 

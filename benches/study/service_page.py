@@ -26,7 +26,8 @@ too; the rest are other programs.
   Pillow's, and faster: what sharing is worth by itself is the difference from `a server each`.
 - `TensorSocket` {socket}: one DataLoader with two workers, whose batches all jobs get. The DataLoader's have 8 rows, of
   which TensorSocket puts eight together, its default; it hangs if that is one. It leaves out the
-  last rows of an epoch, which fill no batch.
+  last rows of an epoch, which fill no batch. All its jobs get all rows: those that want some of them only leave out the
+  others, and one that starts later waits for the next epoch.
 
 `prepared` are rows that were read, decoded and resized. `MB/s read` are the bytes of the pictures that were read,
 by second. `processor seconds` are those of all processes, per 1,000 rows that jobs got. Memory is that of all
@@ -34,8 +35,14 @@ processes, shared memory counted once. Times begin when jobs may, after their pa
 
 """
 
-CAVEAT = """Against DataLoaders, JOADER gains by its decoder, too. For a single job, the service costs less than that
-decoder saves; how much it costs by itself, these bounds do not tell.
+CAVEAT = """Against DataLoaders, JOADER gains by its decoder, too: [what a single job pays](#a-single-job) compares with
+the same one.
+
+"""
+
+SINGLE = """What the service costs by itself: the same job, which gets its rows from a server of one thread, or reads
+for itself (as it does when its server has gone), with the same decoder and shuffle. Memory has room for a buffer only,
+so that all is prepared anew in each of {epochs} epochs. Medians of {repetitions} repetitions, which took turns.
 
 """
 
@@ -72,8 +79,8 @@ each epoch. {seeds} seeds of four networks each.
 """
 
 AGAIN = """`make bench PARTS=joader` measures all of it again and writes this page, of which nothing is written by hand.
-What was measured is in `docs/results/joader_service.csv`, `joader_service_trace.csv`, `joader_service_elements.csv` and
-`joader_service_accuracy.csv` beside it. `benches/joader/run` says what can be varied.
+What was measured is in `docs/results/joader_service.csv`, `joader_service_trace.csv`, `joader_service_single.csv`,
+`joader_service_elements.csv` and `joader_service_accuracy.csv` beside it. `benches/joader/run` says what can be varied.
 """
 
 NUMBERS = (
@@ -112,6 +119,10 @@ class Measured:
         for row in results.read("joader_service_elements"):
             self.loads.append(float(row["load"]))
             self.elements.setdefault((row["set"], row["size"]), []).append(row)
+        self.single = {}
+        for row in results.read("joader_service_single"):
+            self.loads.append(float(row["load"]))
+            self.single.setdefault(row["way"], []).append(row)
         self.accuracy = {}
         for row in results.read("joader_service_accuracy"):
             self.loads.append(float(row["load"]))
@@ -152,6 +163,8 @@ def page_of(measured):
     for case, (title, write) in parts.items():
         if measured.of_case(case):
             sections.append((title, write(measured)))
+    if measured.single:
+        sections.append(("A single job", single(measured)))
     if measured.elements:
         sections.append(("Size of elements", elements(measured)))
     if measured.accuracy:
@@ -207,6 +220,11 @@ def bounds(measured):
         if one and own:
             ratio = one[key] / own
             add(f"one job: {what} of an epoch, times a DataLoader's", ratio, "below 1.05", ratio < 1.05)
+    if measured.single:
+        for key, what in (("seconds", "time"), ("processor_seconds", "processor time")):
+            served, direct = (of_single(measured, way, key) for way in ("served", "direct"))
+            claim, met = f"one job: {what} of an epoch, times that of one that reads for itself", served / direct < 1.05
+            add(claim, served / direct, "below 1.05", met)
     if measured.accuracy:
         difference, differ = compared(measured)
         claim = "accuracy of jobs that share, points more than alone"
@@ -268,6 +286,27 @@ def intersect(measured):
     text += figure("joader_service_intersect.svg", "rows prepared and rows per second by the share of rows in common")
     rows = [{"way": way, "share": f"{x:.0%}"} | run for way, _, x, run in runs]
     return text + table({"in common": "share", "way": "way"} | COLUMNS, rows)
+
+
+def of_single(measured, way, key):
+    return median(float(row[key]) for row in measured.single[way])
+
+
+def single(measured):
+    some = next(iter(measured.single.values()))
+    epochs = round(int(some[0]["rows"]) / measured.pictures)
+    rows = [
+        {
+            "way": way,
+            "rate": f"{int(some[0]['rows']) / of_single(measured, way, 'seconds'):,.0f}",
+            "processor": f"{1000 * of_single(measured, way, 'processor_seconds') / int(some[0]['rows']):.3f}",
+            "each": " ".join(f"{float(row['processor_seconds']):.2f}" for row in of),
+        }
+        for way, of in measured.single.items()
+    ]
+    columns = {"way": "way", "rows/s": "rate", "processor seconds per 1,000 rows": "processor"}
+    columns |= {"processor seconds of each repetition": "each"}
+    return SINGLE.format(epochs=epochs, repetitions=len(some)) + table(columns, rows)
 
 
 def elements(measured):

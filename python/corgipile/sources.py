@@ -140,8 +140,9 @@ def parquet(
     """Rows of Parquet files. Blocks are row groups, or runs of pages of huge ones if the file has a page index.
 
     A page is decoded as a whole, and so is a row group of lists without a page index. Where blocks are parts of them,
-    what was decoded is kept in memory if all of the data take at most 128 MB there. Of more data each block decodes its
-    pages anew: row groups of the size of blocks, or small pages with an index, make that cheap.
+    what was decoded is kept in memory, beside `memory` of the data set, if all of the data take at most 128 MB there. Of
+    more data each block decodes its pages anew: row groups of the size of blocks, or small pages with an index, make
+    that cheap.
 
     Dictionaries come as their values, decimals as doubles.
 

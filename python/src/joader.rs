@@ -116,7 +116,7 @@ fn of_cluster(told: ToldOfCluster) -> PyResult<Cluster> {
 
 /// Serves until Ctrl-C, or until `stop` says so, which is asked now and then. `ready` is called once jobs can connect.
 #[pyfunction]
-#[pyo3(signature = (path, *, memory, threads, seed, opener, python, python_path, processes, log, cluster, ready, stop))]
+#[pyo3(signature = (path, *, memory, threads, seed, data_sets, opener, python, python_path, processes, log, cluster, ready, stop))]
 #[expect(clippy::too_many_arguments)]
 pub fn joader_serve(
     py: Python<'_>,
@@ -124,6 +124,7 @@ pub fn joader_serve(
     memory: u64,
     threads: usize,
     seed: i64,
+    data_sets: Option<PathBuf>,
     opener: Py<PyAny>,
     python: PathBuf,
     python_path: String,
@@ -141,8 +142,14 @@ pub fn joader_serve(
     // a second server in one process logs as the first does
     drop(logged);
     let (to_stop, stopped) = watch::channel(());
-    let options =
-        ServerOptions { path: path.clone(), memory, threads, seed, cluster: cluster.map(of_cluster).transpose()? };
+    let options = ServerOptions {
+        path: path.clone(),
+        memory,
+        threads,
+        seed,
+        cluster: cluster.map(of_cluster).transpose()?,
+        data_sets,
+    };
     let opener = Arc::new(ByPython(opener));
     let callables: Box<dyn Callables> = Box::new(self::processes(python, processes, python_path));
     let (tell, is_ready) = std::sync::mpsc::channel();
@@ -304,7 +311,7 @@ type PlaceOfJob = (u64, Vec<(u32, u32)>, Vec<u32>, u64, u64, u64, u64);
 impl JoaderJob {
     #[new]
     #[pyo3(signature = (
-        path, *, name, rank, world_size, data_set, columns, filter, recipe, seed, epochs, batch_size, buffer_elements, buffer_share,
+        path, *, name, rank, world_size, timeout, data_set, columns, filter, recipe, seed, epochs, batch_size, buffer_elements, buffer_share,
         drop_last, place, opener, python, python_path
     ))]
     #[expect(clippy::too_many_arguments)] // all by name
@@ -313,6 +320,7 @@ impl JoaderJob {
         name: String,
         rank: u32,
         world_size: u32,
+        timeout: u32,
         data_set: String,
         columns: Vec<String>,
         filter: String,
@@ -342,6 +350,7 @@ impl JoaderJob {
             name,
             rank,
             world_size,
+            timeout,
             data_set,
             columns,
             filter,

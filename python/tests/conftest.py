@@ -1,3 +1,3 @@
 """Fixtures of all tests."""
 
-pytest_plugins = ["db_fixtures", "loading_fixtures"]
+pytest_plugins = ["db_fixtures", "joader_fixtures", "loading_fixtures"]

@@ -1,8 +1,9 @@
 //! What is wrong with a model, its name, or who asks for it.
 
 use super::report::{Code, Report};
+use super::the_model::TheModel;
 use super::words::alternatives;
-use crate::limits::MAX_JSONB_BYTES;
+use crate::limits::{MAX_JSONB_BYTES, MAX_SQL_NUMBERS};
 
 /// What is wrong with a model, its name, or who asks for it.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,10 @@ pub enum ModelError {
     InvalidModel { key: String, reason: String, hint: String },
     #[error("the model's numbers are {0} bytes of JSON, more than type jsonb can hold")]
     ModelTooLarge(usize),
+    #[error("{model} has {numbers} numbers and categories, more than the {MAX_SQL_NUMBERS} of an expression in SQL")]
+    TooLargeForSql { model: TheModel, numbers: usize },
+    #[error("{0} has hashed columns, whose hash SQL cannot compute")]
+    HashedInSql(TheModel),
     #[error("stored model {0} cannot be read: {1}")]
     CorruptModel(i64, String),
     #[error("relation corgipile.{0} does not exist")]
@@ -55,7 +60,8 @@ impl Report for ModelError {
             ModelError::AmbiguousModel { .. } | ModelError::OwnerNeeded { .. } => Code::ERRCODE_AMBIGUOUS_PARAMETER,
             ModelError::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
             ModelError::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
-            ModelError::ModelTooLarge(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            ModelError::ModelTooLarge(_) | ModelError::TooLargeForSql { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            ModelError::HashedInSql(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             ModelError::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             ModelError::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
         }
@@ -70,6 +76,12 @@ impl Report for ModelError {
                 "There may be {} MB; take it to another server with pg_dump or COPY.",
                 MAX_JSONB_BYTES.div_ceil(1 << 20)
             )),
+            ModelError::TooLargeForSql { .. } => fixed(
+                "Export it as json, and predict with the Python package, or in another database that has corgipile.",
+            ),
+            ModelError::HashedInSql(_) => fixed(
+                "Train it with the option hash as off, or export it as json, and predict with the Python package.",
+            ),
             ModelError::NoModelName(_, Some(nearest)) => {
                 Some(format!("{nearest} See corgipile.models for the models that you may use."))
             }

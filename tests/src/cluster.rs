@@ -58,6 +58,17 @@ impl Cluster {
         Self::with_small(Small { bytes, place: "data/pg_dynshmem" }, "mmap", settings)
     }
 
+    /// A cluster of the PostgreSQL that the shared server is a copy of, where there is no corgipile: no library,
+    /// no script, and nothing preloaded. None if the shared server is no copy, or of one that has it.
+    pub fn without_corgipile(settings: &[&str]) -> Option<Self> {
+        let copy = program("postgres");
+        let copy = copy.parent().expect("a program is in a directory");
+        let programs = Path::new("/").join(copy.strip_prefix(server::directory().join("postgresql")).ok()?);
+        let cluster = Self::start(settings, Surroundings { programs: Some(programs), ..Surroundings::default() });
+        let available = "SELECT count(*) FROM pg_available_extensions WHERE name = 'corgipile'";
+        (cluster.session().line(available) == "0").then_some(cluster)
+    }
+
     fn with_small(small: Small, segments: &str, settings: &[&str]) -> Option<Self> {
         let possible = owner().is_some()
             && Command::new("unshare")
@@ -79,7 +90,7 @@ impl Cluster {
         let data = directory.join("data");
         fs::create_dir(&directory).expect("the cluster's directory can be made");
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).expect("it is everybody's");
-        let mut initdb = as_owner(program("initdb"), &directory);
+        let mut initdb = as_owner(surroundings.program("initdb"), &directory);
         initdb.arg("-D").arg(&data);
         initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]);
         let output = initdb.output().expect("initdb runs");
@@ -107,7 +118,9 @@ impl Cluster {
         config.host(directory.to_str().expect("a plain path")).port(5432).user("postgres").dbname("postgres");
         let mut cluster = Self { server: launch(&directory, &surroundings), directory, config };
         cluster.wait_until_up();
-        cluster.session().run("CREATE EXTENSION corgipile");
+        if surroundings.programs.is_none() {
+            cluster.session().run("CREATE EXTENSION corgipile");
+        }
         cluster.session().run(fixtures::FUNCTIONS);
         cluster
     }
@@ -273,11 +286,19 @@ impl Drop for Cluster {
 struct Surroundings {
     small: Option<Small>,
     environment: Vec<(&'static str, PathBuf)>,
+    /// the directory of another server's programs
+    programs: Option<PathBuf>,
+}
+
+impl Surroundings {
+    fn program(&self, name: &str) -> PathBuf {
+        self.programs.as_ref().map_or_else(|| program(name), |programs| programs.join(name))
+    }
 }
 
 /// Starts the postmaster.
 fn launch(directory: &Path, surroundings: &Surroundings) -> Child {
-    let postgres = program("postgres");
+    let postgres = surroundings.program("postgres");
     let log = OpenOptions::new().create(true).append(true).open(directory.join("log")).expect("a log can be written");
     let mut command = match (&surroundings.small, owner()) {
         (Some(Small { bytes, place }), Some((user, group))) => {

@@ -53,6 +53,7 @@ def serve(
     seed: int = 0,
     log: Log = "off",
     cluster: Leader | Follower | None = None,
+    datasets: str | os.PathLike[str] | None = None,
     ready: Callable[[], Any] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> None:
@@ -66,6 +67,9 @@ def serve(
         seed: names the order of elements.
         log: what is said on standard error.
         cluster: a `joader.Leader` or a `joader.Follower`, if several machines share their reading.
+        datasets: a file that keeps what data sets there are, so that they are there again when the server is started
+            again; without it they are forgotten. One that cannot be opened then is tried again when a job asks for it.
+            Sources may have passwords in them: only the user can read the file.
         ready: called once jobs can connect.
     """
     check_number("memory", memory, 1 << 16, _MANY)
@@ -84,6 +88,7 @@ def serve(
         opener=_sources.open_text,
         log=log,
         cluster=told(cluster),
+        data_sets=None if datasets is None else os.path.abspath(os.fspath(datasets)),
         ready=ready or (lambda: None),
         stop=stop or (lambda: False),
         **python_of_processes(),

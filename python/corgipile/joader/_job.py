@@ -54,6 +54,7 @@ class Job(Base):
         rank, world_size: of a data-parallel job, which of its processes this is, and how many there are, on this
             machine or several. All have the same name; each gets its share of the rows, and all get the same number of
             batches. From torch.distributed if that is initialized, else 0 of 1.
+        timeout: seconds that a rank waits for the others to come.
         tensors: "numpy" or "torch".
     """
 
@@ -79,6 +80,7 @@ class Job(Base):
         drop_last: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
+        timeout: int = 600,
         tensors: Tensors = "numpy",
     ) -> None:
         columns = _admin.names_of_columns(columns)
@@ -88,6 +90,7 @@ class Job(Base):
         check_number("seed", seed, -(2**63), 2**63 - 1)
         check_number("epochs", epochs, 0, _MANY)
         check_number("batch_size", batch_size, 1)
+        check_number("timeout", timeout, 1, 2**31)
         check_tensors(tensors)
         self._path = _admin.socket_of(address)
         self._choices = {
@@ -102,6 +105,7 @@ class Job(Base):
         self._rank, self._world_size = _rank(rank, world_size)
         if self._world_size > 1 and not name:
             raise ValueError("name: a data-parallel job needs one, by which its processes find each other")
+        self._timeout = operator.index(timeout)
         self._epochs = operator.index(epochs)
         self._buffer = _buffer(buffer_size)
         self._name = name or f"{os.path.basename(sys.argv[0]) or 'python'} {os.getpid()}"
@@ -117,23 +121,33 @@ class Job(Base):
 
     def by_epoch(self) -> Iterator[tuple[int, Iterator[Any]]]:
         """The epochs that are left, each as its number and its batches. An epoch whose batches were not all taken goes
-        on in the next one's place."""
+        on in the next one's place.
+
+        Raises ValueError if none of them was taken: that would go on for ever.
+        """
         worker, workers = worker_of_torch()
         if workers > 1:
             raise ValueError(f"num_workers: {workers} workers would each be a job of their own: use 1 or none")
         del worker
         job = self._begun()
         while job is self._native and not self._ended and job.epoch < self._epochs:
-            yield job.epoch, self._batches(job)
+            epoch, before = job.epoch, self._taken
+            yield epoch, self._batches(job)
+            if job is self._native and not self._ended and self._taken == before:
+                raise ValueError(f"by_epoch: no batch of epoch {epoch} was taken: take some, or break")
 
     def _batches(self, job: _native.JoaderJob) -> Iterator[Any]:
         epoch = job.epoch
         while (batch := job.next()) is not None:
+            self._taken += 1
             yield to_torch(batch) if self._tensors == "torch" else batch
+        self._taken += 1
         if job is self._native:
             self._ended = epoch + 1 >= self._epochs
 
     _ended = False
+    # batches and ends of epochs
+    _taken = 0
     _closed = False
 
     def _begun(self) -> _native.JoaderJob:
@@ -148,6 +162,7 @@ class Job(Base):
                 name=self._name,
                 rank=self._rank,
                 world_size=self._world_size,
+                timeout=self._timeout,
                 data_set=choices["dataset"],
                 columns=choices["columns"],
                 filter=choices["where"],

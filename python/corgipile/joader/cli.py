@@ -66,6 +66,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     serve.add_argument("--threads", type=int, default=0, metavar="N", help="that read and prepare (processors)")
     serve.add_argument("--processes", type=int, default=0, metavar="N", help="that call Python (as many as threads)")
     serve.add_argument("--seed", type=int, default=0, metavar="N", help="names the order of elements (0)")
+    serve.add_argument("--datasets", metavar="FILE", help="keep data sets there for the next start (forget them)")
     serve.add_argument("--metrics", metavar="HOST:PORT", help="answer Prometheus there, such as 127.0.0.1:9464")
     serve.add_argument("--leader", metavar="HOST:PORT", help="draw for several machines, whose servers come there")
     serve.add_argument("--follow", metavar="HOST:PORT", help="ask the leader there what jobs draw")
@@ -134,6 +135,7 @@ def _serve(arguments: argparse.Namespace) -> int:
             seed=arguments.seed,
             log=arguments.log,
             cluster=_cluster(arguments),
+            datasets=arguments.datasets,
             ready=ready,
             stop=ended.is_set,
         )

@@ -199,7 +199,7 @@ impl ArrayReader {
 }
 
 /// The type of the elements of arrays of this type, which may be a domain; None if it is not one of arrays.
-fn element_type(array: pg_sys::Oid) -> Option<pg_sys::Oid> {
+pub fn element_type(array: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a lookup in the system cache; InvalidOid if the type is no array.
     let element = unsafe { pg_sys::get_element_type(base_type(array)) };
     (element != pg_sys::Oid::INVALID).then_some(element)

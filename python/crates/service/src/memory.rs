@@ -28,8 +28,17 @@ impl Memory {
     /// So many bytes, which take memory once they are written.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says, or that the machine has not so many: the system would end whoever writes them.
     pub fn new(bytes: u64) -> io::Result<Memory> {
+        let (all, free) = memory_of_machine();
+        let mib = |bytes: u64| bytes / (1 << 20);
+        if bytes > all {
+            let what = format!("memory: {} MiB are more than there are here, {} MiB", mib(bytes), mib(all));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        if bytes > free {
+            tracing::warn!(memory = bytes, free, "other programs have taken some of the memory that this may need");
+        }
         let file = File::from(rustix::fs::memfd_create("joader", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
         file.set_len(bytes)?;
         let map = MmapOptions::new().map_raw(&file)?;
@@ -69,6 +78,17 @@ impl Memory {
         // SAFETY: the part is inside of the map, and the caller promises that it is nobody else's meanwhile
         let mut to = unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().add(start), len) };
         write(&mut to)
+    }
+}
+
+/// Bytes that the machine has, or the container, and those that are free.
+fn memory_of_machine() -> (u64, u64) {
+    let mut system = sysinfo::System::new();
+    system.refresh_memory_specifics(sysinfo::MemoryRefreshKind::nothing().with_ram());
+    let (all, free) = (system.total_memory(), system.available_memory());
+    match system.cgroup_limits() {
+        Some(limits) => (all.min(limits.total_memory), free.min(limits.free_memory)),
+        None => (all, free),
     }
 }
 
@@ -124,6 +144,12 @@ mod tests {
     fn write(memory: &Memory, at: u64, bytes: &[u8]) -> io::Result<()> {
         // SAFETY: nobody reads meanwhile
         unsafe { memory.write(at..at + bytes.len() as u64, |to| to.write_all(bytes)) }
+    }
+
+    #[test]
+    fn more_memory_than_the_machine_has_is_refused() {
+        let refused = Memory::new(1 << 60).err().unwrap();
+        assert!(refused.to_string().starts_with("memory: 1099511627776 MiB are more than there are here"), "{refused}");
     }
 
     #[test]

@@ -28,6 +28,8 @@ struct Nodes {
     address: SocketAddr,
     nodes: u32,
     memory: u64,
+    /// the leader keeps data sets in a file
+    remembers: bool,
 }
 
 impl Nodes {
@@ -35,7 +37,7 @@ impl Nodes {
         let directory = tempfile::tempdir().unwrap();
         certificate(directory.path(), "leader");
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut of = Nodes { servers: Vec::new(), directory, address, nodes, memory: 1 << 20 };
+        let mut of = Nodes { servers: Vec::new(), directory, address, nodes, memory: 1 << 20, remembers: false };
         of.servers = (0..nodes).map(|node| of.server(node, own(numbers))).collect();
         (1..nodes).for_each(|node| of.wait_until_connected(node, true));
         of
@@ -72,7 +74,15 @@ impl Nodes {
             0 => Cluster::Leader(self.leader()),
             node => Cluster::Follower(self.follower(node)),
         };
-        Server::of(self.path(&format!("node {node}")), self.memory, numbers, Some(cluster))
+        let options = service::ServerOptions {
+            path: self.path(&format!("node {node}")),
+            memory: self.memory,
+            threads: 2,
+            seed: 1,
+            cluster: Some(cluster),
+            data_sets: (self.remembers && node == 0).then(|| self.path("data sets")),
+        };
+        Server::with(options, numbers)
     }
 
     fn restart(&mut self, node: u32) {
@@ -299,8 +309,14 @@ fn servers_without_the_token_or_the_certificate_do_not_follow_and_say_why() {
     // nobody leads or follows without the files
     let (path, missing) = (nodes.path("another"), nodes.path("missing"));
     let refused = |cluster: Cluster| {
-        let options =
-            service::ServerOptions { path: path.clone(), memory: 1 << 20, threads: 1, seed: 1, cluster: Some(cluster) };
+        let options = service::ServerOptions {
+            path: path.clone(),
+            memory: 1 << 20,
+            threads: 1,
+            seed: 1,
+            cluster: Some(cluster),
+            data_sets: None,
+        };
         let (_stop, stopped) = tokio::sync::watch::channel(());
         let opener = std::sync::Arc::new(common::Opens(Numbers::new(10)));
         service::serve(options, opener, None, stopped, || ()).unwrap_err().to_string()
@@ -399,6 +415,47 @@ fn without_their_leader_ranks_read_what_was_dealt_to_them_and_rejoin_when_it_is_
     assert_eq!(jobs.iter().map(|job| job.counts().registered).collect::<Vec<_>>(), [1, 2, 2]);
     for (job, direct) in jobs.iter().zip(direct).skip(1) {
         assert!(job.counts().direct < direct + 133, "it reads by itself to the end: {:?}", job.counts());
+    }
+}
+
+#[test]
+fn a_leader_that_is_started_again_with_its_file_has_its_data_sets_and_jobs_come_back() {
+    let slow = Numbers { slow: SECOND / 100, ..Numbers::new(2000) };
+    let mut nodes = Nodes::start(2, &slow);
+    nodes.remembers = true;
+    nodes.servers[0].stop();
+    nodes.restart(0);
+    nodes.wait_until_connected(1, true);
+    nodes.servers[0].create(2000, "10", "");
+    let mut job = nodes.servers[1].job(|options| options.epochs = 1);
+    let mut rows = Vec::new();
+    read_until(&mut job, &mut rows, 100);
+    nodes.servers[0].stop();
+    nodes.restart(0);
+    nodes.wait_until_connected(1, true);
+    until("it does not rejoin", || {
+        let more = rows.len() + 16;
+        read_until(&mut job, &mut rows, more);
+        job.counts().registered == 2
+    });
+    rows.extend(&all(&mut job)[0]);
+    assert_eq!(sorted(&rows), (0..2000).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_rank_that_waits_for_another_machine_too_long_says_which_rank_is_missing() {
+    let nodes = Nodes::start(2, &Numbers::new(1000));
+    nodes.servers[0].create(1000, "10", "");
+    let mut waiting: Vec<Job> = (0..2)
+        .map(|node| {
+            nodes.servers[node].job(|of| {
+                (of.rank, of.world_size, of.timeout) = (node as u32, 3, 1);
+            })
+        })
+        .collect();
+    for job in &mut waiting {
+        let refused = next(job).unwrap_err().to_string();
+        assert!(refused.starts_with("timeout: after 1 seconds "), "{refused}");
     }
 }
 

@@ -8,7 +8,7 @@ use service::{
     ServiceError, admin, proto, serve,
 };
 use source::SourceError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -544,7 +544,14 @@ fn a_socket_that_a_killed_server_left_is_taken_over_and_one_in_use_is_not() {
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let server = Server::at(path.clone(), 1 << 20, Numbers::new(10));
     let serve_again = |path: &Path| {
-        let options = ServerOptions { path: path.to_owned(), memory: 1 << 20, threads: 1, seed: 1, cluster: None };
+        let options = ServerOptions {
+            path: path.to_owned(),
+            memory: 1 << 20,
+            threads: 1,
+            seed: 1,
+            cluster: None,
+            data_sets: None,
+        };
         let (_stop, stopped) = watch::channel(());
         serve(options, Arc::new(Opens(Numbers::new(10))), None, stopped, || ())
     };
@@ -556,4 +563,61 @@ fn a_socket_that_a_killed_server_left_is_taken_over_and_one_in_use_is_not() {
     assert_eq!(mode & 0o777, 0o600);
     drop(server);
     assert!(!path.exists());
+}
+
+/// Opens nothing as long as the file is there.
+struct OpensUnless(PathBuf, Opens);
+
+impl Opener for OpensUnless {
+    fn open(&self, source: &str) -> Result<Arc<dyn Opened>, SourceError> {
+        if self.0.exists() {
+            return Err(SourceError::Invalid("source: it is away".to_owned()));
+        }
+        self.1.open(source)
+    }
+}
+
+#[test]
+fn data_sets_are_there_again_when_the_server_is_started_again_also_those_whose_source_comes_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, away) = (directory.path().join("joader"), directory.path().join("away"));
+    let start = || {
+        let data_sets = Some(directory.path().join("data sets"));
+        let options =
+            ServerOptions { path: path.clone(), memory: 1 << 20, threads: 1, seed: 1, cluster: None, data_sets };
+        Server::opened_by(options, Numbers::new(100), Arc::new(OpensUnless(away.clone(), Opens(Numbers::new(100)))))
+    };
+    let put = |name: &str, rows: &str, replaces| {
+        let (name, source) = (name.to_owned(), rows.to_owned());
+        admin::put_data_set(&path, proto::DataSet { name, source, ..proto::DataSet::default() }, replaces)
+    };
+    let names = || -> Vec<(String, u64)> {
+        let named = |of: proto::DataSetInfo| (of.data_set.unwrap().name, of.rows);
+        admin::data_sets(&path).unwrap().into_iter().map(named).collect()
+    };
+    let server = start();
+    for name in ["numbers", "others", "third", "fourth"] {
+        put(name, "100", false).unwrap();
+    }
+    put("others", "200", true).unwrap();
+    admin::drop_data_set(&path, "fourth").unwrap();
+    drop(server);
+    let server = start();
+    let all_three = [("numbers".to_owned(), 100), ("others".to_owned(), 200), ("third".to_owned(), 100)];
+    assert_eq!(names(), all_three);
+    drop(server);
+
+    std::fs::write(&away, "").unwrap();
+    let server = start();
+    assert_eq!(names(), []);
+    let refused = next(&mut server.job(|_| ())).unwrap_err().to_string();
+    assert!(refused.contains("\"numbers\" was there before the server was started again: source: it is away"));
+    assert!(matches!(put("numbers", "100", false), Err(ServiceError::Conflict(_))), "it is there");
+    admin::drop_data_set(&path, "third").unwrap();
+    std::fs::remove_file(&away).unwrap();
+    assert_eq!(sorted(&all(&mut server.job(|of| of.epochs = 1))[0]), (0..100).collect::<Vec<_>>());
+    put("others", "300", true).unwrap();
+    drop(server);
+    let _server = start();
+    assert_eq!(names(), [("numbers".to_owned(), 100), ("others".to_owned(), 300)]);
 }

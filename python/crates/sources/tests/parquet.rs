@@ -475,3 +475,31 @@ fn rows_beside_a_damaged_page_of_a_row_group_are_read_in_parts() {
     assert_eq!(read(&data, 100..300).columns(), written.slice(100, 200).columns());
     assert!(matches!(data.read(900..1000, &Cancel::default()), Err(SourceError::Damaged { .. })));
 }
+
+#[test]
+fn a_row_of_a_large_data_set_costs_little_more_than_its_page() {
+    const ROWS: usize = 7000;
+    const ROW_BYTES: u64 = 20_000;
+    let dir = TempDir::new().unwrap();
+    let row = |row: usize| [(row / 256) as u8, row as u8].repeat(ROW_BYTES as usize / 2);
+    let picture: ArrayRef = Arc::new(arrow::array::BinaryArray::from_iter_values((0..ROWS).map(row)));
+    let id = Int64Array::from_iter_values(0..ROWS as i64);
+    let written = batch(vec![("picture", picture), ("id", Arc::new(id))]);
+    let paged = || {
+        let plain = properties(500).set_compression(Compression::UNCOMPRESSED).set_dictionary_enabled(false);
+        plain.set_data_page_row_count_limit(1).set_write_batch_size(1)
+    };
+    // the header of each page before it is read where nothing says where pages are
+    for (has_index, allowed) in [(true, ROW_BYTES + 8192), (false, ROW_BYTES + 500 * 1200)] {
+        write(&dir.path().join("a.parquet"), &written, paged().set_offset_index_disabled(!has_index));
+        let columns = Some(vec!["picture".to_owned()]);
+        let data = opened(&[at(&dir, "a.parquet")], Options { columns, ..Options::default() });
+        for at in [4499, 3000, 6999] {
+            let before = bytes_read();
+            let got = read(&data, at as u64..at as u64 + 1);
+            let bytes = bytes_read() - before;
+            assert_eq!(got.columns(), [written.column(0).slice(at, 1)]);
+            assert!(bytes < allowed, "{bytes} bytes for row {at}, with an index: {has_index}");
+        }
+    }
+}

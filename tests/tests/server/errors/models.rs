@@ -48,6 +48,25 @@ pub const CASES: &[Case] = &[
         "Choose another name, or drop the old model.",
     ),
     Case(
+        "ModelError::TooLargeForSql",
+        r#"SELECT corgipile_import('{"corgipile_model": 1, "model": "linear", "label": "y", "label_type": "float8", "features": ["x"],
+                                     "feature_kind": "array", "intercepts": [0]}'
+                                   || jsonb_build_object('weights', array_fill(1, ARRAY[1000001])), 'huge');
+           SELECT corgipile_export('huge', 'sql')"#,
+        "54000",
+        r#"model ... has 1000002 numbers and categories, more than the 1000000 of an expression in SQL"#,
+        "Export it as json, and predict with the Python package, or in another database that has corgipile.",
+    ),
+    Case(
+        "ModelError::HashedInSql",
+        r#"SELECT count(*) FROM corgipile_train('SELECT label, a::text AS a FROM t', max_epochs => 1, name => 'hashed',
+                                                options => '{"hash": {"buckets": 16, "columns": ["a"]}}');
+           SELECT corgipile_export('hashed', 'sql')"#,
+        "0A000",
+        "model ... has hashed columns, whose hash SQL cannot compute",
+        "Train it with the option hash as off, or export it as json, and predict with the Python package.",
+    ),
+    Case(
         "ModelError::InvalidModel",
         r#"SELECT corgipile_import(jsonb_set(corgipile_export('m')::jsonb, '{model}', '"forest"'))"#,
         "22023",

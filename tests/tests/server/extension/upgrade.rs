@@ -1,7 +1,7 @@
 //! Updates of the extension: there is no second version yet, so that a test writes one, as a release to come would.
 
-use corgipile_tests::{Database, skip};
-use std::path::Path;
+use corgipile_tests::{Database, program, skip};
+use std::path::{Path, PathBuf};
 
 /// From the first release to one that is made up.
 const FILE: &str = "corgipile--0.2.0--0.2.1test.sql";
@@ -31,17 +31,19 @@ const PREDICT: &str = "SELECT id, corgipile_predict('old', ARRAY[a, b]), corgipi
                               corgipile_predict_label('old', t)
                          FROM t ORDER BY id";
 
-/// A database with a table, where the made-up update can be had; None where the server's files are not the tests' own.
-fn updatable() -> Option<Database> {
-    let mut db = Database::new();
+/// Where the server looks for scripts; None where its files are not the tests' own.
+fn scripts(db: &mut Database) -> Option<PathBuf> {
     let share: String = db.value("SELECT setting FROM pg_config WHERE name = 'SHAREDIR'");
     // scripts/with-postgres makes a copy of the server in its own directory
     let socket: String = db.value("SELECT current_setting('unix_socket_directories')");
-    let directory = Path::new(&socket).parent()?;
-    if !Path::new(&share).starts_with(directory) {
-        return None;
-    }
-    std::fs::write(Path::new(&share).join("extension").join(FILE), SCRIPT).expect("the copy is ours");
+    let is_ours = Path::new(&share).starts_with(Path::new(&socket).parent()?);
+    is_ours.then(|| Path::new(&share).join("extension"))
+}
+
+/// A database with a table, where the made-up update can be had; None where the server's files are not the tests' own.
+fn updatable() -> Option<Database> {
+    let mut db = Database::new();
+    std::fs::write(scripts(&mut db)?.join(FILE), SCRIPT).expect("the copy is ours");
     db.run(
         "CREATE TABLE t AS SELECT i AS id, i % 2 AS label, (i % 2 + i % 7)::real AS a, (i % 5)::real AS b
            FROM generate_series(1, 500) i;
@@ -116,4 +118,125 @@ fn there_is_a_way_from_every_version_to_the_one_that_is_installed() {
           WHERE target = '{default}' AND path IS NULL AND source !~ 'test$'"
     );
     assert_eq!(db.lines(&stuck), Vec::<String>::new());
+}
+
+/// All that is in the catalogs of a database: objects of extensions, too, with their privileges, comments and owners,
+/// as pg_upgrade would make them again. Numbers of objects and of transactions are left out.
+fn catalog(db: &Database) -> Vec<String> {
+    let mut dump = program("pg_dump");
+    dump.args(["--binary-upgrade", "--schema-only", "-d", db.name()]);
+    let output = dump.output().expect("pg_dump runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("pg_dump writes UTF-8");
+    let has_numbers = |line: &str| {
+        ["binary_upgrade", "relfrozenxid", " oid = "].iter().any(|word| line.contains(word))
+            || line.starts_with("-- Dump")
+    };
+    let without_numbers = |line: &str| line.chars().filter(|c| !c.is_ascii_digit()).collect();
+    // numbers alone, and a random word that newer versions write at both ends
+    let is_random = |line: &&str| {
+        ["\\restrict", "\\unrestrict", "SELECT pg_catalog.binary_upgrade_set_"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let lines = text.lines().filter(|line| !is_random(line));
+    lines.map(|line| if has_numbers(line) { without_numbers(line) } else { line.to_owned() }).collect()
+}
+
+/// A database in which the extension was created in one version, and then updated to another.
+fn updated(from: &str, to: &str) -> Database {
+    let mut db = Database::empty();
+    db.run(&format!("CREATE EXTENSION corgipile VERSION '{from}'; ALTER EXTENSION corgipile UPDATE TO '{to}'"));
+    db
+}
+
+/// A database in which the extension was created in this version.
+fn created(version: &str) -> Database {
+    let mut db = Database::empty();
+    db.run(&format!("CREATE EXTENSION corgipile VERSION '{version}'"));
+    db
+}
+
+/// The first line in which they differ.
+fn difference<'a>(a: &'a [String], b: &'a [String]) -> Option<(&'a str, &'a str)> {
+    let line = |lines: &'a [String], i: usize| lines.get(i).map_or("", String::as_str);
+    (0..a.len().max(b.len())).map(|i| (line(a, i), line(b, i))).find(|(a, b)| a != b)
+}
+
+#[test]
+fn whoever_updates_from_a_released_version_has_what_is_created_anew() {
+    let mut db = Database::new();
+    let default: String = db.value("SELECT default_version FROM pg_available_extensions WHERE name = 'corgipile'");
+    let versions: Vec<String> = db.column(
+        "SELECT version FROM pg_available_extension_versions WHERE name = 'corgipile' AND version !~ 'test$' ORDER BY 1",
+    );
+    assert!(versions.contains(&default), "{versions:?}");
+    let fresh = catalog(&created(&default));
+    assert!(fresh.iter().any(|line| line.starts_with("CREATE FUNCTION public.corgipile_train(")), "{fresh:#?}");
+    for version in versions {
+        assert_eq!(difference(&catalog(&updated(&version, &default)), &fresh), None, "from {version}");
+    }
+}
+
+/// What an update may do, and the same in the script of the version before: a text there, and what stands for it.
+const CHANGES: [(&str, &str, &str); 6] = [
+    ("ALTER TABLE corgipile.stored_models ADD COLUMN tag text;", "    training_state      bytea,", "    training_state      bytea,\n    tag text,"),
+    (
+        "CREATE OR REPLACE FUNCTION corgipile_deploy(name text, version int) RETURNS bigint LANGUAGE c STABLE PARALLEL UNSAFE
+         AS 'MODULE_PATHNAME', 'corgipile_deploy_wrapper';",
+        "CREATE FUNCTION corgipile_deploy(name text, version int) RETURNS bigint\nLANGUAGE c VOLATILE",
+        "CREATE FUNCTION corgipile_deploy(name text, version int) RETURNS bigint\nLANGUAGE c STABLE",
+    ),
+    (
+        "COMMENT ON TABLE corgipile.stored_models IS 'models';",
+        "COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';",
+        "COMMENT ON TABLE corgipile.stored_models IS 'models';",
+    ),
+    (
+        "REVOKE DELETE ON corgipile.models FROM PUBLIC;",
+        "GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;",
+        "GRANT SELECT ON corgipile.models TO PUBLIC;",
+    ),
+    (
+        "DROP POLICY models_granted ON corgipile.stored_models;
+         CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT USING (granted_to OPERATOR(pg_catalog.<>) '{}');",
+        "CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT
+    USING (EXISTS (SELECT FROM pg_catalog.unnest(granted_to) AS g(role)
+                    WHERE g.role::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+                       OR pg_catalog.pg_has_role(g.role::pg_catalog.oid, 'USAGE')));",
+        "CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT USING (granted_to OPERATOR(pg_catalog.<>) '{}');",
+    ),
+    (
+        "CREATE FUNCTION corgipile_named(id bigint) RETURNS text LANGUAGE sql STABLE
+             AS 'SELECT m.name FROM corgipile.models AS m WHERE m.model_id OPERATOR(pg_catalog.=) id';",
+        "-- ------------------------------------------------------------------------------------------------- looking after models",
+        "CREATE FUNCTION corgipile_named(id bigint) RETURNS text LANGUAGE sql STABLE
+             AS 'SELECT m.name FROM corgipile.models AS m WHERE m.model_id OPERATOR(pg_catalog.=) id';",
+    ),
+];
+
+#[test]
+fn an_update_that_leaves_something_out_is_told_from_one_that_is_complete() {
+    let mut db = Database::new();
+    let Some(scripts) = scripts(&mut db) else {
+        return skip(an_update_that_leaves_something_out_is_told_from_one_that_is_complete, INSTALLED);
+    };
+    let released: String =
+        db.value("SELECT min(version) FROM pg_available_extension_versions WHERE name = 'corgipile'");
+    let mut whole = std::fs::read_to_string(scripts.join(format!("corgipile--{released}.sql"))).expect("it is there");
+    for (_, before, after) in CHANGES {
+        assert_eq!(whole.matches(before).count(), 1, "{before}");
+        whole = whole.replace(before, after);
+    }
+    // all of it, and all but one
+    for left_out in [None].into_iter().chain((0..CHANGES.len()).map(Some)) {
+        let version = format!("9.{}test", left_out.map_or(0, |i| i + 1));
+        let changes = CHANGES.iter().enumerate().filter(|(i, _)| Some(*i) != left_out);
+        let update: Vec<&str> = changes.map(|(_, (statement, ..))| *statement).collect();
+        std::fs::write(scripts.join(format!("corgipile--{released}--{version}.sql")), update.join("\n")).expect("ours");
+        std::fs::write(scripts.join(format!("corgipile--{version}.sql")), &whole).expect("ours");
+        let (updated, created) = (catalog(&updated(&released, &version)), catalog(&created(&version)));
+        let difference = difference(&updated, &created);
+        assert_eq!(difference.is_none(), left_out.is_none(), "without {left_out:?}: {difference:?}");
+    }
 }

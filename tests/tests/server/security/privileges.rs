@@ -334,3 +334,41 @@ fn owner_renamed_or_dropped_models_stay_usable_or_are_the_superusers() {
     db.run(&format!("ALTER ROLE renamed_{user} RENAME TO {user}"));
     assert_eq!(db.line(&predict), "t");
 }
+
+#[test]
+fn only_superusers_create_update_and_move_the_extension() {
+    let mut db = Database::empty();
+    let (owner, name) = (db.role("owner"), db.name().to_owned());
+    // the owner of a database, who may do there all that needs no superuser
+    db.run(&format!("ALTER DATABASE {name} OWNER TO {owner}; GRANT ALL ON SCHEMA public TO {owner}"));
+    let mut session = db.session_as(&owner);
+    session.fails_with("CREATE EXTENSION corgipile", "42501").is(
+        "42501",
+        "permission denied to create extension \"corgipile\"",
+        "Must be superuser to create this extension.",
+    );
+    // one that is trusted shows that it is the extension which is not
+    let trusted = "SELECT count(*) FROM pg_available_extension_versions WHERE name = 'plpgsql' AND trusted";
+    assert_eq!(session.line(trusted), "1");
+    db.run("DROP EXTENSION plpgsql");
+    session.run("CREATE EXTENSION plpgsql");
+    db.run("CREATE EXTENSION corgipile");
+    let control =
+        "SELECT DISTINCT superuser, trusted, relocatable FROM pg_available_extension_versions WHERE name = 'corgipile'";
+    assert_eq!(db.line(control), "t|f|f");
+    session.fails_with("ALTER EXTENSION corgipile UPDATE", "42501");
+    session.fails_with("DROP EXTENSION corgipile", "42501");
+    session.fails_with("ALTER EXTENSION corgipile DROP FUNCTION corgipile_support(internal)", "42501");
+    session.fails_with("LOAD 'corgipile'", "42501").says(&["library"]);
+    session.fails_with(
+        "CREATE FUNCTION f(internal) RETURNS internal LANGUAGE c AS '$libdir/corgipile', 'corgipile_support_wrapper'",
+        "42501",
+    );
+    // once it is there, whoever may read a table trains on it, and needs no more
+    session.run("CREATE TABLE t AS SELECT i % 2 AS label, (i % 2 + i % 3)::real AS a, (i % 5)::real AS b FROM generate_series(1, 100) i");
+    session.train("'t', max_epochs => 1, name => 'm'");
+    assert_eq!(session.line("SELECT count(corgipile_predict('m', t)) FROM t"), "100");
+    // objects are in two schemas, so that no single one can take their place
+    db.run("CREATE SCHEMA elsewhere");
+    db.fails_with("ALTER EXTENSION corgipile SET SCHEMA elsewhere", "0A000");
+}

@@ -82,6 +82,34 @@ fn a_hostile_search_path_changes_nothing_that_functions_and_views_call() {
 }
 
 #[test]
+fn an_exported_expression_uses_nothing_that_others_made() {
+    let mut trojans = Trojans::new();
+    trojans.keeps_off("CREATE EXTENSION corgipile");
+    trojans.train();
+    let network = MORE_TRAININGS.iter().find(|sql| sql.contains("'network'")).expect("there is one");
+    trojans.keeps_off(network);
+    let expressions = [
+        ("plain", "value", "numbers"),
+        ("plain", "probabilities", "numbers"),
+        ("array", "label", "arrays"),
+        ("sparse", "probabilities", "sparse"),
+        ("words", "label", "words"),
+        ("colours", "probabilities", "words"),
+        ("network", "probabilities", "numbers"),
+    ]
+    .map(|(model, answer, table)| {
+        let export = format!("SELECT public.corgipile_export('{model}', 'sql', '{answer}', 'public.{table}')");
+        format!("SELECT pg_catalog.count({}) FROM public.{table}", trojans.db.lines(&export).join("\n"))
+    });
+    // a schema of the default search path, in which others may create
+    trojans.plant("public").assert_many();
+    control(&mut trojans);
+    for expression in expressions {
+        trojans.keeps_off(&expression);
+    }
+}
+
+#[test]
 fn an_aggregate_of_somebody_else_does_not_take_the_place_of_ours() {
     let mut trojans = Trojans::new();
     trojans.keeps_off("CREATE EXTENSION corgipile");

@@ -44,6 +44,8 @@ pub struct JobOptions {
     pub rank: u32,
     /// How many processes the job has; 1 if it is alone.
     pub world_size: u32,
+    /// How long it waits for the other processes to come, in seconds.
+    pub timeout: u32,
     /// The data set.
     pub data_set: String,
     /// All of the data set's if there are none.

@@ -416,6 +416,7 @@ fn register(options: &JobOptions, inbox: &Inbox) -> proto::Register {
         fingerprint: state.info.as_ref().map(|info| info.fingerprint).or(options.fingerprint),
         rank: options.rank,
         world_size: options.world_size,
+        timeout: options.timeout,
         // so that it stays what it was, also if all servers have forgotten the job
         share: state.info.as_ref().filter(|_| options.world_size > 1).map(|info| proto::Elements::of(&info.elements)),
     }

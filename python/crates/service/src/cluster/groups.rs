@@ -33,6 +33,8 @@ pub(crate) struct Coming {
     pub(crate) elements: ElementSet,
     /// of this rank, if it knows them already
     pub(crate) share: Option<ElementSet>,
+    /// how long it waits for the others to come
+    pub(crate) timeout: Duration,
 }
 
 /// The elements of all ranks, and their nodes.
@@ -125,9 +127,9 @@ impl Groups {
     /// ranks to go that are of another job, such as the one that was stopped to start this one.
     ///
     /// # Errors
-    /// If the rank does not fit to the others.
+    /// If the rank does not fit to the others, or these do not come in time.
     pub(crate) async fn seat(self: &Arc<Self>, coming: Coming) -> Result<Seat, Status> {
-        let until = Instant::now() + self.patience;
+        let (until, timeout) = (Instant::now() + self.patience, coming.timeout);
         let (seated, mut dealt) = loop {
             match self.come(coming.clone()) {
                 Err(refused) if refused.code() == Code::FailedPrecondition && Instant::now() < until => {
@@ -143,6 +145,7 @@ impl Groups {
         let found = tokio::select! {
             found = dealt.wait_for(Option::is_some) => found.ok().and_then(|dealt| dealt.clone()),
             replaced = seat.replaced() => return Err(replaced),
+            () = tokio::time::sleep(timeout) => return Err(self.missing(&seat.seated.coming)),
         };
         let Some(found) = found else {
             return Err(Status::failed_precondition(format!(
@@ -213,6 +216,25 @@ impl Groups {
         done.map(|()| (seated, dealt))
     }
 
+    /// What a rank is told that has waited for others long enough.
+    fn missing(&self, coming: &Coming) -> Status {
+        const NAMED: usize = 8;
+        let Coming { name, world_size, timeout, .. } = coming;
+        let state = self.lock();
+        let is_missing = |rank: &u32| state.1.get(name).is_none_or(|group| !group.there.contains_key(rank));
+        let missing: Vec<u32> = (0..*world_size).filter(is_missing).collect();
+        let named: Vec<String> = missing.iter().take(NAMED).map(u32::to_string).collect();
+        let others = if missing.len() > NAMED { ", ..." } else { "" };
+        let what = format!(
+            "timeout: after {} seconds {} of the {world_size} ranks of {name:?} were not there ({}{others}): start them, or \
+             all with another world_size",
+            timeout.as_secs(),
+            missing.len(),
+            named.join(", ")
+        );
+        Status::failed_precondition(what)
+    }
+
     fn leave(&self, coming: &Coming, number: u64) {
         let mut state = self.lock();
         let Some(group) = state.1.get_mut(&coming.name) else { return };
@@ -277,6 +299,7 @@ mod tests {
             fingerprint: 1,
             elements: ElementSet::from_ranges(std::iter::once(0..10)).unwrap(),
             share: None,
+            timeout: Duration::from_secs(600),
         }
     }
 
@@ -304,6 +327,18 @@ mod tests {
         assert_eq!(shares(&groups.seat(coming(0, 1)).await.unwrap()), before, "also from another node");
         drop(second);
         assert!(groups.status().is_empty() && waits(groups.seat(coming(1, 1))).await);
+    }
+
+    #[tokio::test]
+    async fn a_rank_that_has_waited_long_enough_says_who_is_missing() {
+        let groups = Groups::new(1, 2);
+        let hasty = |rank| Coming { timeout: Duration::from_millis(20), world_size: 3, ..coming(rank, 0) };
+        let (first, second) = tokio::join!(groups.seat(hasty(0)), groups.seat(hasty(2)));
+        for refused in [first.err().unwrap(), second.err().unwrap()] {
+            assert_eq!(refused.code(), Code::FailedPrecondition);
+            assert!(refused.message().contains(" of the 3 ranks of \"job\" were not there (1"), "{refused}");
+        }
+        assert!(groups.status().is_empty());
     }
 
     #[tokio::test]

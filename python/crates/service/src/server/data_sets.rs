@@ -1,17 +1,20 @@
 //! Data sets are opened and put into the hub.
 
-use super::hub::{Hub, other_rows};
+use super::hub::{Hub, already, other_rows};
+use super::remembering::Remembered;
 use crate::dataset::{DataSet, Opener};
 use crate::proto;
 use source::SourceError;
 use std::sync::Arc;
-use tonic::Status;
+use tonic::{Code, Status};
 
 /// What a server opens data sets by.
 #[derive(Clone)]
 pub(super) struct DataSets {
     pub(super) hub: Arc<Hub>,
     pub(super) opener: Arc<dyn Opener>,
+    /// None if a server that starts again has none, or its leader's
+    pub(super) remembered: Option<Arc<Remembered>>,
 }
 
 impl DataSets {
@@ -21,7 +24,68 @@ impl DataSets {
             return Err(Status::invalid_argument("name: a data set needs one"));
         }
         let of = self.clone();
-        apart(move || of.hub.create(message.clone(), of.open(&message)?, replaces)).await
+        apart(move || {
+            // one that could not be opened again is there, and may be given another source
+            let is_lost = of.lost(&message.name).is_some();
+            if is_lost && !replaces {
+                return Err(already(&message.name));
+            }
+            let info = of.hub.create(message.clone(), of.open(&message)?, replaces && !is_lost)?;
+            let written = of.remembered.as_ref().map_or(Ok(()), |remembered| remembered.put(&message));
+            written.map(|()| info).map_err(|error| forgetful(&message.name, &error))
+        })
+        .await
+    }
+
+    /// Forgets a data set on which no job trains.
+    pub(super) async fn drop(&self, name: String) -> Result<(), Status> {
+        let of = self.clone();
+        apart(move || {
+            if of.lost(&name).is_none() {
+                of.hub.drop_data_set(&name)?;
+            }
+            let written = of.remembered.as_ref().map_or(Ok(false), |remembered| remembered.forget(&name));
+            written.map(drop).map_err(|error| forgetful(&name, &error))
+        })
+        .await
+    }
+
+    /// Opens all that the server had before it was started again, and says which cannot be opened. Those are tried
+    /// again when they are asked for.
+    pub(super) fn restore(&self) {
+        for message in self.remembered.iter().flat_map(|remembered| remembered.all()) {
+            let name = message.name.clone();
+            match self.open(&message).and_then(|data_set| self.hub.create(message, data_set, false)) {
+                Ok(info) => tracing::info!(data_set = name, rows = info.rows, "a data set of before"),
+                Err(error) => {
+                    tracing::warn!(data_set = name, error = error.message(), "a data set of before cannot be opened");
+                }
+            }
+        }
+    }
+
+    /// Opens a data set that could not be opened when the server was started again; nothing if it was, or is unknown.
+    pub(super) async fn find_again(&self, name: &str) -> Result<(), Status> {
+        let Some(message) = self.lost(name) else { return Ok(()) };
+        let of = self.clone();
+        apart(move || {
+            let again = |status: Status| {
+                let what = format!("dataset: {:?} was there before the server was started again: ", message.name);
+                Status::new(status.code(), what + status.message())
+            };
+            let data_set = of.open(&message).map_err(again)?;
+            match of.hub.create(message, data_set, false) {
+                // somebody else has just done it
+                Err(status) if status.code() == Code::AlreadyExists => Ok(()),
+                created => created.map(drop),
+            }
+        })
+        .await
+    }
+
+    /// What is remembered of a data set that is not open.
+    fn lost(&self, name: &str) -> Option<proto::DataSet> {
+        self.remembered.as_ref()?.get(name).filter(|_| self.hub.data_set(name).is_err())
     }
 
     /// A data set of the leader, opened on this machine unless it is already.
@@ -49,6 +113,11 @@ impl DataSets {
         let opened = self.opener.open(&message.source).map_err(status_of)?;
         DataSet::new(opened, message.columns.clone(), &message.element_size).map_err(status_of)
     }
+}
+
+/// What is there, and will not be once the server is started again, or the other way round.
+fn forgetful(name: &str, error: &std::io::Error) -> Status {
+    Status::failed_precondition(format!("name: it was done, but {name:?} cannot be remembered so: {error}"))
 }
 
 /// What a job or an operator is told of a source that cannot be read.

@@ -3,20 +3,18 @@
 //! It guarantees that reading and preparing happen outside of the lock, and that a panic in either is an error for
 //! those who wait for the element.
 
+use super::state::{Created, JobInfo, Kind, State, ToLoad, handle_of, has_ended};
 use crate::dataset::{DataSet, Selection};
 use crate::drawing::Drawing;
 use crate::memory::Memory;
 use crate::proto;
 use crate::room::{GRAIN, Rooms};
 use crate::sampling::{Drawn, JobId, SamplerKind, Wanted};
-use crate::serving::{Action, Key, Rows, Serving};
+use crate::serving::{Action, Key, Serving};
+use preparing::slot::Encoded;
 use preparing::{Callables, Recipe};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use source::{Cancel, Source};
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -30,49 +28,10 @@ const MAX_ROOMS: u32 = 1 << 20;
 const AHEAD_BYTES: u64 = 8 << 20;
 
 /// How long a job may hold all it may without giving any of it back before it is said to stall.
-const STALLED: Duration = Duration::from_secs(10);
+pub(super) const STALLED: Duration = Duration::from_secs(10);
 
 /// What a job is told by, as long as it is there.
 pub(super) type ToJob = UnboundedSender<Result<proto::ToJob, tonic::Status>>;
-
-/// Data set, columns and preparation: jobs of one kind share elements.
-struct Kind {
-    data_set: u64,
-    columns: Vec<String>,
-    recipe: Recipe,
-    source: Arc<dyn Source>,
-    /// elements that were prepared, and their bytes
-    prepared: (u64, u64),
-}
-
-/// A data set as it was created.
-pub(super) struct Created {
-    pub(super) message: proto::DataSet,
-    pub(super) data_set: Arc<DataSet>,
-    number: u64,
-    sampling: Drawing,
-    /// jobs of other machines, for which this server draws
-    elsewhere: u32,
-}
-
-struct JobInfo {
-    name: String,
-    data_set: u64,
-    kind: u32,
-    selection: Arc<Selection>,
-    to_job: ToJob,
-    process: u32,
-    /// None if the system does not let this look for it
-    alive: Option<OwnedFd>,
-    since: Instant,
-    /// when it gave something back last
-    moved: Instant,
-    rows: u64,
-    /// which rank it is, and of how many
-    rank: (u32, u32),
-    /// it gets nothing more
-    has_ended: bool,
-}
 
 /// A job that comes.
 pub(super) struct Joining {
@@ -102,17 +61,6 @@ pub(super) enum Window {
     Share(f64),
 }
 
-struct State {
-    data_sets: BTreeMap<String, Created>,
-    kinds: HashMap<u32, Kind>,
-    jobs: BTreeMap<JobId, JobInfo>,
-    serving: Serving,
-    to_load: VecDeque<Key>,
-    next: u64,
-    next_kind: u32,
-    is_closed: bool,
-}
-
 /// See the module's documentation.
 pub(super) struct Hub {
     state: Mutex<State>,
@@ -136,16 +84,7 @@ impl Hub {
         is_led: bool,
     ) -> std::io::Result<(Arc<Hub>, Vec<JoinHandle<()>>)> {
         let rooms = u32::try_from(memory.len() / GRAIN).unwrap_or(MAX_ROOMS).clamp(16, MAX_ROOMS);
-        let state = State {
-            data_sets: BTreeMap::new(),
-            kinds: HashMap::new(),
-            jobs: BTreeMap::new(),
-            serving: Serving::new(Rooms::new(memory.len(), rooms)),
-            to_load: VecDeque::new(),
-            next: 1,
-            next_kind: 0,
-            is_closed: false,
-        };
+        let state = State::new(Serving::new(Rooms::new(memory.len(), rooms)));
         let (state, began) = (Mutex::new(state), Instant::now());
         let (work, cancel) = (Condvar::new(), Cancel::default());
         let hub = Arc::new(Hub { state, work, memory, callables, cancel, seed, is_led, began });
@@ -183,10 +122,7 @@ impl Hub {
             .map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;
         let mut state = self.lock();
         match (state.data_sets.get(&message.name), replaces) {
-            (Some(_), false) => {
-                let what = format!("there is a data set {:?} already: alter or drop it", message.name);
-                return Err(tonic::Status::already_exists(what));
-            }
+            (Some(_), false) => return Err(already(&message.name)),
             (None, true) => return Err(unknown(&state, &message.name)),
             (Some(old), true) if old.is_busy() => return Err(busy(&message.name)),
             _ => {}
@@ -447,271 +383,67 @@ impl Hub {
 
     /// What each thread does that reads.
     fn load_all(&self) {
-        loop {
-            let Some((key, source, recipe, rows)) = self.next_to_load() else { return };
+        while let Some(ToLoad { key, source, recipe, rows }) = self.next_to_load() {
             let loaded = catch_unwind(AssertUnwindSafe(|| self.load(&*source, &recipe, rows)));
             let loaded = loaded.unwrap_or_else(|panic| Err(format!("a thread panicked: {}", message_of(&*panic))));
+            let stored = loaded.and_then(|encoded| self.store(key, &encoded));
             let mut state = self.lock();
             if state.is_closed {
-                // jobs are about to be told, and may look at all that is there until they have ended
                 return;
             }
-            match loaded {
-                Err(error) => {
-                    tracing::warn!(element = key.element, error, "an element cannot be read");
-                    state.serving.failed(key, &error);
-                }
-                Ok(encoded) => {
-                    let bytes = encoded.len() as u64;
-                    if let Some(kind) = state.kinds.get_mut(&key.kind) {
-                        kind.prepared = (kind.prepared.0 + 1, kind.prepared.1 + bytes);
-                    }
-                    match state.serving.place(key, bytes) {
-                        Some(room) => {
-                            drop(state);
-                            let part = room.offset()..room.offset() + bytes;
-                            #[allow(unsafe_code)]
-                            // SAFETY: the room is this element's, and nobody gets it before it is written
-                            let written = unsafe { self.memory.write(part, |to| encoded.write(to)) };
-                            state = self.lock();
-                            match written {
-                                Ok(()) => state.serving.written(key),
-                                Err(error) => state.serving.failed(key, &error.to_string()),
-                            }
-                        }
-                        None => {
-                            let mut rows = Vec::with_capacity(encoded.len());
-                            match encoded.write(&mut rows) {
-                                Ok(()) => state.serving.outside(key, rows.into()),
-                                Err(error) => state.serving.failed(key, &error.to_string()),
-                            }
-                        }
-                    }
-                }
+            if let Err(error) = stored {
+                tracing::warn!(element = key.element, error, "an element cannot be read");
+                state.serving.failed(key, &error);
             }
             self.settle(&mut state);
         }
     }
 
-    #[expect(clippy::type_complexity)]
-    fn next_to_load(&self) -> Option<(Key, Arc<dyn Source>, Recipe, std::ops::Range<u64>)> {
-        let mut guard = self.lock();
+    /// Puts an element where jobs find it: into the memory, or beside it if there is no room.
+    fn store(&self, key: Key, encoded: &Encoded) -> Result<(), String> {
+        let bytes = encoded.len() as u64;
+        let mut state = self.lock();
+        if state.is_closed {
+            // jobs are about to be told, and may look at all that is there until they have ended
+            return Ok(());
+        }
+        state.prepared(key.kind, bytes);
+        let room = state.serving.place(key, bytes);
+        drop(state);
+        let Some(room) = room else {
+            let mut rows = Vec::with_capacity(encoded.len());
+            encoded.write(&mut rows).map_err(|error| error.to_string())?;
+            self.lock().serving.outside(key, rows.into());
+            return Ok(());
+        };
+        let part = room.offset()..room.offset() + bytes;
+        #[allow(unsafe_code)]
+        // SAFETY: the room is this element's, and nobody gets it before it is written
+        let written = unsafe { self.memory.write(part, |to| encoded.write(to)) };
+        written.map_err(|error| error.to_string())?;
+        self.lock().serving.written(key);
+        Ok(())
+    }
+
+    /// Waits for what is to be read; None when the server ends.
+    fn next_to_load(&self) -> Option<ToLoad> {
+        let mut state = self.lock();
         loop {
-            if guard.is_closed {
+            if state.is_closed {
                 return None;
             }
-            let state = &mut *guard;
-            while let Some(key) = state.to_load.pop_front() {
-                if !state.serving.is_wanted(key) {
-                    continue;
-                }
-                let Some(kind) = state.kinds.get(&key.kind) else { continue };
-                let Some(created) = state.data_sets.values().find(|created| created.number == kind.data_set) else {
-                    continue;
-                };
-                let rows = created.data_set.rows_of(key.element);
-                return Some((key, kind.source.clone(), kind.recipe.clone(), rows));
+            if let Some(next) = state.next_to_load() {
+                return Some(next);
             }
-            guard = self.work.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn load(
-        &self,
-        source: &dyn Source,
-        recipe: &Recipe,
-        rows: std::ops::Range<u64>,
-    ) -> Result<preparing::slot::Encoded, String> {
+    fn load(&self, source: &dyn Source, recipe: &Recipe, rows: std::ops::Range<u64>) -> Result<Encoded, String> {
         let batch = source.read(rows, &self.cancel).map_err(|error| error.to_string())?;
         let batch = recipe.apply(batch, self.callables.as_deref(), &self.cancel).map_err(|error| error.to_string())?;
-        preparing::slot::Encoded::new(&batch).map_err(|error| error.to_string())
+        Encoded::new(&batch).map_err(|error| error.to_string())
     }
-}
-
-impl State {
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    fn info(&self, created: &Created) -> proto::DataSetInfo {
-        let of = |job: &&JobInfo| job.data_set == created.number && !job.has_ended;
-        proto::DataSetInfo {
-            data_set: Some(created.message.clone()),
-            rows: created.data_set.rows(),
-            elements: created.data_set.elements(),
-            bytes: created.data_set.bytes(),
-            fingerprint: created.data_set.fingerprint(),
-            jobs: self.jobs.values().filter(of).count() as u32 + created.elsewhere,
-        }
-    }
-
-    /// The kind of jobs with these columns and this preparation, if there is one.
-    fn kind(&self, data_set: u64, columns: &[String], recipe: &Recipe) -> Option<u32> {
-        let same = |kind: &Kind| kind.data_set == data_set && kind.columns == columns && kind.recipe == *recipe;
-        self.kinds.iter().find(|(_, kind)| same(kind)).map(|(kind, _)| *kind)
-    }
-
-    /// About how many bytes an element of a kind has, whose rows have so many at least once they are prepared.
-    fn bytes(&self, created: &Created, kind: Option<u32>, row_bytes: u64) -> u64 {
-        let prepared = kind.and_then(|kind| self.kinds.get(&kind)?.bytes());
-        let guessed = || {
-            let prepared = row_bytes.saturating_mul(created.data_set.rows());
-            created.data_set.bytes().max(prepared) / u64::from(created.data_set.elements().max(1))
-        };
-        prepared.unwrap_or_else(guessed).max(1)
-    }
-
-    fn forget_kinds(&mut self, data_set: &str) {
-        let number = self.data_sets.get(data_set).map(|created| created.number);
-        // what is kept of them goes by and by: nobody will ask for it
-        self.kinds.retain(|_, kind| Some(kind.data_set) != number);
-    }
-
-    fn sampling(&mut self, job: JobId) -> Option<&mut Drawing> {
-        let data_set = self.jobs.get(&job)?.data_set;
-        self.data_sets.values_mut().find(|created| created.number == data_set).map(|created| &mut created.sampling)
-    }
-
-    fn draw(&mut self) -> Vec<Drawn> {
-        let mut drawn = Vec::new();
-        let mut failed = Vec::new();
-        for created in self.data_sets.values_mut() {
-            while let Err((job, error)) = created.sampling.decide(&mut drawn) {
-                failed.push((job, error));
-            }
-        }
-        for (job, error) in failed {
-            self.end(job, &tonic::Status::resource_exhausted(error.to_string()));
-        }
-        drawn
-    }
-
-    fn end(&mut self, job: JobId, why: &tonic::Status) {
-        if let Some(sampling) = self.sampling(job) {
-            sampling.leave(job);
-        }
-        self.serving.stop(job);
-        let Some(info) = self.jobs.get_mut(&job) else { return };
-        tracing::warn!(job, name = info.name, why = why.message(), "job ended");
-        let ended = proto::Ended { code: why.code().into(), why: why.message().to_owned() };
-        let _ = info.to_job.send(Ok(proto::ToJob { message: Some(proto::to_job::Message::Ended(ended)) }));
-        info.has_ended = true;
-        let kind = info.kind;
-        self.expect(kind);
-    }
-
-    fn to_come(&self, job: JobId, element: u32) -> usize {
-        let Some(info) = self.jobs.get(&job) else { return 0 };
-        let (kind, data_set) = (info.kind, info.data_set);
-        let Some(created) = self.data_sets.values().find(|created| created.number == data_set) else { return 0 };
-        created.sampling.to_come(element, |id| self.jobs.get(&id).is_some_and(|info| info.kind == kind))
-    }
-
-    fn leave(&mut self, job: JobId) {
-        if let Some(sampling) = self.sampling(job) {
-            sampling.leave(job);
-        }
-        self.serving.leave(job);
-        if let Some(info) = self.jobs.remove(&job) {
-            tracing::info!(job, name = info.name, rows = info.rows, "job left");
-            self.expect(info.kind);
-        }
-    }
-
-    /// Jobs have joined or begun epochs: they will come for what is kept.
-    fn expect_more(&mut self) {
-        let more = |created: &mut Created| created.sampling.take_more_to_come().then_some(created.number);
-        let data_sets: Vec<u64> = self.data_sets.values_mut().filter_map(more).collect();
-        let of = |kind: &Kind| data_sets.contains(&kind.data_set);
-        let kinds: Vec<u32> = self.kinds.iter().filter(|(_, kind)| of(kind)).map(|(number, _)| *number).collect();
-        for kind in kinds {
-            self.expect(kind);
-        }
-    }
-
-    /// Another number of jobs will come for what is kept of a kind.
-    fn expect(&mut self, kind: u32) {
-        let Some(data_set) = self.kinds.get(&kind).map(|kind| kind.data_set) else { return };
-        let Some(created) = self.data_sets.values().find(|created| created.number == data_set) else { return };
-        let of = |id: JobId| self.jobs.get(&id).is_some_and(|info| info.kind == kind);
-        self.serving.expect(|key| (key.kind == kind).then(|| created.sampling.to_come(key.element, of)));
-    }
-
-    fn deliver(&mut self, job: JobId, ticket: u64, epoch: u64, element: u32, rows: Rows) {
-        let Some(info) = self.jobs.get_mut(&job) else { return };
-        let Some(created) = self.data_sets.values().find(|created| created.number == info.data_set) else { return };
-        let chosen = info.selection.of(created.data_set.rows_of(element));
-        let all = created.data_set.rows_of(element);
-        info.rows += chosen.as_ref().map_or(all.end - all.start, |bits| bits.count_set_bits() as u64);
-        let rows = match rows {
-            Rows::Room(room) => proto::element::Rows::Slot(proto::Slot { offset: room.offset(), length: room.bytes() }),
-            Rows::Outside(bytes) => proto::element::Rows::Here(bytes),
-            Rows::Error(error) => proto::element::Rows::Error(error.to_string()),
-        };
-        let chosen = chosen.map(|bits| bits.sliced().as_slice().to_vec().into()).unwrap_or_default();
-        let element = proto::Element { ticket, epoch, element, chosen, rows: Some(rows) };
-        let message = proto::ToJob { message: Some(proto::to_job::Message::Element(element)) };
-        // who does not listen any more leaves soon
-        let _ = info.to_job.send(Ok(message));
-    }
-
-    fn is_stalled(&self, (job, info): &(&JobId, &JobInfo)) -> bool {
-        info.moved.elapsed() > STALLED && self.serving.held(**job).is_some_and(|(_, is_full)| is_full)
-    }
-
-    fn job_status(&self, (job, info): (&JobId, &JobInfo)) -> proto::JobStatus {
-        let created = self.data_sets.values().find(|created| created.number == info.data_set);
-        let (epoch, left) = created.and_then(|created| created.sampling.position(*job)).unwrap_or_default();
-        let counts = self.serving.counts(*job).unwrap_or_default();
-        let (held, _) = self.serving.held(*job).unwrap_or_default();
-        proto::JobStatus {
-            job: *job,
-            name: info.name.clone(),
-            data_set: created.map(|created| created.message.name.clone()).unwrap_or_default(),
-            epoch,
-            left: left as u64,
-            elements: counts.elements,
-            rows: info.rows,
-            loads: counts.loads,
-            merged: counts.merged,
-            hits: counts.hits,
-            again: counts.again,
-            outside: counts.outside,
-            errors: counts.errors,
-            held: held as u32,
-            stalled: self.is_stalled(&(job, info)),
-            process: info.process,
-            seconds: info.since.elapsed().as_secs_f64(),
-            rank: info.rank.0,
-            world_size: info.rank.1,
-        }
-    }
-}
-
-impl Created {
-    fn is_busy(&self) -> bool {
-        self.elsewhere > 0 || !self.sampling.is_empty()
-    }
-}
-
-impl Kind {
-    /// Bytes of an element as it was prepared, on average; None before there was one.
-    fn bytes(&self) -> Option<u64> {
-        self.prepared.1.checked_div(self.prepared.0)
-    }
-}
-
-/// By which a process is known, also if another one gets its number.
-fn handle_of(process: u32) -> Option<OwnedFd> {
-    let process = Pid::from_raw(i32::try_from(process).ok()?)?;
-    pidfd_open(process, PidfdFlags::empty()).ok()
-}
-
-fn has_ended(process: &OwnedFd) -> bool {
-    let mut asked = [PollFd::new(process, PollFlags::IN)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut asked, Some(&at_once)).is_ok_and(|ended| ended > 0)
 }
 
 fn unknown(state: &State, name: &str) -> tonic::Status {
@@ -727,6 +459,11 @@ pub(super) fn other_rows(name: &str) -> tonic::Status {
          alter the data set if they have changed"
     );
     tonic::Status::failed_precondition(what)
+}
+
+/// What is told who creates a data set of a name that there is.
+pub(super) fn already(name: &str) -> tonic::Status {
+    tonic::Status::already_exists(format!("there is a data set {name:?} already: alter or drop it"))
 }
 
 fn busy(name: &str) -> tonic::Status {

@@ -38,21 +38,21 @@ struct State {
     /// by node, with the number of its stream
     followers: BTreeMap<u32, u64>,
     /// as long as anybody draws
-    samplings: BTreeMap<Place, Sampling>,
+    samplings: BTreeMap<DataSetOfNode, Sampling>,
     members: BTreeMap<u64, Member>,
     next: u64,
 }
 
 /// A data set as one node sees it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct DataSetOfNode {
     data_set: String,
     fingerprint: u64,
     node: u32,
 }
 
 struct Member {
-    place: Place,
+    place: DataSetOfNode,
     to_rank: ToRank,
 }
 
@@ -96,7 +96,7 @@ impl Leading {
     }
 
     /// A rank draws from now on, and is told what was dealt first.
-    fn join(self: &Arc<Self>, place: Place, seated: &Seated, to_rank: ToRank) -> Result<Drawing, Status> {
+    fn join(self: &Arc<Self>, place: DataSetOfNode, seated: &Seated, to_rank: ToRank) -> Result<Drawing, Status> {
         let refuse = |error: joader::SamplerError| Status::resource_exhausted(error.to_string());
         let (data_set, kind) = self.data_sets.hub.begin_elsewhere(&place.data_set, place.fingerprint)?;
         let mut state = self.lock();
@@ -145,7 +145,7 @@ impl Leading {
 
 impl State {
     /// Draws for those of a place who need it, and tells them.
-    fn draw(&mut self, place: &Place) {
+    fn draw(&mut self, place: &DataSetOfNode) {
         let Some(sampling) = self.samplings.get_mut(place) else { return };
         let (mut drawn, mut failed) = (Vec::new(), Vec::new());
         while let Err(error) = sampling.decide(&mut drawn) {
@@ -236,6 +236,7 @@ impl Leading {
                 fingerprint: rank.fingerprint,
                 elements,
                 share: share.clone(),
+                timeout: Duration::from_secs(rank.timeout.into()),
             };
             let found = self.groups.seat(coming).await?;
             let of_rank = found.dealt.as_ref().map(|all| {
@@ -278,8 +279,7 @@ impl leader_server::Leader for Leader {
     }
 
     async fn drop(&self, request: Request<proto::Name>) -> Result<Response<proto::Nothing>, Status> {
-        self.0.data_sets.hub.drop_data_set(&request.into_inner().name).map_err(short)?;
-        Ok(Response::new(proto::Nothing {}))
+        self.0.data_sets.drop(request.into_inner().name).await.map(|()| Response::new(proto::Nothing {}))
     }
 
     async fn list(&self, _: Request<proto::Nothing>) -> Result<Response<proto::DataSets>, Status> {
@@ -287,7 +287,9 @@ impl leader_server::Leader for Leader {
     }
 
     async fn find(&self, request: Request<proto::Name>) -> Result<Response<proto::DataSetInfo>, Status> {
-        self.0.data_sets.hub.info(&request.into_inner().name).map(Response::new).map_err(short)
+        let name = request.into_inner().name;
+        self.0.data_sets.find_again(&name).await?;
+        self.0.data_sets.hub.info(&name).map(Response::new).map_err(short)
     }
 
     type SampleStream = UnboundedReceiverStream<Result<proto::ToRank, Status>>;
@@ -307,7 +309,7 @@ impl leader_server::Leader for Leader {
         }
         let mut seated = self.0.seat(&rank).await?;
         let (to_rank, receiver) = mpsc::unbounded_channel();
-        let place = Place { data_set: rank.data_set, fingerprint: rank.fingerprint, node: rank.node };
+        let place = DataSetOfNode { data_set: rank.data_set, fingerprint: rank.fingerprint, node: rank.node };
         let drawing = self.0.join(place, &seated, to_rank.clone())?;
         tokio::spawn(async move {
             loop {

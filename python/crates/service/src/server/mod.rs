@@ -5,7 +5,9 @@ mod data_sets;
 mod hub;
 mod leading;
 mod registering;
+mod remembering;
 mod socket;
+mod state;
 
 pub(crate) use connections::{ASKS_FOR_MEMORY, SESSION};
 
@@ -17,13 +19,14 @@ use crate::dealing::Deal;
 use crate::memory::Memory;
 use crate::proto;
 use connections::Sessions;
-use data_sets::{DataSets, apart, short};
+use data_sets::{DataSets, apart};
 use hub::Hub;
 use leading::{Leader, Leading};
 use preparing::Callables;
 use proto::joader_server::{Joader, JoaderServer};
 use proto::leader_server::LeaderServer;
 use registering::{Leaving, Place, Wish, join};
+use remembering::Remembered;
 use socket::listen;
 use source::Cancel;
 use std::io;
@@ -50,6 +53,9 @@ pub struct ServerOptions {
     pub seed: i64,
     /// What it is among several servers; None if it is the only one.
     pub cluster: Option<Cluster>,
+    /// The file that has the data sets, which are there again when the server is started again; None for a follower,
+    /// which asks its leader, and if they need not be.
+    pub data_sets: Option<PathBuf>,
 }
 
 /// How often is looked for jobs that stall.
@@ -67,7 +73,7 @@ pub(crate) const MAX_MESSAGE: usize = usize::MAX;
 /// Serves until `stop` changes or goes, then ends what it started. `ready` is called once jobs can connect.
 ///
 /// # Errors
-/// If the socket cannot be opened, or another server has it.
+/// If the socket or the file of data sets cannot be opened, or another server has it.
 pub fn serve(
     options: ServerOptions,
     opener: Arc<dyn Opener>,
@@ -85,12 +91,22 @@ pub fn serve(
         Some(Cluster::Leader(leader)) => (Some(Listening::new(leader)?), None),
         Some(Cluster::Follower(follower)) => (None, Some(Arc::new(Uplink::new(follower)?))),
     };
+    if uplink.is_some() && options.data_sets.is_some() {
+        let what = "data_sets: a follower has those of its leader: give the file to that one";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    let remembered = options.data_sets.map(Remembered::open).transpose()?.map(Arc::new);
     let (listener, file) = listen(&options.path)?;
     let memory = Memory::new(options.memory)?;
     let (hub, threads) = Hub::start(memory, callables, options.seed, options.threads, uplink.is_some())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
-        let data_sets = DataSets { hub: hub.clone(), opener };
+        let data_sets = DataSets { hub: hub.clone(), opener, remembered };
+        let restoring = data_sets.clone();
+        tokio::select! {
+            restored = apart(move || Ok(restoring.restore())) => restored.map_err(io::Error::other)?,
+            _ = stop.changed() => return Ok(()),
+        }
         let groups = Groups::new(options.seed, nodes);
         let mut leading = None;
         let mut led: Pin<Box<dyn Future<Output = io::Result<()>> + Send>> = Box::pin(std::future::pending());
@@ -192,11 +208,7 @@ impl Joader for Service {
 
     async fn drop(&self, request: Request<proto::Name>) -> Result<Response<proto::Nothing>, Status> {
         match &self.uplink {
-            None => self
-                .hub
-                .drop_data_set(&request.into_inner().name)
-                .map(|()| Response::new(proto::Nothing {}))
-                .map_err(short),
+            None => self.data_sets.drop(request.into_inner().name).await.map(|()| Response::new(proto::Nothing {})),
             Some(uplink) => uplink.client()?.drop(request.into_inner()).await.map_err(|status| uplink.status(status)),
         }
     }
@@ -247,8 +259,9 @@ impl Joader for Service {
             _ => return Err(Status::invalid_argument("a job has to register first")),
         };
         let (sender, receiver) = mpsc::unbounded_channel();
-        if let Some(uplink) = &self.uplink {
-            self.follow_data_set(uplink, &register).await?;
+        match &self.uplink {
+            Some(uplink) => self.follow_data_set(uplink, &register).await?,
+            None => self.data_sets.find_again(&register.data_set).await?,
         }
         let cancel = Arc::new(Cancel::default());
         let cancelling = Cancelling(cancel.clone());
@@ -361,6 +374,7 @@ impl Service {
             fingerprint: wish.fingerprint,
             elements: wish.selection.elements.clone(),
             share: wish.share.clone(),
+            timeout: Duration::from_secs(register.timeout.into()),
         };
         let seat = self.groups.seat(coming).await?;
         let place = match seat.dealt.clone() {
@@ -381,6 +395,7 @@ impl Service {
             name: register.name.clone(),
             rank: register.rank,
             world_size: register.world_size,
+            timeout: register.timeout,
             data_set: register.data_set.clone(),
             fingerprint: wish.fingerprint,
             elements: Some(proto::Elements::of(&wish.selection.elements)),

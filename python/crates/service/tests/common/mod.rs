@@ -144,10 +144,18 @@ impl Server {
 
     /// One of a cluster.
     pub fn of(path: PathBuf, memory: u64, numbers: Numbers, cluster: Option<Cluster>) -> Server {
+        Server::with(ServerOptions { path, memory, threads: 2, seed: 1, cluster, data_sets: None }, numbers)
+    }
+
+    pub fn with(options: ServerOptions, numbers: Numbers) -> Server {
+        let opener = Arc::new(Opens(numbers.clone()));
+        Server::opened_by(options, numbers, opener)
+    }
+
+    pub fn opened_by(options: ServerOptions, numbers: Numbers, opener: Arc<dyn Opener>) -> Server {
         let (stop, stopped) = watch::channel(());
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let options = ServerOptions { path: path.clone(), memory, threads: 2, seed: 1, cluster };
-        let opener = Arc::new(Opens(numbers.clone()));
+        let path = options.path.clone();
         let thread = std::thread::spawn(move || {
             serve(options, opener, None, stopped, move || ready.send(()).unwrap()).unwrap();
         });
@@ -192,6 +200,7 @@ pub fn job_options(path: &Path) -> JobOptions {
         name: "job".to_owned(),
         rank: 0,
         world_size: 1,
+        timeout: 600,
         data_set: "numbers".to_owned(),
         columns: Vec::new(),
         filter: String::new(),

@@ -99,6 +99,12 @@ fn footers(found: Vec<DataFile>, options: &Options, part_bytes: u64, cancel: &Ca
     Ok((footers, fields, skipped))
 }
 
+/// The page index of a file is read if it has no more bytes than this, or if there is a huge row group.
+const INDEX_BYTES: u64 = 16 << 20;
+
+/// Of row groups that take no more memory than this, pages are not looked for.
+const READ_WHOLE: u64 = 1 << 20;
+
 fn reading_options() -> ArrowReaderOptions {
     ArrowReaderOptions::new().with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
 }
@@ -123,12 +129,17 @@ fn footer(
     part_bytes: u64,
 ) -> Result<Footer, SourceError> {
     let leaves = leaves(metadata.metadata(), fields);
-    let huge = metadata.metadata().row_groups().iter().any(|group| memory(group, &leaves) > 2 * part_bytes);
-    if huge {
+    let of = metadata.metadata();
+    let huge = of.row_groups().iter().any(|group| memory(group, &leaves) > 2 * part_bytes);
+    if huge || (is_read_in_parts(of, &leaves) && (1..=INDEX_BYTES).contains(&index_bytes(of, &leaves))) {
         let wanted = ColumnChunkMask::columns(leaves.iter().copied());
         let options =
             reading_options().with_offset_index_policy(PageIndexPolicy::Optional).with_offset_index_mask(wanted);
-        metadata = load_with(&file, options)?;
+        match load_with(&file, options) {
+            // without it row groups are read from their beginnings
+            Err(_) if !huge => {}
+            loaded => metadata = loaded?,
+        }
     }
     let plainer = Schema::new(metadata.schema().fields().iter().map(|field| plainer(field)).collect::<Fields>());
     if plainer.fields() != metadata.schema().fields() {
@@ -140,6 +151,18 @@ fn footer(
     let columns = ProjectionMask::leaves(metadata.parquet_schema(), leaves);
     // which columns lie straight is known once all files agree on their types
     Ok(Footer { file, metadata, columns, straight: Vec::new() })
+}
+
+/// Whether a row group is large enough for a few rows of it to be read.
+fn is_read_in_parts(metadata: &ParquetMetaData, leaves: &[usize]) -> bool {
+    metadata.row_groups().iter().any(|group| group.num_rows() > 1 && memory(group, leaves) > READ_WHOLE)
+}
+
+/// Bytes that say where the pages of these columns are.
+fn index_bytes(metadata: &ParquetMetaData, leaves: &[usize]) -> u64 {
+    let groups = metadata.row_groups().iter();
+    let lengths = groups.flat_map(|group| leaves.iter().map(|&leaf| group.column(leaf).offset_index_length()));
+    lengths.map(|length| length.unwrap_or(0).max(0) as u64).sum()
 }
 
 fn plainer(field: &Field) -> Field {

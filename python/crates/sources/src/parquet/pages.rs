@@ -13,6 +13,9 @@ use source::SourceError;
 
 use crate::files::DataFile;
 
+/// Bytes that nearly all headers of pages fit into.
+const HEADER_BYTES: usize = 512;
+
 /// A file that is read by place. (The library's own way moves the file's one position, which threads would share.)
 #[derive(Clone)]
 pub(crate) struct Pages {
@@ -58,7 +61,8 @@ impl ChunkReader for Pages {
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         self.last.store(start, Ordering::Relaxed);
-        Ok(BufReader::new(At { file: self.file.clone(), at: start }))
+        // the header of a page is read so, and what is behind it by `get_bytes`
+        Ok(BufReader::with_capacity(HEADER_BYTES, At { file: self.file.clone(), at: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {

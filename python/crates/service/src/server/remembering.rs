@@ -1,0 +1,227 @@
+//! The file by which a server that starts again knows its data sets.
+//!
+//! It guarantees that the file is whole at any time, and that two servers do not write one file.
+
+use crate::proto;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A data set, as the file has it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    name: String,
+    source: String,
+    columns: Vec<String>,
+    element_size: String,
+    sampler: String,
+}
+
+/// What the file has.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    version: u32,
+    data_sets: Vec<Line>,
+}
+
+const VERSION: u32 = 1;
+
+/// See the module's documentation.
+pub(super) struct Remembered {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+struct State {
+    data_sets: BTreeMap<String, proto::DataSet>,
+    /// the file as it is now, locked
+    _file: File,
+}
+
+impl Remembered {
+    /// Reads a file, which need not be there.
+    ///
+    /// # Errors
+    /// If it cannot be read, is none of ours, or another server has it.
+    pub(super) fn open(path: PathBuf) -> io::Result<Remembered> {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("data_sets: {}: {error}", path.display()));
+        let (mut file, is_new) = match OpenOptions::new().read(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (fresh().open(&path).map_err(named)?, true),
+            file => (file.map_err(named)?, false),
+        };
+        lock(&file, &path).map_err(named)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(named)?;
+        let mut data_sets = BTreeMap::new();
+        if !is_new && !text.is_empty() {
+            let invalid = |what: String| named(io::Error::new(io::ErrorKind::InvalidData, what));
+            let content: Content = serde_json::from_str(&text)
+                .map_err(|error| invalid(format!("it is not what a server has written: {error}")))?;
+            if content.version != VERSION {
+                return Err(invalid(format!("version {} is not known to this corgipile", content.version)));
+            }
+            for Line { name, source, columns, element_size, sampler } in content.data_sets {
+                data_sets.insert(name.clone(), proto::DataSet { name, source, columns, element_size, sampler });
+            }
+        }
+        let state = Mutex::new(State { data_sets, _file: file });
+        Ok(Remembered { path, state })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<proto::DataSet> {
+        self.lock().data_sets.values().cloned().collect()
+    }
+
+    /// One of them.
+    pub(super) fn get(&self, name: &str) -> Option<proto::DataSet> {
+        self.lock().data_sets.get(name).cloned()
+    }
+
+    /// Remembers a data set.
+    ///
+    /// # Errors
+    /// If the file cannot be written: it is as it was then.
+    pub(super) fn put(&self, data_set: &proto::DataSet) -> io::Result<()> {
+        let mut state = self.lock();
+        let mut data_sets = state.data_sets.clone();
+        data_sets.insert(data_set.name.clone(), data_set.clone());
+        self.write(&mut state, data_sets)
+    }
+
+    /// Forgets a data set; whether there was one.
+    ///
+    /// # Errors
+    /// As [`Remembered::put`].
+    pub(super) fn forget(&self, name: &str) -> io::Result<bool> {
+        let mut state = self.lock();
+        let mut data_sets = state.data_sets.clone();
+        if data_sets.remove(name).is_none() {
+            return Ok(false);
+        }
+        self.write(&mut state, data_sets).map(|()| true)
+    }
+
+    fn write(&self, state: &mut State, data_sets: BTreeMap<String, proto::DataSet>) -> io::Result<()> {
+        let line = |of: &proto::DataSet| {
+            let proto::DataSet { name, source, columns, element_size, sampler } = of.clone();
+            Line { name, source, columns, element_size, sampler }
+        };
+        let content = Content { version: VERSION, data_sets: data_sets.values().map(line).collect() };
+        let mut hidden = self.path.clone().into_os_string();
+        hidden.push(".new");
+        let hidden = PathBuf::from(hidden);
+        match std::fs::remove_file(&hidden) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = fresh().open(&hidden)?;
+        file.try_lock()?;
+        serde_json::to_writer_pretty(&mut file, &content)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        std::fs::rename(&hidden, &self.path)?;
+        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(directory)?.sync_all()?;
+        *state = State { data_sets, _file: file };
+        Ok(())
+    }
+}
+
+/// Sources may have passwords in them: only the user can read the file.
+fn fresh() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    options
+}
+
+/// Locks the file that is at a path. Another server may have put a new one there meanwhile.
+fn lock(file: &File, path: &Path) -> io::Result<()> {
+    let taken = || io::Error::new(io::ErrorKind::AddrInUse, "another server has it: give each a file of its own");
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return Err(taken()),
+        locked => locked?,
+    }
+    let (ours, there) = (file.metadata()?, std::fs::metadata(path)?);
+    if (ours.dev(), ours.ino()) != (there.dev(), there.ino()) {
+        return Err(taken());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn data_set(name: &str) -> proto::DataSet {
+        let source = format!("the source of {name}");
+        let (columns, sampler) = (vec!["x".to_owned()], "dependent".to_owned());
+        proto::DataSet { name: name.to_owned(), source, columns, element_size: "1%".to_owned(), sampler }
+    }
+
+    #[test]
+    fn what_was_put_and_not_forgotten_is_there_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data_sets");
+        let remembered = Remembered::open(path.clone()).unwrap();
+        assert!(remembered.all().is_empty());
+        for name in ["b", "a", "c"] {
+            remembered.put(&data_set(name)).unwrap();
+        }
+        let other = proto::DataSet { source: "another".to_owned(), ..data_set("b") };
+        remembered.put(&other).unwrap();
+        assert!(remembered.forget("c").unwrap() && !remembered.forget("c").unwrap());
+        drop(remembered);
+        let remembered = Remembered::open(path.clone()).unwrap();
+        assert_eq!(remembered.all(), [data_set("a"), other]);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_of_another_server_or_kind_is_refused_and_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data_sets");
+        let remembered = Remembered::open(path.clone()).unwrap();
+        let refused = |path: &Path| Remembered::open(path.to_owned()).err().unwrap().to_string();
+        assert!(refused(&path).contains("another server has it"));
+        remembered.put(&data_set("a")).unwrap();
+        assert!(refused(&path).contains("another server has it"), "also after it was replaced");
+        drop(remembered);
+        for (text, what) in [
+            ("names", "it is not what a server has written"),
+            ("{\"version\": 2, \"data_sets\": []}", "version 2 is not known"),
+            ("{\"version\": 1, \"data_sets\": [{\"name\": \"a\"}]}", "missing field"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert!(refused(&path).contains(what), "{}", refused(&path));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        assert!(refused(Path::new("/nowhere/at/all")).starts_with("data_sets: /nowhere/at/all: "));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data_sets");
+        let remembered = Remembered::open(path.clone()).unwrap();
+        remembered.put(&data_set("a")).unwrap();
+        // also root cannot write where a directory is in the way
+        std::fs::create_dir_all(directory.path().join("data_sets.new/full")).unwrap();
+        assert!(remembered.put(&data_set("b")).is_err() && remembered.forget("a").is_err());
+        assert_eq!(remembered.all(), [data_set("a")]);
+        drop(remembered);
+        assert_eq!(Remembered::open(path).unwrap().all(), [data_set("a")]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Models as values: corgipile_export() and corgipile_import().
+
+mod columns;
+mod expression;
+
+use crate::errors::{ArgumentError, OrRaise, Result};
+use crate::models::{self, Model};
+use crate::options::choices::choice;
+use crate::options::parse::argument_choice;
+use crate::pg::values::jsonb::{self, Jsonb};
+use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::varlena::Value;
+use expression::Answer;
+use pgrx::prelude::*;
+use std::rc::Rc;
+
+choice! {
+    /// What a model is exported as.
+    Format {
+        /// the document that corgipile_import() takes
+        Json = "json",
+        /// an expression that needs no extension
+        Sql = "sql",
+    }
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_export(model: i64) -> Value {
+    models::by_id(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_export_by_name(model: &str) -> Value {
+    models::by_name(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_export_as(
+    model: Option<i64>,
+    format: Option<&str>,
+    answer: Option<&str>,
+    source: Option<&str>,
+) -> Option<String> {
+    model.map(|model| export_as(&models::by_id(model)?, format, answer, source)).transpose().or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_export_as_by_name(
+    model: Option<&str>,
+    format: Option<&str>,
+    answer: Option<&str>,
+    source: Option<&str>,
+) -> Option<String> {
+    model.map(|model| export_as(&models::by_name(model)?, format, answer, source)).transpose().or_raise()
+}
+
+/// A model as a text of this format.
+fn export_as(model: &Rc<Model>, format: Option<&str>, answer: Option<&str>, source: Option<&str>) -> Result<String> {
+    let format: Format = argument_choice("format", format.ok_or(ArgumentError::NullArgument("format"))?)?;
+    let wanted: Option<Answer> = answer.map(|answer| argument_choice("answer", answer)).transpose()?;
+    match format {
+        Format::Sql => expression::expression(model, wanted.unwrap_or_default(), source),
+        Format::Json => match [("answer", answer), ("source", source)].iter().find(|(_, given)| given.is_some()) {
+            Some((argument, _)) => Err(ArgumentError::InvalidArgument {
+                argument,
+                reason: "it goes with format sql only".to_owned(),
+                hint: Some("Leave it out: a document has all of the model.".to_owned()),
+            }
+            .into()),
+            None => models::export(model),
+        },
+    }
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_import(model: Option<TypedDatum<'_>>, name: Option<&str>) -> i64 {
+    import(model, name).or_raise()
+}
+
+fn import(model: Option<TypedDatum<'_>>, name: Option<&str>) -> Result<i64> {
+    let model = model.ok_or(ArgumentError::NullArgument("model"))?;
+    models::import(Jsonb::new(model), name)
+}
