@@ -37,7 +37,8 @@ pub(crate) fn failing() -> Result<&'static Path, String> {
 }
 
 fn compile_hooked() -> Result<PathBuf, String> {
-    let pg_config = env::var("PG_CONFIG").map_err(|_| "PG_CONFIG is not set (scripts/with-postgres sets it)".to_owned())?;
+    let pg_config =
+        env::var("PG_CONFIG").map_err(|_| "PG_CONFIG is not set (scripts/with-postgres sets it)".to_owned())?;
     let ask = |option: &str| output(Command::new(&pg_config).arg(option));
     let (headers, running) = (ask("--version")?, output(server::program("postgres").arg("--version"))?);
     if major(&headers) != major(&running) {

@@ -193,9 +193,10 @@ impl Session {
 
     /// Was the server built with a library, such as `libxml` or `icu`?
     pub fn is_built_with(&mut self, library: &str) -> bool {
-        let configured = "FROM pg_config WHERE name = 'CONFIGURE' AND setting LIKE";
-        self.value(&format!("SELECT count(*) > 0 {configured} '%--with-{library}%'"))
-            || library == "icu" && self.value::<i64>("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'") > 0
+        let how: String = self.value("SELECT setting FROM pg_config WHERE name = 'CONFIGURE'");
+        // since PostgreSQL 16 with ICU unless it is left out
+        let by_default = library == "icu" && self.major() > 15 && !how.contains("--without-icu");
+        by_default || how.contains(&format!("--with-{library}"))
     }
 
     /// The process that serves this session.
