@@ -37,6 +37,13 @@ typedef struct HookedState
 } HookedState;
 
 static set_rel_pathlist_hook_type previous_pathlist = NULL;
+/* the last argument of ExecutorRun, which PostgreSQL 18 has not any more */
+#if PG_VERSION_NUM >= 180000
+#define EXECUTE_ONCE(argument)
+#else
+#define EXECUTE_ONCE(argument) , argument
+#endif
+
 static ExecutorRun_hook_type previous_run = NULL;
 
 static Node *create_state(CustomScan *plan);
@@ -211,16 +218,16 @@ prepare(PlanState *state, void *context)
 }
 
 static void
-run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
+run(QueryDesc *query, ScanDirection direction, uint64 count EXECUTE_ONCE(bool execute_once))
 {
 	MemoryContext caller = MemoryContextSwitchTo(query->estate->es_query_cxt);
 
 	prepare(query->planstate, NULL);
 	MemoryContextSwitchTo(caller);
 	if (previous_run)
-		previous_run(query, direction, count, execute_once);
+		previous_run(query, direction, count EXECUTE_ONCE(execute_once));
 	else
-		standard_ExecutorRun(query, direction, count, execute_once);
+		standard_ExecutorRun(query, direction, count EXECUTE_ONCE(execute_once));
 }
 
 void

@@ -185,6 +185,20 @@ impl Session {
         self.value("SELECT current_setting('server_version_num')::int / 10000")
     }
 
+    /// The fastest method of compression that the server has.
+    pub fn fastest_compression(&mut self) -> &'static str {
+        let has_lz4 = "SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'";
+        if self.value(has_lz4) { "lz4" } else { "pglz" }
+    }
+
+    /// Was the server built with a library, such as `libxml` or `icu`?
+    pub fn is_built_with(&mut self, library: &str) -> bool {
+        let how: String = self.value("SELECT setting FROM pg_config WHERE name = 'CONFIGURE'");
+        // since PostgreSQL 16 with ICU unless it is left out
+        let by_default = library == "icu" && self.major() > 15 && !how.contains("--without-icu");
+        by_default || how.contains(&format!("--with-{library}"))
+    }
+
     /// The process that serves this session.
     pub fn pid(&mut self) -> i32 {
         self.value("SELECT pg_backend_pid()")

@@ -22,7 +22,8 @@ fn cache_of(session: &mut Session, arguments: &str, options: &str) -> Value {
 }
 
 fn number(node: &Value, property: &str) -> i64 {
-    node[property].as_i64().unwrap_or_else(|| panic!("no number {property} in {node:#}"))
+    // PostgreSQL 18 writes rows with decimals
+    node[property].as_f64().map(|number| number as i64).unwrap_or_else(|| panic!("no number {property} in {node:#}"))
 }
 
 /// Options, as they come before `"cache"`.

@@ -149,7 +149,7 @@ fn where_an_epoch_is_dear_a_worker_loads_the_others_and_the_model_is_the_same() 
     let [tuples, blocks] = nodes(&mut db, dear);
     assert_eq!(tuples["Loader"], "worker from epoch 2");
     // the preparation pass, and all epochs
-    assert_eq!((tuples["Actual Loops"].as_i64(), tuples["Actual Rows"].as_i64()), (Some(151), Some(1000)));
+    assert_eq!((tuples["Actual Loops"].as_i64(), tuples["Actual Rows"].as_f64()), (Some(151), Some(1000.0)));
     assert_eq!(blocks["Epochs"], 151);
     // rows that come while the first epoch is learned from are not seen, and make no other blocks
     let few = "'wide', 'softmax', features => '{x}', max_epochs => 2, seed => 1";

@@ -232,7 +232,7 @@ fn what_workers_cannot_read_is_trained_on_by_one_process() {
     for (before, source, why) in [
         ("CREATE TEMPORARY TABLE mine AS SELECT * FROM t", "mine", "temporary table"),
         ("", "SELECT * FROM t WHERE unsafe(id)", "the source is not parallel safe"),
-        ("", "SELECT t.* FROM t JOIN t u USING (id)", "the source is not a plain table"),
+        ("", "SELECT t.* FROM t JOIN parts u USING (id)", "the source is not a plain table"),
         ("", "SELECT * FROM t ORDER BY id", "the source is not a plain table"),
     ] {
         let notice = db.notices(&[&format!("{before}; SELECT FROM corgipile_train('{source}', {features})")]);

@@ -23,6 +23,7 @@ fn every_planner_setting_gives_the_same_results() {
     db.run("CREATE INDEX ON t (id); ANALYZE t");
     let expected = db.trained("'t', max_epochs => 3, seed => 1").bits();
     let force = if db.major() > 15 { "debug_parallel_query" } else { "force_parallel_mode" };
+    let fastest = db.fastest_compression();
     for settings in [
         format!("SET {force} = on").as_str(),
         &format!("SET {force} = regress"),
@@ -43,7 +44,7 @@ fn every_planner_setting_gives_the_same_results() {
         "SET constraint_exclusion = on; SET track_io_timing = on; SET synchronize_seqscans = off",
     ] {
         db.run("RESET ALL; SET statement_timeout = '120s'");
-        db.run(settings);
+        db.run(&settings.replace("lz4", fastest));
         for (call, result) in CALLS {
             assert_eq!(db.line(call), result, "{settings}: {call}");
         }
