@@ -33,7 +33,8 @@ pub unsafe fn attributes<'a>(descriptor: pg_sys::TupleDesc) -> &'a [pg_sys::Form
 /// # Safety
 /// There is such a descriptor.
 pub(super) unsafe fn first_attribute(descriptor: pg_sys::TupleDesc) -> *const pg_sys::FormData_pg_attribute {
-    // SAFETY: the caller's promise. Since PostgreSQL 18 they are behind an array of the same length, of what is needed most.
+    // SAFETY: the caller's promise. Since PostgreSQL 18 they are behind an array of the same length, of what is needed
+    // most.
     unsafe {
         #[cfg(not(feature = "pg18"))]
         return (&raw const (*descriptor).attrs).cast();
@@ -59,8 +60,8 @@ pub(super) unsafe fn run_plan(query: *mut pg_sys::QueryDesc, direction: pg_sys::
     }
 }
 
-/// The expressions that stand behind the columns of a range table's entry for GROUP BY, which PostgreSQL 18 has; None of
-/// another entry.
+/// The expressions that stand behind the columns of a range table's entry for GROUP BY, which PostgreSQL 18 has; None
+/// of another entry.
 pub(super) fn grouping_expressions(entry: &pg_sys::RangeTblEntry) -> Option<*mut pg_sys::List> {
     #[cfg(feature = "pg18")]
     return (entry.rtekind == pg_sys::RTEKind::RTE_GROUP).then_some(entry.groupexprs);
@@ -103,8 +104,8 @@ pub(super) type RelationNode = pg_sys::RelFileNode;
 #[cfg(not(feature = "pg15"))]
 pub(super) type RelationNode = pg_sys::RelFileLocator;
 
-/// Counts a page of a table that is not temporary, which a scan has found in a buffer without PostgreSQL's help; the ring
-/// is that of the scan, or NULL.
+/// Counts a page of a table that is not temporary, which a scan has found in a buffer without PostgreSQL's help; the
+/// ring is that of the scan, or NULL.
 ///
 /// # Safety
 /// The relation is open.
