@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import db, joader, sklearn
     from ._native import SourceError
+    from ._native import __version__ as __version__
     from .dataset import CorgiPileDataset
     from .items import map_style
     from .loader import Loader
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 #: Public names, and the modules that they come from. A module is public under its own name.
 _PLACES = {
+    "__version__": "corgipile._native",
     "CorgiPileDataset": "corgipile.dataset",
     "Loader": "corgipile.loader",
     "Source": "corgipile.sources",

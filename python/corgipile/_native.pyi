@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 
+__version__: str
 MOST_DENSE: int
 
 class SourceError(Exception): ...

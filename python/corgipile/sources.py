@@ -140,8 +140,8 @@ def parquet(
     """Rows of Parquet files. Blocks are row groups, or runs of pages of huge ones if the file has a page index.
 
     A page is decoded as a whole, and so is a row group of lists without a page index. Where blocks are parts of them,
-    what was decoded is kept in memory, beside `memory` of the data set, if all of the data take at most 128 MB there. Of
-    more data each block decodes its pages anew: row groups of the size of blocks, or small pages with an index, make
+    what was decoded is kept in memory, beside `memory` of the data set, if all of the data take at most 128 MB there.
+    Of more data each block decodes its pages anew: row groups of the size of blocks, or small pages with an index, make
     that cheap.
 
     Dictionaries come as their values, decimals as doubles.
@@ -452,14 +452,16 @@ _INDEXED: dict[str, Callable[..., Source]] = {
 }
 
 
-def open_path(path: Path, block_index: Path | None) -> Source:
+def open_path(path: Path, block_index: Path | None, argument: str = "dataset_path") -> Source:
     """The source that a path names by its ending, as in the paper's `CorgiPileDataset(dataset_path, block_index)`."""
     ending = os.path.splitext(os.fspath(path))[1].lower()
     if (indexed := _INDEXED.get(ending)) is not None:
         return indexed(path) if block_index is None else indexed(path, index=block_index)
     if (opener := _FORMATS.get(ending)) is None:
         known = ", ".join(sorted([*_FORMATS, *_INDEXED]))
-        raise ValueError(f"dataset_path: {os.fspath(path)!r} ends with none of {known}; open it yourself")
+        raise ValueError(
+            f"{argument}: {os.fspath(path)!r} ends with none of {known}: open it by corgipile.parquet or the like"
+        )
     if block_index is not None:
         raise ValueError(f"block_index: files that end with {ending} have an index of their own: leave it out")
     return opener(path)

@@ -14,6 +14,7 @@ use service::{
 };
 use source::SourceError;
 use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -135,7 +136,10 @@ pub fn joader_serve(
     stop: Py<PyAny>,
 ) -> PyResult<()> {
     let logged = match log {
-        "text" => tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).try_init(),
+        "text" => {
+            let colours = std::io::stderr().is_terminal();
+            tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colours).with_target(false).try_init()
+        }
         "json" => tracing_subscriber::fmt().json().with_writer(std::io::stderr).with_target(false).try_init(),
         _ => Ok(()),
     };

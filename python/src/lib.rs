@@ -32,6 +32,10 @@ mod _native {
     use crate::offline::{corgi2, shuffle_once};
     #[pymodule_export]
     use crate::plan::{Plan, Reader};
+    /// The package's version.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals)] // as Python calls it
+    const __version__: &str = env!("CARGO_PKG_VERSION");
     /// Numbers of a dense row of LIBSVM, at most.
     #[pymodule_export]
     const MOST_DENSE: usize = ::sources::libsvm::MOST_DENSE;

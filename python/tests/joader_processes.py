@@ -32,6 +32,11 @@ LEFT = 3
 STATES = 3
 
 
+def hangs(columns: dict[str, Any]) -> dict[str, Any]:
+    time.sleep(1000)
+    return columns
+
+
 def twice(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A preparation."""
     return {**rows, "twice": 2 * rows["number"]}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import pickle
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +187,57 @@ def test_a_rank_waits_for_the_others_as_long_as_it_is_told(address: str) -> None
     job = joader.Job(address, dataset="rows", name="ranks", rank=0, world_size=2, timeout=1)
     with pytest.raises(joader.JoaderError, match=r"after 1 seconds 1 of the 2 ranks of \"ranks\" were not there \(1\)"):
         next(iter(job))
+
+
+def test_rows_that_a_condition_leaves_out_may_have_nulls(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "nulls.parquet"
+    numbers = [None if number % 7 == 0 else number for number in range(ROWS)]
+    pq.write_table(pa.table({"number": pa.array(numbers, pa.int64())}), file, row_group_size=100)
+    path = serve()
+    joader.create(path, "nulls", str(file), element_size=10)
+    job = joader.Job(path, dataset="nulls", where="number is not null", epochs=2)
+    assert sorted(numbers_of(job)) == sorted(2 * [number for number in numbers if number is not None])
+    with pytest.raises(corgipile.SourceError, match="a value is missing"):
+        next(iter(joader.Job(path, dataset="nulls")))
+
+
+def test_functions_that_hang_keep_no_other_jobs_waiting(serve: Serve, file_of_rows: str) -> None:
+    path = serve(processes=2)
+    joader.create(path, "rows", file_of_rows, element_size=10)
+    hangs = joader.Job(path, dataset="rows", prepare=[joader.function("joader_processes:hangs")])
+    thread = threading.Thread(target=lambda: list(hangs))
+    thread.start()
+    try:
+        until(lambda: len(joader.status(path)["jobs"]) == 1)
+        assert sorted(numbers_of(joader.Job(path, dataset="rows"))) == list(range(ROWS))
+    finally:
+        hangs.close()
+        thread.join()
+    # nobody wants what hangs any more: others get its processes
+    job = joader.Job(path, dataset="rows", prepare=[joader.function("joader_processes:twice")])
+    assert sum(len(batch["number"]) for batch in job) == ROWS
+
+
+def test_a_function_whose_process_somebody_has_ended_is_called_again(serve: Serve, file_of_rows: str) -> None:
+    path = serve(processes=1)
+    joader.create(path, "rows", file_of_rows, element_size=10)
+    job = joader.Job(path, dataset="rows", prepare=[joader.function("joader_processes:twice")], batch_size=10)
+    batches = iter(job)
+    rows = len(next(batches)["number"])
+    preparers = [int(id) for id in os.listdir("/proc") if id.isdigit() and _is_preparer(Path("/proc", id))]
+    assert len(preparers) == 1
+    os.kill(preparers[0], signal.SIGKILL)
+    rows += sum(len(batch["number"]) for batch in batches)
+    assert rows == ROWS and job.counts["errors"] == 0
+
+
+def _is_preparer(process: Path) -> bool:
+    """Whether this process has started it to call functions."""
+    try:
+        is_ours = process.joinpath("stat").read_text().rpartition(")")[2].split()[1] == str(os.getpid())
+        return is_ours and "corgipile.joader._preparer" in process.joinpath("cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 # states

@@ -254,3 +254,12 @@ def test_servers_of_several_machines_need_tls_and_a_token(tmp_path: Path, words:
 
 def test_bytes_are_written_with_a_unit() -> None:
     assert cli._bytes("8GiB") == 8 * 2**30 and cli._bytes("1.5MiB") == 3 * 2**19 and cli._bytes("70000") == 70000
+
+
+@pytest.mark.parametrize("options", [["--nodes", "2"], ["--node", "1"], ["--token", "file"], ["--trust", "file"]])
+def test_a_server_of_several_machines_that_is_not_told_its_part_is_refused(tmp_path: Path, options: list[str]) -> None:
+    told = subprocess.run(
+        [*COMMAND, "serve", "--listen", f"unix:{tmp_path}/socket", *options], capture_output=True, text=True, timeout=60
+    )
+    assert told.returncode == 1 and told.stdout == ""
+    assert told.stderr.endswith(f"{options[0]}: a server of several machines needs --leader or --follow, too\n")

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,9 @@ def test_serving_what_makes_no_sense_is_refused_by_name(tmp_path: Path, address:
         assert not (tmp_path / "new").exists()
     with pytest.raises(OSError, match="another server"):
         joader.serve(address)
+    for remote in ("tcp:1", "http://127.0.0.1:80"):
+        with pytest.raises(ValueError, match=r"address: .* a server has a socket of its machine"):
+            joader.status(remote)
     with pytest.raises(OSError, match=r"nowhere"):
         joader.serve(tmp_path / "nowhere" / "socket")
     with pytest.raises(OSError, match="too long"):
@@ -135,6 +139,29 @@ def test_serving_what_makes_no_sense_is_refused_by_name(tmp_path: Path, address:
         joader.status(tmp_path / "new")
     with pytest.raises(ConnectionError, match="no JOADER serves"):
         next(iter(joader.Job(tmp_path / "new", dataset="rows")))
+
+
+def test_steps_that_make_no_sense_are_refused_where_they_are_made() -> None:
+    wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
+        (lambda: joader.decode(5), TypeError, "column: 5 is no name"),  # type: ignore[arg-type]
+        (lambda: joader.decode("image", channels=2), ValueError, "channels: 2 is none of 1"),
+        (lambda: joader.resize("image", 0, 5), ValueError, "height: 0 is not between 1 and"),
+        (lambda: joader.resize("image", 5, 5, filter="best"), ValueError, "filter: 'best' is none of nearest, box"),
+        (lambda: joader.crop("image", -1, 0, 5, 5), ValueError, "top: -1 is not between 0 and"),
+        (lambda: joader.center_crop("image", 5, 2.5), TypeError, "width: 2.5 is no whole number"),  # type: ignore[arg-type]
+        (lambda: joader.drop_column(None), TypeError, "column: None is no name"),  # type: ignore[arg-type]
+    ]
+    for make, kind, said in wrong:
+        with pytest.raises(kind, match=said):
+            make()
+
+
+def test_a_closed_job_says_so_and_keeps_its_account(address: str) -> None:
+    job = joader.Job(address, dataset="rows")
+    assert sum(len(batch["number"]) for batch in job) == ROWS
+    assert job.counts["shared"] == 100
+    job.close()
+    assert job.mode == "closed" and job.counts["shared"] == 100
 
 
 def test_two_servers_that_begin_at_once_do_not_share_a_socket(tmp_path: Path) -> None:

@@ -261,8 +261,8 @@ def test_a_module_that_is_not_there_or_cannot_be_imported_is_told(preparers):
     ("function", "what"),
     [
         ("exits", "the process that called it ended with exit status 3; it wrote last:\ngoing down"),
-        ("killed", "the process that called it was ended by signal 9"),
-        ("crashes", "the process that called it was ended by signal 11"),
+        ("killed", "the process that called it was ended by SIGKILL"),
+        ("crashes", "the process that called it was ended by SIGSEGV"),
     ],
 )
 def test_a_process_that_ends_fails_its_own_call_only(preparers, function, what):

@@ -24,6 +24,11 @@ def socket_of(address: str | os.PathLike[str]) -> str:
     if not isinstance(address, str | os.PathLike):
         raise TypeError(f"address: {address!r} is no path of a socket, such as 'unix:/run/user/1000/joader'")
     path = os.fspath(address).removeprefix("unix:")
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    scheme, colon, _ = path.partition(":")
+    if colon and scheme in ("tcp", "http", "https", "grpc"):
+        raise ValueError(f"address: {address!r}: a server has a socket of its machine, as 'unix:/run/user/1000/joader'")
     if not path:
         raise ValueError("address: the path of a socket is needed, such as 'unix:/run/user/1000/joader'")
     return os.path.abspath(path)
@@ -147,7 +152,8 @@ def _put(
         raise TypeError(f"name: {name!r} is no text")
     for argument, text in (("element_size", element_size), ("sampler", sampler)):
         if not isinstance(text, str) and (argument == "sampler" or not hasattr(text, "__index__")):
-            raise TypeError(f"{argument}: {text!r} is none")
+            wanted = "a name such as 'follow'" if argument == "sampler" else "a number of rows or a size such as '1MiB'"
+            raise TypeError(f"{argument}: {text!r} is not {wanted}")
     return _native.joader_put(
         socket_of(address),
         name,

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from corgipile import _native
 from corgipile.dataset import Tensors, check_number, check_tensors, to_torch, worker_of_torch
 
@@ -100,7 +102,7 @@ class Job(Base):
             "prepare": _recipe.as_text(prepare),
             "seed": operator.index(seed),
             "batch_size": operator.index(batch_size),
-            "drop_last": bool(drop_last),
+            "drop_last": _flag("drop_last", drop_last),
         }
         self._rank, self._world_size = _rank(rank, world_size)
         if self._world_size > 1 and not name:
@@ -108,6 +110,7 @@ class Job(Base):
         self._timeout = operator.index(timeout)
         self._epochs = operator.index(epochs)
         self._buffer = _buffer(buffer_size)
+        self._counts: dict[str, int] = dict.fromkeys(("shared", "outside", "direct", "errors", "registered"), 0)
         self._name = name or f"{os.path.basename(sys.argv[0]) or 'python'} {os.getpid()}"
         self._tensors: Tensors = tensors
         self._state: dict[str, Any] | None = None
@@ -193,8 +196,10 @@ class Job(Base):
 
     @property
     def mode(self) -> str:
-        """How it gets its rows: "connected" to the server, "direct" (by itself), or "connecting"."""
-        return "connecting" if self._native is None else self._native.mode[0]
+        """How it gets its rows: "connected" to the server, "direct" (by itself), "connecting", or "closed"."""
+        if self._native is None:
+            return "closed" if self._closed else "connecting"
+        return self._native.mode[0]
 
     @property
     def trouble(self) -> str | None:
@@ -205,9 +210,7 @@ class Job(Base):
     def counts(self) -> dict[str, int]:
         """Elements it got: "shared" memory, "outside" of it because there was no room, read by itself ("direct"), and
         "errors"; and how often it has "registered"."""
-        if self._native is None:
-            return {"shared": 0, "outside": 0, "direct": 0, "errors": 0, "registered": 0}
-        return self._native.counts
+        return self._counts if self._native is None else self._native.counts
 
     def state_dict(self) -> dict[str, Any]:
         """Where the job is: plain data, which pickle and JSON take. It grows with the number of elements."""
@@ -261,6 +264,7 @@ class Job(Base):
         elif self._native is not None:
             # an iteration that is under way still has it, and hears that it is closed
             native, state = self._native, self.state_dict()
+            self._counts = native.counts
             self._native, self._state = None, state if state["begun"] else None
             native.close()
         self._closed = True
@@ -280,6 +284,12 @@ class Job(Base):
         if self._process != os.getpid():
             return f"Job({self._choices['dataset']!r}, of another process)"
         return f"Job({self._choices['dataset']!r}, {self.mode}, epoch {self.epoch} of {self._epochs})"
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}: {value!r} is neither True nor False")
+    return bool(value)
 
 
 def _buffer(size: int | str) -> int | float:
@@ -319,7 +329,7 @@ def _place(state: dict[str, Any]) -> tuple[int, list[tuple[int, int]], list[int]
     numbers = [int(state[name]) for name in ("epoch", "number", "given", "batches")]
     buffer = [int(element) for element in state["buffer"]]
     fingerprint = int(state["fingerprint"], 16)
-    if any(not 0 <= number < 2**64 for number in (*numbers, fingerprint)):
+    if any(not 0 <= number < 2**62 for number in numbers) or not 0 <= fingerprint < 2**64:
         raise ValueError("a number is out of range")
     if any(not 0 <= element < 2**32 for element in buffer):
         raise ValueError("buffer: no elements")

@@ -9,7 +9,24 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from corgipile.dataset import check_number
+
 Step = dict[str, Any]
+
+
+_FILTERS = ("nearest", "box", "bilinear", "bicubic", "lanczos")
+
+_MANY = 2**32 - 1
+
+
+def _check_column(column: str) -> None:
+    if not isinstance(column, str):
+        raise TypeError(f"column: {column!r} is no name")
+
+
+def _check_sizes(least: int, **sizes: int) -> None:
+    for name, size in sizes.items():
+        check_number(name, size, least, _MANY)
 
 
 def decode(column: str, channels: int = 3) -> Step:
@@ -17,26 +34,39 @@ def decode(column: str, channels: int = 3) -> Step:
 
     All pictures of a data set must have one size then, or be made so by `resize` or a crop.
     """
+    _check_column(column)
+    if channels not in (1, 3, 4):
+        raise ValueError(f"channels: {channels!r} is none of 1 (gray), 3 (red, green, blue), 4 (with opacity)")
     return {"step": "decode", "column": column, "channels": channels}
 
 
 def resize(column: str, height: int, width: int, filter: str = "bilinear") -> Step:
     """Makes pictures that large."""
+    _check_column(column)
+    _check_sizes(1, height=height, width=width)
+    if filter not in _FILTERS:
+        raise ValueError(f"filter: {filter!r} is none of {', '.join(_FILTERS)}")
     return {"step": "resize", "column": column, "height": height, "width": width, "filter": filter}
 
 
 def crop(column: str, top: int, left: int, height: int, width: int) -> Step:
     """Keeps a part of each picture."""
+    _check_column(column)
+    _check_sizes(0, top=top, left=left)
+    _check_sizes(1, height=height, width=width)
     return {"step": "crop", "column": column, "top": top, "left": left, "height": height, "width": width}
 
 
 def center_crop(column: str, height: int, width: int) -> Step:
     """Keeps the middle of each picture."""
+    _check_column(column)
+    _check_sizes(1, height=height, width=width)
     return {"step": "center_crop", "column": column, "height": height, "width": width}
 
 
 def drop_column(column: str) -> Step:
     """Leaves a column out that other steps needed."""
+    _check_column(column)
     return {"step": "drop", "column": column}
 
 

@@ -26,7 +26,7 @@ _SNAPSHOT = 4
 def as_text(source: sources.Source | str | os.PathLike[str]) -> str:
     """A source as text. Paths are made absolute: who opens it may have another working directory."""
     if isinstance(source, str | os.PathLike):
-        source = sources.open_path(source, None)
+        source = sources.open_path(source, None, argument="source")
     if not isinstance(source, sources.Source):
         raise TypeError(f"source: {type(source).__name__} is neither a path nor made by corgipile.parquet and the like")
     kind = "postgres" if isinstance(source, sources.Table) else source.opener_name

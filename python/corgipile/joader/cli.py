@@ -103,6 +103,10 @@ def _cluster(arguments: argparse.Namespace) -> Any:
     if arguments.leader and arguments.follow:
         raise ValueError("follow: a server that leads follows nobody")
     if not arguments.leader and not arguments.follow:
+        given = {"node": arguments.node != 0, "nodes": arguments.nodes != 1}
+        given |= {name: bool(getattr(arguments, name)) for name in ("certificate", "key", "trust", "name", "token")}
+        if alone := [f"--{name}" for name, is_given in given.items() if is_given]:
+            raise ValueError(f"{' '.join(alone)}: a server of several machines needs --leader or --follow, too")
         return None
     needed = ("certificate", "key", "token") if arguments.leader else ("trust", "token")
     for name in needed:

@@ -458,6 +458,10 @@ mod tests {
     struct Fewer(Mutex<Vec<String>>, usize);
 
     impl Callables for Fewer {
+        fn at_a_time(&self) -> usize {
+            1
+        }
+
         fn call(&self, callable: &str, batch: &RecordBatch, _: &Cancel) -> Result<RecordBatch, PrepareError> {
             self.0.lock().unwrap().push(callable.into());
             Ok(batch.slice(0, batch.num_rows() - self.1))

@@ -48,6 +48,9 @@ impl PrepareError {
 
 /// Functions of Python that take rows and give rows.
 pub trait Callables: Send + Sync {
+    /// How many calls may be under way at a time.
+    fn at_a_time(&self) -> usize;
+
     /// Calls a function, which is named as `module:function`, with these rows.
     ///
     /// # Errors

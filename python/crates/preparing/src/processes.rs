@@ -2,8 +2,9 @@
 //!
 //! Each is a socket, over which goes what is to be called and whether it worked, and two files in memory, in which the
 //! rows go to it and come back: pictures do not go through pipes. It guarantees that a function that crashes, is killed
-//! or hangs is an error of its own call only: its process is ended, and the next call starts another one. A process
-//! ends when its socket does, whatever becomes of the one that started it.
+//! or hangs is an error of its own call only: its process is ended, and the next call starts another one. A call whose
+//! process ended is made once more before that, as the function may be innocent. A process ends when its socket does,
+//! whatever becomes of the one that started it.
 //!
 //! What comes back is copied out of the memory before anything looks at it, since the process may still write there.
 
@@ -120,28 +121,41 @@ impl Processes {
 }
 
 impl Callables for Processes {
+    fn at_a_time(&self) -> usize {
+        self.number
+    }
+
     fn call(&self, callable: &str, batch: &RecordBatch, cancel: &Cancel) -> Result<RecordBatch, PrepareError> {
         let told = |what: String| PrepareError::new(format!("{callable}: {what}"));
         let rows = Encoded::new(batch).map_err(|error| told(error.to_string()))?;
-        let mut process = self.take(cancel)?;
-        match process.call(callable, &rows, self.bound, cancel) {
-            Ok(answer) => {
-                self.give(Some(process));
-                slot::decode(answer.map_err(told)?).map_err(|error| told(error.to_string()))
-            }
-            Err(failure) => {
-                let ended = process.end(matches!(failure, Failure::Ended));
-                self.give(None);
-                match failure {
-                    Failure::Cancelled => Err(PrepareError::cancelled()),
-                    Failure::Ended => Err(told(format!("the process that called it {ended}"))),
-                    Failure::Hung => {
-                        let seconds = self.bound.as_secs_f64();
-                        Err(told(format!("it did not return within {seconds} s, and its process was ended")))
-                    }
-                    Failure::Broken(what) => Err(told(what)),
+        let mut is_again = false;
+        loop {
+            let mut process = self.take(cancel)?;
+            let failure = match process.call(callable, &rows, self.bound, cancel) {
+                Ok(answer) => {
+                    self.give(Some(process));
+                    return slot::decode(answer.map_err(told)?).map_err(|error| told(error.to_string()));
                 }
-            }
+                Err(failure) => failure,
+            };
+            let ended = process.end(matches!(failure, Failure::Ended));
+            self.give(None);
+            return match failure {
+                // somebody else may have ended it, such as a system that is short of memory
+                Failure::Ended if !is_again => {
+                    is_again = true;
+                    continue;
+                }
+                Failure::Cancelled => Err(PrepareError::cancelled()),
+                Failure::Ended => {
+                    Err(told(format!("it was called twice, and the second time the process that called it {ended}")))
+                }
+                Failure::Hung => {
+                    let seconds = self.bound.as_secs_f64();
+                    Err(told(format!("it did not return within {seconds} s, and its process was ended")))
+                }
+                Failure::Broken(what) => Err(told(what)),
+            };
         }
     }
 }
@@ -369,7 +383,10 @@ fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit status {code}"),
         (None, Some(signal)) => match Signal::from_named_raw(signal) {
-            Some(name) => format!("was ended by signal {signal} ({name:?})"),
+            Some(name) => {
+                let name = format!("{name:?}").replace('"', "");
+                format!("was ended by SIG{}", name.trim_start_matches("Signal::"))
+            }
             None => format!("was ended by signal {signal}"),
         },
         (None, None) => "ended".into(),
@@ -398,9 +415,10 @@ mod tests {
     #[test]
     fn what_is_no_python_is_told() {
         assert!(error("/no/such/python").starts_with("/no/such/python cannot be started: No such file"));
-        assert_eq!(error("/bin/false"), "module:function: the process that called it ended with exit status 1");
+        let twice = "module:function: it was called twice, and the second time the process that called it";
+        assert_eq!(error("/bin/false"), format!("{twice} ended with exit status 1"));
         let what = error("/bin/cat");
-        assert!(what.contains("ended with exit status 1; it wrote last:\n/bin/cat: invalid option"), "{what}");
+        assert!(what.contains("it wrote last:\n/bin/cat: invalid option"), "{what}");
     }
 
     #[test]

@@ -116,6 +116,11 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// Whether functions of Python are called.
+    pub fn calls(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Python { .. }))
+    }
+
     /// The recipe that a list of objects of JSON says.
     ///
     /// # Errors

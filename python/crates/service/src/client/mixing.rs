@@ -6,8 +6,9 @@
 //! The ranks of a data-parallel job give the same number of batches in an epoch (a [`Plan`]), as they wait for each
 //! other after each one, though their elements may have different numbers of rows.
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
 use joader::ElementSet;
 use loading::{Batch, Layout, Pile};
@@ -21,6 +22,18 @@ pub(super) struct Rows {
     pub(super) batch: RecordBatch,
     /// None for all
     pub(super) chosen: Option<BooleanBuffer>,
+}
+
+impl Rows {
+    /// Lets go of rows that are not the job's, if there are NULLs: those may be where arrays have no place for them.
+    fn without_others(&mut self) -> Result<(), SourceError> {
+        let has_nulls = self.batch.columns().iter().any(|column| column.null_count() > 0);
+        if let Some(chosen) = self.chosen.take_if(|chosen| has_nulls && chosen.len() == self.batch.num_rows()) {
+            let kept = filter_record_batch(&self.batch, &BooleanArray::from(chosen));
+            self.batch = kept.map_err(|error| SourceError::Invalid(error.to_string()))?;
+        }
+        Ok(())
+    }
 }
 
 /// What went wrong with elements that have come.
@@ -308,6 +321,9 @@ impl Mixer {
 
     /// Makes a buffer of what has come. An element that does not go with the others is left out by an error.
     fn fill(&mut self) -> Result<(), MixError> {
+        for (_, rows) in &mut self.filling {
+            rows.without_others()?;
+        }
         let Some((_, first)) = self.filling.first() else { return Ok(()) };
         let schema = self.schema.clone().unwrap_or_else(|| first.batch.schema());
         let layout = match &self.layout {

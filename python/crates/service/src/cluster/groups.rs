@@ -129,7 +129,8 @@ impl Groups {
     /// # Errors
     /// If the rank does not fit to the others, or these do not come in time.
     pub(crate) async fn seat(self: &Arc<Self>, coming: Coming) -> Result<Seat, Status> {
-        let (until, timeout) = (Instant::now() + self.patience, coming.timeout);
+        let timeout = coming.timeout;
+        let until = Instant::now() + self.patience.min(timeout);
         let (seated, mut dealt) = loop {
             match self.come(coming.clone()) {
                 Err(refused) if refused.code() == Code::FailedPrecondition && Instant::now() < until => {
@@ -162,7 +163,10 @@ impl Groups {
     fn come(self: &Arc<Self>, coming: Coming) -> Result<(Seated, watch::Receiver<Option<Arc<Dealt>>>), Status> {
         let refuse = |what: String| Err(Status::invalid_argument(what));
         let Coming { rank, world_size, .. } = coming;
-        if world_size > MAX_RANKS || rank >= world_size {
+        if world_size > MAX_RANKS {
+            return refuse(format!("world_size: {world_size} ranks are too many: {MAX_RANKS} at most"));
+        }
+        if rank >= world_size {
             return refuse(format!("rank: there is no rank {rank} of {world_size}: they are numbered from 0"));
         }
         let (elements, name) = (coming.elements.len(), &coming.name);

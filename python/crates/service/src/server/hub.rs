@@ -3,7 +3,7 @@
 //! It guarantees that reading and preparing happen outside of the lock, and that a panic in either is an error for
 //! those who wait for the element.
 
-use super::state::{Created, JobInfo, Kind, State, ToLoad, handle_of, has_ended};
+use super::state::{AtATime, Created, JobInfo, Kind, Loading, State, ToLoad, handle_of, has_ended};
 use crate::dataset::{DataSet, Selection};
 use crate::drawing::Drawing;
 use crate::memory::Memory;
@@ -15,6 +15,7 @@ use preparing::slot::Encoded;
 use preparing::{Callables, Recipe};
 use source::{Cancel, Source};
 use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -67,7 +68,7 @@ pub(super) struct Hub {
     work: Condvar,
     pub(super) memory: Memory,
     callables: Option<Box<dyn Callables>>,
-    cancel: Cancel,
+    at_a_time: AtATime,
     seed: i64,
     /// another server draws
     is_led: bool,
@@ -86,20 +87,23 @@ impl Hub {
         let rooms = u32::try_from(memory.len() / GRAIN).unwrap_or(MAX_ROOMS).clamp(16, MAX_ROOMS);
         let state = State::new(Serving::new(Rooms::new(memory.len(), rooms)));
         let (state, began) = (Mutex::new(state), Instant::now());
-        let (work, cancel) = (Condvar::new(), Cancel::default());
-        let hub = Arc::new(Hub { state, work, memory, callables, cancel, seed, is_led, began });
+        let calling = callables.as_ref().map_or(1, |callables| callables.at_a_time());
+        let (work, at_a_time) = (Condvar::new(), AtATime { plain: threads.max(1), calling });
+        let hub = Arc::new(Hub { state, work, memory, callables, at_a_time, seed, is_led, began });
         let thread = |_| {
             let hub = hub.clone();
             std::thread::Builder::new().name("joader loader".to_owned()).spawn(move || hub.load_all())
         };
-        let threads = (0..threads.max(1)).map(thread).collect::<std::io::Result<_>>()?;
+        let threads = (0..at_a_time.plain + at_a_time.calling).map(thread).collect::<std::io::Result<_>>()?;
         Ok((hub, threads))
     }
 
     /// Tells the threads to end.
     pub(super) fn close(&self) {
-        self.cancel.cancel();
-        self.lock().is_closed = true;
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.loading.iter().for_each(Loading::cancel);
+        drop(state);
         self.work.notify_all();
     }
 
@@ -322,6 +326,7 @@ impl Hub {
         if !ended.is_empty() {
             self.settle(&mut state);
         }
+        state.cancel_unwanted();
         let stalled: Vec<JobId> = state.jobs.iter().filter(|job| state.is_stalled(job)).map(|(job, _)| *job).collect();
         for job in stalled {
             state.serving.stalled(job);
@@ -383,19 +388,23 @@ impl Hub {
 
     /// What each thread does that reads.
     fn load_all(&self) {
-        while let Some(ToLoad { key, source, recipe, rows }) = self.next_to_load() {
-            let loaded = catch_unwind(AssertUnwindSafe(|| self.load(&*source, &recipe, rows)));
+        while let Some(ToLoad { key, source, recipe, rows, cancel }) = self.next_to_load() {
+            let loaded = catch_unwind(AssertUnwindSafe(|| self.load(&*source, &recipe, rows, &cancel)));
             let loaded = loaded.unwrap_or_else(|panic| Err(format!("a thread panicked: {}", message_of(&*panic))));
             let stored = loaded.and_then(|encoded| self.store(key, &encoded));
             let mut state = self.lock();
             if state.is_closed {
                 return;
             }
-            if let Err(error) = stored {
+            state.loaded(&cancel);
+            // what was cancelled nobody wants, or somebody has asked for it again
+            if let (Err(error), Ok(())) = (stored, cancel.check()) {
                 tracing::warn!(element = key.element, error, "an element cannot be read");
                 state.serving.failed(key, &error);
             }
             self.settle(&mut state);
+            // another one of this kind may be read
+            self.work.notify_all();
         }
     }
 
@@ -432,16 +441,16 @@ impl Hub {
             if state.is_closed {
                 return None;
             }
-            if let Some(next) = state.next_to_load() {
+            if let Some(next) = state.next_to_load(self.at_a_time) {
                 return Some(next);
             }
             state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn load(&self, source: &dyn Source, recipe: &Recipe, rows: std::ops::Range<u64>) -> Result<Encoded, String> {
-        let batch = source.read(rows, &self.cancel).map_err(|error| error.to_string())?;
-        let batch = recipe.apply(batch, self.callables.as_deref(), &self.cancel).map_err(|error| error.to_string())?;
+    fn load(&self, source: &dyn Source, recipe: &Recipe, rows: Range<u64>, cancel: &Cancel) -> Result<Encoded, String> {
+        let batch = source.read(rows, cancel).map_err(|error| error.to_string())?;
+        let batch = recipe.apply(batch, self.callables.as_deref(), cancel).map_err(|error| error.to_string())?;
         Encoded::new(&batch).map_err(|error| error.to_string())
     }
 }

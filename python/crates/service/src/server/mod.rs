@@ -92,7 +92,7 @@ pub fn serve(
         Some(Cluster::Follower(follower)) => (None, Some(Arc::new(Uplink::new(follower)?))),
     };
     if uplink.is_some() && options.data_sets.is_some() {
-        let what = "data_sets: a follower has those of its leader: give the file to that one";
+        let what = "datasets: a follower has those of its leader: give the file to that one";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     let remembered = options.data_sets.map(Remembered::open).transpose()?.map(Arc::new);
@@ -104,7 +104,10 @@ pub fn serve(
         let data_sets = DataSets { hub: hub.clone(), opener, remembered };
         let restoring = data_sets.clone();
         tokio::select! {
-            restored = apart(move || Ok(restoring.restore())) => restored.map_err(io::Error::other)?,
+            restored = apart(move || {
+                restoring.restore();
+                Ok(())
+            }) => restored.map_err(io::Error::other)?,
             _ = stop.changed() => return Ok(()),
         }
         let groups = Groups::new(options.seed, nodes);

@@ -50,7 +50,7 @@ impl Remembered {
     /// # Errors
     /// If it cannot be read, is none of ours, or another server has it.
     pub(super) fn open(path: PathBuf) -> io::Result<Remembered> {
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("data_sets: {}: {error}", path.display()));
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("datasets: {}: {error}", path.display()));
         let (mut file, is_new) = match OpenOptions::new().read(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (fresh().open(&path).map_err(named)?, true),
             file => (file.map_err(named)?, false),
@@ -59,7 +59,7 @@ impl Remembered {
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(named)?;
         let mut data_sets = BTreeMap::new();
-        if !is_new && !text.is_empty() {
+        if !is_new {
             let invalid = |what: String| named(io::Error::new(io::ErrorKind::InvalidData, what));
             let content: Content = serde_json::from_str(&text)
                 .map_err(|error| invalid(format!("it is not what a server has written: {error}")))?;
@@ -70,8 +70,12 @@ impl Remembered {
                 data_sets.insert(name.clone(), proto::DataSet { name, source, columns, element_size, sampler });
             }
         }
-        let state = Mutex::new(State { data_sets, _file: file });
-        Ok(Remembered { path, state })
+        let mut state = State { data_sets, _file: file };
+        if is_new {
+            // so that one that was emptied is told from one that is new
+            write(&path, &mut state, BTreeMap::new()).map_err(named)?;
+        }
+        Ok(Remembered { path: path.clone(), state: Mutex::new(state) })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -96,7 +100,7 @@ impl Remembered {
         let mut state = self.lock();
         let mut data_sets = state.data_sets.clone();
         data_sets.insert(data_set.name.clone(), data_set.clone());
-        self.write(&mut state, data_sets)
+        write(&self.path, &mut state, data_sets)
     }
 
     /// Forgets a data set; whether there was one.
@@ -109,33 +113,34 @@ impl Remembered {
         if data_sets.remove(name).is_none() {
             return Ok(false);
         }
-        self.write(&mut state, data_sets).map(|()| true)
+        write(&self.path, &mut state, data_sets).map(|()| true)
     }
+}
 
-    fn write(&self, state: &mut State, data_sets: BTreeMap<String, proto::DataSet>) -> io::Result<()> {
-        let line = |of: &proto::DataSet| {
-            let proto::DataSet { name, source, columns, element_size, sampler } = of.clone();
-            Line { name, source, columns, element_size, sampler }
-        };
-        let content = Content { version: VERSION, data_sets: data_sets.values().map(line).collect() };
-        let mut hidden = self.path.clone().into_os_string();
-        hidden.push(".new");
-        let hidden = PathBuf::from(hidden);
-        match std::fs::remove_file(&hidden) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = fresh().open(&hidden)?;
-        file.try_lock()?;
-        serde_json::to_writer_pretty(&mut file, &content)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        std::fs::rename(&hidden, &self.path)?;
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(directory)?.sync_all()?;
-        *state = State { data_sets, _file: file };
-        Ok(())
+/// Puts a new file into the place of the old one.
+fn write(path: &Path, state: &mut State, data_sets: BTreeMap<String, proto::DataSet>) -> io::Result<()> {
+    let line = |of: &proto::DataSet| {
+        let proto::DataSet { name, source, columns, element_size, sampler } = of.clone();
+        Line { name, source, columns, element_size, sampler }
+    };
+    let content = Content { version: VERSION, data_sets: data_sets.values().map(line).collect() };
+    let mut hidden = path.as_os_str().to_owned();
+    hidden.push(".new");
+    let hidden = PathBuf::from(hidden);
+    match std::fs::remove_file(&hidden) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
+    let mut file = fresh().open(&hidden)?;
+    file.try_lock()?;
+    serde_json::to_writer_pretty(&mut file, &content)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    std::fs::rename(&hidden, path)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory)?.sync_all()?;
+    *state = State { data_sets, _file: file };
+    Ok(())
 }
 
 /// Sources may have passwords in them: only the user can read the file.
@@ -200,6 +205,7 @@ mod tests {
         assert!(refused(&path).contains("another server has it"), "also after it was replaced");
         drop(remembered);
         for (text, what) in [
+            ("", "it is not what a server has written"),
             ("names", "it is not what a server has written"),
             ("{\"version\": 2, \"data_sets\": []}", "version 2 is not known"),
             ("{\"version\": 1, \"data_sets\": [{\"name\": \"a\"}]}", "missing field"),
@@ -208,7 +214,7 @@ mod tests {
             assert!(refused(&path).contains(what), "{}", refused(&path));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
-        assert!(refused(Path::new("/nowhere/at/all")).starts_with("data_sets: /nowhere/at/all: "));
+        assert!(refused(Path::new("/nowhere/at/all")).starts_with("datasets: /nowhere/at/all: "));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::serving::{Key, Rows, Serving};
 use preparing::Recipe;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use source::Source;
+use source::{Cancel, Source};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -63,13 +63,38 @@ pub(super) struct State {
     pub(super) jobs: BTreeMap<JobId, JobInfo>,
     pub(super) serving: Serving,
     pub(super) to_load: VecDeque<Key>,
+    /// what is being read
+    pub(super) loading: Vec<Loading>,
     pub(super) next: u64,
     pub(super) next_kind: u32,
     pub(super) is_closed: bool,
 }
 
+/// An element that is being read.
+pub(super) struct Loading {
+    key: Key,
+    calls: bool,
+    cancel: Arc<Cancel>,
+}
+
+impl Loading {
+    /// Ends the reading as soon as that can be.
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+}
+
+/// How many elements may be read at a time: those by functions of Python, which may hang, keep no others waiting.
+#[derive(Clone, Copy)]
+pub(super) struct AtATime {
+    pub(super) plain: usize,
+    pub(super) calling: usize,
+}
+
 /// An element to read, and how.
 pub(super) struct ToLoad {
+    /// set when nobody wants it any more
+    pub(super) cancel: Arc<Cancel>,
     pub(super) key: Key,
     pub(super) source: Arc<dyn Source>,
     pub(super) recipe: Recipe,
@@ -92,24 +117,51 @@ impl State {
             jobs: BTreeMap::new(),
             serving,
             to_load: VecDeque::new(),
+            loading: Vec::new(),
             next: 1,
             next_kind: 0,
             is_closed: false,
         }
     }
 
-    /// What is to be read next, and is still wanted.
-    pub(super) fn next_to_load(&mut self) -> Option<ToLoad> {
-        while let Some(key) = self.to_load.pop_front() {
-            if !self.serving.is_wanted(key) {
+    /// What is to be read next, and is still wanted, if so many may be under way.
+    pub(super) fn next_to_load(&mut self, at_a_time: AtATime) -> Option<ToLoad> {
+        let mut at = 0;
+        while let Some(&key) = self.to_load.get(at) {
+            let kind = self.kinds.get(&key.kind).filter(|_| self.serving.is_wanted(key));
+            let Some((kind, created)) = kind.and_then(|kind| Some((kind, created(&self.data_sets, kind.data_set)?)))
+            else {
+                self.to_load.remove(at);
+                continue;
+            };
+            let calls = kind.recipe.calls();
+            let under_way = self.loading.iter().filter(|loading| loading.calls == calls).count();
+            if under_way >= if calls { at_a_time.calling } else { at_a_time.plain } {
+                at += 1;
                 continue;
             }
-            let Some(kind) = self.kinds.get(&key.kind) else { continue };
-            let Some(created) = created(&self.data_sets, kind.data_set) else { continue };
-            let rows = created.data_set.rows_of(key.element);
-            return Some(ToLoad { key, source: kind.source.clone(), recipe: kind.recipe.clone(), rows });
+            let (rows, cancel) = (created.data_set.rows_of(key.element), Arc::new(Cancel::default()));
+            let to_load =
+                ToLoad { key, source: kind.source.clone(), recipe: kind.recipe.clone(), rows, cancel: cancel.clone() };
+            self.to_load.remove(at);
+            self.loading.push(Loading { key, calls, cancel });
+            return Some(to_load);
         }
         None
+    }
+
+    /// An element is not being read any more.
+    pub(super) fn loaded(&mut self, cancel: &Arc<Cancel>) {
+        self.loading.retain(|loading| !Arc::ptr_eq(&loading.cancel, cancel));
+    }
+
+    /// Cancels the reading of what nobody wants any more. It is read again, should somebody come.
+    pub(super) fn cancel_unwanted(&mut self) {
+        for Loading { key, cancel, .. } in &self.loading {
+            if !self.serving.is_wanted(*key) {
+                cancel.cancel();
+            }
+        }
     }
 
     /// An element of a kind was prepared, and has so many bytes.
