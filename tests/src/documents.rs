@@ -151,8 +151,14 @@ fn matches(expected: &[&str], printed: &[&str]) -> bool {
     }
 }
 
-/// PostgreSQL 18 writes rows of EXPLAIN ANALYZE with decimals, which are left out.
+/// PostgreSQL 18 writes rows of EXPLAIN ANALYZE with decimals, which are left out, and so is how wide they make a
+/// plan.
 fn line_matches(expected: &str, printed: &str) -> bool {
+    let is_of_plan =
+        |line: &str| line.trim() == "QUERY PLAN" || (!line.is_empty() && line.bytes().all(|byte| byte == b'-'));
+    if is_of_plan(expected) && is_of_plan(printed) {
+        return expected.trim_matches([' ', '-']) == printed.trim_matches([' ', '-']);
+    }
     let printed = &printed.replace(".00 loops=", " loops=");
     let Some((head, tail)) = expected.split_once("...") else { return expected == printed };
     let Some(rest) = printed.strip_prefix(head) else { return false };

@@ -161,7 +161,7 @@ fn refusal(session: &mut Session, table: &str) -> Option<String> {
          SELECT * FROM corgipile_shuffle(NULL::{table}, share => true, block_size => '8kB')"
     ));
     let share = lines.iter().find_map(|line| line.trim().strip_prefix("Share: off ").map(str::to_owned));
-    assert!(lines.iter().any(|line| line.contains("rows=100 ")), "all rows are read: {lines:#?}");
+    assert!(lines.iter().any(|line| line.replace(".00 ", " ").contains("rows=100 ")), "all rows are read: {lines:#?}");
     share
 }
 
