@@ -406,4 +406,4 @@ def test_a_preparer_that_crashes_is_an_error_for_its_rows_only(running: Running)
         assert running.jobs[name].wait(timeout=60) == 0
         found = account(running, name, 1)
         assert found["rows of errors"] == (100 if name == "prepared 1" else 0)
-    assert "signal 9" in running.log("prepared 1").read_text()
+    assert "SIGKILL" in running.log("prepared 1").read_text()
