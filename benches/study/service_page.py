@@ -41,8 +41,9 @@ the same one.
 """
 
 SINGLE = """What the service costs by itself: the same job, which gets its rows from a server of one thread, or reads
-for itself (as it does when its server has gone), with the same decoder and shuffle. Memory has room for a buffer only,
-so that all is prepared anew in each of {epochs} epochs. Medians of {repetitions} repetitions, which took turns.
+for itself (as it does when its server has gone), with the same decoder and shuffle. The server's memory has room for a
+quarter of the pictures. What is in it at the end of an epoch need not be prepared again in the next, which is a part
+of why a server may cost less than none. Medians of {repetitions} repetitions of {epochs} epochs, which took turns.
 
 """
 
