@@ -5,8 +5,8 @@ use super::remembering::Remembered;
 use crate::dataset::{DataSet, Opener};
 use crate::proto;
 use source::SourceError;
-use std::sync::Arc;
-use tonic::{Code, Status};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tonic::Status;
 
 /// What a server opens data sets by.
 #[derive(Clone)]
@@ -15,9 +15,19 @@ pub(super) struct DataSets {
     pub(super) opener: Arc<dyn Opener>,
     /// None if a server that starts again has none, or its leader's
     pub(super) remembered: Option<Arc<Remembered>>,
+    /// held while both the hub and what is remembered change, so that they agree on which change was the last
+    changing: Arc<Mutex<()>>,
 }
 
 impl DataSets {
+    pub(super) fn new(hub: Arc<Hub>, opener: Arc<dyn Opener>, remembered: Option<Arc<Remembered>>) -> DataSets {
+        DataSets { hub, opener, remembered, changing: Arc::default() }
+    }
+
+    fn change(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A new data set, or another one of a name that exists, as `replaces` says.
     pub(super) async fn put(&self, message: proto::DataSet, replaces: bool) -> Result<proto::DataSetInfo, Status> {
         if message.name.is_empty() {
@@ -26,11 +36,15 @@ impl DataSets {
         let of = self.clone();
         apart(move || {
             // one that could not be opened again is there, and may be given another source
-            let is_lost = of.lost(&message.name).is_some();
-            if is_lost && !replaces {
-                return Err(already(&message.name));
-            }
-            let info = of.hub.create(message.clone(), of.open(&message)?, replaces && !is_lost)?;
+            let is_lost = || match of.lost(&message.name) {
+                Some(_) if !replaces => Err(already(&message.name)),
+                lost => Ok(lost.is_some()),
+            };
+            is_lost()?;
+            let data_set = of.open(&message)?;
+            let _one = of.change();
+            let is_lost = is_lost()?;
+            let info = of.hub.create(message.clone(), data_set, replaces && !is_lost)?;
             let written = of.remembered.as_ref().map_or(Ok(()), |remembered| remembered.put(&message));
             written.map(|()| info).map_err(|error| forgetful(&message.name, &error))
         })
@@ -41,6 +55,7 @@ impl DataSets {
     pub(super) async fn drop(&self, name: String) -> Result<(), Status> {
         let of = self.clone();
         apart(move || {
+            let _one = of.change();
             if of.lost(&name).is_none() {
                 of.hub.drop_data_set(&name)?;
             }
@@ -74,11 +89,12 @@ impl DataSets {
                 Status::new(status.code(), what + status.message())
             };
             let data_set = of.open(&message).map_err(again)?;
-            match of.hub.create(message, data_set, false) {
-                // somebody else has just done it
-                Err(status) if status.code() == Code::AlreadyExists => Ok(()),
-                created => created.map(drop),
+            let _one = of.change();
+            if of.lost(&message.name).as_ref() != Some(&message) {
+                // somebody has opened, changed or dropped it meanwhile
+                return Ok(());
             }
+            of.hub.create(message, data_set, false).map(std::mem::drop)
         })
         .await
     }

@@ -403,8 +403,8 @@ impl Hub {
                 state.serving.failed(key, &error);
             }
             self.settle(&mut state);
-            // another one of this kind may be read
-            self.work.notify_all();
+            // there is a place free, which may be another kind's than this thread takes up
+            self.work.notify_one();
         }
     }
 

@@ -101,7 +101,7 @@ pub fn serve(
     let (hub, threads) = Hub::start(memory, callables, options.seed, options.threads, uplink.is_some())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
-        let data_sets = DataSets { hub: hub.clone(), opener, remembered };
+        let data_sets = DataSets::new(hub.clone(), opener, remembered);
         let restoring = data_sets.clone();
         tokio::select! {
             restored = apart(move || {

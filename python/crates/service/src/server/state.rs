@@ -128,7 +128,9 @@ impl State {
     pub(super) fn next_to_load(&mut self, at_a_time: AtATime) -> Option<ToLoad> {
         let mut at = 0;
         while let Some(&key) = self.to_load.get(at) {
-            let kind = self.kinds.get(&key.kind).filter(|_| self.serving.is_wanted(key));
+            // asked in any case: what nobody wants is forgotten by that
+            let is_wanted = self.serving.is_wanted(key);
+            let kind = self.kinds.get(&key.kind).filter(|_| is_wanted);
             let Some((kind, created)) = kind.and_then(|kind| Some((kind, created(&self.data_sets, kind.data_set)?)))
             else {
                 self.to_load.remove(at);
