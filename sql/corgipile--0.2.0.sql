@@ -1211,6 +1211,79 @@ CREATE AGGREGATE corgipile_sgd_agg(
 COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anyarray, anycompatiblearray)
     IS 'the state one epoch of SGD later, having learned from every sparse row';
 
+-- For databases that split an aggregate over several servers: Citus compares the types of the arguments with those that are
+-- declared, so that none is anyarray to it. These are no overloads of corgipile_sgd_agg(), because a value that PostgreSQL would
+-- cast by itself, such as a vector of pgvector to real[], would fit them as well as the others, which is an error.
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features smallint[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, smallint[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features int[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features bigint[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features real[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, real[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features float8[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, float8[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features numeric[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, numeric[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices int[], "values" real[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[], real[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices int[], "values" float8[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[], float8[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices bigint[], "values" real[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[], real[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices bigint[], "values" float8[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[], float8[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
+
 -- For corgipile_train_uda(). Beside corgipile_sgd_agg() others may have put an aggregate whose argument types fit better than
 -- anyarray; in this schema nobody creates anything.
 CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, features anyarray) (

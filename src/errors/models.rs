@@ -45,6 +45,9 @@ pub enum ModelError {
     NoVersion { name: String, version: i32 },
     #[error("must be owner of the model")]
     NotOwner,
+    #[error("{0} cannot be looked up in a part of another server's query")]
+    /// with what a model is called
+    OfAnotherServer(String),
 }
 
 impl Report for ModelError {
@@ -61,7 +64,7 @@ impl Report for ModelError {
             ModelError::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
             ModelError::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
             ModelError::ModelTooLarge(_) | ModelError::TooLargeForSql { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            ModelError::HashedInSql(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            ModelError::HashedInSql(_) | ModelError::OfAnotherServer(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             ModelError::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             ModelError::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
         }
@@ -109,6 +112,10 @@ impl Report for ModelError {
             ModelError::VersionConflict(_) => fixed("Train again in a new transaction."),
             ModelError::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
             ModelError::ModelExists(_) => fixed("Choose another name, or drop the old model."),
+            ModelError::OfAnotherServer(_) => fixed(
+                "This server has models of its own. Give the model as a value, which corgipile_export() gives on the server \
+                 that was asked.",
+            ),
             ModelError::CorruptModel(..) => {
                 fixed("Restore its row of corgipile.stored_models from a backup, or train again.")
             }

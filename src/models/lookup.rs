@@ -6,12 +6,14 @@ use super::names::{self, Access, resolve};
 use super::shared::{self, Stat};
 use super::table::{Key, ModelRow, ModelTable};
 use crate::errors::{Error, ModelError, Result};
+use crate::pg::serves_another;
 use std::rc::Rc;
 
 /// The model with this id, if the current user may use it.
 ///
 /// # Errors
-/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`]
+/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`],
+/// [`ModelError::OfAnotherServer`]
 pub fn by_id(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
@@ -37,8 +39,13 @@ pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
     if is_own { by_name(text) } else { by_id(id) }
 }
 
+/// A part of another server's query never sees the models of this one: those that are meant are the other server's. Here
+/// the same name or id may be another model's, or an older one's.
 fn find(key: Key) -> Result<Rc<Model>> {
     cache::find(key, |key| {
+        if serves_another() {
+            return Err(ModelError::OfAnotherServer(named(key)).into());
+        }
         let table = ModelTable::open();
         let found = id_of(&table, key).and_then(|id| {
             let model = table.find(&Key::Id(id), |row| {
@@ -95,6 +102,14 @@ fn load(id: i64, row: &ModelRow) -> Result<Model> {
                 None => model,
             })
         }
+    }
+}
+
+/// A key in a message.
+fn named(key: &Key) -> String {
+    match key {
+        Key::Id(id) => format!("model {id}"),
+        Key::Name(name) => format!("model \"{name}\""),
     }
 }
 

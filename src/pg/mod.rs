@@ -28,7 +28,7 @@ pub mod values;
 pub use encoding::require_utf8;
 pub use interrupts::check_for_interrupts;
 pub use notices::report_notice;
-pub use server::{preloading, random_seed};
+pub use server::{preloading, random_seed, serves_another};
 pub use settings::with_scans_from_the_start;
 
 /// Bytes of a heap page.

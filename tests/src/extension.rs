@@ -1,4 +1,4 @@
-//! Libraries in C for the server that the tests use: somebody else's extension,
+//! Libraries in C for the server that the tests use: somebody else's extensions,
 //! and an allocator that fails when it is told to.
 
 use crate::server;
@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 const HOOKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/hooked.c");
+const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/parts.c");
 const FAILING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/failing.c");
 
 /// The library of `tests/extension/hooked.c`, for `LOAD`; or why it cannot be had here.
@@ -18,7 +19,16 @@ const FAILING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/failing.c"
 /// There is no compiler, or there are no headers of the server's version.
 pub fn hooked() -> Result<&'static Path, String> {
     static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    LIBRARY.get_or_init(compile_hooked).as_deref().map_err(Clone::clone)
+    LIBRARY.get_or_init(|| compile_for_server(HOOKED, "hooked")).as_deref().map_err(Clone::clone)
+}
+
+/// The library of `tests/extension/parts.c`, for `CREATE FUNCTION`; or why it cannot be had here.
+///
+/// # Errors
+/// As [`hooked`].
+pub fn parts() -> Result<&'static Path, String> {
+    static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    LIBRARY.get_or_init(|| compile_for_server(PARTS, "parts")).as_deref().map_err(Clone::clone)
 }
 
 /// The library of `tests/extension/failing.c`, for `LD_PRELOAD`; or why it cannot be had here.
@@ -36,7 +46,8 @@ pub(crate) fn failing() -> Result<&'static Path, String> {
     LIBRARY.get_or_init(compile).as_deref().map_err(Clone::clone)
 }
 
-fn compile_hooked() -> Result<PathBuf, String> {
+/// Compiles with the headers of the server's version.
+fn compile_for_server(source: &str, name: &str) -> Result<PathBuf, String> {
     let pg_config =
         env::var("PG_CONFIG").map_err(|_| "PG_CONFIG is not set (scripts/with-postgres sets it)".to_owned())?;
     let ask = |option: &str| output(Command::new(&pg_config).arg(option));
@@ -48,7 +59,7 @@ fn compile_hooked() -> Result<PathBuf, String> {
     if !Path::new(&include).join("postgres.h").exists() {
         return Err(format!("there are no server headers in {include}"));
     }
-    compile(HOOKED, "hooked", &["-I", &include])
+    compile(source, name, &["-I", &include])
 }
 
 fn compile(source: &str, name: &str, arguments: &[&str]) -> Result<PathBuf, String> {

@@ -29,7 +29,7 @@ pub use cluster::Cluster;
 pub use data::{DataSet, data_directory, generated_directory, skip};
 pub use database::Database;
 pub use documents::Document;
-pub use extension::hooked;
+pub use extension::{hooked, parts};
 pub use failing_memory::{FailingMemory, Fails, Whose};
 pub use failure::{Failure, is_like};
 pub use fixtures::{clustered, shuffled_copy, small};

@@ -3,6 +3,7 @@
 
 mod answers;
 mod arrays;
+mod by_value;
 mod date_parts;
 mod input;
 mod mini_batches;
@@ -13,11 +14,10 @@ mod values;
 use crate::errors::{OrRaise, Result};
 use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
-use crate::pg::values::jsonb::Jsonb;
-use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::Value;
 use answers::{label, probabilities, value};
 use arrays::{DenseInput, SparseInput};
+use by_value::by_value;
 use mini_batches::CompressedInput;
 use pgrx::prelude::*;
 use row::RowInput;
@@ -39,9 +39,9 @@ macro_rules! sql_functions {
             }
 
             #[pg_extern(sql = false)]
-            fn $by_value(model: Option<TypedDatum<'_>>, call: Call<'_>) -> Option<$result> {
-                let find = |model| models::inline(Jsonb::new(model));
-                answer(model, call, $arguments, find, |model, policies| $answer(model, policies, $input(call)))
+            fn $by_value(call: Call<'_>) -> Option<$result> {
+                let find = |model| by_value(model, call);
+                answer(call.argument(0), call, $arguments, find, |model, policies| $answer(model, policies, $input(call)))
             }
         )+
     };

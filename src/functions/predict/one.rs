@@ -2,6 +2,7 @@
 
 use super::answers::{label, probabilities, value};
 use super::arrays::{DenseInput, Names, read_sparse_vector, refuse_categories};
+use super::by_value::by_value;
 use super::input::{FeatureInput, InputTuple};
 use super::row::RowInput;
 use super::values::{Values, functions_of_features};
@@ -9,9 +10,7 @@ use crate::errors::{OrRaise, Result};
 use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::types::is_row_type;
-use crate::pg::values::jsonb::Jsonb;
 use crate::pg::values::sparse_vector::SparseVectorReader;
-use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::vector::VectorReader;
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;

@@ -3,6 +3,7 @@
 //! The functions are not STRICT: a feature that is NULL is a matter for the model, only no model gives NULL.
 
 use super::answers::{label, probabilities, value};
+use super::by_value::by_value;
 use super::date_parts::AddedParts;
 use super::input::{FeatureInput, InputTuple};
 use super::row::Plan;
@@ -11,10 +12,8 @@ use crate::models::{self, ColumnKind, FeatureKind, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::types::base_type;
 use crate::pg::values::date_part::TimeType;
-use crate::pg::values::jsonb::Jsonb;
 use crate::pg::values::number::number_of_literal;
 use crate::pg::values::record::RecordColumn;
-use crate::pg::values::typed::TypedDatum;
 use pgrx::prelude::*;
 
 /// All arguments of the call behind the first.
@@ -131,8 +130,9 @@ macro_rules! functions_of_features {
             }
 
             #[pg_extern(sql = false)]
-            fn $by_value(model: Option<TypedDatum<'_>>, call: Call<'_>) -> Option<$result> {
-                models::inline(Jsonb::new(model?)).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
+            fn $by_value(call: Call<'_>) -> Option<$result> {
+                let found = by_value(call.argument(0)?, call);
+                found.and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
             }
         )+
     };

@@ -5,6 +5,7 @@ use crate::errors::{ArgumentError, Result};
 use crate::pg::catalog::types::is_varlena;
 use crate::pg::compat::attributes;
 use crate::pg::executor::query::Running;
+use crate::pg::values::array::type_of_array;
 use crate::pg::values::output::{OutputValue, datum_of};
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::{Bytes, Value};
@@ -28,12 +29,33 @@ pub struct Call<'a>(pg_sys::FunctionCallInfo, PhantomData<&'a ()>);
 struct Memory {
     arguments: Box<[ArgumentType]>,
     value: RefCell<Option<Box<dyn Any>>>,
+    of_constant: RefCell<Option<Box<dyn Any>>>,
 }
 
-/// The type of an argument.
+/// The type of an argument: that of its expression, or the one with which the function is declared.
 struct ArgumentType {
     oid: pg_sys::Oid,
     is_varlena: bool,
+    /// is it a constant of the query?
+    is_constant: bool,
+}
+
+impl ArgumentType {
+    /// The type of this value of the argument. Who calls without an expression, as Citus does for each row of a part of
+    /// an aggregate, leaves nothing but the declaration, which may be that of any array: then the array says it.
+    ///
+    /// # Safety
+    /// The datum is a value of the argument.
+    #[inline(always)]
+    unsafe fn of_value(&self, value: pg_sys::Datum) -> pg_sys::Oid {
+        // SAFETY: the caller's promise: it is an array.
+        if self.is_any_array() { unsafe { type_of_array(value) } } else { self.oid }
+    }
+
+    #[inline(always)]
+    fn is_any_array(&self) -> bool {
+        matches!(self.oid, pg_sys::ANYARRAYOID | pg_sys::ANYCOMPATIBLEARRAYOID)
+    }
 }
 
 // SAFETY: a virtual argument, as pgrx's own of this kind: the information of the call that is under way.
@@ -81,12 +103,12 @@ impl<'a> Call<'a> {
     /// If the function has not so many.
     #[inline(always)]
     pub fn argument(self, i: usize) -> Option<TypedDatum<'a>> {
-        let type_oid = self.memory().arguments[i].oid;
+        let known = &self.memory().arguments[i];
         // SAFETY: there are as many arguments as types, each of the type that its expression has, or that the function
         // is declared with; they stay for the call.
         unsafe {
             let argument = (*self.0).args.as_slice((*self.0).nargs as usize)[i];
-            (!argument.isnull).then(|| TypedDatum::new(argument.value, type_oid))
+            (!argument.isnull).then(|| TypedDatum::new(argument.value, known.of_value(argument.value)))
         }
     }
 
@@ -147,13 +169,19 @@ impl<'a> Call<'a> {
         unsafe { (*self.0).fncollation }
     }
 
-    /// The type of argument `i`; a domain is given as such.
+    /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: nobody
+    /// reads it.
     pub fn type_of(self, i: usize) -> pg_sys::Oid {
-        self.memory().arguments[i].oid
+        let known = &self.memory().arguments[i];
+        if !known.is_any_array() {
+            return known.oid;
+        }
+        self.argument(i).map_or(pg_sys::FLOAT4ARRAYOID, TypedDatum::type_oid)
     }
 
     /// Shows `f` what an earlier call from the same place of the query has remembered, or what `make` makes now. A
-    /// function remembers one thing; another type of it replaces what was.
+    /// function remembers one thing; another type of it replaces what was. Nothing is remembered where an argument may
+    /// be any array: the next one may be of another type.
     ///
     /// # Errors
     /// Those of `make` and `f`.
@@ -169,8 +197,37 @@ impl<'a> Call<'a> {
         }
         let mut made = Box::new(make()?);
         let result = f(&mut made);
-        *value = Some(made);
+        if !self.memory().arguments.iter().any(ArgumentType::is_any_array) {
+            *value = Some(made);
+        }
         result
+    }
+
+    /// What an earlier call from the same place of the query has made of argument `i` for this key, if the argument is a
+    /// constant; else, and for another key, what `make` makes of it now. One argument of a function is remembered so.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    #[inline(always)]
+    pub fn made_of_constant<K: PartialEq + 'static, T: Clone + 'static>(
+        self,
+        i: usize,
+        key: K,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let memory = self.memory();
+        if !memory.arguments[i].is_constant {
+            return make();
+        }
+        let mut made = memory.of_constant.borrow_mut();
+        if let Some((known, value)) = made.as_ref().and_then(|made| made.downcast_ref::<(K, T)>())
+            && *known == key
+        {
+            return Ok(value.clone());
+        }
+        let value = make()?;
+        *made = Some(Box::new((key, value.clone())));
+        Ok(value)
     }
 
     /// What is remembered, made by the first call.
@@ -198,9 +255,10 @@ impl<'a> Call<'a> {
             }
             let arguments = (0..(*self.0).nargs as usize).map(|i| {
                 let oid = type_of_argument(info, i);
-                ArgumentType { oid, is_varlena: is_varlena(oid) }
+                ArgumentType { oid, is_varlena: is_varlena(oid), is_constant: is_constant(info, i) }
             });
-            let memory = Memory { arguments: arguments.collect(), value: RefCell::new(None) };
+            let nothing = || RefCell::new(None);
+            let memory = Memory { arguments: arguments.collect(), value: nothing(), of_constant: nothing() };
             (*info).fn_extra = pgrx::PgMemoryContexts::For((*info).fn_mcxt).leak_and_drop_on_delete(memory).cast();
         }
     }
@@ -301,6 +359,23 @@ unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid
         let (mut types, mut n) = (std::ptr::null_mut(), 0);
         pg_sys::get_func_signature((*info).fn_oid, &mut types, &mut n);
         if i < n as usize { *types.add(i) } else { pg_sys::Oid::INVALID }
+    }
+}
+
+/// Is argument `i` a constant where the function is called? A parameter is none: a variable of PL/pgSQL is one, which
+/// changes between calls from the same place.
+///
+/// # Safety
+/// As [`type_of_argument`].
+unsafe fn is_constant(info: *mut pg_sys::FmgrInfo, i: usize) -> bool {
+    // SAFETY: fn_expr is NULL or an expression; that of a plain function has a list of arguments.
+    unsafe {
+        let expression = (*info).fn_expr;
+        if expression.is_null() || (*expression).type_ != pg_sys::NodeTag::T_FuncExpr {
+            return false;
+        }
+        let arguments = pgrx::PgList::<pg_sys::Node>::from_pg((*expression.cast::<pg_sys::FuncExpr>()).args);
+        arguments.get_ptr(i).is_some_and(|argument| (*argument).type_ == pg_sys::NodeTag::T_Const)
     }
 }
 

@@ -42,7 +42,9 @@ pub struct ArrayReader {
     element_oid: u32,
 }
 
-/// Offset of the dimensions, and of the data of a one-dimensional array without NULLs, in the body.
+/// Offsets in the body: of the elements' type, of the dimensions, and of the data of a one-dimensional array without
+/// NULLs.
+const ELEMENT: usize = 8;
 const DIMENSIONS: usize = 12;
 pub(in crate::pg) const DATA: usize = 20;
 
@@ -203,6 +205,18 @@ pub fn element_type(array: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a lookup in the system cache; InvalidOid if the type is no array.
     let element = unsafe { pg_sys::get_element_type(base_type(array)) };
     (element != pg_sys::Oid::INVALID).then_some(element)
+}
+
+/// The type of an array, which has the type of its elements with it; not the domain that it may be declared with.
+///
+/// # Safety
+/// The datum is an array.
+#[cold]
+#[inline(never)]
+pub(in crate::pg) unsafe fn type_of_array(array: pg_sys::Datum) -> pg_sys::Oid {
+    // SAFETY: the caller's promise: the type of the elements lies in front of the dimensions.
+    let element = unsafe { with_body(array, |body| body.add(ELEMENT).cast::<u32>().read_unaligned()) };
+    AnyArray::of_elements(pg_sys::Oid::from(element)).unwrap_or(pg_sys::Oid::INVALID)
 }
 
 /// Reads arrays of any type, element by element.

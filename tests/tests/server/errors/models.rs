@@ -171,6 +171,13 @@ pub const CASES: &[Case] = &[
         "relation corgipile.stored_models does not exist",
         "Extension corgipile was dropped meanwhile, or its table renamed.",
     ),
+    Case(
+        "ModelError::OfAnotherServer",
+        "SET LOCAL application_name = 'citus_internal gpid=10000000001'; SELECT corgipile_predict('m', ARRAY[1, 2, 3])",
+        "0A000",
+        r#"model "m" cannot be looked up in a part of another server's query"#,
+        "This server has models of its own. Give the model as a value, which corgipile_export() gives on the server that was asked.",
+    ),
     // The last one: no rollback takes the number of a sequence back.
     Case(
         "ModelError::SequenceBehind",

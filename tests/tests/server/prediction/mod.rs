@@ -4,5 +4,6 @@ mod arrays;
 mod evaluate;
 mod metrics;
 mod named_columns;
+mod other_servers;
 mod statements;
 mod values;

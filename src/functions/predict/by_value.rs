@@ -1,0 +1,19 @@
+//! Models that are given as values.
+
+use crate::errors::Result;
+use crate::models::table::LookupScope;
+use crate::models::{self, Model};
+use crate::pg::call::function::Call;
+use crate::pg::values::jsonb::Jsonb;
+use crate::pg::values::typed::TypedDatum;
+use std::rc::Rc;
+
+/// The model that argument 0 is. That of a constant is not compared with other values again as long as it means the same:
+/// the bytes of a large model are many times as many as those of a row.
+///
+/// # Errors
+/// Those of [`models::inline`].
+#[inline(always)]
+pub fn by_value(model: TypedDatum<'_>, call: Call<'_>) -> Result<Rc<Model>> {
+    call.made_of_constant(0, LookupScope::now(), || models::inline(Jsonb::new(model)))
+}
