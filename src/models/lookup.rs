@@ -39,8 +39,8 @@ pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
     if is_own { by_name(text) } else { by_id(id) }
 }
 
-/// A part of another server's query never sees the models of this one: those that are meant are the other server's. Here
-/// the same name or id may be another model's, or an older one's.
+/// A part of another server's query never sees the models of this one: those that are meant are the other server's.
+/// Here the same name or id may be another model's, or an older one's.
 fn find(key: Key) -> Result<Rc<Model>> {
     cache::find(key, |key| {
         if serves_another() {

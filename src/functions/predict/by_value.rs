@@ -8,8 +8,8 @@ use crate::pg::values::jsonb::Jsonb;
 use crate::pg::values::typed::TypedDatum;
 use std::rc::Rc;
 
-/// The model that argument 0 is. That of a constant is not compared with other values again as long as it means the same:
-/// the bytes of a large model are many times as many as those of a row.
+/// The model that argument 0 is. That of a constant is not compared with other values again as long as it means the
+/// same: a large model has many times as many bytes as a row.
 ///
 /// # Errors
 /// Those of [`models::inline`].

@@ -203,8 +203,8 @@ impl<'a> Call<'a> {
         result
     }
 
-    /// What an earlier call from the same place of the query has made of argument `i` for this key, if the argument is a
-    /// constant; else, and for another key, what `make` makes of it now. One argument of a function is remembered so.
+    /// What an earlier call from the same place of the query has made of argument `i` for this key, if the argument is
+    /// a constant; else, and for another key, what `make` makes of it now. One argument of a function is remembered so.
     ///
     /// # Errors
     /// Those of `make`.

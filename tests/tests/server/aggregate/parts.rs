@@ -16,8 +16,8 @@ const SPARSE: [(&str, &str); 4] = [
     ("bigint[]", "double precision[]"),
 ];
 
-/// Rows of three parts, and a fourth part without any; some without features, the first one among them, or without label.
-/// The numbers are whole, so that all types have the same.
+/// Rows of three parts; some without features, the first one among them, or without label. The numbers are whole, so
+/// that all types have the same.
 const ROWS: &str = "
     CREATE TABLE t (id int, part int, label int, x float8[], k int[], v float8[]);
     INSERT INTO t
@@ -123,8 +123,7 @@ fn parts_are_averaged_by_their_rows() {
         let mut rows = 0.0;
         for part in 0..3 {
             let state = format!("SELECT {} FROM t WHERE part = {part}", way.call("corgipile_sgd_agg"));
-            let learned: i64 =
-                db.value(&format!("SELECT r.tuples FROM ({state}) e(s), corgipile_sgd_report(s) AS r"));
+            let learned: i64 = db.value(&format!("SELECT r.tuples FROM ({state}) e(s), corgipile_sgd_report(s) AS r"));
             let of_part: Vec<f64> = db.column(&weights(&state));
             assert_eq!(of_part.len(), 4);
             for (sum, weight) in sum.iter_mut().zip(of_part) {
