@@ -162,7 +162,8 @@ def test_rows_that_are_others_each_time_are_noticed(database_of: Any, per_row: i
     database_of.execute("DROP SEQUENCE IF EXISTS times; CREATE SEQUENCE times")
     database_of.execute(
         f"CREATE OR REPLACE FUNCTION those() RETURNS SETOF integer VOLATILE LANGUAGE sql AS "
-        f"'SELECT i::integer FROM (SELECT nextval(''times'') AS n OFFSET 0) t, generate_series(1, {ROWS} + {per_row} * (n - 1)) i'"
+        f"'SELECT i::integer FROM (SELECT nextval(''times'') AS n OFFSET 0) t, "
+        f"generate_series(1, {ROWS} + {per_row} * (n - 1)) i'"
     )
     ds = dataset(rows_of("SELECT number FROM those() AS number"))
     assert len(ds.source) == ROWS

@@ -417,7 +417,7 @@ mod tests {
             ("{", "no JSON: EOF while parsing an object at line 1 column 1"),
             ("[1]", "[1] is no object"),
             ("{}", "an event has one of the fields seed, join, step, epoch and leave"),
-            (r#"{"step": 1, "step": 2}"#, "the field \"step\" is there twice"),
+            (r#"{"step": 1, "step": 2}"#, "the field \"step\" is there twice at line 1 column 22"),
             (r#"{"step": 1, "jobs": 2}"#, "an event with \"step\" has no field \"jobs\""),
             (r#"{"step": 1, "seed": 2}"#, "an event with \"seed\" has no field \"step\""),
             (r#"{"step": -1}"#, "\"step\" wants a number of rounds, 0 or more"),

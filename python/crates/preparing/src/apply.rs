@@ -50,13 +50,14 @@ impl Recipe {
                     pictures(&batch, column, &work, cancel, &mut damaged)?
                 }
             };
+            // of a row that is damaged in two columns, what was found first
+            damaged.sort_by_key(|error| error.row);
+            damaged.dedup_by_key(|error| error.row);
             let is_lost = damaged.len() >= batch.num_rows() || self.calls();
             if is_lost && !damaged.is_empty() {
                 return Err(damaged.swap_remove(0));
             }
         }
-        damaged.sort_by_key(|error| error.row);
-        damaged.dedup_by_key(|error| error.row);
         Ok(Prepared { batch, damaged })
     }
 }
@@ -178,6 +179,9 @@ fn pictures(
             gathered.leave_out();
             damaged.push(PrepareError::in_row(row, format!("column {column:?}: {what}")));
         }
+    }
+    if gathered.size.is_none() && !damaged.is_empty() {
+        return Err(damaged.swap_remove(0));
     }
     let size = match gathered.size {
         Some(size) => size,

@@ -23,7 +23,8 @@ pub(super) struct Direct {
 /// What keeps a job's rows as they are when its server has gone.
 pub(super) type Holding = Arc<Mutex<Option<Box<dyn Held>>>>;
 
-/// Holds what the server says, unless something is held already. If that fails, the job sees what there is once it needs it.
+/// Holds what the server says, unless something is held already. If that fails, the job sees what there is once it
+/// needs it.
 pub(super) fn hold(holding: &Holding, opening: &Opening, passing: &str) {
     let mut held = holding.lock().unwrap_or_else(PoisonError::into_inner);
     if held.is_none() {
