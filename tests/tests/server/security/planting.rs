@@ -273,6 +273,8 @@ pub const CALLS: &[&str] = &[
                FROM public.arrays) AS a",
     "SELECT public.corgipile_sgd_weights(public.corgipile_sgd_agg(public.corgipile_sgd_init('svm', 12, sparse => true),
             '1'::pg_catalog.float8, features_k, features_v)) FROM public.sparse",
+    "SELECT public.corgipile_sgd_weights(public.corgipile_sgd_agg_typed(public.corgipile_sgd_init('logistic', 3),
+            CASE WHEN label OPERATOR(pg_catalog.=) 1 THEN '1'::pg_catalog.float8 ELSE '-1'::pg_catalog.float8 END, x)) FROM public.arrays",
     "CREATE TABLE public.states AS SELECT public.corgipile_sgd_init('logistic', 3) AS s",
     "COPY public.states TO '/dev/null' (FORMAT binary)",
     "SELECT public.corgipile_deploy('plain', 1)",
