@@ -183,3 +183,22 @@ fn a_type_that_is_cast_to_arrays_fits_one_aggregate_alone() {
     assert_eq!(db.line(&learn("corgipile_sgd_agg", "vec('{1,2}')")), expected);
     db.fails_with(&learn("corgipile_sgd_agg_typed", "vec('{1,2}')"), "ZZ001");
 }
+
+#[test]
+fn arrays_of_a_column_of_any_array_say_their_type_row_by_row() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE s AS SELECT i AS a, i::real / 2 AS b, i::float8 / 4 AS c, i::bigint AS d FROM generate_series(1, 100) i;
+         ALTER TABLE s ALTER a SET STATISTICS 3, ALTER b SET STATISTICS 3, ALTER c SET STATISTICS 3, ALTER d SET STATISTICS 3;
+         ANALYZE s",
+    );
+    let learn = |features: &str| {
+        format!(
+            "SELECT corgipile_sgd_agg(corgipile_sgd_init('svm', 4), 1, {features} ORDER BY attname) FROM pg_stats
+              WHERE tablename = 's' AND cardinality(histogram_bounds) = 4"
+        )
+    };
+    let state = db.line(&learn("histogram_bounds"));
+    assert_eq!(state, db.line(&learn("histogram_bounds::text::real[]")));
+    assert_eq!(db.line(&format!("SELECT r.tuples FROM corgipile_sgd_report('{state}') r")), "4");
+}
