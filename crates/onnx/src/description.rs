@@ -8,6 +8,7 @@ pub struct Description<'a> {
     pub producer_version: &'a str,
     /// what else is to be said of it, by key
     pub metadata: Vec<(String, String)>,
+    /// where its features come from
     pub features: Features<'a>,
     /// by feature, what stands for a missing number; without it there is no answer to a row with one
     pub fill: Option<&'a [f32]>,
@@ -21,9 +22,11 @@ pub struct Description<'a> {
     pub layers: Vec<(usize, usize)>,
     /// layer after layer, each output by output
     pub weights: &'a [f32],
+    /// layer after layer
     pub intercepts: &'a [f32],
     /// what the units of all layers but the last compute
     pub activation: Activation,
+    /// what its decisions mean
     pub answer: Answer<'a>,
 }
 
@@ -48,22 +51,30 @@ pub enum Features<'a> {
 
 /// A column.
 pub struct Column<'a> {
+    /// its name
     pub name: &'a str,
+    /// what it has
     pub kind: Kind<'a>,
 }
 
 /// What a column has.
 pub enum Kind<'a> {
+    /// a number, which is one feature
     Number,
     /// a feature for each value, and perhaps one behind them for NULL
     Categories {
+        /// in the order of their weights
         values: &'a [String],
+        /// what stands for NULL
         null: Instead,
+        /// what stands for any other text
         unseen: Instead,
     },
     /// the features of so many buckets, which all such columns share
     Hashed {
+        /// how many
         buckets: u32,
+        /// what stands for NULL
         null: Instead,
     },
 }
@@ -81,7 +92,9 @@ pub enum Instead {
 
 /// Which features are taken by their logarithms.
 pub enum Logarithms<'a> {
+    /// none
     None,
+    /// all of them
     All,
     /// these, ascending
     These(&'a [u32]),
@@ -101,8 +114,11 @@ impl Logarithms<'_> {
 /// What a hidden unit computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
+    /// 1 / (1 + e^-z)
     Sigmoid,
+    /// z, or 0 if that is more
     Relu,
+    /// the hyperbolic tangent
     Tanh,
 }
 
@@ -112,9 +128,11 @@ pub enum Answer<'a> {
     Number,
     /// of one decision, the second class if it is above 0; of several, the class with the largest
     Classes {
+        /// the classes, ascending
         labels: &'a [String],
         /// the labels as numbers, unless they are texts
         values: Option<&'a [f64]>,
+        /// what their probabilities are
         probabilities: Probabilities,
     },
 }

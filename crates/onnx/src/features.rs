@@ -194,7 +194,7 @@ impl Writer<'_> {
             return graph.floats(&dims, places.map(|(i, unit)| weight(i, unit)).chain(none));
         }
         let none = std::iter::repeat_n(0.0, zeros * units);
-        let product = |(i, unit)| f64::from(weight(i, unit)) * f64::from(values[i]);
+        let product = |(i, unit): (usize, usize)| f64::from(weight(i, unit)) * f64::from(values[i]);
         graph.doubles(&dims, places.map(product).chain(none))
     }
 
