@@ -324,19 +324,26 @@ impl Writer<'_> {
         graph.node("Add", &[&sums, &intercepts])
     }
 
-    /// There is no answer to a row in which a place is given twice: sorted, it is beside itself.
+    /// There is no answer to a row in which a place is given twice: sorted, it is beside itself. A row and a column more
+    /// are sorted, because onnxruntime divides by zero where there are none.
     fn refuse_twice(&mut self, graph: &mut Graph, places: &Name, nowhere: &Name) {
-        let shape = graph.node("Shape", &[places]);
-        let one = graph.integers(&[1], [1]);
+        let more = graph.integers(&[4], [0, 0, 1, 1]);
+        let places = graph.node("Pad", &[places, &more, nowhere]);
+        let shape = graph.node("Shape", &[&places]);
+        let (one, first, last, end) = (
+            graph.integers(&[1], [1]),
+            graph.integers(&[1], [0]),
+            graph.integers(&[1], [-1]),
+            graph.integers(&[1], [i64::MAX]),
+        );
         let count = graph.node_with("Gather", &[&shape, &one], vec![integer_attribute("axis", 0)]);
-        let sorted = graph.sorted(places, &count);
-        let (first, last, end) =
-            (graph.integers(&[1], [0]), graph.integers(&[1], [-1]), graph.integers(&[1], [i64::MAX]));
+        let sorted = graph.sorted(&places, &count);
         let these = graph.node("Slice", &[&sorted, &first, &last, &one]);
         let others = graph.node("Slice", &[&sorted, &one, &end, &one]);
         let (same, known) = (graph.node("Equal", &[&these, &others]), graph.node("Less", &[&these, nowhere]));
         let twice = graph.node("And", &[&same, &known]);
-        self.unanswered.push(graph.any(&twice));
+        let twice = graph.any(&twice);
+        self.unanswered.push(graph.node("Slice", &[&twice, &first, &last, &first]));
     }
 }
 
