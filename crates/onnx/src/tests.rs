@@ -29,7 +29,7 @@ fn read(description: &Description<'_>) -> proto::Model {
     proto::Model::decode(&model(description, LIMIT).unwrap()[..]).unwrap()
 }
 
-fn names<'a>(infos: &'a [proto::ValueInfo]) -> Vec<&'a str> {
+fn names(infos: &[proto::ValueInfo]) -> Vec<&str> {
     infos.iter().map(|info| info.name.as_str()).collect()
 }
 
