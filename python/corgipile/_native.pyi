@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -7,6 +7,10 @@ __version__: str
 MOST_DENSE: int
 
 class SourceError(Exception): ...
+
+class Opener(Protocol):
+    def open_text(self, text: str) -> Any: ...
+    def hold_text(self, text: str) -> Any: ...
 
 class Source:
     @property
@@ -122,6 +126,11 @@ def postgres(
     lists: str,
 ) -> tuple[Source, str]: ...
 
+class HeldSnapshot:
+    def __init__(self, connection: str, snapshot: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+
 class Shuffled:
     @property
     def source(self) -> Source: ...
@@ -176,7 +185,7 @@ class JoaderJob:
         buffer_share: float,
         drop_last: bool,
         place: tuple[int, Sequence[tuple[int, int]], Sequence[int], int, int, int, int] | None,
-        opener: Callable[[str], Any],
+        opener: Opener,
         python: str,
         python_path: str,
     ) -> None: ...
@@ -200,7 +209,7 @@ def joader_serve(
     threads: int,
     seed: int,
     data_sets: str | None,
-    opener: Callable[[str], Any],
+    opener: Opener,
     python: str,
     python_path: str,
     processes: int,

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueErro
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use service::{
-    BufferSize, Cluster, FollowerOptions, JobError, JobOptions, LeaderOptions, Mode, NextOfJob, Opened, Opener,
+    BufferSize, Cluster, FollowerOptions, Held, JobError, JobOptions, LeaderOptions, Mode, NextOfJob, Opened, Opener,
     Opening, Position, ServerOptions, ServiceError, Token, admin, proto,
 };
 use source::SourceError;
@@ -67,7 +67,7 @@ fn ask<T: Send + 'static>(
     }
 }
 
-/// A function of Python that opens what a text tells.
+/// A module of Python that opens what a text tells.
 struct ByPython(Py<PyAny>);
 
 /// What it gave: an object whose method `columns` gives sources.
@@ -81,8 +81,29 @@ fn of_python(error: &PyErr) -> SourceError {
 
 impl Opener for ByPython {
     fn open(&self, source: &str) -> Result<Arc<dyn Opened>, SourceError> {
-        let opened = Python::attach(|py| self.0.call1(py, (source,)));
+        let opened = Python::attach(|py| self.0.call_method1(py, "open_text", (source,)));
         Ok(Arc::new(OpenedByPython(opened.map_err(|error| of_python(&error))?)))
+    }
+
+    fn hold(&self, passing: &str) -> Result<Option<Box<dyn Held>>, SourceError> {
+        let held = Python::attach(|py| {
+            let held = self.0.call_method1(py, "hold_text", (passing,))?;
+            Ok((held.getattr(py, "text")?.extract(py)?, held))
+        });
+        let (text, held) = held.map_err(|error: PyErr| of_python(&error))?;
+        Ok(Some(Box::new(HeldByPython { text, _held: held })))
+    }
+}
+
+/// What Python holds.
+struct HeldByPython {
+    text: String,
+    _held: Py<PyAny>,
+}
+
+impl Held for HeldByPython {
+    fn source(&self) -> &str {
+        &self.text
     }
 }
 
@@ -93,6 +114,10 @@ impl Opened for OpenedByPython {
             Ok(source.bind(py).cast::<Source>().map_err(PyErr::from)?.get().0.clone())
         });
         source.map_err(|error: PyErr| of_python(&error))
+    }
+
+    fn passing(&self) -> Option<String> {
+        Python::attach(|py| self.0.call_method0(py, "passing").and_then(|text| text.extract(py))).ok().flatten()
     }
 }
 
@@ -208,6 +233,7 @@ fn info<'py>(py: Python<'py>, info: proto::DataSetInfo) -> PyResult<Bound<'py, P
     told.set_item("bytes", info.bytes)?;
     told.set_item("fingerprint", info.fingerprint)?;
     told.set_item("jobs", info.jobs)?;
+    told.set_item("error", (!info.error.is_empty()).then_some(info.error))?;
     Ok(told)
 }
 

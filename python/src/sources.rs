@@ -242,6 +242,25 @@ pub fn postgres(
     Ok((Source(Arc::new(opened.data)), opened.snapshot))
 }
 
+/// A snapshot of somebody else, held on.
+#[pyclass(frozen, module = "corgipile._native")]
+pub struct HeldSnapshot(sources::postgres::HeldSnapshot);
+
+#[pymethods]
+impl HeldSnapshot {
+    #[new]
+    fn new(py: Python<'_>, connection: String, snapshot: String) -> PyResult<HeldSnapshot> {
+        let hold = |cancel: &_| sources::postgres::HeldSnapshot::hold(&connection, &snapshot, cancel);
+        Ok(HeldSnapshot(apart(py, hold, || Ok(()))?))
+    }
+
+    /// What it is called now.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
 /// Rows that the server shuffles.
 #[pyclass(frozen, module = "corgipile._native")]
 pub struct Shuffled {

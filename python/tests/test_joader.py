@@ -157,6 +157,34 @@ def test_a_table_comes_with_a_server_and_without(
         server.stop()
 
 
+def test_a_job_reads_the_rows_of_a_table_that_has_changed_when_its_server_has_gone(
+    database: str, conn: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PGDATABASE", database)
+    conn.execute("CREATE TABLE changes AS SELECT i AS number, repeat('x', 100) AS x FROM generate_series(0, 9999) i")
+    conn.commit()
+    path = str(tmp_path / "goes")
+    server = Server(path)
+    held = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%pg_export_snap%'"
+    try:
+        joader.create(path, "rows", corgipile.postgres("changes"), element_size=100)
+        job = joader.Job(path, dataset="rows", columns=["number"], batch_size=50, buffer_size=3, epochs=2)
+        iterator = iter(job)
+        got = numbers_of([next(iterator)])
+        # of the server, and of the job
+        until(lambda: conn.execute(held).fetchone()[0] == 2)
+        conn.commit()
+        conn.execute("DELETE FROM changes WHERE number % 3 = 0")
+        conn.execute("UPDATE changes SET number = -number")
+        conn.commit()
+    finally:
+        server.stop()
+    got += numbers_of(iterator)
+    assert sorted(got) == sorted(2 * list(range(10000))) and job.counts["direct"] > 0
+    job.close()
+    until(lambda: conn.execute(held).fetchone()[0] == 0)
+
+
 def test_epochs_of_which_no_batch_is_taken_are_an_error(address: str) -> None:
     job = joader.Job(address, dataset="rows", epochs=3)
     epochs = []
@@ -180,7 +208,18 @@ def test_data_sets_are_there_when_the_server_is_started_again(serve: Serve, tmp_
     with pytest.raises(OSError, match="another server has it"):
         serve(datasets=file)
     first.stop()
-    assert joader.datasets(serve(datasets=file)) == before
+    second = Server(str(tmp_path / "second"), datasets=file)
+    assert joader.datasets(tmp_path / "second") == before
+    second.stop()
+    # one that cannot be opened is shown with the reason, and there again once it can
+    os.rename(file_of_rows, f"{file_of_rows}.gone")
+    path = serve(datasets=file)
+    [shown] = joader.datasets(path)
+    assert (shown["name"], shown["columns"], shown["rows"]) == ("rows", ["number"], 0)
+    assert "rows.parquet" in shown["error"]
+    os.rename(f"{file_of_rows}.gone", file_of_rows)
+    assert sorted(numbers_of(joader.Job(path, dataset="rows"))) == list(range(ROWS))
+    assert joader.datasets(path) == before
 
 
 def test_a_rank_waits_for_the_others_as_long_as_it_is_told(address: str) -> None:
@@ -199,6 +238,61 @@ def test_rows_that_a_condition_leaves_out_may_have_nulls(serve: Serve, tmp_path:
     assert sorted(numbers_of(job)) == sorted(2 * [number for number in numbers if number is not None])
     with pytest.raises(corgipile.SourceError, match="a value is missing"):
         next(iter(joader.Job(path, dataset="nulls")))
+
+
+def test_damaged_pictures_concern_only_those_who_want_them(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    good = tmp_path / "good.png"
+    image.new("RGB", (4, 3), (1, 2, 3)).save(good)
+    pictures = [good.read_bytes()] * 40
+    pictures[25] = b"nothing"
+    pictures[30:] = [good.read_bytes()[:40]] * 10
+    table = pa.table({"number": np.arange(40), "picture": pa.array(pictures, pa.binary())})
+    pq.write_table(table, tmp_path / "pictures.parquet")
+    path = str(tmp_path / "goes")
+    server = Server(path)
+    joader.create(path, "pictures", tmp_path / "pictures.parquet", element_size=10)
+
+    def job(where: str, **options: Any) -> Any:
+        decode = [joader.decode("picture")]
+        return joader.Job(path, dataset="pictures", prepare=decode, where=where, batch_size=5, **options)
+
+    def take_all(job: Any, got: list[int]) -> str:
+        try:
+            for batch in job:
+                got += numbers_of([batch])
+        except corgipile.SourceError as error:
+            return str(error)
+        return ""
+
+    def errors_of(job: Any) -> tuple[list[str], list[int]]:
+        said: list[str] = []
+        got: list[int] = []
+        while error := take_all(job, got):
+            said.append(error)
+        return said, got
+
+    try:
+        fine = job("number != 25 AND number < 30")
+        for batch in fine:
+            assert (np.asarray(batch["picture"]) == [1, 2, 3]).all()
+        assert sorted(numbers_of(job("number != 25 AND number < 30"))) == sorted(set(range(30)) - {25})
+        assert fine.counts["errors"] == 0
+        said, got = errors_of(job("number < 30"))
+        assert len(said) == 1 and 'row 25: column "picture": there is neither a JPEG nor a PNG' in said[0]
+        assert sorted(got) == list(range(20))
+        said, got = errors_of(job("true"))
+        assert len(said) == 2 and any("row 30: column" in error for error in said)
+        # what is held by nobody is free, and counted
+        status = joader.status(path)
+        assert all(job["held"] == 0 for job in status["jobs"])
+        alone = job("number != 25 AND number < 30", epochs=3)
+        batches = iter(alone)
+        got = numbers_of([next(batches)])
+    finally:
+        server.stop()
+    got += numbers_of(batches)
+    assert sorted(got) == sorted(3 * list(set(range(30)) - {25})) and alone.counts["direct"] > 0
 
 
 def test_functions_that_hang_keep_no_other_jobs_waiting(serve: Serve, file_of_rows: str) -> None:

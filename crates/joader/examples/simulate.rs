@@ -17,12 +17,14 @@
 //! or at once if it has none. Rounds count from 1, those without a draw too. An error names the line, and is exit
 //! status 1.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::ops::Range;
 use std::process::ExitCode;
 
 use joader::{Dependent, Draw, ElementSet, Follow, Independent, Job, JobSet, Meeting, Sampler, SamplerError, Walk};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 const USAGE: &str = "usage: simulate [--sampler dependent|independent|walk|follow] [FILE]";
@@ -132,7 +134,8 @@ enum Event {
 impl Event {
     fn parse(line: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(line).map_err(|error| format!("no JSON: {error}"))?;
-        let Value::Object(fields) = value else { return Err(format!("{value} is no object")) };
+        let Value::Object(_) = value else { return Err(format!("{value} is no object")) };
+        let Fields(fields) = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let kinds = ["seed", "join", "step", "epoch", "leave"];
         let mut of_kind = kinds.into_iter().filter(|&kind| fields.contains_key(kind));
         let kind = of_kind.next().ok_or("an event has one of the fields seed, join, step, epoch and leave")?;
@@ -147,6 +150,34 @@ impl Event {
             "epoch" => Self::Epoch(name(&fields, kind)?),
             _ => Self::Leave(name(&fields, kind)?),
         })
+    }
+}
+
+/// The fields of an event, each of which is there once.
+struct Fields(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Fields, A::Error> {
+                let mut fields = Map::new();
+                while let Some((name, value)) = from.next_entry::<String, Value>()? {
+                    if fields.contains_key(&name) {
+                        return Err(A::Error::custom(format!("the field {name:?} is there twice")));
+                    }
+                    fields.insert(name, value);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        from.deserialize_map(Each)
     }
 }
 
@@ -386,6 +417,7 @@ mod tests {
             ("{", "no JSON: EOF while parsing an object at line 1 column 1"),
             ("[1]", "[1] is no object"),
             ("{}", "an event has one of the fields seed, join, step, epoch and leave"),
+            (r#"{"step": 1, "step": 2}"#, "the field \"step\" is there twice at line 1 column 22"),
             (r#"{"step": 1, "jobs": 2}"#, "an event with \"step\" has no field \"jobs\""),
             (r#"{"step": 1, "seed": 2}"#, "an event with \"seed\" has no field \"step\""),
             (r#"{"step": -1}"#, "\"step\" wants a number of rounds, 0 or more"),

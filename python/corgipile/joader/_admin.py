@@ -90,7 +90,7 @@ def serve(
         threads=threads,
         processes=processes or threads,
         seed=seed,
-        opener=_sources.open_text,
+        opener=_sources,
         log=log,
         cluster=told(cluster),
         data_sets=None if datasets is None else os.path.abspath(os.fspath(datasets)),
@@ -173,7 +173,10 @@ def drop(address: str | os.PathLike[str], name: str) -> None:
 
 
 def datasets(address: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """All data sets of a server: names, rows, elements, bytes, and how many jobs train on each."""
+    """All data sets of a server: names, rows, elements, bytes, and how many jobs train on each.
+
+    `error` is None, or why one that the server had before it was started again cannot be opened now.
+    """
     return _native.joader_data_sets(socket_of(address))
 
 

@@ -177,7 +177,7 @@ class Job(Base):
                 buffer_share=self._buffer if isinstance(self._buffer, float) else 0.1,
                 drop_last=choices["drop_last"],
                 place=None if self._state is None else _place(self._state),
-                opener=_sources.open_text,
+                opener=_sources,
                 **_admin.python_of_processes(),
             )
         return self._native

@@ -38,11 +38,24 @@ def as_text(source: sources.Source | str | os.PathLike[str]) -> str:
         arguments[paths] = [os.path.abspath(path) for path in arguments[paths]]
     if kind == "postgres":
         arguments[_SNAPSHOT] = None
+    return _text_of(kind, arguments)
+
+
+def _text_of(kind: str, arguments: list[Any]) -> str:
     return json.dumps({"kind": kind, "arguments": [_plain(argument) for argument in arguments]})
 
 
 def open_text(text: str) -> Opened:
     """What `as_text` has made."""
+    return Opened(*_told(text))
+
+
+def hold_text(text: str) -> Held:
+    """Keeps the rows that somebody else has opened, as `Opened.passing` tells, also for when that one has gone."""
+    return Held(*_told(text))
+
+
+def _told(text: str) -> tuple[str, list[Any]]:
     try:
         told = json.loads(text)
         kind, arguments = told["kind"], [_back(argument) for argument in told["arguments"]]
@@ -50,7 +63,7 @@ def open_text(text: str) -> Opened:
             raise KeyError(kind)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"source: {text!r} is not what corgipile.joader.create makes of one") from error
-    return Opened(kind, arguments)
+    return kind, arguments
 
 
 class Opened:
@@ -69,6 +82,10 @@ class Opened:
             self._opened[key] = self._open(names)
         return self._opened[key]
 
+    def passing(self) -> str | None:
+        """These rows as text, as long as they are open here; None if others find them without."""
+        return _text_of(self._kind, self._arguments) if self._kind == "postgres" else None
+
     def _open(self, names: list[str] | None) -> _native.Source:
         arguments = list(self._arguments)
         _, place = _PLACES[self._kind]
@@ -81,6 +98,16 @@ class Opened:
         opened, snapshot = _native.postgres(*arguments)
         self._arguments[_SNAPSHOT] = snapshot
         return opened
+
+
+class Held:
+    """A table's snapshot, held on."""
+
+    def __init__(self, kind: str, arguments: list[Any]) -> None:
+        self._snapshot = _native.HeldSnapshot(arguments[0], arguments[_SNAPSHOT])
+        arguments[_SNAPSHOT] = self._snapshot.name
+        #: The rows as text, as long as this is there.
+        self.text = _text_of(kind, arguments)
 
 
 def _plain(argument: Any) -> Any:

@@ -180,6 +180,9 @@ def _list(arguments: argparse.Namespace) -> int:
     from . import _admin
 
     for made in _admin.datasets(arguments.address):
+        if made["error"] is not None:
+            print(f"{made['name']}: cannot be opened: {made['error']}")
+            continue
         print(f"{made['name']}: {made['rows']} rows in {made['elements']} elements, {made['jobs']} jobs")
     return 0
 

@@ -11,22 +11,24 @@ use source::Cancel;
 
 use crate::picture::{Picture, Size, size_after};
 use crate::recipe::{Pixels, Recipe, Step, is_bytes, no_column, no_pixels, pixels_field, pixels_type};
-use crate::{Callables, PrepareError};
+use crate::{Callables, PrepareError, Prepared};
 
 impl Recipe {
-    /// Prepares rows.
+    /// Prepares rows. Pictures that are damaged are told, so that who does not want them has the others: unless a
+    /// function of Python would see what is in their places, or there are no others.
     ///
     /// # Errors
-    /// What is wrong with a row, a column or a function; that there is nobody to call functions of Python; that
-    /// preparing was cancelled.
+    /// What is wrong with a column or a function, or with a row that cannot be told; that there is nobody to call
+    /// functions of Python; that preparing was cancelled.
     pub fn apply(
         &self,
         mut batch: RecordBatch,
         python: Option<&dyn Callables>,
         cancel: &Cancel,
-    ) -> Result<RecordBatch, PrepareError> {
+    ) -> Result<Prepared, PrepareError> {
         let steps = self.steps();
         let mut done = HashSet::new();
+        let mut damaged: Vec<PrepareError> = Vec::new();
         for (number, step) in steps.iter().enumerate() {
             if done.contains(&number) {
                 continue;
@@ -45,11 +47,18 @@ impl Recipe {
                         (number..until).filter(|&step| steps[step].pictures() == Some(column)).collect();
                     let work: Vec<&Step> = chain.iter().map(|&step| &steps[step]).collect();
                     done.extend(chain);
-                    pictures(&batch, column, &work, cancel)?
+                    pictures(&batch, column, &work, cancel, &mut damaged)?
                 }
             };
+            // of a row that is damaged in two columns, what was found first
+            damaged.sort_by_key(|error| error.row);
+            damaged.dedup_by_key(|error| error.row);
+            let is_lost = damaged.len() >= batch.num_rows() || self.calls();
+            if is_lost && !damaged.is_empty() {
+                return Err(damaged.swap_remove(0));
+            }
         }
-        Ok(batch)
+        Ok(Prepared { batch, damaged })
     }
 }
 
@@ -90,6 +99,10 @@ fn call(
     Ok(result)
 }
 
+fn bytes_of(size: Size, channels: u8) -> usize {
+    size.height as usize * size.width as usize * usize::from(channels)
+}
+
 /// Where pictures come from.
 enum Origin<'a> {
     Bytes(Box<dyn Fn(usize) -> &'a [u8] + 'a>),
@@ -101,7 +114,7 @@ impl Origin<'_> {
         match self {
             Self::Bytes(bytes) => Picture::decode(bytes(row), channels),
             Self::Pixels { of, size, values } => {
-                let length = size.height as usize * size.width as usize * usize::from(of.channels);
+                let length = bytes_of(*size, of.channels);
                 let pixels = values[row * length..(row + 1) * length].to_vec();
                 Ok(Picture { size: *size, channels: of.channels, pixels })
             }
@@ -117,8 +130,14 @@ fn leaves(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Does some steps to each picture of a column.
-fn pictures(batch: &RecordBatch, column: &str, steps: &[&Step], cancel: &Cancel) -> Result<RecordBatch, PrepareError> {
+/// Does some steps to each picture of a column, and tells which are damaged.
+fn pictures(
+    batch: &RecordBatch,
+    column: &str,
+    steps: &[&Step],
+    cancel: &Cancel,
+    damaged: &mut Vec<PrepareError>,
+) -> Result<RecordBatch, PrepareError> {
     let at = find(batch, column)?;
     let array = batch.column(at);
     let (decodes, rest) = match steps {
@@ -150,15 +169,19 @@ fn pictures(batch: &RecordBatch, column: &str, steps: &[&Step], cancel: &Cancel)
     let mut resizer = Resizer::new();
     for row in 0..batch.num_rows() {
         cancel.check().map_err(|_| PrepareError::cancelled())?;
-        let failed = |what: String| PrepareError::in_row(row, format!("column {column:?}: {what}"));
-        if array.is_null(row) {
-            return Err(failed("there is no picture".into()));
+        let picture = if array.is_null(row) {
+            Err("there is no picture".to_owned())
+        } else {
+            let picture = from.picture(row, gathered.channels);
+            picture.and_then(|picture| rest.iter().try_fold(picture, |picture, step| picture.after(step, &mut resizer)))
+        };
+        if let Err(what) = picture.and_then(|picture| gathered.push(picture)) {
+            gathered.leave_out();
+            damaged.push(PrepareError::in_row(row, format!("column {column:?}: {what}")));
         }
-        let mut picture = from.picture(row, gathered.channels).map_err(failed)?;
-        for step in rest {
-            picture = picture.after(step, &mut resizer).map_err(failed)?;
-        }
-        gathered.push(picture).map_err(failed)?;
+    }
+    if gathered.size.is_none() && !damaged.is_empty() {
+        return Err(damaged.swap_remove(0));
     }
     let size = match gathered.size {
         Some(size) => size,
@@ -179,11 +202,21 @@ struct Gathered {
     channels: u8,
     size: Option<Size>,
     pixels: Vec<u8>,
+    /// those that were left out before there was one
+    left_out: usize,
 }
 
 impl Gathered {
     fn new(rows: usize, channels: u8) -> Self {
-        Self { rows, channels, size: None, pixels: Vec::new() }
+        Self { rows, channels, size: None, pixels: Vec::new(), left_out: 0 }
+    }
+
+    /// Black pixels in the place of the next picture.
+    fn leave_out(&mut self) {
+        match self.size {
+            None => self.left_out += 1,
+            Some(size) => self.pixels.resize(self.pixels.len() + bytes_of(size, self.channels), 0),
+        }
     }
 
     fn push(&mut self, picture: Picture) -> Result<(), String> {
@@ -195,6 +228,7 @@ impl Gathered {
                     return Err(format!("there is no memory for {} pictures of {} pixels", self.rows, picture.size));
                 }
                 self.size = Some(picture.size);
+                self.pixels.resize(self.left_out * picture.pixels.len(), 0);
             }
             Some(size) if size != picture.size => {
                 let now = picture.size;
@@ -256,8 +290,14 @@ mod tests {
         RecordBatch::try_from_iter([("id", ids), ("image", pictures)]).unwrap()
     }
 
-    fn apply(json: &str, batch: RecordBatch) -> Result<RecordBatch, PrepareError> {
+    fn prepare(json: &str, batch: RecordBatch) -> Result<Prepared, PrepareError> {
         Recipe::parse(json).unwrap().apply(batch, None, &Cancel::default())
+    }
+
+    /// The rows if none is damaged; what is wrong with the first that is.
+    fn apply(json: &str, batch: RecordBatch) -> Result<RecordBatch, PrepareError> {
+        let Prepared { batch, mut damaged } = prepare(json, batch)?;
+        if damaged.is_empty() { Ok(batch) } else { Err(damaged.swap_remove(0)) }
     }
 
     /// The size and the pixels of a column.
@@ -425,6 +465,43 @@ mod tests {
         assert_eq!(error.to_string(), "there is no column \"colour\"; the columns are: id, image");
     }
 
+    #[test]
+    fn what_is_damaged_is_told_and_the_others_are_there() {
+        let decode = r#"[{"step":"decode","column":"image"}]"#;
+        let of = |pictures: &[&[u8]]| prepare(decode, batch(pictures));
+        let rows = |prepared: &Prepared| prepared.damaged.iter().map(|error| error.row.unwrap()).collect::<Vec<_>>();
+        for (pictures, damaged) in [
+            (vec![b"", RGB_PNG, b"GIF", RGB_PNG, SMALL], vec![0, 2, 4]),
+            (vec![b"", b"", RGB_PNG], vec![0, 1]),
+            (vec![RGB_PNG, b""], vec![1]),
+            (vec![RGB_PNG], vec![]),
+        ] {
+            let prepared = of(&pictures).unwrap();
+            assert_eq!(rows(&prepared), damaged);
+            let (size, pixels) = pixels(&prepared.batch);
+            assert_eq!((size, prepared.batch.num_rows()), (Size { height: 24, width: 32 }, pictures.len()));
+            for (row, picture) in pixels.chunks(24 * 32 * 3).enumerate().filter(|(row, _)| !damaged.contains(row)) {
+                assert_eq!(picture, original(), "row {row}");
+            }
+        }
+        assert_eq!(of(&[b"", b""]).unwrap_err().row, Some(0));
+        assert_eq!(of(&[b""]).unwrap_err().behind(40).row, Some(40));
+        // a function would be given what is no picture
+        let recipe = r#"[{"step":"decode","column":"image"},{"step":"python","callable":"a:b"}]"#;
+        let recipe = Recipe::parse(recipe).unwrap();
+        let same = Fewer(Mutex::default(), 0);
+        let error = recipe.apply(batch(&[RGB_PNG, b""]), Some(&same), &Cancel::default()).unwrap_err();
+        assert_eq!(error.row, Some(1));
+        assert!(same.0.lock().unwrap().is_empty());
+        // a row with two damaged pictures is told once
+        let rows = batch(&[RGB_PNG, b""]);
+        let twice = [("image", rows.column(1).clone()), ("other", rows.column(1).clone())];
+        let both = r#"[{"step":"decode","column":"other"},{"step":"decode","column":"image"}]"#;
+        let prepared = prepare(both, RecordBatch::try_from_iter(twice).unwrap()).unwrap();
+        assert_eq!(prepared.damaged.len(), 1);
+        assert!(prepared.damaged[0].what.starts_with("column \"other\""));
+    }
+
     /// The checksum of a part of a PNG.
     fn checksum(bytes: &[u8]) -> u32 {
         let step = |sum: u32, byte: &u8| {
@@ -473,7 +550,7 @@ mod tests {
         let recipe = Recipe::parse(r#"[{"step":"python","callable":"a.b:c"},{"step":"drop","column":"id"}]"#).unwrap();
         let call = |fewer: &Fewer| recipe.apply(batch(&[RGB_PNG, SMALL]), Some(fewer), &Cancel::default());
         let same = Fewer(Mutex::default(), 0);
-        assert_eq!(call(&same).unwrap().num_columns(), 1);
+        assert_eq!(call(&same).unwrap().batch.num_columns(), 1);
         assert_eq!(*same.0.lock().unwrap(), ["a.b:c"]);
         assert_eq!(call(&Fewer(Mutex::default(), 1)).unwrap_err().to_string(), "a.b:c: it gave 1 rows for 2");
         let error = recipe.apply(batch(&[]), None, &Cancel::default()).unwrap_err();

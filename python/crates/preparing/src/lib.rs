@@ -41,9 +41,24 @@ impl PrepareError {
         Self { row: Some(row), what: what.into() }
     }
 
+    /// The same of rows of which those of the batch are a part that begins with this one.
+    #[must_use]
+    pub fn behind(self, rows: u64) -> Self {
+        Self { row: self.row.map(|row| row.saturating_add(usize::try_from(rows).unwrap_or(usize::MAX))), ..self }
+    }
+
     pub(crate) fn cancelled() -> Self {
         Self::new("preparing was cancelled")
     }
+}
+
+/// Rows as they were prepared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    /// All of them.
+    pub batch: RecordBatch,
+    /// Those of them that could not be prepared, in their order: what the batch has in their places means nothing.
+    pub damaged: Vec<PrepareError>,
 }
 
 /// Functions of Python that take rows and give rows.

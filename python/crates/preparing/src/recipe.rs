@@ -150,11 +150,6 @@ impl Recipe {
         self.steps.is_empty()
     }
 
-    /// Whether functions of Python are called.
-    pub fn calls_python(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Python { .. }))
-    }
-
     /// The columns of rows with these columns, once prepared; None if that shows only then: what a function of Python
     /// gives, and how large a picture is that nothing resizes, cannot be known.
     ///

@@ -20,6 +20,21 @@ pub trait Opener: Send + Sync {
     /// # Errors
     /// Why there are none.
     fn open(&self, source: &str) -> Result<Arc<dyn Opened>, SourceError>;
+
+    /// Makes that what [`Opened::passing`] tells can be opened also when its rows' first opener has gone. None if
+    /// that needs nothing.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn hold(&self, _passing: &str) -> Result<Option<Box<dyn Held>>, SourceError> {
+        Ok(None)
+    }
+}
+
+/// What keeps rows as they are, as long as it is there.
+pub trait Held: Send {
+    /// The text by which they are opened.
+    fn source(&self) -> &str;
 }
 
 /// Rows whose columns can be had by themselves. They stay the same rows: a table is read under one snapshot.
@@ -29,6 +44,12 @@ pub trait Opened: Send + Sync {
     /// # Errors
     /// If there is no such column.
     fn columns(&self, columns: Option<&[String]>) -> Result<Arc<dyn Source>, SourceError>;
+
+    /// The text by which others find just these rows as long as they are open here, if that is another than the one
+    /// that they were opened by: a table's has the snapshot.
+    fn passing(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Bytes of an element at most, if nobody chose: large enough that a column of it is read in a piece.
@@ -132,6 +153,11 @@ impl DataSet {
     /// What rows and elements depend on.
     pub fn fingerprint(&self) -> u64 {
         fingerprint_of(&*self.all, self.rows(), self.elements().into())
+    }
+
+    /// See [`Opened::passing`]; empty if there is none.
+    pub fn passing(&self) -> String {
+        self.opened.passing().unwrap_or_default()
     }
 
     /// Some columns of the same rows, or all of the data set's.

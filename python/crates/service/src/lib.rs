@@ -16,11 +16,13 @@
 //! | `serving`, `room` | what is read for whom, what is kept and where, and who gets what |
 //! | `memory` | the memory that a server and its jobs share |
 //! | [`DataSet`] | rows cut into elements, and which of them a condition chooses |
+//! | `damaged` | rows that cannot be prepared, and whom that concerns |
 //!
 //! Xie et al., "A Deep Learning Dataloader with Shared Data Preparation", NeurIPS 2022, appendix E.
 
 mod client;
 mod cluster;
+mod damaged;
 mod dataset;
 mod dealing;
 mod drawing;
@@ -34,7 +36,7 @@ mod serving;
 
 pub use client::{BufferSize, Counts, Job, JobOptions, Mode, NextOfJob, Opening, Position, admin};
 pub use cluster::{Cluster, FollowerOptions, LeaderOptions, Token};
-pub use dataset::{DataSet, Opened, Opener};
+pub use dataset::{DataSet, Held, Opened, Opener};
 pub use error::{JobError, ServiceError};
 pub use sampling::SamplerKind;
 pub use server::{ServerOptions, serve};

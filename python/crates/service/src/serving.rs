@@ -305,6 +305,14 @@ impl Serving {
         }
     }
 
+    /// What was delivered last to a job is an error for it, though others may have it.
+    pub fn refused(&mut self, job: JobId) {
+        if let Some(served) = self.jobs.get_mut(&job) {
+            served.counts.elements -= 1;
+            served.counts.errors += 1;
+        }
+    }
+
     /// What is kept for a job may go from now on.
     fn drop_claims(&mut self, job: JobId) {
         let Some(served) = self.jobs.get(&job) else { return };

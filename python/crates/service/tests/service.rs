@@ -603,13 +603,16 @@ fn data_sets_are_there_again_when_the_server_is_started_again_also_those_whose_s
     admin::drop_data_set(&path, "fourth").unwrap();
     drop(server);
     let server = start();
+    assert!(admin::data_sets(&path).unwrap().iter().all(|of| of.error.is_empty()));
     let all_three = [("numbers".to_owned(), 100), ("others".to_owned(), 200), ("third".to_owned(), 100)];
-    assert_eq!(names(), all_three);
+    assert_eq!(names(), all_three.clone());
     drop(server);
 
     std::fs::write(&away, "").unwrap();
     let server = start();
-    assert_eq!(names(), []);
+    assert_eq!(names(), all_three.map(|(name, _)| (name, 0)));
+    let errors: Vec<String> = admin::data_sets(&path).unwrap().into_iter().map(|of| of.error).collect();
+    assert_eq!(errors, ["source: it is away"; 3]);
     let refused = next(&mut server.job(|_| ())).unwrap_err().to_string();
     assert!(refused.contains("\"numbers\" was there before the server was started again: source: it is away"));
     assert!(matches!(put("numbers", "100", false), Err(ServiceError::Conflict(_))), "it is there");

@@ -3,11 +3,12 @@
 use super::inbox::DataSetInfo;
 use super::mixing::Rows;
 use super::{JobOptions, Opening};
-use crate::dataset::fingerprint_of;
+use crate::damaged::prepare;
+use crate::dataset::{Held, fingerprint_of};
 use predicate::Predicate;
 use preparing::Recipe;
 use source::{Cancel, Source, SourceError};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The rows of a job.
 pub(super) struct Direct {
@@ -19,15 +20,48 @@ pub(super) struct Direct {
     cancel: Arc<Cancel>,
 }
 
+/// What keeps a job's rows as they are when its server has gone.
+pub(super) type Holding = Arc<Mutex<Option<Box<dyn Held>>>>;
+
+/// Holds what the server says, unless something is held already. If that fails, the job sees what there is once it
+/// needs it.
+pub(super) fn hold(holding: &Holding, opening: &Opening, passing: &str) {
+    let mut held = holding.lock().unwrap_or_else(PoisonError::into_inner);
+    if held.is_none() {
+        match opening.opener.hold(passing) {
+            Ok(now) => *held = now,
+            Err(error) => tracing::debug!(%error, "a job's rows cannot be held"),
+        }
+    }
+}
+
 impl Direct {
-    /// Opens the source that the data set is of.
+    /// Opens the source that the data set is of: by what is held, or as the server that is there says, or anew.
     pub(super) fn open(
         options: &JobOptions,
         opening: &Opening,
         info: &Arc<DataSetInfo>,
-        cancel: Arc<Cancel>,
+        holding: &Holding,
+        cancel: &Arc<Cancel>,
     ) -> Result<Direct, SourceError> {
-        let opened = opening.opener.open(&info.source)?;
+        let held = holding.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.as_ref().map_or("", |held| held.source()).to_owned();
+        for text in [held, info.passing.clone()].iter().filter(|text| !text.is_empty()) {
+            if let Ok(direct) = Direct::open_text(text, options, opening, info, cancel) {
+                return Ok(direct);
+            }
+        }
+        Direct::open_text(&info.source, options, opening, info, cancel)
+    }
+
+    fn open_text(
+        text: &str,
+        options: &JobOptions,
+        opening: &Opening,
+        info: &Arc<DataSetInfo>,
+        cancel: &Arc<Cancel>,
+    ) -> Result<Direct, SourceError> {
+        let opened = opening.opener.open(text)?;
         let all = opened.columns((!info.columns.is_empty()).then_some(&info.columns))?;
         let rows: u64 = all.units().iter().map(|unit| unit.rows).sum();
         if rows != info.rows {
@@ -52,7 +86,7 @@ impl Direct {
             "" => Recipe::default(),
             text => Recipe::parse(text).map_err(|error| SourceError::Invalid(format!("prepare: {error}")))?,
         };
-        Ok(Direct { source, condition, recipe, info: info.clone(), opening: opening.clone(), cancel })
+        Ok(Direct { source, condition, recipe, info: info.clone(), opening: opening.clone(), cancel: cancel.clone() })
     }
 
     /// An element, as the server would give it.
@@ -62,12 +96,15 @@ impl Direct {
         let chosen = match &self.condition {
             None => None,
             Some((predicate, source)) => {
-                let columns = source.read(rows, &self.cancel).map_err(|error| error.to_string())?;
+                let columns = source.read(rows.clone(), &self.cancel).map_err(|error| error.to_string())?;
                 Some(predicate.chosen(&columns).map_err(|error| error.to_string())?)
             }
         };
         let callables = self.opening.callables.as_deref();
-        let batch = self.recipe.apply(batch, callables, &self.cancel).map_err(|error| error.to_string())?;
-        Ok(Rows { batch, chosen })
+        let (batch, damaged) = prepare(&self.recipe, batch, &rows, callables, &self.cancel)?;
+        match damaged.why_not(chosen.as_ref()) {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(Rows { batch, chosen }),
+        }
     }
 }

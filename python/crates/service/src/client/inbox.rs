@@ -19,6 +19,8 @@ pub(super) struct Arrived {
 #[derive(Clone, Debug)]
 pub(super) struct DataSetInfo {
     pub(super) source: String,
+    /// the same as long as the server is there that has said so; empty if there is none
+    pub(super) passing: String,
     pub(super) columns: Vec<String>,
     pub(super) fingerprint: u64,
     pub(super) rows: u64,
@@ -38,6 +40,7 @@ impl DataSetInfo {
         let elements = ElementSet::from_ranges(ranges.iter().map(|range| range.start..range.end));
         Ok(DataSetInfo {
             source: data_set.source,
+            passing: registered.passing,
             columns: data_set.columns,
             fingerprint: registered.fingerprint,
             rows: registered.rows,

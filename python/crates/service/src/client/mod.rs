@@ -11,7 +11,7 @@ pub use mixing::Position;
 
 use crate::dataset::Opener;
 use crate::error::{JobError, ServiceError};
-use direct::Direct;
+use direct::{Direct, Holding};
 use inbox::{DataSetInfo, Inbox};
 use loading::{Batch, Layout};
 use mixing::{MixError, Mixer, Mixing, Plan, Rows};
@@ -104,6 +104,7 @@ pub struct Job {
     thread: Option<JoinHandle<()>>,
     /// ends what the job reads by itself
     cancel: Arc<Cancel>,
+    holding: Holding,
     info: Option<Arc<DataSetInfo>>,
     /// rows of the position's buffer, as they are read again
     resuming: Option<(Direct, Vec<Rows>)>,
@@ -146,6 +147,7 @@ impl Job {
             inbox,
             thread: None,
             cancel: Arc::default(),
+            holding: Holding::default(),
             info: None,
             resuming: None,
             mixer: None,
@@ -258,10 +260,10 @@ impl Job {
     fn start(&mut self) -> Result<(), ServiceError> {
         if self.thread.is_none() {
             let (options, opening, inbox) = (self.options.clone(), self.opening.clone(), self.inbox.clone());
-            let cancel = self.cancel.clone();
+            let (holding, cancel) = (self.holding.clone(), self.cancel.clone());
             let thread = std::thread::Builder::new()
                 .name("joader job".to_owned())
-                .spawn(move || stream::run(&options, &opening, &inbox, &cancel));
+                .spawn(move || stream::run(&options, &opening, &inbox, &holding, &cancel));
             self.thread =
                 Some(thread.map_err(|error| {
                     ServiceError::Lost(format!("the system gives no thread to hear from it: {error}"))
@@ -318,7 +320,7 @@ impl Job {
             }
             let (direct, mut read) = match self.resuming.take() {
                 Some(resuming) => resuming,
-                None => (Direct::open(&self.options, &self.opening, info, self.cancel.clone())?, Vec::new()),
+                None => (Direct::open(&self.options, &self.opening, info, &self.holding, &self.cancel)?, Vec::new()),
             };
             while let Some(element) = position.buffer.get(read.len()) {
                 let of_element = direct.read(*element);

@@ -2,7 +2,7 @@
 //!
 //! It guarantees that every element that is missing of an epoch comes, from whichever of the two, and none twice.
 
-use super::direct::Direct;
+use super::direct::{Direct, Holding, hold};
 use super::inbox::{Arrived, DataSetInfo, Inbox, Mode};
 use super::mixing::Rows;
 use super::{JobOptions, Opening};
@@ -108,11 +108,17 @@ impl Drop for Held {
 }
 
 /// Does all that the thread has to do.
-pub(super) fn run(options: &JobOptions, opening: &Opening, inbox: &Arc<Inbox>, cancel: &Arc<Cancel>) {
+pub(super) fn run(
+    options: &JobOptions,
+    opening: &Opening,
+    inbox: &Arc<Inbox>,
+    holding: &Holding,
+    cancel: &Arc<Cancel>,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let failed = match runtime {
         Err(error) => Some(ServiceError::Lost(format!("the system gives no thread to hear from it: {error}"))),
-        Ok(runtime) => keep_going(options, opening, inbox, cancel, &runtime).err(),
+        Ok(runtime) => keep_going(options, opening, inbox, holding, cancel, &runtime).err(),
     };
     if let Some(error) = failed {
         inbox.change(|state| state.failed = Some(error));
@@ -123,6 +129,7 @@ fn keep_going(
     options: &JobOptions,
     opening: &Opening,
     inbox: &Arc<Inbox>,
+    holding: &Holding,
     cancel: &Arc<Cancel>,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<(), ServiceError> {
@@ -133,7 +140,7 @@ fn keep_going(
         let (began, registered) = (Instant::now(), inbox.lock().counts.registered);
         let ended = runtime.block_on(async {
             tokio::select! {
-                ended = hear(options, inbox, &mut leaving) => Some(ended),
+                ended = hear(options, opening, inbox, holding, &mut leaving) => Some(ended),
                 () = inbox.closed() => None,
             }
         });
@@ -149,7 +156,7 @@ fn keep_going(
         let again = (AGAIN * (1 << refused.min(MAX_DOUBLED))).max(tried * PART_OF_TRYING);
         if direct.is_none() {
             direct =
-                Some(Direct::open(options, opening, &info, cancel.clone()).map_err(|error| {
+                Some(Direct::open(options, opening, &info, holding, cancel).map_err(|error| {
                     ServiceError::Lost(format!("{why}; and the job cannot read by itself: {error}"))
                 })?);
         }
@@ -227,7 +234,9 @@ fn read_directly(
 /// Registers and hears from the server until it or the job ends.
 async fn hear(
     options: &JobOptions,
+    opening: &Opening,
     inbox: &Arc<Inbox>,
+    holding: &Holding,
     left: &mut Vec<tokio::task::JoinHandle<()>>,
 ) -> Result<(), ServiceError> {
     let mut client = connect(&options.path).await?;
@@ -248,6 +257,11 @@ async fn hear(
         Err(_) => return Err(no_memory(io::ErrorKind::TimedOut.into())),
     };
     let info = Arc::new(DataSetInfo::of(registered)?);
+    if !info.passing.is_empty() {
+        // elements come meanwhile
+        let (holding, opening, info) = (holding.clone(), opening.clone(), info.clone());
+        tokio::task::spawn_blocking(move || hold(&holding, &opening, &info.passing));
+    }
     inbox.change(|state| {
         if state.info.is_none() && options.position.is_none() {
             state.begin(options.epoch, info.elements.iter().collect());

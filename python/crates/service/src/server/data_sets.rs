@@ -5,6 +5,7 @@ use super::remembering::Remembered;
 use crate::dataset::{DataSet, Opener};
 use crate::proto;
 use source::SourceError;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tonic::Status;
 
@@ -17,11 +18,13 @@ pub(super) struct DataSets {
     pub(super) remembered: Option<Arc<Remembered>>,
     /// held while both the hub and what is remembered change, so that they agree on which change was the last
     changing: Arc<Mutex<()>>,
+    /// why data sets of before could not be opened when that was last tried
+    failed: Arc<Mutex<HashMap<String, String>>>,
 }
 
 impl DataSets {
     pub(super) fn new(hub: Arc<Hub>, opener: Arc<dyn Opener>, remembered: Option<Arc<Remembered>>) -> DataSets {
-        DataSets { hub, opener, remembered, changing: Arc::default() }
+        DataSets { hub, opener, remembered, changing: Arc::default(), failed: Arc::default() }
     }
 
     fn change(&self) -> MutexGuard<'_, ()> {
@@ -74,6 +77,7 @@ impl DataSets {
                 Ok(info) => tracing::info!(data_set = name, rows = info.rows, "a data set of before"),
                 Err(error) => {
                     tracing::warn!(data_set = name, error = error.message(), "a data set of before cannot be opened");
+                    self.failed().insert(name, error.message().to_owned());
                 }
             }
         }
@@ -88,7 +92,10 @@ impl DataSets {
                 let what = format!("dataset: {:?} was there before the server was started again: ", message.name);
                 Status::new(status.code(), what + status.message())
             };
-            let data_set = of.open(&message).map_err(again)?;
+            let data_set = of.open(&message).inspect_err(|error| {
+                of.failed().insert(message.name.clone(), error.message().to_owned());
+            });
+            let data_set = data_set.map_err(again)?;
             let _one = of.change();
             if of.lost(&message.name).as_ref() != Some(&message) {
                 // somebody has opened, changed or dropped it meanwhile
@@ -97,6 +104,23 @@ impl DataSets {
             of.hub.create(message, data_set, false).map(std::mem::drop)
         })
         .await
+    }
+
+    /// All data sets, also those of before that cannot be opened.
+    pub(super) fn list(&self) -> proto::DataSets {
+        let mut data_sets = self.hub.list();
+        for message in self.remembered.iter().flat_map(|remembered| remembered.all()) {
+            if self.lost(&message.name).is_some() {
+                let error = self.failed().get(&message.name).cloned().unwrap_or_default();
+                data_sets.push(proto::DataSetInfo { data_set: Some(message), error, ..Default::default() });
+            }
+        }
+        data_sets.sort_by(|one, other| name_of(one).cmp(name_of(other)));
+        proto::DataSets { data_sets }
+    }
+
+    fn failed(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is remembered of a data set that is not open.
@@ -129,6 +153,10 @@ impl DataSets {
         let opened = self.opener.open(&message.source).map_err(status_of)?;
         DataSet::new(opened, message.columns.clone(), &message.element_size).map_err(status_of)
     }
+}
+
+fn name_of(info: &proto::DataSetInfo) -> &str {
+    info.data_set.as_ref().map_or("", |message| &message.name)
 }
 
 /// What is there, and will not be once the server is started again, or the other way round.

@@ -4,6 +4,7 @@
 //! those who wait for the element.
 
 use super::state::{AtATime, Created, JobInfo, Kind, Loading, State, ToLoad, handle_of, has_ended};
+use crate::damaged::{Damaged, prepare};
 use crate::dataset::{DataSet, Selection};
 use crate::drawing::Drawing;
 use crate::memory::Memory;
@@ -391,7 +392,10 @@ impl Hub {
         while let Some(ToLoad { key, source, recipe, rows, cancel }) = self.next_to_load() {
             let loaded = catch_unwind(AssertUnwindSafe(|| self.load(&*source, &recipe, rows, &cancel)));
             let loaded = loaded.unwrap_or_else(|panic| Err(format!("a thread panicked: {}", message_of(&*panic))));
-            let stored = loaded.and_then(|encoded| self.store(key, &encoded));
+            let stored = loaded.and_then(|(encoded, damaged)| {
+                self.lock().damaged(key, damaged);
+                self.store(key, &encoded)
+            });
             let mut state = self.lock();
             if state.is_closed {
                 return;
@@ -448,10 +452,17 @@ impl Hub {
         }
     }
 
-    fn load(&self, source: &dyn Source, recipe: &Recipe, rows: Range<u64>, cancel: &Cancel) -> Result<Encoded, String> {
-        let batch = source.read(rows, cancel).map_err(|error| error.to_string())?;
-        let batch = recipe.apply(batch, self.callables.as_deref(), cancel).map_err(|error| error.to_string())?;
-        Encoded::new(&batch).map_err(|error| error.to_string())
+    /// An element, and which of its rows nobody can have.
+    fn load(
+        &self,
+        source: &dyn Source,
+        recipe: &Recipe,
+        rows: Range<u64>,
+        cancel: &Cancel,
+    ) -> Result<(Encoded, Damaged), String> {
+        let batch = source.read(rows.clone(), cancel).map_err(|error| error.to_string())?;
+        let (batch, damaged) = prepare(recipe, batch, &rows, self.callables.as_deref(), cancel)?;
+        Ok((Encoded::new(&batch).map_err(|error| error.to_string())?, damaged))
     }
 }
 

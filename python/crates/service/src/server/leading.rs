@@ -283,7 +283,7 @@ impl leader_server::Leader for Leader {
     }
 
     async fn list(&self, _: Request<proto::Nothing>) -> Result<Response<proto::DataSets>, Status> {
-        Ok(Response::new(proto::DataSets { data_sets: self.0.data_sets.hub.list() }))
+        Ok(Response::new(self.0.data_sets.list()))
     }
 
     async fn find(&self, request: Request<proto::Name>) -> Result<Response<proto::DataSetInfo>, Status> {

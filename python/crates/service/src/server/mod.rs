@@ -218,7 +218,7 @@ impl Joader for Service {
 
     async fn list(&self, _: Request<proto::Nothing>) -> Result<Response<proto::DataSets>, Status> {
         match &self.uplink {
-            None => Ok(Response::new(proto::DataSets { data_sets: self.hub.list() })),
+            None => Ok(Response::new(self.data_sets.list())),
             Some(uplink) => uplink.client()?.list(proto::Nothing {}).await.map_err(|status| uplink.status(status)),
         }
     }

@@ -169,6 +169,7 @@ pub(super) fn join(
             window,
             least_rows: least,
             most_rows: most,
+            passing: wish.data_set.passing(),
         })),
     };
     let joining = Joining {

@@ -3,6 +3,7 @@
 //! Nothing here waits, reads or prepares.
 
 use super::hub::{STALLED, ToJob};
+use crate::damaged::Damaged;
 use crate::dataset::{DataSet, Selection};
 use crate::drawing::Drawing;
 use crate::proto;
@@ -65,6 +66,8 @@ pub(super) struct State {
     pub(super) to_load: VecDeque<Key>,
     /// what is being read
     pub(super) loading: Vec<Loading>,
+    /// of what was read last
+    damaged: HashMap<Key, Damaged>,
     pub(super) next: u64,
     pub(super) next_kind: u32,
     pub(super) is_closed: bool,
@@ -118,6 +121,7 @@ impl State {
             serving,
             to_load: VecDeque::new(),
             loading: Vec::new(),
+            damaged: HashMap::new(),
             next: 1,
             next_kind: 0,
             is_closed: false,
@@ -157,6 +161,17 @@ impl State {
         self.loading.retain(|loading| !Arc::ptr_eq(&loading.cancel, cancel));
     }
 
+    /// Which rows of an element could not be prepared when it was read.
+    pub(super) fn damaged(&mut self, key: Key, damaged: Damaged) {
+        match damaged.why_not(None) {
+            None => drop(self.damaged.remove(&key)),
+            Some(why) => {
+                tracing::warn!(element = key.element, error = why, "a row cannot be prepared");
+                self.damaged.insert(key, damaged);
+            }
+        }
+    }
+
     /// Cancels the reading of what nobody wants any more. It is read again, should somebody come.
     pub(super) fn cancel_unwanted(&mut self) {
         for Loading { key, cancel, .. } in &self.loading {
@@ -187,6 +202,7 @@ impl State {
             bytes: created.data_set.bytes(),
             fingerprint: created.data_set.fingerprint(),
             jobs: self.jobs.values().filter(of).count() as u32 + created.elsewhere,
+            error: String::new(),
         }
     }
 
@@ -210,6 +226,7 @@ impl State {
         let number = self.data_sets.get(data_set).map(|created| created.number);
         // what is kept of them goes by and by: nobody will ask for it
         self.kinds.retain(|_, kind| Some(kind.data_set) != number);
+        self.damaged.retain(|key, _| self.kinds.contains_key(&key.kind));
     }
 
     pub(super) fn sampling(&mut self, job: JobId) -> Option<&mut Drawing> {
@@ -288,7 +305,18 @@ impl State {
         let Some(created) = created(&self.data_sets, info.data_set) else { return };
         let chosen = info.selection.of(created.data_set.rows_of(element));
         let all = created.data_set.rows_of(element);
-        info.rows += chosen.as_ref().map_or(all.end - all.start, |bits| bits.count_set_bits() as u64);
+        let damaged = self.damaged.get(&Key { kind: info.kind, element });
+        let rows = match damaged.and_then(|damaged| damaged.why_not(chosen.as_ref())) {
+            Some(why) if !matches!(rows, Rows::Error(_)) => {
+                self.serving.refused(job);
+                // the job gives the ticket back at once
+                Rows::Error(why.into())
+            }
+            _ => rows,
+        };
+        if !matches!(rows, Rows::Error(_)) {
+            info.rows += chosen.as_ref().map_or(all.end - all.start, |bits| bits.count_set_bits() as u64);
+        }
         let rows = match rows {
             Rows::Room(room) => proto::element::Rows::Slot(proto::Slot { offset: room.offset(), length: room.bytes() }),
             Rows::Outside(bytes) => proto::element::Rows::Here(bytes),

@@ -109,6 +109,29 @@ impl Connections {
     }
 }
 
+/// A snapshot that somebody else has exported, and that lasts on when that one has gone.
+pub struct HeldSnapshot {
+    name: String,
+    _holder: Mutex<Mine>,
+}
+
+impl HeldSnapshot {
+    /// Holds on a snapshot, by a connection that does nothing else.
+    ///
+    /// # Errors
+    /// If the database refuses, or nobody has the snapshot any more.
+    pub fn hold(connection: &str, snapshot: &str, cancel: &Cancel) -> Result<HeldSnapshot, SourceError> {
+        let mut client = Connections::open(connection, Some(snapshot), cancel)?.join(READ)?;
+        let row = client.query_one("SELECT pg_export_snapshot()", &[]).map_err(refused)?;
+        Ok(HeldSnapshot { name: row.get(0), _holder: Mutex::new(Mine::new(Some(client))) })
+    }
+
+    /// What it is called now.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// Modes of a transaction: which reads only, and which makes temporary views, too.
 const READ: &str = "READ ONLY";
 pub(super) const WITH_VIEWS: &str = "READ WRITE";

@@ -27,6 +27,7 @@ use crate::indexed::memory;
 use crate::{OnError, layout};
 use columns::{Column, Columns};
 use connect::Connections;
+pub use connect::HeldSnapshot;
 pub use shuffled::{Epoch, Shuffle, Shuffled};
 use table::{Pages, Table};
 

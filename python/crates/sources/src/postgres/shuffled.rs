@@ -235,6 +235,12 @@ impl Source for Epoch {
 
 type Sent = Result<RecordBatch, SourceError>;
 
+fn other_rows(came: &str, counted: u64) -> SourceError {
+    SourceError::Database(format!(
+        "the server gave {came} rows, and {counted} when they were counted: is the query volatile?"
+    ))
+}
+
 /// What a thread receives of the server.
 struct Stream {
     batches: Receiver<Sent>,
@@ -269,10 +275,7 @@ impl Stream {
         let (mut parts, mut there) = (Vec::new(), 0);
         while there < wanted {
             let Some(batch) = self.rest.take().map(Ok).or_else(|| self.receive(cancel).transpose()).transpose()? else {
-                let came = self.next + there as u64;
-                return Err(SourceError::Database(format!(
-                    "the server gave {came} rows, and {all} when they were counted: is the query volatile?"
-                )));
+                return Err(other_rows(&(self.next + there as u64).to_string(), all));
             };
             let taken = batch.num_rows().min(wanted - there);
             parts.push(batch.slice(0, taken));
@@ -280,6 +283,9 @@ impl Stream {
             if taken < batch.num_rows() {
                 self.rest = Some(batch.slice(taken, batch.num_rows() - taken));
             }
+        }
+        if rows.end == all && (self.rest.is_some() || self.receive(cancel)?.is_some()) {
+            return Err(other_rows("more", all));
         }
         self.next = rows.end;
         concat_batches(schema, &parts).map_err(|error| SourceError::Database(error.to_string()))
