@@ -290,7 +290,7 @@ def test_what_is_given_in_another_type_is_refused(conn: Any, mixed: Any) -> None
     model = train(conn, "two", hash={"columns": ["url"], "buckets": 64}, features=["a", "url"])
     session = session_of(conn, model)
     given = inputs(session, mixed)
-    with pytest.raises(Exception, match="Actual: .tensor.string.. , expected: .tensor.int64"):
+    with pytest.raises(Exception, match=r"expected: \(tensor\(int64\)\)"):
         session.run(None, {**given, "url": np.array(["x"] * len(mixed), object)})
     # a bucket that there is not
     found = session.run(["label"], {**given, "url": np.full(len(mixed), 64)})[0]
