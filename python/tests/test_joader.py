@@ -299,7 +299,12 @@ def test_functions_that_hang_keep_no_other_jobs_waiting(serve: Serve, file_of_ro
     path = serve(processes=2)
     joader.create(path, "rows", file_of_rows, element_size=10)
     hangs = joader.Job(path, dataset="rows", prepare=[joader.function("joader_processes:hangs")])
-    thread = threading.Thread(target=lambda: list(hangs))
+
+    def go_on() -> None:
+        with pytest.raises(ValueError, match="the job was closed"):
+            list(hangs)
+
+    thread = threading.Thread(target=go_on)
     thread.start()
     try:
         until(lambda: len(joader.status(path)["jobs"]) == 1)
