@@ -263,6 +263,27 @@ def test_what_sql_refuses_has_no_answer(conn: Any, mixed: Any) -> None:
     assert session.run(["value"], none)[0].tolist() == []
 
 
+def test_sparse_vectors_of_one_column_are_two_inputs(conn: Any, mixed: Any) -> None:
+    document = {
+        "corgipile_model": 1, "model": "linear", "label": "y", "label_type": "float8", "features": ["s"],
+        "feature_kind": "sparse", "index_base": 1, "weights": [1, 10, 100], "intercepts": [0.5],
+        "feature_mean": [0, 0, 1], "feature_scale": [1, 2, 4], "hyperparameters": {"unseen": "zero"},
+    }  # fmt: skip
+    model = conn.execute("SELECT corgipile_import(%s)", [json.dumps(document)]).fetchone()[0]
+    session = session_of(conn, model)
+    assert [wanted.name for wanted in session.get_inputs()] == ["s.indices", "s.values"]
+    given = {"s.indices": np.array([[1, 3], [4, 2]]), "s.values": np.array([[2, 9], [5, 3]], np.float32)}
+    assert session.run(["value"], given)[0].tolist() == [0.5 + 2 + 100 * 2, 0.5 + 10 * 1.5]
+
+
+@pytest.mark.parametrize("features", [["x"], ["a", "colour", "size"]], ids=str)
+def test_no_rows_have_no_answers(conn: Any, mixed: Any, features: list[str]) -> None:
+    session = session_of(conn, train(conn, "five", model="softmax", features=features))
+    none = {name: value[:0] for name, value in inputs(session, mixed[:1]).items()}
+    label, probabilities = session.run(["label", "probabilities"], none)
+    assert label.shape == (0,) and probabilities.shape[0] == 0
+
+
 def test_parts_of_dates_are_inputs_of_their_own(conn: Any, mixed: Any) -> None:
     model = train(conn, "two", features=["at.month", "at.year"])
     session = session_of(conn, model)
