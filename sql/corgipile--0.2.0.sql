@@ -415,6 +415,16 @@ LANGUAGE c STABLE PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_export_as_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_export(text, text, text, text) IS 'a model as a text: with format json as corgipile_export() without it, with sql as an expression that predicts where there is no corgipile';
 
+CREATE FUNCTION corgipile_export_onnx(model_id bigint) RETURNS bytea
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_export_onnx_wrapper';
+COMMENT ON FUNCTION corgipile_export_onnx(bigint) IS 'a model as a graph of ONNX, with all that is done to its features: for onnxruntime and its likes';
+
+CREATE FUNCTION corgipile_export_onnx(name text) RETURNS bytea
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_export_onnx_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_export_onnx(text) IS 'a model as a graph of ONNX, with all that is done to its features: for onnxruntime and its likes';
+
 CREATE FUNCTION corgipile_import(model jsonb, name text DEFAULT NULL) RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_import_wrapper';

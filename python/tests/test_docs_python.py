@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+
+from corgipile.db._hashing import bucket
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/how-to/python.md"
 PAGE_OF_JOADER = ROOT / "docs/how-to/joader.md"
+PAGE_OF_ONNX = ROOT / "docs/how-to/onnx.md"
+PAGE_BY_HAND = ROOT / "docs/how-to/use-outside.md"
 
 #: A block of Python, and what it prints if a block of text follows it.
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
@@ -48,6 +55,87 @@ def run(page: Path) -> dict[str, Any]:
             exec(compile(code, str(page), "exec"), names)
         assert [line.rstrip() for line in printed.getvalue().splitlines()] == expected.splitlines(), code
     return names
+
+
+def test_the_page_of_onnx_runs_and_prints_what_it_says(
+    database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for package in ("onnxruntime", "xxhash"):
+        pytest.importorskip(package)
+    monkeypatch.setenv("PGDATABASE", database)
+    monkeypatch.chdir(tmp_path)
+    names = run(PAGE_OF_ONNX)
+    names["conn"].close()
+    assert (tmp_path / "engines.onnx").stat().st_size > 500
+
+
+def test_the_arithmetic_by_hand_gives_what_sql_gives(
+    conn: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The blocks of the page, each with a model of the kind that it is about; they need numpy alone."""
+    for package in ("sklearn", "xxhash"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    page = PAGE_BY_HAND.read_text(encoding="utf-8")
+    setup = re.search(r"^```sql\nCREATE EXTENSION corgipile;\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert setup is not None
+    for statement in setup[1].split(";\n"):
+        if statement.strip():
+            conn.execute(statement)
+    linear, softmax, hashed, network, scikit, document = [code for code, _ in BLOCK.findall(page)]
+    rows = [[2.1, 2.0, 0.5], [1.9, 2.2, 0.5]]
+
+    def train(kind: str, label: str, **options: Any) -> int:
+        query = "SELECT model_id FROM corgipile_train(%s, %s, 'label', '{vibration,current,noise}', options => %s)"
+        source = f"SELECT vibration, current, noise, {label} AS label FROM readings"
+        options = {"max_epochs": 2, "seed": 42, "standardize": True, **options}
+        model = conn.execute(query, [source, kind, json.dumps(options)]).fetchone()[0]
+        exported = conn.execute("SELECT corgipile_export(%s::bigint)::text", [model]).fetchone()[0]
+        Path("faults.json").write_text(exported)
+        return model
+
+    def said(function: str, model: int) -> list[Any]:
+        return [conn.execute(f"SELECT {function}(%s::bigint, %s::float8[])", [model, x]).fetchone()[0] for x in rows]
+
+    def printed(code: str, names: dict[str, Any]) -> str:
+        out = io.StringIO()
+        with redirect_stdout(out):
+            exec(compile(code, str(PAGE_BY_HAND), "exec"), names)
+        return out.getvalue()
+
+    names: dict[str, Any] = {}
+    model = train("logistic", "label")
+    labels = said("corgipile_predict_label", model)
+    probabilities = np.array(said("corgipile_predict_proba", model))
+    assert printed(linear, names).startswith(str(labels))
+    np.testing.assert_allclose(names["probability"], probabilities[:, 1], atol=1e-6)
+    # a model of scikit-learn, made of this one, and made a model again
+    estimated = printed(scikit, names)
+    assert all(label in estimated for label in labels)
+    np.testing.assert_allclose(names["estimator"].predict_proba(names["x"]), probabilities, atol=1e-6)
+    scaler = SimpleNamespace(mean_=names["floats"](names["model"]["feature_mean"], "<f8"),
+                             scale_=names["floats"](names["model"]["feature_scale"], "<f8"))  # fmt: skip
+    printed(document, {**names, "scaler": scaler, "connection": conn})
+    again = conn.execute("SELECT model_id FROM corgipile.models WHERE name = 'from scikit-learn'").fetchone()[0]
+    np.testing.assert_allclose(said("corgipile_predict_proba", again), probabilities, atol=1e-6)
+
+    model = train("softmax", "label + (noise > 0.7)::int")
+    printed(linear, names)
+    assert printed(softmax, names) == f"{said('corgipile_predict_label', model)}\n"
+    np.testing.assert_allclose(names["probabilities"], said("corgipile_predict_proba", model), atol=1e-6)
+
+    for activation in ("sigmoid", "relu", "tanh"):
+        options = {"hidden_layers": [5, 3], "activation": activation, "output": "sigmoid"}
+        model = train("mlp", "label", **options)
+        printed(linear.split("z = ")[0], names)
+        printed(network, names)
+        decisions = names["outputs"](names["model"], names["x"])
+        probability = 1 / (1 + np.exp(-decisions[:, 0]))
+        np.testing.assert_allclose(probability, np.array(said("corgipile_predict_proba", model))[:, 1], atol=1e-6)
+
+    printed(hashed, names)
+    for value in (None, "", "pump", "é" * 200):
+        assert names["bucket"]("site", value, 97) == bucket("site", value, 97)
 
 
 def test_the_page_of_joader_runs_and_prints_what_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

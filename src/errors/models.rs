@@ -3,7 +3,7 @@
 use super::report::{Code, Report};
 use super::the_model::TheModel;
 use super::words::alternatives;
-use crate::limits::{MAX_JSONB_BYTES, MAX_SQL_NUMBERS};
+use crate::limits::{MAX_JSONB_BYTES, MAX_ONNX_BYTES, MAX_SQL_NUMBERS};
 
 /// What is wrong with a model, its name, or who asks for it.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,10 @@ pub enum ModelError {
     TooLargeForSql { model: TheModel, numbers: usize },
     #[error("{0} has hashed columns, whose hash SQL cannot compute")]
     HashedInSql(TheModel),
+    #[error("{model} would be {bytes} bytes of ONNX, more than the {MAX_ONNX_BYTES} of a graph")]
+    TooLargeForOnnx { model: TheModel, bytes: usize },
+    #[error("{model} has a category in column \"{column}\" that stands for NULL in ONNX: U+FFFF")]
+    NullTextInOnnx { model: TheModel, column: String },
     #[error("stored model {0} cannot be read: {1}")]
     CorruptModel(i64, String),
     #[error("relation corgipile.{0} does not exist")]
@@ -63,8 +67,12 @@ impl Report for ModelError {
             ModelError::AmbiguousModel { .. } | ModelError::OwnerNeeded { .. } => Code::ERRCODE_AMBIGUOUS_PARAMETER,
             ModelError::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
             ModelError::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
-            ModelError::ModelTooLarge(_) | ModelError::TooLargeForSql { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            ModelError::HashedInSql(_) | ModelError::OfAnotherServer(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            ModelError::ModelTooLarge(_) | ModelError::TooLargeForSql { .. } | ModelError::TooLargeForOnnx { .. } => {
+                Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED
+            }
+            ModelError::HashedInSql(_) | ModelError::NullTextInOnnx { .. } | ModelError::OfAnotherServer(_) => {
+                Code::ERRCODE_FEATURE_NOT_SUPPORTED
+            }
             ModelError::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             ModelError::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
         }
@@ -81,6 +89,12 @@ impl Report for ModelError {
             )),
             ModelError::TooLargeForSql { .. } => fixed(
                 "Export it as json, and predict with the Python package, or in another database that has corgipile.",
+            ),
+            ModelError::TooLargeForOnnx { .. } => {
+                fixed("Take it to another server with pg_dump or COPY, and predict there.")
+            }
+            ModelError::NullTextInOnnx { .. } => fixed(
+                "Train it on a query that has another text for it, or export it as json, and predict with the Python package.",
             ),
             ModelError::HashedInSql(_) => fixed(
                 "Train it with the option hash as off, or export it as json, and predict with the Python package.",

@@ -2,6 +2,7 @@
 
 mod columns;
 mod expression;
+mod graph;
 
 use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, Model};
@@ -9,7 +10,7 @@ use crate::options::choices::choice;
 use crate::options::parse::argument_choice;
 use crate::pg::values::jsonb::{self, Jsonb};
 use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::varlena::Value;
+use crate::pg::values::varlena::{Bytes, Value};
 use expression::Answer;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -21,6 +22,8 @@ choice! {
         Json = "json",
         /// an expression that needs no extension
         Sql = "sql",
+        /// a graph, which is no text: a function of its own gives it
+        Onnx = "onnx",
     }
 }
 
@@ -54,12 +57,33 @@ fn corgipile_export_as_by_name(
     model.map(|model| export_as(&models::by_name(model)?, format, answer, source)).transpose().or_raise()
 }
 
+#[pg_extern(sql = false)]
+fn corgipile_export_onnx(model: i64) -> Value {
+    models::by_id(model).and_then(|model| export_onnx(&model)).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_export_onnx_by_name(model: &str) -> Value {
+    models::by_name(model).and_then(|model| export_onnx(&model)).or_raise()
+}
+
+/// A model as a graph of ONNX: a bytea is just that, its bytes.
+fn export_onnx(model: &Rc<Model>) -> Result<Value> {
+    Bytes::new(&graph::graph(model)?).map(Bytes::into_value)
+}
+
 /// A model as a text of this format.
 fn export_as(model: &Rc<Model>, format: Option<&str>, answer: Option<&str>, source: Option<&str>) -> Result<String> {
     let format: Format = argument_choice("format", format.ok_or(ArgumentError::NullArgument("format"))?)?;
     let wanted: Option<Answer> = answer.map(|answer| argument_choice("answer", answer)).transpose()?;
     match format {
         Format::Sql => expression::expression(model, wanted.unwrap_or_default(), source),
+        Format::Onnx => Err(ArgumentError::InvalidArgument {
+            argument: "format",
+            reason: "onnx is no text, and this function gives texts".to_owned(),
+            hint: Some("Use corgipile_export_onnx(model), which returns bytea.".to_owned()),
+        }
+        .into()),
         Format::Json => match [("answer", answer), ("source", source)].iter().find(|(_, given)| given.is_some()) {
             Some((argument, _)) => Err(ArgumentError::InvalidArgument {
                 argument,

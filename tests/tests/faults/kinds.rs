@@ -131,6 +131,7 @@ pub const KINDS: &[(&str, &str)] = &[
         "BEGIN; SELECT corgipile_import(model, 'again') IS NOT NULL FROM exported; SELECT corgipile_rename('again', 'other'); SELECT corgipile_drop('other'); ROLLBACK",
     ),
     ("export", "SELECT length(corgipile_export('words')::text) > 0"),
+    ("export onnx", "SELECT length(corgipile_export_onnx('words')) > 0"),
     ("cluster factor", "SELECT corgipile_cluster_factor('t', features => '{x}')"),
     ("io profile", "SELECT count(*) FROM corgipile_io_profile('t')"),
     (

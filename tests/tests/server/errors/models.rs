@@ -67,6 +67,15 @@ pub const CASES: &[Case] = &[
         "Train it with the option hash as off, or export it as json, and predict with the Python package.",
     ),
     Case(
+        "ModelError::NullTextInOnnx",
+        r#"SELECT count(*) FROM corgipile_train('SELECT label, CASE WHEN a > 0 THEN U&''\FFFF'' ELSE ''x'' END AS c FROM t',
+                                                max_epochs => 1, name => 'odd');
+           SELECT corgipile_export_onnx('odd')"#,
+        "0A000",
+        r#"model ... has a category in column "c" that stands for NULL in ONNX: U+FFFF"#,
+        "Train it on a query that has another text for it, or export it as json, and predict with the Python package.",
+    ),
+    Case(
         "ModelError::InvalidModel",
         r#"SELECT corgipile_import(jsonb_set(corgipile_export('m')::jsonb, '{model}', '"forest"'))"#,
         "22023",

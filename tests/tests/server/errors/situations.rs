@@ -9,6 +9,7 @@ pub const TESTS: &[(&str, &str)] = &[
     ("ModelError::LaterModel", "situations::a_model_that_the_transaction_cannot_see_is_told_from_none"),
     ("ModelError::ModelTooLarge", "situations::a_model_that_no_jsonb_holds_is_not_exported"),
     ("ModelError::NoModelTable", "situations::who_waits_for_the_end_of_the_extension_is_told"),
+    ("ModelError::TooLargeForOnnx", "export_onnx::a_model_that_no_graph_holds_is_not_exported"),
     ("ModelError::VersionConflict", "situations::a_version_that_the_transaction_cannot_see_is_not_stored_again"),
     ("ResourceError::OutOfMemory", "resources::memory_that_the_system_refuses_is_an_error_that_says_what_takes_less"),
     ("ResourceError::TemporaryFile", "situations::a_temporary_file_that_cannot_be_written_is_an_error"),

@@ -3,6 +3,7 @@
 mod catalog;
 mod current_versions;
 mod export;
+mod export_onnx;
 mod export_sql;
 mod inline_models;
 mod management;

@@ -264,7 +264,7 @@ pub const CALLS: &[&str] = &[
     "SELECT public.corgipile_predict(public.corgipile_export('sparse'), features_k, features_v) FROM public.sparse",
     "SELECT public.corgipile_predict_label(public.corgipile_export('words'), w) FROM (SELECT id, a, kind FROM public.words) AS w",
     "SELECT public.corgipile_export('words', 'sql', 'label', 'public.words'), public.corgipile_export(1, 'sql', 'value', NULL),
-            public.corgipile_export('plain', 'json')",
+            public.corgipile_export('plain', 'json'), public.corgipile_export_onnx('words'), public.corgipile_export_onnx(1)",
     "SELECT * FROM public.corgipile_evaluate('words', 'public.words') AS a, public.corgipile_evaluate(1, 'public.numbers') AS b",
     "SELECT * FROM public.corgipile_evaluate('colours', 'SELECT * FROM public.words')",
     "SELECT public.corgipile_import(public.corgipile_export('words'), 'copy'), public.corgipile_import(public.corgipile_export(1), 'second')",
