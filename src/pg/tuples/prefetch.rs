@@ -27,9 +27,8 @@ impl Prefetcher {
     /// The relation is open, and the pages are some of its own.
     pub unsafe fn are_cold(&mut self, relation: pg_sys::Relation, pages: Range<u32>) -> bool {
         // SAFETY: the caller's promise.
-        let is_cold = |page| unsafe {
-            pg_sys::PrefetchBuffer(relation, pg_sys::ForkNumber::MAIN_FORKNUM, page).initiated_io
-        };
+        let is_cold =
+            |page| unsafe { pg_sys::PrefetchBuffer(relation, pg_sys::ForkNumber::MAIN_FORKNUM, page).initiated_io };
         self.is_cold = pages.step_by(16).any(is_cold);
         self.is_cold
     }

@@ -145,7 +145,7 @@ fn pop(ranges: &mut VecDeque<Range<u32>>) -> Option<u32> {
     let first = ranges.front_mut()?;
     let page = first.start;
     first.start += 1;
-    if first.is_empty() {
+    if first.start >= first.end {
         ranges.pop_front();
     }
     Some(page)

@@ -30,6 +30,16 @@ fn pages_that_are_found_in_their_old_buffers_are_hits_in_pg_stat_io() {
     assert!((20 * pages..21 * pages + 200).contains(&in_epochs), "{in_epochs} hits of {pages} pages in 20 epochs");
 }
 
+/// How often this session has read from disk, where PostgreSQL says so.
+fn reads(db: &mut Database) -> Option<i64> {
+    if db.major() < 18 {
+        return None;
+    }
+    db.run("SELECT pg_stat_force_next_flush()");
+    let counted = "object = 'relation' AND context <> 'init'";
+    Some(db.value(&format!("SELECT sum(reads)::bigint FROM pg_stat_get_backend_io(pg_backend_pid()) WHERE {counted}")))
+}
+
 #[test]
 fn pages_that_come_from_disk_give_the_same_rows_in_the_same_order() {
     let mut db = Database::new();
@@ -53,7 +63,15 @@ fn pages_that_come_from_disk_give_the_same_rows_in_the_same_order() {
             // writes new files, past the server's buffers
             let forget = format!("VACUUM FULL {source}");
             db.run(&forget);
+            let before = reads(&mut db);
             let cold = order(&mut db);
+            if let (Some(before), Some(after)) = (before, reads(&mut db)) {
+                let pages: i64 = db.value(
+                    "SELECT sum(pg_relation_size(relid) / 8192)::bigint FROM pg_partition_tree('p') WHERE isleaf",
+                );
+                let (calls, most) = (after - before, if block_size == "1MB" { pages / 2 } else { pages });
+                assert!(calls <= most, "{source}, {block_size}: {pages} pages by {calls} reads");
+            }
             assert!(cold.ends_with("30000"), "{source}, {block_size}: {cold}");
             assert_eq!(order(&mut db), cold, "{source}, {block_size}");
             db.run(&forget);
