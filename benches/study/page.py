@@ -44,6 +44,11 @@ OTHER_PAGES = (
         "How long an epoch and a prediction take, against scikit-learn and against reading the table",
     ),
     (
+        "versions.md",
+        "Versions of PostgreSQL",
+        "What an epoch costs on several versions, cold and warm, in time and processor time",
+    ),
+    (
         "python.md",
         "The Python loader",
         "How well the Python package's loader mixes sorted rows, what networks learn from it, and how fast it is, "

@@ -1,6 +1,7 @@
 //! Pages on their way: from disk into memory, and from memory into the processor's cache.
 
 use pgrx::pg_sys;
+use std::ops::Range;
 
 /// Cache lines of a page.
 pub(super) const PAGE_LINES: usize = pg_sys::BLCKSZ as usize / 64;
@@ -18,6 +19,18 @@ pub(super) struct Prefetcher {
 impl Prefetcher {
     pub fn new() -> Prefetcher {
         Prefetcher { is_cold: true, wanted: 0 }
+    }
+
+    /// Must some of these pages come from disk? One in 16 is asked for.
+    ///
+    /// # Safety
+    /// The relation is open, and the pages are some of its own.
+    pub unsafe fn are_cold(&mut self, relation: pg_sys::Relation, pages: Range<u32>) -> bool {
+        // SAFETY: the caller's promise.
+        let is_cold =
+            |page| unsafe { pg_sys::PrefetchBuffer(relation, pg_sys::ForkNumber::MAIN_FORKNUM, page).initiated_io };
+        self.is_cold = pages.step_by(16).any(is_cold);
+        self.is_cold
     }
 
     /// Asks for a page, if it pays.

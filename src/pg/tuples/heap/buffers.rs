@@ -39,6 +39,13 @@ impl KnownBuffers {
         self.buffers = Vec::new();
     }
 
+    /// A page was found in this buffer.
+    pub fn found(&mut self, page: u32, buffer: pg_sys::Buffer) {
+        if let Some(known) = self.buffers.get_mut(page as usize) {
+            *known = buffer;
+        }
+    }
+
     /// Pins a page: in the buffer where it was before if it is still there, or, if it was not read yet, where it is if
     /// the table came into memory in sequence. Otherwise with the scan's ring of buffers.
     ///
@@ -69,9 +76,7 @@ impl KnownBuffers {
             }
             let mode = pg_sys::ReadBufferMode::RBM_NORMAL;
             let buffer = pg_sys::ReadBufferExtended(relation, fork, page, mode, ring);
-            if let Some(known) = self.buffers.get_mut(page as usize) {
-                *known = buffer;
-            }
+            self.found(page, buffer);
             buffer
         }
     }

@@ -10,6 +10,7 @@ mod buffers;
 mod relation;
 mod rows;
 mod scan;
+mod stream;
 mod visibility;
 #[cfg(feature = "pg_test")]
 mod visibility_fuzzer;

@@ -2,10 +2,11 @@
 
 use super::buffers::{KnownBuffers, NO_BUFFER, all_buffers};
 use super::relation::HeapRelation;
+use super::stream::PageStream;
 use super::visibility::{Page, Visibility};
 use crate::errors::{Error, RowAt, SourceError};
 use crate::pg::catalog::names::name_of;
-use crate::pg::compat::{heap_page, snapshots_expire};
+use crate::pg::compat::{READ_STREAMS, heap_page, snapshots_expire};
 use crate::pg::interrupts::check_for_interrupts;
 use crate::pg::snapshot::{Held, Snapshot};
 use crate::pg::tuples::page::Line;
@@ -35,6 +36,7 @@ pub struct PageScan {
     /// cache lines of it to be fetched for each row of this one
     lines_per_row: usize,
     buffers: KnownBuffers,
+    stream: PageStream,
     /// is the ring of buffers that of several scans?
     shares_ring: bool,
     /// did the page that was loaded last say, when it was looked at, that everybody sees all its tuples?
@@ -81,6 +83,7 @@ impl PageScan {
             ahead_page: std::ptr::null(),
             lines_per_row: 0,
             buffers: KnownBuffers::new(pages),
+            stream: PageStream::default(),
             shares_ring: false,
             was_all_visible: false,
             map: NO_BUFFER,
@@ -148,9 +151,17 @@ impl PageScan {
         self.io_concurrency
     }
 
-    /// Asks the operating system for pages that will be loaded soon.
+    /// Asks for pages that will be loaded soon, in this order.
     pub fn prefetch(&mut self, pages: Range<u32>) {
-        for page in pages.start..pages.end.min(self.pages()) {
+        let pages = pages.start..pages.end.min(self.pages());
+        if READ_STREAMS && self.reads_here {
+            // SAFETY: the relation is open as long as the scan is, and had so many pages when it began.
+            if unsafe { self.prefetcher.are_cold(self.relation, pages.clone()) } {
+                self.stream.expect(pages);
+            }
+            return;
+        }
+        for page in pages {
             // SAFETY: the relation is open as long as the scan is, and had so many pages when it began.
             unsafe { self.prefetcher.ask_for(self.relation, page) };
         }
@@ -230,9 +241,7 @@ impl PageScan {
         // SAFETY: rs_cbuf is our pin, or invalid. While the page is locked nobody moves its line pointers, and as long
         // as it is pinned those of visible tuples stay.
         unsafe {
-            let buffer = self
-                .take_ahead(page)
-                .unwrap_or_else(|| self.buffers.read(self.relation, page, (*self.scan).rs_strategy));
+            let buffer = self.take_ahead(page).unwrap_or_else(|| self.read(page));
             let scan = &mut *self.scan;
             let before = std::mem::replace(&mut scan.rs_cbuf, buffer);
             if before != NO_BUFFER {
@@ -265,6 +274,26 @@ impl PageScan {
         }
     }
 
+    /// Pins a page.
+    ///
+    /// # Safety
+    /// The page is one of the relation's.
+    unsafe fn read(&mut self, page: u32) -> pg_sys::Buffer {
+        // SAFETY: the caller's promise; the scan's own memory lasts as long as the scan, and its ring stays from the
+        // first page on.
+        unsafe {
+            let ring = (*self.scan).rs_strategy;
+            let memory = pg_sys::GetMemoryChunkContext(self.scan.cast());
+            match self.stream.take(page, self.relation, ring, memory) {
+                Some(buffer) => {
+                    self.buffers.found(page, buffer);
+                    buffer
+                }
+                None => self.buffers.read(self.relation, page, ring),
+            }
+        }
+    }
+
     /// Pins the page that comes after this one, of `rows` rows, if load() reads pages here, where it takes the pin.
     ///
     /// # Safety
@@ -274,7 +303,7 @@ impl PageScan {
         if let Some(next) = next.filter(|_| self.reads_here) {
             // SAFETY: the caller's promise; the page is pinned until it is taken or unpinned.
             unsafe {
-                let buffer = self.buffers.read(self.relation, next, (*self.scan).rs_strategy);
+                let buffer = self.read(next);
                 self.ahead = Some((next, buffer));
                 self.ahead_page = pg_sys::BufferGetPage(buffer).cast();
             }
@@ -360,6 +389,7 @@ impl PageScan {
         self.page = std::ptr::null();
         // SAFETY: the pins are ours.
         unsafe {
+            self.stream.unpin();
             if let Some((_, buffer)) = self.ahead.take() {
                 pg_sys::ReleaseBuffer(buffer);
             }
@@ -377,6 +407,7 @@ impl PageScan {
         self.unpin();
         // SAFETY: begun in begin, ended once, while the query goes on.
         unsafe {
+            self.stream.end();
             self.lent.recall();
             if self.shares_ring {
                 (*self.scan).rs_strategy = std::ptr::null_mut();
