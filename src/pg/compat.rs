@@ -355,7 +355,8 @@ pub(super) trait Told {
     fn tell(&self) -> Option<u32>;
 }
 
-/// A stream of pages of a relation, which are read ahead, and several at once. Where there are none, nobody can have one.
+/// A stream of pages of a relation, which are read ahead, and several at once. Where there are none, nobody can have
+/// one.
 pub(super) struct ReadStream {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     none: std::convert::Infallible,

@@ -14,7 +14,7 @@
 //! categories | `string[rows]` | [`NULL_TEXT`]
 //! hashed texts | `int64[rows]`, the bucket: no operator of ONNX sees the bytes of a text | -1
 //! arrays | `float[rows, features]` | NaN, of elements
-//! sparse: indices and values | `int64[rows, entries]`, `float[rows, entries]`; where a row has fewer, index -1 | NaN, of values
+//! sparse indices and values | `int64[rows, entries]`, `float[rows, entries]`; index -1 for none | NaN, of values
 //!
 //! And outputs: `value`, `label`, `probabilities` and `decisions`, those of them that the model has.
 
