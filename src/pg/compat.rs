@@ -352,6 +352,7 @@ pub(super) const READ_STREAMS: bool = cfg!(not(any(feature = "pg15", feature = "
 /// What tells a stream which page it is to read next.
 pub(super) trait Told {
     /// That page, or that there is none as yet. It may neither ask PostgreSQL for anything nor panic.
+    #[cfg_attr(any(feature = "pg15", feature = "pg16"), expect(dead_code, reason = "no stream asks"))]
     fn tell(&self) -> Option<u32>;
 }
 
