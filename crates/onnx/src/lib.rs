@@ -18,7 +18,7 @@
 //!
 //! And outputs: `value`, `label`, `probabilities` and `decisions`, those of them that the model has.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod answers;
 mod description;

@@ -6,10 +6,11 @@ use std::ops::Range;
 /// Cache lines of a page.
 pub(super) const PAGE_LINES: usize = pg_sys::BLCKSZ as usize / 64;
 
+/// Asking for a cached page costs as much as reading it: while pages turn out to be cached, only one in so many is asked
+/// for.
+const PROBED: usize = 16;
+
 /// Asks the operating system for pages that will be read soon.
-///
-/// Asking for a cached page costs as much as reading it: while pages turn out to be cached,
-/// only one in 16 is asked for.
 pub(super) struct Prefetcher {
     /// did the last page asked for have to come from disk?
     is_cold: bool,
@@ -21,30 +22,35 @@ impl Prefetcher {
         Prefetcher { is_cold: true, wanted: 0 }
     }
 
-    /// Must some of these pages come from disk? One in 16 is asked for.
-    ///
-    /// # Safety
-    /// The relation is open, and the pages are some of its own.
-    pub unsafe fn are_cold(&mut self, relation: pg_sys::Relation, pages: Range<u32>) -> bool {
-        // SAFETY: the caller's promise.
-        let is_cold =
-            |page| unsafe { pg_sys::PrefetchBuffer(relation, pg_sys::ForkNumber::MAIN_FORKNUM, page).initiated_io };
-        self.is_cold = pages.step_by(16).any(is_cold);
-        self.is_cold
-    }
-
     /// Asks for a page, if it pays.
     ///
     /// # Safety
     /// The relation is open, and the page one of its pages.
     pub unsafe fn ask_for(&mut self, relation: pg_sys::Relation, page: u32) {
         self.wanted = self.wanted.wrapping_add(1);
-        if self.is_cold || self.wanted.is_multiple_of(16) {
+        if self.is_cold || self.wanted.is_multiple_of(PROBED as u32) {
             // SAFETY: the caller's promise.
-            let result = unsafe { pg_sys::PrefetchBuffer(relation, pg_sys::ForkNumber::MAIN_FORKNUM, page) };
-            self.is_cold = result.initiated_io;
+            self.is_cold = unsafe { is_cold(relation, page) };
         }
     }
+}
+
+/// Must some of these pages come from disk? A few of them are asked for.
+///
+/// # Safety
+/// The relation is open, and the pages are some of its own.
+pub(super) unsafe fn are_cold(relation: pg_sys::Relation, pages: Range<u32>) -> bool {
+    // SAFETY: the caller's promise.
+    pages.step_by(PROBED).any(|page| unsafe { is_cold(relation, page) })
+}
+
+/// Asks for a page. Must it come from disk?
+///
+/// # Safety
+/// The relation is open, and the page one of its pages.
+unsafe fn is_cold(relation: pg_sys::Relation, page: u32) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::PrefetchBuffer(relation, pg_sys::ForkNumber::MAIN_FORKNUM, page).initiated_io }
 }
 
 /// Brings a cache line of a page closer to the processor.

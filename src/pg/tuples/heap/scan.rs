@@ -10,7 +10,7 @@ use crate::pg::compat::{READ_STREAMS, heap_page, snapshots_expire};
 use crate::pg::interrupts::check_for_interrupts;
 use crate::pg::snapshot::{Held, Snapshot};
 use crate::pg::tuples::page::Line;
-use crate::pg::tuples::prefetch::{PAGE_LINES, Prefetcher, fetch_line};
+use crate::pg::tuples::prefetch::{PAGE_LINES, Prefetcher, are_cold, fetch_line};
 use crate::pg::tuples::slot::{LentRows, Slot};
 use pgrx::prelude::*;
 use std::ops::Range;
@@ -156,7 +156,7 @@ impl PageScan {
         let pages = pages.start..pages.end.min(self.pages());
         if READ_STREAMS && self.reads_here {
             // SAFETY: the relation is open as long as the scan is, and had so many pages when it began.
-            if unsafe { self.prefetcher.are_cold(self.relation, pages.clone()) } {
+            if unsafe { are_cold(self.relation, pages.clone()) } {
                 self.stream.expect(pages);
             }
             return;

@@ -59,7 +59,11 @@ impl PageStream {
                 self.wanted.borrow_mut().tell_again();
                 buffer = stream.next();
             }
-            debug_assert!(buffer != NO_BUFFER && pg_sys::BufferGetBlockNumber(buffer) == page);
+            if buffer == NO_BUFFER {
+                self.wanted.borrow_mut().clear();
+                return None;
+            }
+            assert_eq!(pg_sys::BufferGetBlockNumber(buffer), page, "the page that a stream gives");
             self.wanted.borrow_mut().taken();
             Some(buffer)
         }

@@ -44,14 +44,14 @@ impl Direct {
         holding: &Holding,
         cancel: &Arc<Cancel>,
     ) -> Result<Direct, SourceError> {
-        let held = holding.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = held.as_ref().map_or("", |held| held.source()).to_owned();
-        for text in [held, info.passing.clone()].iter().filter(|text| !text.is_empty()) {
-            if let Ok(direct) = Direct::open_text(text, options, opening, info, cancel) {
-                return Ok(direct);
-            }
-        }
-        Direct::open_text(&info.source, options, opening, info, cancel)
+        let open = |text: &str| Direct::open_text(text, options, opening, info, cancel);
+        let held = {
+            let held = holding.lock().unwrap_or_else(PoisonError::into_inner);
+            held.as_ref().map(|held| held.source().to_owned())
+        };
+        let passing = Some(info.passing.clone()).filter(|text| !text.is_empty());
+        let same = held.into_iter().chain(passing).find_map(|text| open(&text).ok());
+        same.map_or_else(|| open(&info.source), Ok)
     }
 
     fn open_text(

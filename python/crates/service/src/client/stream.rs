@@ -118,7 +118,12 @@ pub(super) fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let failed = match runtime {
         Err(error) => Some(ServiceError::Lost(format!("the system gives no thread to hear from it: {error}"))),
-        Ok(runtime) => keep_going(options, opening, inbox, holding, cancel, &runtime).err(),
+        Ok(runtime) => {
+            let ended = keep_going(options, opening, inbox, holding, cancel, &runtime);
+            // a database that does not answer may keep whoever holds the rows waiting for long
+            runtime.shutdown_background();
+            ended.err()
+        }
     };
     if let Some(error) = failed {
         inbox.change(|state| state.failed = Some(error));
