@@ -19,6 +19,8 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 # Packages are of the PostgreSQL that Debian's packages have, and take PG=17 for that.
 ifneq ($(and $(PG),$(filter-out deb image,$(or $(MAKECMDGOALS),help))),)
 PG_CONFIG := $(shell CARGO_TARGET_DIR=$(CARGO_TARGET_DIR) scripts/other-postgres $(PG))
+# where `make test` has what is the same for all versions
+export COMMON_TARGET_DIR := $(CARGO_TARGET_DIR)
 CARGO_TARGET_DIR := $(CARGO_TARGET_DIR)/pg$(PG)
 endif
 
@@ -40,7 +42,7 @@ build: deps ## Build the extension in release mode
 demo: build ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
 	@scripts/with-postgres --library $(LIBRARY) -- demo/run $(DATA)
 
-test: ## Test everything: pure crates, the extension in a real server (PG=17: of another major version), the Python package (TORCH=pypi: with PyPI's torch)
+test: ## Test everything: pure crates, the extension in a real server (PG=17: another version), the Python package (TORCH=pypi: with PyPI's torch)
 	@TORCH=$(TORCH) scripts/deps --python
 	@TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
 

@@ -74,7 +74,7 @@ impl Resume {
         let model = models::by_name_or_id(model)?;
         let StoredTraining { state, record, history } = models::stored_training(model.id)?;
         let refuse = |reason: &str, hint| refuse(&model, reason, hint);
-        let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";
+        let none = "Only models that corgipile_train() has stored can be continued.";
         let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
         let (header, trainer) = read(&state).ok_or_else(|| refuse("its training state cannot be read", DAMAGED))?;
         check_record(arguments, &model, &record)?;

@@ -199,7 +199,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', warm_start => 'uda')",
         "22023",
         "model 4 cannot be continued: it was stored without its training state",
-        "Only models that corgipile_train() of version 0.2.0 has stored can be continued.",
+        "Only models that corgipile_train() has stored can be continued.",
     ),
     Case(
         "TrainingError::NotContinued",

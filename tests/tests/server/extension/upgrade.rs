@@ -3,8 +3,11 @@
 use corgipile_tests::{Database, program, skip};
 use std::path::{Path, PathBuf};
 
-/// From the first release to one that is made up.
-const FILE: &str = "corgipile--0.2.0--0.2.1test.sql";
+/// The version that `CREATE EXTENSION` makes.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// From it to one that is made up.
+const FILE: &str = concat!("corgipile--", env!("CARGO_PKG_VERSION"), "--", env!("CARGO_PKG_VERSION"), "test.sql");
 
 /// What a release may do: a column of the table, a view with one more, a function that gets one more argument, a new
 /// one. Privileges stay where an object is replaced.
@@ -71,8 +74,8 @@ fn an_update_keeps_models_privileges_and_the_sessions_that_are_there() {
     assert_eq!(other.lines(PREDICT), before);
     other.run("PREPARE train AS SELECT count(*) FROM corgipile_train('t', max_epochs => 2); EXECUTE train");
 
-    db.run("ALTER EXTENSION corgipile UPDATE TO '0.2.1test'");
-    assert_eq!(db.line("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'"), "0.2.1test");
+    db.run(&format!("ALTER EXTENSION corgipile UPDATE TO '{VERSION}test'"));
+    assert_eq!(db.line("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'"), format!("{VERSION}test"));
     for session in [&mut *db, &mut other] {
         assert_eq!(session.lines(PREDICT), before);
         assert_eq!(session.model(model.id).bits(), model.bits());
@@ -98,8 +101,8 @@ fn an_update_that_fails_changes_nothing() {
     let model = db.trained("'t', max_epochs => 2, seed => 1, name => 'old'");
     // the update would make a function of this name
     db.run("CREATE FUNCTION corgipile_named(id bigint) RETURNS text LANGUAGE sql AS 'SELECT NULL::text'");
-    db.fails_with("ALTER EXTENSION corgipile UPDATE TO '0.2.1test'", "42723");
-    assert_eq!(db.line("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'"), "0.2.0");
+    db.fails_with(&format!("ALTER EXTENSION corgipile UPDATE TO '{VERSION}test'"), "42723");
+    assert_eq!(db.line("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'"), VERSION);
     db.fails_with("SELECT tag FROM corgipile.stored_models", "42703");
     assert_eq!(db.model(model.id).bits(), model.bits());
     assert_eq!(db.lines(PREDICT).len(), 500);

@@ -1,4 +1,4 @@
--- corgipile 0.2.0
+-- corgipile 0.3.0
 \echo Use "CREATE EXTENSION corgipile" to load this file. \quit
 
 -- This runs as superuser, and others may create in the schema it installs into, which is searched right behind pg_catalog. An
