@@ -28,7 +28,7 @@ LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo test architectures soak bench accuracy study install uninstall installcheck deb deb-test dist image release fresh reference lint clean
+.PHONY: all help deps build demo test architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -89,6 +89,9 @@ deb: deps ## Build Debian packages, for each PostgreSQL that has its headers her
 
 deb-test: ## Install, upgrade and purge the packages of `make deb` on a machine of their own
 	@scripts/deb-test
+
+rpm: deps ## Build an RPM package for the PostgreSQL of PG_CONFIG into target/rpm (PG=17: for another version)
+	@scripts/rpm
 
 dist: ## Make the zip for PGXN, in target/dist
 	@scripts/dist
