@@ -26,7 +26,17 @@ const COMBINED: u32 = 3;
 struct Forge {
     random: SplitMix64,
     transactions: Vec<TransactionId>,
-    row_locks: Vec<TransactionId>,
+    row_locks: Vec<RowLocks>,
+    /// PostgreSQL has assertions: it would not survive a row that is changed by nobody
+    is_asserting: bool,
+}
+
+/// The number of row locks of several transactions.
+#[derive(Clone, Copy)]
+struct RowLocks {
+    number: TransactionId,
+    /// one of them has changed the row
+    has_change: bool,
 }
 
 #[repr(align(8))]
@@ -96,13 +106,17 @@ impl Forge {
     }
 
     fn header(&mut self, inserter: TransactionId) -> pg_sys::HeapTupleHeaderData {
-        let bits = self.bits();
+        let mut bits = self.bits();
         let deleter = match bits & pg_sys::HEAP_XMAX_IS_MULTI {
             0 if self.one_in(3) => pg_sys::InvalidTransactionId,
             0 => self.transaction(),
             _ => {
                 let place = self.below(self.row_locks.len());
-                self.row_locks[place]
+                let RowLocks { number, has_change } = self.row_locks[place];
+                if self.is_asserting && !has_change {
+                    bits |= pg_sys::HEAP_XMAX_LOCK_ONLY;
+                }
+                number
             }
         };
         let mut header = pg_sys::HeapTupleHeaderData { t_infomask: bits as u16, ..Default::default() };
@@ -178,17 +192,19 @@ fn transactions(buffer_table: &str) -> Vec<TransactionId> {
     }
 }
 
-/// Numbers of row locks of two of the transactions, at most one of which changes the row.
-fn row_locks(transactions: &[TransactionId]) -> Vec<TransactionId> {
+/// Row locks of two of the transactions, at most one of which changes the row.
+fn row_locks(transactions: &[TransactionId]) -> Vec<RowLocks> {
     let lockers = || transactions.iter().copied().filter(|id| u32::from(*id) >= 3);
     let mut numbers = Vec::new();
     for (first, second) in lockers().zip(lockers().skip(3)).take(12) {
         for status in MultiXactStatus::MultiXactStatusForKeyShare..=MultiXactStatus::MultiXactStatusUpdate {
             // SAFETY: within a transaction.
-            numbers.push(unsafe {
+            let number = unsafe {
                 pg_sys::MultiXactIdSetOldestMember();
                 pg_sys::MultiXactIdCreate(first, MultiXactStatus::MultiXactStatusForKeyShare, second, status)
-            });
+            };
+            let has_change = status >= MultiXactStatus::MultiXactStatusNoKeyUpdate;
+            numbers.push(RowLocks { number, has_change });
         }
     }
     numbers
@@ -234,7 +250,8 @@ unsafe fn expected(
 fn test_forged_headers_are_as_visible_as_postgresql_says() {
     let transactions = transactions("of_the_buffer");
     let row_locks = row_locks(&transactions);
-    let mut forge = Forge { random: SplitMix64::seed_from_u64(17), transactions, row_locks };
+    let is_asserting = Spi::get_one("SELECT current_setting('debug_assertions')::bool").unwrap().unwrap();
+    let mut forge = Forge { random: SplitMix64::seed_from_u64(17), transactions, row_locks, is_asserting };
     let (mut seen, mut unseen) = (0, 0);
     // SAFETY: the table is open and the snapshot registered to the end; hint bits of tables that are not permanent need
     // no log. Whatever fails ends the transaction.
