@@ -27,7 +27,8 @@ struct Forge {
     random: SplitMix64,
     transactions: Vec<TransactionId>,
     row_locks: Vec<RowLocks>,
-    /// PostgreSQL has assertions: it would not survive a row that is changed by nobody
+    /// PostgreSQL has assertions: it would not survive a row that is changed by nobody, nor one that was both moved, as
+    /// before version 9.0, and changed by this transaction
     is_asserting: bool,
 }
 
@@ -107,6 +108,9 @@ impl Forge {
 
     fn header(&mut self, inserter: TransactionId) -> pg_sys::HeapTupleHeaderData {
         let mut bits = self.bits();
+        if self.is_asserting {
+            bits &= !pg_sys::HEAP_MOVED;
+        }
         let deleter = match bits & pg_sys::HEAP_XMAX_IS_MULTI {
             0 if self.one_in(3) => pg_sys::InvalidTransactionId,
             0 => self.transaction(),
