@@ -696,14 +696,14 @@ COMMENT ON FUNCTION corgipile.publish(uuid, jsonb, text[]) IS 'what corgipile_pu
 
 CREATE FUNCTION corgipile_publish(model_id bigint, servers text[] DEFAULT NULL)
 RETURNS TABLE (server text, outcome text, remote_model_id bigint, remote_version int)
-LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10
+LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10 SET search_path = pg_catalog, pg_temp
 AS 'SELECT p.server, p.outcome, p.model_id, p.version
       FROM corgipile.publish(corgipile.identity(model_id), @extschema@.corgipile_export(model_id), servers) AS p';
 COMMENT ON FUNCTION corgipile_publish(bigint, text[]) IS 'brings a model to other servers, those named or all that you may use, and has its name mean it there; a row per server';
 
 CREATE FUNCTION corgipile_publish(name text, version int DEFAULT NULL, servers text[] DEFAULT NULL)
 RETURNS TABLE (server text, outcome text, remote_model_id bigint, remote_version int)
-LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10
+LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10 SET search_path = pg_catalog, pg_temp
 AS 'SELECT p.server, p.outcome, p.remote_model_id, p.remote_version
       FROM @extschema@.corgipile_publish(corgipile.version_id(name, version), servers) AS p';
 COMMENT ON FUNCTION corgipile_publish(text, int, text[]) IS 'brings the version that a name means, or another, to other servers, those named or all that you may use, and has its name mean it there; a row per server';

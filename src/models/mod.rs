@@ -30,7 +30,7 @@ pub use lookup::{by_id, by_name, by_name_or_id, forget, stats};
 pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
 pub use model::Model;
 pub use policies::Policies;
-pub use publication::{Outcome, Received, identity, receive, version_id};
+pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};
 pub use stored_training::{MAX_STATE_BYTES, StoredTraining, stored_training};
