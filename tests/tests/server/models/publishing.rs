@@ -97,6 +97,21 @@ fn a_name_means_the_published_model_on_all_servers() {
     is_refused(&mut south, "m");
     assert_eq!(nodes.near.lines(back), ["south|deployed|3"]);
     assert_eq!(weight(&mut south, "m"), "2");
+    // several servers that lead to one database
+    let address = nodes.north.address("postgres");
+    for name in ["again", "once_more"] {
+        nodes.add_server(name, &address);
+    }
+    let third = "SELECT server, outcome, remote_version FROM corgipile_publish('third')";
+    import(&mut nodes.near, "third", 4);
+    assert_eq!(nodes.near.lines(third), ["again|stored|1", "north|present|1", "once_more|present|1", "south|stored|1"]);
+    north.run("CREATE ROLE somebody LOGIN");
+    nodes.near.run("ALTER USER MAPPING FOR CURRENT_USER SERVER once_more OPTIONS (SET user 'somebody')");
+    nodes.near.fails_with(third, "55000").is(
+        "55000",
+        "server \"once_more\": it leads to the same database as server \"north\", as another role",
+        "Name one of them in argument servers.",
+    );
     drop((north, south));
     nothing_is_left(&mut nodes);
 }
