@@ -49,9 +49,16 @@ pub enum ModelError {
     NoVersion { name: String, version: i32 },
     #[error("must be owner of the model")]
     NotOwner,
-    #[error("{0} cannot be looked up in a part of another server's query")]
-    /// with what a model is called
-    OfAnotherServer(String),
+    #[error("model {0} cannot be looked up by its id in a part of another server's query")]
+    OfAnotherServer(i64),
+    #[error("model \"{0}\" was not published to this server, which runs a part of another server's query")]
+    NotPublished(String),
+    #[error("model {0} has no name")]
+    Unnamed(i64),
+    #[error("model \"{0}\" was stored or changed by this transaction")]
+    NotCommitted(String),
+    #[error("another role has a model named \"{0}\" here")]
+    NameTaken(String),
 }
 
 impl Report for ModelError {
@@ -63,16 +70,19 @@ impl Report for ModelError {
             }
             ModelError::ModelPermission(_) | ModelError::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             ModelError::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            ModelError::SequenceBehind => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            ModelError::SequenceBehind | ModelError::Unnamed(_) | ModelError::NotCommitted(_) => {
+                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+            }
             ModelError::AmbiguousModel { .. } | ModelError::OwnerNeeded { .. } => Code::ERRCODE_AMBIGUOUS_PARAMETER,
             ModelError::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
-            ModelError::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
+            ModelError::ModelExists(_) | ModelError::NameTaken(_) => Code::ERRCODE_DUPLICATE_OBJECT,
             ModelError::ModelTooLarge(_) | ModelError::TooLargeForSql { .. } | ModelError::TooLargeForOnnx { .. } => {
                 Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED
             }
-            ModelError::HashedInSql(_) | ModelError::NullTextInOnnx { .. } | ModelError::OfAnotherServer(_) => {
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED
-            }
+            ModelError::HashedInSql(_)
+            | ModelError::NullTextInOnnx { .. }
+            | ModelError::OfAnotherServer(_)
+            | ModelError::NotPublished(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             ModelError::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             ModelError::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
         }
@@ -127,9 +137,22 @@ impl Report for ModelError {
             ModelError::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
             ModelError::ModelExists(_) => fixed("Choose another name, or drop the old model."),
             ModelError::OfAnotherServer(_) => fixed(
-                "This server has models of its own. Give the model as a value, which corgipile_export() gives on the server \
-                 that was asked.",
+                "This server has ids of its own. Use the name of a model that corgipile_publish() has brought here, or give \
+                 the model as a value, which corgipile_export() gives on the server that was asked.",
             ),
+            ModelError::NotPublished(_) => fixed(
+                "Publish it with corgipile_publish() on the server that was asked, or give the model as a value, which \
+                 corgipile_export() gives there.",
+            ),
+            ModelError::Unnamed(_) => {
+                fixed("Other servers know a model by its name. Give it one with corgipile_rename().")
+            }
+            ModelError::NotCommitted(_) => {
+                fixed("Commit first: what other servers have got stays when this transaction is rolled back.")
+            }
+            ModelError::NameTaken(_) => {
+                fixed("Rename the model with corgipile_rename() where it was trained, and publish it again.")
+            }
             ModelError::CorruptModel(..) => {
                 fixed("Restore its row of corgipile.stored_models from a backup, or train again.")
             }

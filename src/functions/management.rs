@@ -1,10 +1,14 @@
 //! Management of models by their owners: corgipile_deploy(), corgipile_rename(), corgipile_drop(), corgipile_comment(),
-//! corgipile_grant(), corgipile_revoke().
+//! corgipile_grant(), corgipile_revoke(). What corgipile_publish() asks of the server that has a model, and of those that
+//! get it.
 
 use crate::errors::{ArgumentError, OrRaise, Result};
-use crate::models::{self, ModelSelector};
+use crate::models::{self, ModelSelector, Received};
 use crate::pg::call::arguments::Arguments;
 use crate::pg::call::function::Call;
+use crate::pg::values::jsonb::Jsonb;
+use crate::pg::values::varlena::Value;
+use pgrx::Uuid;
 use pgrx::prelude::*;
 
 #[pg_extern(sql = false)]
@@ -79,6 +83,29 @@ fn corgipile_revoke_by_name(call: Call<'_>) {
     both(call, ["name", "role"])
         .and_then(|(model, role): (String, String)| models::revoke(ModelSelector::Name(&model), &role))
         .or_raise();
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_version_id(call: Call<'_>) -> i64 {
+    let arguments = call.arguments();
+    name(&arguments).and_then(|name| models::version_id(&name, arguments.get(1))).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_identity(call: Call<'_>) -> Uuid {
+    let model: Result<i64> = call.arguments().get(0).ok_or(ArgumentError::NullArgument("model_id").into());
+    model.and_then(models::identity).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_receive_model(call: Call<'_>) -> Value {
+    let Received { outcome, id, version } = receive(call).or_raise();
+    call.row(&[outcome.name().into(), id.into(), version.into()])
+}
+
+fn receive(call: Call<'_>) -> Result<Received> {
+    let identity = call.get(0).ok_or(ArgumentError::NullArgument("identity"))?;
+    models::receive(identity, Jsonb::new(call.argument(1).ok_or(ArgumentError::NullArgument("model"))?))
 }
 
 /// Both arguments, with these names, of a function that is not STRICT.

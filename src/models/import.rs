@@ -5,6 +5,7 @@ use super::store::{NewModel, check_can_store, store};
 use crate::errors::Result;
 use crate::options::model_name::check_name;
 use crate::pg::values::jsonb::Jsonb;
+use pgrx::Uuid;
 use serde_json::Value;
 
 /// Stores a model that is given as a value as the current user's, and returns its id. Without a name it gets that of
@@ -14,14 +15,18 @@ use serde_json::Value;
 /// Those of [`ModelDocument::read`] and [`store`];
 /// [`ArgumentError::InvalidArgument`](crate::errors::Error::InvalidArgument) for a name that cannot be.
 pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
-    store_document(value.with_text(ModelDocument::read)?, name)
+    let document = value.with_text(ModelDocument::read)?;
+    let name = name.map(str::to_owned).or_else(|| document.name.clone());
+    name.as_deref().map_or(Ok(()), check_name)?;
+    check_can_store("corgipile_import()");
+    store_document(document, name.as_deref(), None)
 }
 
-/// Stores it under a name, or else under its own, and returns its id.
-fn store_document(document: ModelDocument, name: Option<&str>) -> Result<i64> {
-    let name = name.or(document.name.as_deref());
-    name.map_or(Ok(()), check_name)?;
-    check_can_store("corgipile_import()");
+/// Stores it under this name, and returns its id; with an identity if another server has published it.
+///
+/// # Errors
+/// Those of [`store`].
+pub(super) fn store_document(document: ModelDocument, name: Option<&str>, published_as: Option<Uuid>) -> Result<i64> {
     store(NewModel {
         name,
         kind: document.kind,
@@ -41,5 +46,6 @@ fn store_document(document: ModelDocument, name: Option<&str>) -> Result<i64> {
         shuffle_bytes: document.shuffle_bytes,
         history: serde_json::to_string(&document.history).expect("plain values are always JSON"),
         training_state: None,
+        published_as,
     })
 }

@@ -21,7 +21,8 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
 /// The model that this name means to the current user ([`names`]): the deployed version, else the latest.
 ///
 /// # Errors
-/// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`].
+/// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`];
+/// [`ModelError::NotPublished`] in place of [`ModelError::OfAnotherServer`].
 pub fn by_name(name: &str) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
 }
@@ -39,31 +40,42 @@ pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
     if is_own { by_name(text) } else { by_id(id) }
 }
 
-/// A part of another server's query never sees the models of this one: those that are meant are the other server's.
-/// Here the same name or id may be another model's, or an older one's.
+/// A part of another server's query sees no models of this one but those that were published to it: those that are meant
+/// are the other server's. Here the same name may be another model's, and the same id always is.
 fn find(key: Key) -> Result<Rc<Model>> {
     cache::find(key, |key| {
-        if serves_another() {
-            return Err(ModelError::OfAnotherServer(named(key)).into());
-        }
+        // the name, of a model that has to be published
+        let published = match (key, serves_another()) {
+            (_, false) => None,
+            (Key::Name(name), true) => Some(name),
+            (Key::Id(id), true) => return Err(ModelError::OfAnotherServer(*id).into()),
+        };
         let table = ModelTable::open();
         let found = id_of(&table, key).and_then(|id| {
             let model = table.find(&Key::Id(id), |row| {
                 if Access::of(row).is_none() {
                     return Err(ModelError::ModelPermission(id).into());
                 }
-                cache::version(id, row.version(), || load(id, row))
+                match published {
+                    Some(name) if row.get(c"published") != Some(true) => {
+                        Err(ModelError::NotPublished(name.clone()).into())
+                    }
+                    _ => cache::version(id, row.version(), || load(id, row)),
+                }
             });
             model.unwrap_or_else(|| Err(not_found(key)))
         });
         table.close();
-        match found {
-            Err(Error::Model(ModelError::NoModelId(_)) | Error::Model(ModelError::NoModelName(..)))
+        match (found, published) {
+            (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), Some(name)) => {
+                Err(ModelError::NotPublished(name.clone()).into())
+            }
+            (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), None)
                 if is_stored_later(key) =>
             {
                 Err(ModelError::LaterModel(not_found(key).to_string()).into())
             }
-            found => found,
+            (found, _) => found,
         }
     })
 }
@@ -102,14 +114,6 @@ fn load(id: i64, row: &ModelRow) -> Result<Model> {
                 None => model,
             })
         }
-    }
-}
-
-/// A key in a message.
-fn named(key: &Key) -> String {
-    match key {
-        Key::Id(id) => format!("model {id}"),
-        Key::Name(name) => format!("model \"{name}\""),
     }
 }
 

@@ -61,13 +61,7 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
     let owner = meant.owner();
     table::lock_name(owner, new_name);
     let renamed = match &meant {
-        Meant::Id { id, .. } => table::change(
-            "UPDATE corgipile.stored_models AS m SET name = $1, deployed = false, version = COALESCE(
-                    (SELECT max(GREATEST(o.version, o.last_version)) + 1 FROM corgipile.stored_models AS o
-                      WHERE o.name = $1 AND o.owner = m.owner), 1), last_version = NULL
-              WHERE model_id = $2 AND name IS DISTINCT FROM $1",
-            vec![Field::new("name", Some(new_name)), Field::new("model_id", Some(*id))],
-        ),
+        Meant::Id { id, .. } => name_one(*id, new_name),
         Meant::Name { name, .. } if name == new_name => 1,
         Meant::Name { name, .. } => {
             table::lock_name(owner, name);
@@ -83,6 +77,18 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
     };
     let same = matches!(which, ModelSelector::Id(_));
     if renamed == 0 && !same { Err(gone(which)) } else { Ok(()) }
+}
+
+/// Gives one model this name, as the latest version of it; who calls holds the lock of the name. Gives how many models
+/// had another name before.
+pub(super) fn name_one(id: i64, new_name: &str) -> usize {
+    table::change(
+        "UPDATE corgipile.stored_models AS m SET name = $1, deployed = false, version = COALESCE(
+                (SELECT max(GREATEST(o.version, o.last_version)) + 1 FROM corgipile.stored_models AS o
+                  WHERE o.name = $1 AND o.owner = m.owner), 1), last_version = NULL
+          WHERE model_id = $2 AND name IS DISTINCT FROM $1",
+        vec![Field::new("name", Some(new_name)), Field::new("model_id", Some(id))],
+    )
 }
 
 /// Deletes one model, a version of a name, or all of them. Gives how many there were.

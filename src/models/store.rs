@@ -6,7 +6,7 @@ use super::shared::{self, Arrays};
 use super::table::{self, Field, FloatArray, Taken};
 use crate::errors::{ModelError, Result};
 use pgrx::datum::JsonString;
-use pgrx::{JsonB, pg_sys};
+use pgrx::{JsonB, Uuid, pg_sys};
 use serde_json::Value;
 use sgd::{ModelKind, ModelParameters, Standardizer};
 use std::time::Duration;
@@ -39,6 +39,8 @@ pub struct NewModel<'a> {
     pub history: String,
     /// the state from which its training can be continued, if it is to be kept
     pub training_state: Option<Vec<u8>>,
+    /// of a model that another server has published: it keeps its identity, and its name means it
+    pub published_as: Option<Uuid>,
 }
 
 /// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is
@@ -88,6 +90,11 @@ pub fn store(new: NewModel) -> Result<i64> {
     }
     if let Some(bytes) = new.training_state {
         fields.push(Field::new("training_state", Some(bytes)));
+    }
+    if let Some(identity) = new.published_as {
+        fields.push(Field::new("identity", Some(identity)));
+        fields.push(Field::new("published", Some(true)));
+        fields.push(Field::new("deployed", Some(true)));
     }
     let stored = table::insert(name, fields);
     if let (Ok(key), Some((linear, mean, scale, fill))) = (&stored, announced) {

@@ -182,10 +182,38 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "ModelError::OfAnotherServer",
+        "SET LOCAL application_name = 'citus_internal gpid=10000000001'; SELECT corgipile_predict(1, ARRAY[1, 2, 3])",
+        "0A000",
+        "model 1 cannot be looked up by its id in a part of another server's query",
+        "This server has ids of its own. Use the name of a model that corgipile_publish() has brought here, or give the model as a value, which corgipile_export() gives on the server that was asked.",
+    ),
+    Case(
+        "ModelError::NotPublished",
         "SET LOCAL application_name = 'citus_internal gpid=10000000001'; SELECT corgipile_predict('m', ARRAY[1, 2, 3])",
         "0A000",
-        r#"model "m" cannot be looked up in a part of another server's query"#,
-        "This server has models of its own. Give the model as a value, which corgipile_export() gives on the server that was asked.",
+        r#"model "m" was not published to this server, which runs a part of another server's query"#,
+        "Publish it with corgipile_publish() on the server that was asked, or give the model as a value, which corgipile_export() gives there.",
+    ),
+    Case(
+        "ModelError::Unnamed",
+        "SELECT corgipile.identity(corgipile_import(corgipile_export('m') - 'name'))",
+        "55000",
+        "model ... has no name",
+        "Other servers know a model by its name. Give it one with corgipile_rename().",
+    ),
+    Case(
+        "ModelError::NotCommitted",
+        "SELECT corgipile_comment('m', 'new'); SELECT corgipile.identity(corgipile.version_id('m', NULL))",
+        "55000",
+        r#"model "m" was stored or changed by this transaction"#,
+        "Commit first: what other servers have got stays when this transaction is rolled back.",
+    ),
+    Case(
+        "ModelError::NameTaken",
+        "SELECT corgipile_grant('m', 'public'); SET LOCAL ROLE {bob}; SELECT corgipile.receive_model(gen_random_uuid(), corgipile_export('m'))",
+        "42710",
+        r#"another role has a model named "m" here"#,
+        "Rename the model with corgipile_rename() where it was trained, and publish it again.",
     ),
     // The last one: no rollback takes the number of a sequence back.
     Case(

@@ -9,6 +9,7 @@ mod inline_models;
 mod management;
 mod names;
 mod one_statement;
+mod publishing;
 mod replaced;
 mod shared_models;
 mod stored_bytes;

@@ -277,6 +277,8 @@ pub const CALLS: &[&str] = &[
             CASE WHEN label OPERATOR(pg_catalog.=) 1 THEN '1'::pg_catalog.float8 ELSE '-1'::pg_catalog.float8 END, x)) FROM public.arrays",
     "CREATE TABLE public.states AS SELECT public.corgipile_sgd_init('logistic', 3) AS s",
     "COPY public.states TO '/dev/null' (FORMAT binary)",
+    "SELECT * FROM corgipile.receive_model(corgipile.identity(corgipile.version_id('plain', NULL)), public.corgipile_export('plain'))",
+    "SELECT * FROM corgipile.receive_model('c0ffee00-c0ff-4e00-8000-00c0ffee0000', public.corgipile_export(1))",
     "SELECT public.corgipile_deploy('plain', 1)",
     "SELECT public.corgipile_deploy('plain', NULL)",
     "SELECT public.corgipile_comment(1, 'one'), public.corgipile_comment('words', 'some')",
@@ -315,8 +317,22 @@ pub const CALLS: &[&str] = &[
     "COPY public.mini_batches TO '/dev/null' (FORMAT binary)",
 ];
 
+/// Calls that send models to this database itself, as the server `here` of postgres_fdw.
+pub const PUBLISHING: &[&str] = &[
+    "SELECT * FROM public.corgipile_publish('plain')",
+    "SELECT * FROM public.corgipile_publish((SELECT max(model_id) FROM corgipile.models WHERE name OPERATOR(pg_catalog.=) 'words'),
+                                            servers => '{here}')",
+];
+
 /// Functions of the extension that are called by another name: by the aggregate, a type, a trigger or the planner.
 pub const INDIRECT: &[&str] = &[
+    // by PUBLISHING, where there is dblink
+    "answer_of_server",
+    "corgipile_publish",
+    "hang_up",
+    "publish",
+    "raise_of_server",
+    "servers_to_publish_to",
     "corgipile_support",
     "forget_model",
     "keep_versions",

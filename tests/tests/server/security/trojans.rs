@@ -4,7 +4,8 @@
 //! are called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A
 //! sequence counts, because no rollback takes its numbers back.
 
-use super::planting::{CALLS, INDIRECT, TRAININGS, Trojans};
+use super::planting::{CALLS, INDIRECT, PUBLISHING, TRAININGS, Trojans};
+use corgipile_tests::skip;
 
 /// As [`TRAININGS`], of arguments that few need.
 const MORE_TRAININGS: &[&str] = &[
@@ -79,6 +80,35 @@ fn a_hostile_search_path_changes_nothing_that_functions_and_views_call() {
     let faults: Vec<String> = all.iter().filter_map(|sql| trojans.try_to_keep_off(sql).err()).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
     println!("{} statements, {} functions", all.len(), functions.len());
+}
+
+#[test]
+fn publishing_calls_nothing_that_others_made_here_or_there() {
+    let mut trojans = Trojans::new();
+    for extension in ["dblink", "postgres_fdw"] {
+        if !trojans.db.offers_extension(extension) {
+            let reason = format!("the server has no extension {extension}");
+            return skip(publishing_calls_nothing_that_others_made_here_or_there, &reason);
+        }
+        trojans.keeps_off(&format!("CREATE EXTENSION {extension}"));
+    }
+    trojans.keeps_off("CREATE EXTENSION corgipile");
+    trojans.train();
+    let (socket, name): (String, _) =
+        (trojans.db.value("SELECT current_setting('unix_socket_directories')"), trojans.db.name().to_owned());
+    trojans.db.run(&format!(
+        "CREATE SERVER here FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{socket}', port '5432', dbname '{name}');
+         CREATE USER MAPPING FOR CURRENT_USER SERVER here"
+    ));
+    trojans.plant("mal").assert_many();
+    // that of the sessions that dblink opens, too
+    trojans.db.run(&format!("ALTER DATABASE {name} SET search_path = mal, public, pg_catalog"));
+    trojans.db.run("SET search_path = mal, public, pg_catalog");
+    trojans.falls_for("SELECT 'a'::pg_catalog.text || 1::pg_catalog.int4", 1);
+    for sql in PUBLISHING {
+        trojans.keeps_off(sql);
+    }
+    assert_eq!(trojans.db.line("SELECT pg_catalog.count(*) FROM corgipile.models WHERE published"), "2");
 }
 
 #[test]
