@@ -235,7 +235,9 @@ fn what_cannot_be_published_is_on_no_server() {
     );
     assert_eq!(models(&mut north), [""; 0]);
     somebody.run("SELECT corgipile_drop('m')");
-    south.run("CREATE DATABASE without; CREATE DATABASE reading; CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
+    for database in ["without", "reading", "latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"] {
+        south.run(&format!("CREATE DATABASE {database}"));
+    }
     nodes.south.session_in("latin").run("CREATE EXTENSION corgipile");
     nodes
         .south
@@ -280,9 +282,6 @@ fn who_publishes_has_the_rights_of_the_mappings_and_no_others() {
     let mut session = nodes.near.session_as(alice);
     import(&mut session, "m", 2);
     session.fails_with("SELECT corgipile_publish('m')", "42704").says(&["no server of postgres_fdw that you may use"]);
-    session
-        .fails_with("SELECT corgipile_publish('m', servers => '{north}')", "42501")
-        .says(&["server \"north\": ", "permission"]);
     nodes.near.run(&format!("GRANT USAGE ON FOREIGN SERVER north, south TO {alice}, {bob}"));
     session
         .fails_with("SELECT corgipile_publish('m')", "42704")
@@ -294,6 +293,11 @@ fn who_publishes_has_the_rights_of_the_mappings_and_no_others() {
             "CREATE USER MAPPING FOR {alice} SERVER {server} OPTIONS (user 'alice_there', password '{password}')"
         ));
     }
+    nodes.near.run(&format!("REVOKE USAGE ON FOREIGN SERVER north FROM {alice}"));
+    session
+        .fails_with("SELECT corgipile_publish('m', servers => '{north}')", "42501")
+        .says(&["server \"north\": ", "permission"]);
+    nodes.near.run(&format!("GRANT USAGE ON FOREIGN SERVER north TO {alice}"));
     session
         .fails_with("SELECT corgipile_publish('m')", "08001")
         .says(&["server \"south\": could not establish connection"]);
@@ -352,7 +356,8 @@ fn whatever_is_received_is_checked() {
         db.rejects(&receive(&document), code);
     }
     db.rejects(&format!("SELECT corgipile.receive_model(NULL, '{document}')"), "22004");
-    db.rejects(&format!("BEGIN READ ONLY; SELECT corgipile.receive_model(gen_random_uuid(), '{document}')"), "25006");
+    db.run("BEGIN READ ONLY");
+    db.fails_with(&receive(&format!("'{document}'")), "25006");
     db.run("ROLLBACK");
     // as the name's next version, though a newer one may not have come from here
     let received =
@@ -396,7 +401,7 @@ fn what_is_stopped_leaves_nothing_on_any_server() {
     const PUBLISH: &str = "SELECT server, outcome FROM corgipile_publish('m')";
     let stops: [(&str, &str); 4] = [
         ("pg_cancel_backend", "57014"),
-        ("pg_terminate_backend", "57P01"),
+        ("pg_terminate_backend", "closed"),
         ("there pg_cancel_backend", "57014"),
         ("there pg_terminate_backend", "57P01"),
     ];

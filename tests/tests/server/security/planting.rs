@@ -320,7 +320,7 @@ pub const CALLS: &[&str] = &[
 /// Calls that send models to this database itself, as the server `here` of postgres_fdw.
 pub const PUBLISHING: &[&str] = &[
     "SELECT * FROM public.corgipile_publish('plain')",
-    "SELECT * FROM public.corgipile_publish((SELECT max(model_id) FROM corgipile.models WHERE name OPERATOR(pg_catalog.=) 'words'),
+    "SELECT * FROM public.corgipile_publish((SELECT pg_catalog.max(model_id) FROM corgipile.models WHERE name OPERATOR(pg_catalog.=) 'words'),
                                             servers => '{here}')",
 ];
 
