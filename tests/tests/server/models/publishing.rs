@@ -401,7 +401,7 @@ fn what_is_stopped_leaves_nothing_on_any_server() {
     const PUBLISH: &str = "SELECT server, outcome FROM corgipile_publish('m')";
     let stops: [(&str, &str); 4] = [
         ("pg_cancel_backend", "57014"),
-        ("pg_terminate_backend", "closed"),
+        ("pg_terminate_backend", "57P01"),
         ("there pg_cancel_backend", "57014"),
         ("there pg_terminate_backend", "57P01"),
     ];
@@ -419,7 +419,8 @@ fn what_is_stopped_leaves_nothing_on_any_server() {
             }
         }
         let (session, stopped) = publishing.stopped_within(Duration::from_secs(5));
-        assert_eq!(stopped, code, "{stop}");
+        // whose session ends may or may not hear of it before the connection does
+        assert!(stopped == code || (stop == "pg_terminate_backend" && stopped == "closed"), "{stop}: {stopped}");
         assert_eq!(models(&mut north), [""; 0], "{stop}");
         if stop != "pg_terminate_backend" {
             let mut session = session;
