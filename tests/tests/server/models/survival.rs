@@ -71,7 +71,7 @@ fn a_standby_predicts_also_after_the_model_has_changed() {
     // Waits until the standby has what the primary has written.
     let caught_up = |session: &mut Session, there: &mut Session| {
         let position = session.line("SELECT pg_current_wal_flush_lsn()");
-        for _ in 0..1000 {
+        for _ in 0..6000 {
             if there.line(&format!("SELECT pg_last_wal_replay_lsn() >= '{position}'")) == "t" {
                 return;
             }
