@@ -40,8 +40,8 @@ pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
     if is_own { by_name(text) } else { by_id(id) }
 }
 
-/// A part of another server's query sees no models of this one but those that were published to it: those that are meant
-/// are the other server's. Here the same name may be another model's, and the same id always is.
+/// A part of another server's query sees no models of this one but those that were published to it: those that are
+/// meant are the other server's. Here the same name may be another model's, and the same id always is.
 fn find(key: Key) -> Result<Rc<Model>> {
     cache::find(key, |key| {
         // the name, of a model that has to be published

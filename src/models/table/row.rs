@@ -142,8 +142,8 @@ impl ModelTable {
 /// the commands of the transaction that it works for, none of which can come after it was started.
 fn with_own_commands() -> pg_sys::SnapshotData {
     // SAFETY: a function is called with an active snapshot, which outlives the call, and with it the lists that the
-    // copy points to. Nobody registers the copy, whose counts say that it is active, as the original is: PostgreSQL with
-    // assertions asks for that.
+    // copy points to. Nobody registers the copy, whose counts say that it is active, as the original is: PostgreSQL
+    // with assertions asks for that.
     unsafe { pg_sys::SnapshotData { curcid: GetCurrentCommandId(false), ..*GetActiveSnapshot() } }
 }
 
