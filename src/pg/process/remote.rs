@@ -105,8 +105,7 @@ impl Session {
             let session = Session { server: server.to_owned(), held };
             let of_server = server.to_owned();
             session.call(|held| {
-                let arguments =
-                    [text_of(CStr::from_ptr((*held).name.as_ptr()).to_bytes()), text_of(of_server.as_bytes())];
+                let arguments = [name_of(held), text_of(of_server.as_bytes())];
                 pg_sys::OidFunctionCall2Coll(
                     (*held).functions.connect,
                     pg_sys::Oid::INVALID,

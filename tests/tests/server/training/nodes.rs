@@ -93,19 +93,18 @@ fn assert_equal([there, here]: [Vec<f64>; 2], what: &str) {
 }
 
 /// Every kind of model and of features.
-const TRAININGS: [&str; 15] = [
+const TRAININGS: [&str; 14] = [
     "label => 'half', features => '{a,b}'",
     "label => 'half', features => '{a,b}', standardize => false, learning_rate => 0.01",
     "label => 'half', features => '{v}', model => 'svm', optimizer => 'momentum'",
     "label => 'half', features => '{a,b,cat}', class_weight => 'balanced'",
     "label => 'half', features => '{a,b}', class_weight => '{\"0\": 2}', l2 => 0.01",
     "label => 'half', features => '{a,c}', l1 => 0.001, options => '{\"weight\": \"w\"}'",
-    "label => 'half', features => '{a,c}', nulls => 'skip'",
     "label => 'half', features => '{k,kv}', optimizer => 'adam', learning_rate => 0.01",
     "label => 'half', features => '{k,kv}', l1 => 0.001, standardize => true",
     "label => 'y', features => '{a,b,c}', model => 'linear'",
     "label => 'class', features => '{a,b,cat}', model => 'softmax'",
-    "label => 'class', features => '{v}', model => 'softmax', schedule => 'theorem1', options => '{\"mu\": 0.1}'",
+    "label => 'class', features => '{v}', model => 'softmax', schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 100}'",
     "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01",
     "label => 'class', features => '{k,kv}', model => 'mlp', hidden_layers => '{5,4}', learning_rate => 0.01",
     "label => 'y', features => '{a,b,cat}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01, options => '{\"objective\": \"regression\"}'",
@@ -226,7 +225,11 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
     let cases = [
         ("'base'", "", "the source is a table of this server"),
         ("'mixed'", "", "some of its rows are on this server, or it does more than to read and to filter"),
-        ("'SELECT * FROM t ORDER BY id LIMIT 50'", "", "it does more than to read and to filter"),
+        (
+            "'SELECT * FROM t ORDER BY id LIMIT 50'",
+            "",
+            "some of its rows are on this server, or it does more than to read and to filter",
+        ),
         ("'SELECT half, a, b + random() AS b FROM t'", "", "the source computes something"),
         ("'SELECT * FROM t WHERE random() >= 0'", "", "a filter is not one that postgres_fdw sends to the server"),
         ("'t'", ", grid => '{\"l2\": [0, 0.1]}'", "nodes do not train with a grid"),
@@ -295,6 +298,12 @@ fn servers_that_are_not_alike_are_told_of() {
     spread.near().run("DROP EXTENSION dblink");
     check(&mut spread, "55000", "extension dblink is not installed in this database");
     spread.near().run("CREATE EXTENSION dblink");
+    // something else is there by the name of the function
+    let step = "FUNCTION corgipile.node_step(bytea)";
+    north.run(&format!("ALTER {step} RENAME TO real_step; CREATE {step} RETURNS bytea LANGUAGE sql AS 'SELECT ''\\x00''::bytea'"));
+    let failure = spread.near().rejects(&call("auto"), "08P01");
+    assert_eq!(failure.message, "server \"north\": its answer makes no sense");
+    north.run(&format!("DROP {step}; ALTER FUNCTION corgipile.real_step(bytea) RENAME TO node_step"));
     // rows that do not go together
     north.run("UPDATE t SET v = v || 1::real");
     let arrays = "SELECT corgipile_train('t', label => 'half', features => '{v}', nodes => 'auto')";
@@ -388,7 +397,7 @@ fn whatever_stops_a_training_leaves_nothing_on_any_server() {
         let token = session.cancel_token();
         let background = match code {
             "00000" => session.in_background(&format!(
-                "DO $do$ BEGIN PERFORM * FROM ({endless}) AS e; EXCEPTION WHEN admin_shutdown THEN PERFORM pg_sleep(2); END $do$"
+                "DO $do$ BEGIN PERFORM * FROM ({endless}) AS e; EXCEPTION WHEN admin_shutdown OR connection_failure THEN PERFORM pg_sleep(2); END $do$"
             )),
             _ => session.in_background(endless),
         };
@@ -399,13 +408,16 @@ fn whatever_stops_a_training_leaves_nothing_on_any_server() {
         match stop {
             "cancel" => token.cancel_query(postgres::NoTls).expect("it can be cancelled"),
             "terminate" => spread.near().run(&format!("SELECT pg_terminate_backend({pid})")),
-            "cancel a node" => north.run(&format!("SELECT pg_cancel_backend(pid) {backend}")),
+            // between two requests there is nothing to be cancelled
+            "cancel a node" => (0..500).for_each(|_| north.run(&format!("SELECT pg_cancel_backend(pid) {backend}"))),
             _ => south.run(&format!("SELECT pg_terminate_backend(pid) {backend}")),
         }
         let (_, result) = background.join();
         let (got, message) =
             result.map_or_else(|failure| (failure.code, failure.message), |_| ("00000".to_owned(), String::new()));
-        assert_eq!(got, code, "{stop}: {message}");
+        // a node that is ended between two requests has not the time to say why
+        let is_gone = stop == "terminate a node" && got == "08006" && message.contains("no connection to the server");
+        assert!(got == code || is_gone, "{stop}: {got} {message}");
         if stop.ends_with("a node") {
             let server = if stop == "cancel a node" { "north" } else { "south" };
             assert!(message.starts_with(&format!("server \"{server}\": ")), "{stop}: {message}");
@@ -431,7 +443,7 @@ fn rows_that_cannot_be_learned_from_are_an_error_of_their_server() {
     north.run("UPDATE t SET a = 'NaN' WHERE id = (SELECT max(id) FROM t)");
     let failure = spread
         .near()
-        .rejects("SELECT corgipile_train('t', label => 'half', features => '{a,b}', nodes => 'auto')", "22000");
+        .rejects("SELECT corgipile_train('t', label => 'half', features => '{a,b}', nodes => 'auto')", "22003");
     assert!(failure.message.starts_with("server \"north\": "), "{failure:#?}");
     spread.near().rejects(
         "SELECT corgipile_train('SELECT * FROM t WHERE id < 0', label => 'half', features => '{a,b}', nodes => 'auto')",
