@@ -42,7 +42,7 @@ struct Member {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Begins a session: as postgres_fdw does, so that constants in the statements that it has written are read as it has
-/// written them. The server looks every second whether the coordinator is still there.
+/// written them. The server looks every second whether the coordinator is still there, where the system can tell.
 const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
     SET LOCAL search_path = pg_catalog;
     SET LOCAL timezone = 'UTC';
@@ -52,7 +52,8 @@ const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONL
     SET LOCAL bytea_output = 'hex';
     SET LOCAL standard_conforming_strings = on;
     SET LOCAL idle_in_transaction_session_timeout = 0;
-    SET LOCAL client_connection_check_interval = '1s'";
+    SELECT CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'
+                THEN pg_catalog.set_config('client_connection_check_interval', '1s', true) END";
 
 const INSTALLED: &str =
     "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'corgipile'";

@@ -300,7 +300,9 @@ fn servers_that_are_not_alike_are_told_of() {
     spread.near().run("CREATE EXTENSION dblink");
     // something else is there by the name of the function
     let step = "FUNCTION corgipile.node_step(bytea)";
-    north.run(&format!("ALTER {step} RENAME TO real_step; CREATE {step} RETURNS bytea LANGUAGE sql AS 'SELECT ''\\x00''::bytea'"));
+    north.run(&format!(
+        "ALTER {step} RENAME TO real_step; CREATE {step} RETURNS bytea LANGUAGE sql AS 'SELECT ''\\x00''::bytea'"
+    ));
     let failure = spread.near().rejects(&call("auto"), "08P01");
     assert_eq!(failure.message, "server \"north\": its answer makes no sense");
     north.run(&format!("DROP {step}; ALTER FUNCTION corgipile.real_step(bytea) RENAME TO node_step"));
@@ -432,6 +434,87 @@ fn whatever_stops_a_training_leaves_nothing_on_any_server() {
         }
         assert_eq!(spread.near().models(), 0, "{stop}");
     }
+}
+
+/// Moments at which something happens in a test; `MOMENTS=` says how many, and `SEED=` which.
+fn moments() -> (u32, u64) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    (number("MOMENTS").unwrap_or(10) as u32, number("SEED").unwrap_or(1))
+}
+
+#[test]
+fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
+    const TEST: fn() = faults_at_random_moments_leave_nothing_and_no_wrong_model;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let training = "'t', label => 'half', features => '{a,b,cat}', nodes => 'east,north,south', batch_size => 10, max_epochs => 12,
+                    learning_rate => 0.01, seed => 5";
+    let started = std::time::Instant::now();
+    let expected = spread.near().trained(training).bits();
+    let takes = started.elapsed();
+    let [mut east, mut north, mut south] = spread.sessions();
+    let of_training = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND query LIKE '%corgipile%' AND pid <> pg_backend_pid()";
+    let (moments, mut state) = moments();
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (mut models, mut ends) = (1, std::collections::BTreeMap::new());
+    for moment in 0..moments {
+        let mut session = spread.nodes.near.session();
+        let (pid, token) = (session.pid(), session.cancel_token());
+        let background = session.in_background(&format!("SELECT max(model_id) FROM corgipile_train({training})"));
+        std::thread::sleep(takes.mul_f64(draw(1000) as f64 / 900.0));
+        let node = [&mut east, &mut north, &mut south].into_iter().nth(draw(3) as usize).expect("one of three");
+        let fault = ["cancel", "terminate", "cancel a node", "terminate a node", "stop a node"][draw(5) as usize];
+        match fault {
+            "cancel" => token.cancel_query(postgres::NoTls).expect("it can be cancelled"),
+            "terminate" => drop(spread.near().lines(&format!("SELECT pg_terminate_backend({pid})"))),
+            "cancel a node" => {
+                (0..50).for_each(|_| drop(node.lines(&format!("SELECT pg_cancel_backend(pid) {of_training}"))))
+            }
+            "terminate a node" => drop(node.lines(&format!("SELECT pg_terminate_backend(pid) {of_training}"))),
+            _ => {
+                // it stalls, and the statement is cancelled meanwhile
+                let pids: Vec<i32> = node.column(&format!("SELECT pid {of_training}"));
+                let signal = |name: &str| {
+                    for pid in &pids {
+                        let _ = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
+                    }
+                };
+                signal("-STOP");
+                token.cancel_query(postgres::NoTls).expect("it can be cancelled");
+                std::thread::sleep(Duration::from_millis(50));
+                signal("-CONT");
+            }
+        }
+        let (_, result) = background.join();
+        let code = match &result {
+            Ok(lines) => {
+                models += 1;
+                let id = lines[0].parse().expect("a number");
+                assert_eq!(spread.near().model(id).bits(), expected, "{moment}: {fault}");
+                "00000"
+            }
+            Err(failure) => {
+                let codes = ["57014", "57P01", "08006", "08000", "08001"];
+                assert!(codes.contains(&failure.code.as_str()), "{moment}, {fault}: {failure:#?}");
+                failure.code.as_str()
+            }
+        };
+        *ends.entry(format!("{fault}: {code}")).or_insert(0) += 1;
+        for node in [&mut east, &mut north, &mut south] {
+            node.wait_for(SESSIONS, "0");
+            assert_eq!(
+                node.line("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND pid <> pg_backend_pid()"),
+                "0"
+            );
+            assert_eq!(node.models(), 0, "{moment}: {fault}");
+        }
+        assert_eq!(spread.near().models(), models, "{moment}: {fault}");
+        assert_eq!(spread.near().line("SELECT count(*) FROM t"), "1200");
+    }
+    println!("{moments} moments: {ends:?}");
 }
 
 #[test]
