@@ -715,6 +715,18 @@ LANGUAGE c STRICT
 AS 'MODULE_PATHNAME', 'corgipile_support_wrapper';
 COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned';
 
+-- What a training on another server calls here. The first stands in a cursor, which keeps what is known between two calls of the
+-- second, and reads the rows as the role that is connected.
+CREATE FUNCTION corgipile.node_training(task text) RETURNS TABLE (n bigint, bytes bigint)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000 SUPPORT @extschema@.corgipile_support
+AS 'MODULE_PATHNAME', 'corgipile_node_training_wrapper';
+COMMENT ON FUNCTION corgipile.node_training(text) IS 'what corgipile_train() has a cursor for on another server: its part of a training; a row per request';
+
+CREATE FUNCTION corgipile.node_step(request bytea) RETURNS bytea
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_node_step_wrapper';
+COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what corgipile_train() asks the part of a training on another server for';
+
 -- NULL is the default of every argument of those functions that train and shuffle, and means "not given": what it stands for is
 -- said once, in src/options/table, and shown by corgipile_options(). Another default could not be told from the same value
 -- given explicitly, which holds in a warm start too.
@@ -749,7 +761,8 @@ CREATE FUNCTION corgipile_train(
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
     notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL
+    share               boolean DEFAULT NULL,
+    nodes               text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -758,7 +771,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean)
+                             float8, int, boolean, boolean, text)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 CREATE FUNCTION corgipile_train(
@@ -792,7 +805,8 @@ CREATE FUNCTION corgipile_train(
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
     notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL
+    share               boolean DEFAULT NULL,
+    nodes               text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -801,7 +815,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean)
+                             float8, int, boolean, boolean, text)
     IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_shuffle(

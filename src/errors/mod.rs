@@ -10,6 +10,7 @@ mod argument;
 mod decoder;
 mod models;
 mod nearest;
+mod nodes;
 mod notice;
 mod predict;
 mod report;
@@ -25,6 +26,7 @@ pub use argument::ArgumentError;
 pub use decoder::{DecoderError, Place, RowAt, RowFault};
 pub use models::{ModelError, OwnerNeeded};
 pub use nearest::{did_you_mean, nearest};
+pub use nodes::NodeError;
 pub use notice::{Figure, FilledFeature, Notice};
 pub use predict::PredictError;
 pub use report::{Code, Report};
@@ -50,6 +52,7 @@ pub enum Error {
     Argument(#[from] ArgumentError),
     Decoder(#[from] DecoderError),
     Model(#[from] ModelError),
+    Node(#[from] NodeError),
     Predict(#[from] PredictError),
     Resource(#[from] ResourceError),
     Source(#[from] SourceError),
@@ -64,6 +67,7 @@ impl Error {
             Error::Argument(error) => error,
             Error::Decoder(error) => error,
             Error::Model(error) => error,
+            Error::Node(error) => error,
             Error::Predict(error) => error,
             Error::Resource(error) => error,
             Error::Source(error) => error,

@@ -28,6 +28,10 @@ pub enum Notice {
     WorseThanConstant(Figure),
     /// So many of all models are worse than the best that always says the same.
     SomeWorseThanConstant { models: usize, all: usize },
+    /// The rows are not trained on where they are, although the call says so.
+    NoNodes(String),
+    /// Models of single steps on several servers are not to be averaged: mini-batches of this size are learned from.
+    NodesNeedBatches { batch_size: u32 },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
     /// The features that were chosen, and what to know of columns: those that are left out, with the reason; dates and
@@ -263,6 +267,16 @@ impl Notice {
                 Some(
                     "A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.",
                 ),
+            ),
+            Notice::NoNodes(why) => (
+                format!("the rows come here to be trained on: {why}"),
+                Some(
+                    "Option nodes can name servers, to have an error instead; EXPLAIN shows where rows are trained on.",
+                ),
+            ),
+            Notice::NodesNeedBatches { batch_size } => (
+                format!("batch_size is {batch_size}: with 1, models of servers with different rows would be averaged"),
+                Some("Say batch_size to have another one above 1."),
             ),
             Notice::NoLoader(why) => (format!("the loader runs in process, without a worker: {why}"), None),
         };

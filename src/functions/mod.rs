@@ -7,6 +7,7 @@ mod evaluate;
 mod export;
 mod io_profile;
 mod management;
+mod nodes;
 mod options;
 mod predict;
 mod progress;
@@ -18,7 +19,7 @@ mod toc;
 mod train;
 mod train_uda;
 
-use crate::operators::sgd::Sgd;
+use crate::operators::sgd::{NodeScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
 use crate::pg::executor::FunctionNode;
 use crate::pg::executor::custom_scan::CustomScan;
@@ -32,11 +33,16 @@ fn corgipile_support(_request: i64) -> i64 {
 }
 
 /// The functions that are nodes when they stand in FROM.
-pub static NODES: [FunctionNode; 2] = [
+pub static NODES: [FunctionNode; 3] = [
     FunctionNode { symbol: c"corgipile_train_wrapper", address: train::corgipile_train_wrapper, methods: Sgd::methods },
     FunctionNode {
         symbol: c"corgipile_shuffle_wrapper",
         address: shuffle::corgipile_shuffle_wrapper,
         methods: ShuffleScan::methods,
+    },
+    FunctionNode {
+        symbol: c"corgipile_node_training_wrapper",
+        address: nodes::corgipile_node_training_wrapper,
+        methods: NodeScan::methods,
     },
 ];

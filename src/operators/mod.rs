@@ -34,6 +34,7 @@ pub fn register() {
     BlockShuffle::methods().register();
     TupleShuffle::methods().register();
     sgd::Sgd::methods().register();
+    sgd::NodeScan::methods().register();
     shuffle_scan::ShuffleScan::methods().register();
 }
 

@@ -6,11 +6,12 @@
 //! there is no such pass.
 
 use super::buffers::Buffers;
-use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Statistics};
+use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Met, Statistics};
 use super::wanted::Wanted;
-use crate::errors::{Notice, Result, TrainingError};
+use crate::errors::{NodeError, Notice, Result, TrainingError};
 use crate::options::rows::Standardize;
 use crate::pg::{check_for_interrupts, report_notice};
+use serde::{Deserialize, Serialize};
 use sgd::{LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log};
 use tuples::{Batch, TupleSource};
 
@@ -24,6 +25,15 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if buffers.prepare_elsewhere()? {
         return Ok(());
     }
+    let found = measure(buffers, batch, wanted)?;
+    finish(&mut buffers.decoder, wanted, found.counts, found.measured)
+}
+
+/// Goes through all rows. `batch` is empty afterwards, and the decoder's preparation has not ended.
+///
+/// # Errors
+/// What can be wrong with the rows.
+pub fn measure(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Result<Found> {
     buffers.decoder.begin_preparation();
     let mut measured = Measured::default();
     let mut counts: Vec<u64> = Vec::new();
@@ -43,21 +53,58 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
             counts[class] += 1;
         }
     }
-    if counts.is_empty() {
-        return Err(TrainingError::no_rows("train on", buffers.decoder.skipped()).into());
-    }
     *batch = Batch::dense(0);
+    Ok(Found { counts, measured, met: buffers.decoder.met() })
+}
+
+/// Takes what other processes have found, each in rows of its own, for what the decoder has met, and ends its
+/// preparation. Gives the rows of each class, by the numbers that classes had at first, of all processes and of each.
+///
+/// # Errors
+/// [`NodeError::Differ`], and as [`prepare`].
+pub fn unite(decoder: &mut Decoder, wanted: Wanted, all: &[Found]) -> Result<Vec<Vec<u64>>> {
+    decoder.begin_preparation();
+    let (mut counts, mut measured, mut parts) = (Vec::new(), Measured::default(), Vec::new());
+    for found in all {
+        let mut before = counts.clone();
+        decoder.unite(&found.met, &found.counts, &mut counts)?;
+        before.resize(counts.len(), 0);
+        parts.push(counts.iter().zip(&before).map(|(after, before): (&u64, &u64)| after - before).collect());
+        if !measured.unite(&found.measured) {
+            return Err(
+                NodeError::Differ("rows have not as many features on one server as on another".to_owned()).into()
+            );
+        }
+    }
+    finish(decoder, wanted, counts, measured)?;
+    Ok(parts)
+}
+
+/// Ends a decoder's preparation.
+fn finish(decoder: &mut Decoder, wanted: Wanted, counts: Vec<u64>, mut measured: Measured) -> Result<()> {
+    if counts.is_empty() {
+        return Err(TrainingError::no_rows("train on", decoder.skipped()).into());
+    }
     if let FewTargets::Two(values) = measured.few {
-        report_notice(Notice::TwoTargets { column: buffers.decoder.labels().column().to_owned(), values });
+        report_notice(Notice::TwoTargets { column: decoder.labels().column().to_owned(), values });
     }
     measured.impute();
-    measured.warn_of_coarse(&buffers.decoder);
-    let statistics = measured.finish(wanted, &buffers.decoder);
-    buffers.decoder.end_preparation(&counts, statistics)
+    measured.warn_of_coarse(decoder);
+    let statistics = measured.finish(wanted, decoder);
+    decoder.end_preparation(&counts, statistics)
+}
+
+/// What a pass over some rows has found.
+#[derive(Serialize, Deserialize)]
+pub struct Found {
+    /// rows of each class, by the numbers that classes have there
+    counts: Vec<u64>,
+    measured: Measured,
+    met: Met,
 }
 
 /// What was measured so far.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Measured {
     moments: Option<Moments>,
     present: Option<PresentMoments>,
@@ -98,6 +145,17 @@ impl Measured {
             self.moments.get_or_insert_with(|| Moments::new(dim)).add(batch)?;
         }
         Ok(())
+    }
+
+    /// Adds what was measured of other rows. False if they have another number of features.
+    fn unite(&mut self, other: &Measured) -> bool {
+        self.targets.unite(&other.targets);
+        self.few.unite(other.few);
+        self.squares += other.squares;
+        self.tuples += other.tuples;
+        unite_some(&mut self.moments, &other.moments, Moments::unite)
+            && unite_some(&mut self.present, &other.present, PresentMoments::unite)
+            && unite_some(&mut self.shapes, &other.shapes, Shapes::unite)
     }
 
     /// Takes columns with NULLs as they are once their means stand for these.
@@ -157,8 +215,20 @@ impl Measured {
     }
 }
 
+/// Unites what one or the other may not have.
+fn unite_some<T: Clone>(own: &mut Option<T>, other: &Option<T>, unite: fn(&mut T, &T) -> bool) -> bool {
+    match (&mut *own, other) {
+        (Some(own), Some(other)) => unite(own, other),
+        (None, Some(other)) => {
+            *own = Some(other.clone());
+            true
+        }
+        (_, None) => true,
+    }
+}
+
 /// The distinct targets met so far, while they are few.
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone, Copy, Serialize, Deserialize)]
 enum FewTargets {
     #[default]
     None,
@@ -178,6 +248,18 @@ impl FewTargets {
                 FewTargets::Two(two) if !two.contains(&target) => FewTargets::More,
                 same => same,
             };
+        }
+    }
+}
+
+impl FewTargets {
+    /// Meets those of other rows.
+    fn unite(&mut self, other: FewTargets) {
+        match other {
+            FewTargets::None => {}
+            FewTargets::One(one) => self.add(&[one]),
+            FewTargets::Two(two) => self.add(&two),
+            FewTargets::More => *self = FewTargets::More,
         }
     }
 }

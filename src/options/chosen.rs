@@ -3,6 +3,7 @@
 use super::cache::CacheMode;
 use super::choices::choice;
 use super::date_parts::DateParts;
+use super::nodes::Nodes;
 use super::row_groups::HoldOut;
 use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
@@ -48,6 +49,8 @@ pub struct Options {
     pub keep_versions: Option<u32>,
     /// whether the source is read together with other sessions, if it was said
     pub share: Option<bool>,
+    /// where rows of other servers are trained on
+    pub nodes: Nodes,
     /// tell the client of each epoch
     pub notice: bool,
 }

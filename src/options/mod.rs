@@ -16,6 +16,7 @@ pub mod grid;
 mod keys;
 pub mod loader;
 pub mod model_name;
+pub mod nodes;
 pub mod objective;
 pub mod parse;
 pub mod request;

@@ -5,6 +5,7 @@ use super::chosen::{Options, Rate, Validation};
 use super::date_parts::DateParts;
 use super::defaults;
 use super::keys::{Keys, invalid};
+use super::nodes::Nodes;
 use super::objective::Objective;
 use super::rows::{ClassWeight, Clip, Hashing, Standardize, Transform};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
@@ -53,6 +54,7 @@ pub fn parse(
         keep: keys.choice("keep")?.unwrap_or_default(),
         keep_versions: keys.integer("keep_versions")?.map(|versions| versions as u32),
         share: keys.optional_boolean("share")?,
+        nodes: keys.get("nodes", Nodes::WHAT, Nodes::read)?.unwrap_or_default(),
         notice: keys.boolean("notice")?,
     };
     Ok((options, hyperparameters, rate))

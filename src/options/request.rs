@@ -6,6 +6,7 @@ use super::chosen::{Options, Point, Rate, Validation};
 use super::grid::{self, Base};
 use super::loader::Loader;
 use super::model_name::{MAX_NAME_BYTES, check_name};
+use super::nodes::Nodes;
 use super::objective::Objective;
 use super::resolved::Resolved;
 use super::row_groups::RowGroupSpec;
@@ -247,6 +248,11 @@ impl Request {
             processes: None,
             in_blocks: false,
         }
+    }
+
+    /// May rows of other servers come here?
+    pub fn nodes_may_be_off(&self) -> bool {
+        !matches!(self.options.nodes, Nodes::Servers(_))
     }
 
     /// Is the source read together with other sessions, or was it in the training that goes on?

@@ -19,6 +19,35 @@ pub(super) unsafe fn may_execute(function: pg_sys::Oid) -> pg_sys::AclResult::Ty
     }
 }
 
+/// Are some of an Append's plans perhaps left out when it starts, or while it runs?
+///
+/// # Safety
+/// It is one of a finished plan.
+pub(super) unsafe fn prunes_at_start(append: *mut pg_sys::Append) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return !(*append).part_prune_info.is_null();
+        #[cfg(feature = "pg18")]
+        return (*append).part_prune_index >= 0;
+    }
+}
+
+/// As whom a foreign table is read; InvalidOid for the current user.
+///
+/// # Safety
+/// The scan is that of a relation in a finished plan with this range table.
+pub(super) unsafe fn scans_as(scan: &pg_sys::ForeignScan, _range_table: *mut pg_sys::List) -> pg_sys::Oid {
+    #[cfg(feature = "pg15")]
+    // SAFETY: the caller's promise: a scanned relation has an entry.
+    return unsafe {
+        let entry = pg_sys::list_nth(_range_table, scan.scan.scanrelid as i32 - 1).cast::<pg_sys::RangeTblEntry>();
+        (*entry).checkAsUser
+    };
+    #[cfg(not(feature = "pg15"))]
+    return scan.checkAsUser;
+}
+
 /// What a row type says of its columns, in their order, dropped ones among them.
 ///
 /// # Safety

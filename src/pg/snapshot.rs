@@ -10,6 +10,15 @@ pub fn is_of_transaction() -> bool {
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
 }
 
+/// Has the transaction changed anything, here or on other servers by way of foreign tables? A statement that changes
+/// something has a number, and is followed by one with another.
+pub fn has_written() -> bool {
+    // SAFETY: reads variables.
+    unsafe {
+        pg_sys::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId || pg_sys::GetCurrentCommandId(false) > 0
+    }
+}
+
 /// A snapshot that is active or registered for as long as it is borrowed.
 #[derive(Clone, Copy)]
 pub struct Snapshot<'a>(pg_sys::Snapshot, PhantomData<&'a ()>);

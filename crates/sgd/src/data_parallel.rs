@@ -17,7 +17,7 @@ use crate::{Hyperparameters, Trainer};
 
 impl Trainer {
     /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no
-    /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks have no replicas.
+    /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks learn from mini-batches only.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -49,6 +49,21 @@ impl Trainer {
         }
         self.begin_measured(tuples, self.hyper.batch_size as usize, curvature);
         Ok(())
+    }
+
+    /// As [`begin_buffer_synchronized`](Trainer::begin_buffer_synchronized), in two halves for a process that cannot wait:
+    /// how much the loss of a mini-batch of its own can bend, if that is to be known.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn curvature_of_buffer(&self, batch: &Batch, places: Range<usize>) -> Result<Option<f64>, OutOfMemory> {
+        self.measure(batch, places)
+    }
+
+    /// The second half: begins the next buffer, which has so many tuples in all processes, of which this is the most
+    /// that a loss can bend.
+    pub fn begin_buffer_of_all(&mut self, tuples: usize, curvature: Option<f64>) {
+        self.begin_measured(tuples, self.hyper.batch_size as usize, curvature);
     }
 
     /// Makes the step of a mini-batch that all processes have learned from, `tuples` tuples in all.

@@ -20,7 +20,8 @@ const BLOCK_BYTES: usize = 16 * 1024;
 const MIN_BLOCK_ROWS: usize = 16;
 
 /// Mean and variance of every column, while rows arrive.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "MomentsParts", try_from = "MomentsParts")]
 pub struct Moments {
     dim: usize,
     level: Level,
@@ -35,6 +36,43 @@ pub struct Moments {
     binary: Vec<[bool; LANES]>,
     /// of sparse tuples, if they are sparse
     sparse: Option<SparseMoments>,
+}
+
+/// [`Moments`] as they are sent.
+#[derive(Serialize, Deserialize)]
+struct MomentsParts {
+    dim: usize,
+    count: u64,
+    mean: Vec<f64>,
+    squares: Vec<f64>,
+    binary: Vec<bool>,
+    sparse: Option<SparseMoments>,
+}
+
+impl From<Moments> for MomentsParts {
+    fn from(moments: Moments) -> MomentsParts {
+        let Moments { dim, count, mean, squares, binary, sparse, .. } = moments;
+        let first = |all: Vec<Columns>| all.into_iter().flatten().take(dim).collect();
+        let binary = binary.into_iter().flatten().take(dim).collect();
+        MomentsParts { dim, count, mean: first(mean), squares: first(squares), binary, sparse }
+    }
+}
+
+impl TryFrom<MomentsParts> for Moments {
+    type Error = &'static str;
+
+    fn try_from(parts: MomentsParts) -> Result<Moments, &'static str> {
+        let MomentsParts { dim, count, mean, squares, binary, sparse } = parts;
+        if [mean.len(), squares.len(), binary.len()] != [dim; 3] {
+            return Err("not as many moments as columns");
+        }
+        let mut moments = Moments::new(dim);
+        (moments.count, moments.sparse) = (count, sparse);
+        moments.mean.iter_mut().flatten().zip(mean).for_each(|(place, mean)| *place = mean);
+        moments.squares.iter_mut().flatten().zip(squares).for_each(|(place, squares)| *place = squares);
+        moments.binary.iter_mut().flatten().zip(binary).for_each(|(place, binary)| *place = binary);
+        Ok(moments)
+    }
 }
 
 impl Moments {
@@ -190,6 +228,24 @@ impl Moments {
     pub(crate) fn means_and_squares(&self) -> impl Iterator<Item = (f64, f64)> {
         let columns = self.mean.iter().flatten().zip(self.squares.iter().flatten()).take(self.dim);
         columns.map(|(mean, squares)| (*mean, *squares))
+    }
+
+    /// Adds the rows that were measured elsewhere. False if they have another number of features, or if one of both is
+    /// of sparse tuples; then nothing was added.
+    pub fn unite(&mut self, other: &Moments) -> bool {
+        if other.dim != self.dim || (self.count() > 0 && self.sparse.is_some() != other.sparse.is_some()) {
+            return false;
+        }
+        if let Some(sparse) = &other.sparse {
+            self.sparse.get_or_insert_default().unite(sparse);
+        } else if other.count > 0 {
+            self.origin.clone_from(&other.mean);
+            self.block.clone_from(&other.squares);
+            self.merge(other.count as f64);
+            let binary = self.binary.as_flattened_mut().iter_mut().zip(other.binary.as_flattened());
+            binary.for_each(|(both, other)| *both &= other);
+        }
+        true
     }
 
     /// Adds the rows of one block, at least one.

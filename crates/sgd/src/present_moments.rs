@@ -5,6 +5,7 @@
 //! column. It prevents a value that was put in place of missing ones, and taken out of the sums again,
 //! from leaving its rounding errors.
 
+use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory};
 
 use crate::Moments;
@@ -13,14 +14,14 @@ use crate::Moments;
 const BLOCK_ROWS: usize = 512;
 
 /// Mean and variance of what is there of every column, while dense rows arrive. NaN stands for what is missing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PresentMoments {
     rows: u64,
     columns: Vec<Present>,
 }
 
 /// The values that are there of one column.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Present {
     count: u64,
     mean: f64,
@@ -62,6 +63,21 @@ impl PresentMoments {
             self.add_block(batch, first..(first + BLOCK_ROWS).min(batch.len()));
         }
         Ok(())
+    }
+
+    /// Adds the rows that were measured elsewhere. False if they have another number of features; then nothing was added.
+    pub fn unite(&mut self, other: &PresentMoments) -> bool {
+        if other.columns.len() != self.columns.len() {
+            return false;
+        }
+        self.rows += other.rows;
+        for (column, other) in self.columns.iter_mut().zip(&other.columns) {
+            if column.count == 0 {
+                column.first = other.first;
+            }
+            column.merge(other.count, other.mean, other.squares);
+        }
+        true
     }
 
     /// Adds the rows at these places, and puts values in place of the missing ones.

@@ -10,6 +10,7 @@
 //!
 //! Guarantees: no cancellation, as in [`Moments`]; what is missing does not count.
 
+use serde::{Deserialize, Serialize};
 use tuples::Batch;
 
 use crate::Moments;
@@ -26,7 +27,8 @@ const SKEWED: f64 = 6.0;
 const REMAINS: std::ops::Range<f64> = -1.0..1.5;
 
 /// The shapes of all columns, while dense rows arrive. NaN stands for what is missing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "ShapesParts", from = "ShapesParts")]
 pub struct Shapes {
     level: Level,
     rows: u64,
@@ -38,7 +40,7 @@ pub struct Shapes {
 }
 
 /// Sums of powers of deviations from the mean.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Shape {
     count: f64,
     mean: f64,
@@ -48,6 +50,25 @@ struct Shape {
     label_mean: f64,
     /// of deviations with those of the labels
     products: f64,
+}
+
+/// [`Shapes`] as they are sent.
+#[derive(Serialize, Deserialize)]
+struct ShapesParts {
+    rows: u64,
+    columns: Vec<[Shape; 2]>,
+}
+
+impl From<Shapes> for ShapesParts {
+    fn from(Shapes { rows, columns, .. }: Shapes) -> ShapesParts {
+        ShapesParts { rows, columns }
+    }
+}
+
+impl From<ShapesParts> for Shapes {
+    fn from(ShapesParts { rows, columns }: ShapesParts) -> Shapes {
+        Shapes { rows, columns, ..Shapes::new(0) }
+    }
 }
 
 impl Shapes {
@@ -81,6 +102,17 @@ impl Shapes {
                 log.merge(of_logs);
             }
         }
+    }
+
+    /// Adds the rows that were measured elsewhere. False if they have another number of features; then nothing was added.
+    pub fn unite(&mut self, other: &Shapes) -> bool {
+        if other.columns.len() != self.columns.len() {
+            return false;
+        }
+        self.rows += other.rows;
+        let columns = self.columns.as_flattened_mut().iter_mut().zip(other.columns.as_flattened());
+        columns.for_each(|(shape, other)| shape.merge(*other));
+        true
     }
 
     /// The columns that are to be taken by their logarithms, where the labels are targets or where they are not.

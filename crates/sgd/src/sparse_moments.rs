@@ -4,12 +4,13 @@
 //! values of each feature are followed by the recurrences of Welford (1962), which do not cancel; the zeros are merged
 //! in the end, all at once, by the formulas of Chan, Golub and LeVeque (1983).
 
+use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory};
 
 use crate::Standardizer;
 
 /// Moments of one feature's stored values.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Stored {
     count: u64,
     mean: f64,
@@ -18,7 +19,7 @@ struct Stored {
 }
 
 /// Moments of all features, while sparse tuples arrive.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SparseMoments {
     tuples: u64,
     features: Vec<Stored>,
@@ -42,6 +43,14 @@ impl SparseMoments {
             }
         }
         Ok(())
+    }
+
+    /// Adds what was measured elsewhere.
+    pub(crate) fn unite(&mut self, other: &SparseMoments) {
+        self.tuples += other.tuples;
+        let dim = self.features.len().max(other.features.len());
+        self.features.resize(dim, Stored::default());
+        self.features.iter_mut().zip(&other.features).for_each(|(stored, other)| stored.merge(other));
     }
 
     /// How many tuples were added.
@@ -73,6 +82,19 @@ impl Stored {
         let difference = value - self.mean;
         self.mean += difference / self.count as f64;
         self.squares += difference * (value - self.mean);
+    }
+
+    /// Adds values that were met elsewhere.
+    fn merge(&mut self, other: &Stored) {
+        if other.count == 0 {
+            return;
+        }
+        let before = self.count as f64;
+        self.count += other.count;
+        let share = other.count as f64 / self.count as f64;
+        let difference = other.mean - self.mean;
+        self.mean += difference * share;
+        self.squares += other.squares + difference * difference * before * share;
     }
 
     /// Mean and sum of squared deviations from it among all tuples.

@@ -6,10 +6,15 @@ use crate::variance_sum::VarianceSum;
 use crate::{ModelParameters, is_coarse};
 
 /// Mean and deviation of targets, while they arrive.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct TargetMoments(VarianceSum);
 
 impl TargetMoments {
+    /// Adds the targets that were measured elsewhere.
+    pub fn unite(&mut self, other: &TargetMoments) {
+        self.0.merge(&other.0);
+    }
+
     /// Adds a target.
     pub fn add(&mut self, target: f32) {
         self.0.add(target.into());

@@ -4,9 +4,10 @@
 //! that are all the same have a spread of exactly 0.
 
 use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
 
 /// Sums over the targets so far.
-#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct VarianceSum {
     count: u64,

@@ -174,6 +174,15 @@ impl RoundRobin {
         before - self.left[index]
     }
 
+    /// As [`take`](RoundRobin::take), how many of the turns were those of each process.
+    pub fn take_of_all(&mut self, tuples: usize) -> Vec<usize> {
+        let before = self.left.clone();
+        if !before.is_empty() {
+            self.take(tuples, 0);
+        }
+        before.iter().zip(&self.left).map(|(before, left)| before - left).collect()
+    }
+
     /// One process's turn; how many tuples that came to.
     fn turn(&mut self) -> usize {
         let left = &mut self.left[self.next];

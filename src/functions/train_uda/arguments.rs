@@ -106,6 +106,7 @@ fn check(request: &Request) -> Result<()> {
         ("\"nulls\": \"impute\"", options.nulls == Some(Nulls::Impute)),
         ("option keep", options.keep != Default::default()),
         ("option notice", options.notice),
+        ("option nodes", options.nodes != Default::default()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((what, _)) => Err(AggregateError::NotByAggregate(what.into()).into()),

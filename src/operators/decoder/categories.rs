@@ -10,6 +10,7 @@ use super::category_column::{CategoryColumn, CategoryState, KnownCategories, Mix
 use super::columns::number_fault;
 use super::hashed::{HashRule, HashedText, suitable_buckets};
 use super::imputation::Imputation;
+use crate::errors::RowFault;
 use crate::models::{Buckets, Coding};
 use crate::options::rows::{Hashing, ToHash};
 use crate::pg::executor::query::Column;
@@ -161,6 +162,36 @@ impl MixedColumns {
             }
         }
         self.number();
+    }
+
+    /// What was found so far in each column of categories; None of one that is hashed.
+    pub fn found(&self) -> Vec<Option<(Vec<String>, bool)>> {
+        let of_column = |column: &MixedColumn| match &column.kind {
+            MixedKind::Number(_) => None,
+            MixedKind::Category(_, categories) => Some(Some(categories.found())),
+            MixedKind::Hashed(_) => Some(None),
+        };
+        self.columns.iter().filter_map(of_column).collect()
+    }
+
+    /// Meets what another process has found in the same columns.
+    ///
+    /// # Errors
+    /// If there are too many categories together.
+    pub fn unite(&mut self, found: &[Option<(Vec<String>, bool)>]) -> std::result::Result<(), RowFault> {
+        let columns = self.columns.iter_mut().filter(|column| !matches!(column.kind, MixedKind::Number(_)));
+        for (column, found) in columns.zip(found) {
+            match (&mut column.kind, found) {
+                (MixedKind::Category(_, categories), Some(found)) => {
+                    categories.unite(found, &column.name)?;
+                    if categories.has_too_many() {
+                        column.hash();
+                    }
+                }
+                _ => column.hash(),
+            }
+        }
+        Ok(())
     }
 
     /// The categories that were adopted are those of a model whose training is continued.

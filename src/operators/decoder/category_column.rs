@@ -156,6 +156,29 @@ impl CategoryColumn {
         Ok(Some(i as u32))
     }
 
+    /// The categories that were found so far, as text, and whether NULLs are one.
+    pub fn found(&self) -> (Vec<String>, bool) {
+        ((0..self.values.len()).map(|i| self.values.text(i)).collect(), self.names.has_null)
+    }
+
+    /// Meets the categories that another process has found in the same column.
+    ///
+    /// # Errors
+    /// If there are too many of them.
+    pub fn unite(
+        &mut self,
+        (found, has_null): &(Vec<String>, bool),
+        column: &str,
+    ) -> std::result::Result<(), RowFault> {
+        self.names.has_null |= has_null;
+        for text in found {
+            if let Some((i, false)) = self.values.add_text(text) {
+                self.check_new(i, column)?;
+            }
+        }
+        Ok(())
+    }
+
     /// All rows have been read: no other categories will come.
     pub fn close(&mut self) {
         if self.state != CategoryState::Open {

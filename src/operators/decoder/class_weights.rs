@@ -106,6 +106,13 @@ impl ClassWeights {
         entries.zip(met).for_each(|(entry, met)| entry.met = *met);
     }
 
+    /// Another process has met these of the listed labels, and a class that was not met here has this weight.
+    pub fn unite(&mut self, met: &[bool], new: impl Iterator<Item = f32>) {
+        self.weights.extend(new);
+        let entries = self.listed.iter_mut().flat_map(|listed| &mut listed.entries);
+        entries.zip(met).for_each(|(entry, met)| entry.met |= *met);
+    }
+
     /// A listed label that was not met.
     pub fn not_met(&self) -> Option<&str> {
         let not_met = self.listed.as_ref()?.entries.iter().find(|entry| !entry.met);

@@ -38,6 +38,15 @@ pub struct NullCounts {
     pub features: Vec<u64>,
 }
 
+impl NullCounts {
+    /// Adds those of other rows.
+    pub fn add(&mut self, other: &NullCounts) {
+        self.rows += other.rows;
+        self.features.resize(self.features.len().max(other.features.len()), 0);
+        self.features.iter_mut().zip(&other.features).for_each(|(count, other)| *count += other);
+    }
+}
+
 impl Imputation {
     /// By means that are still to be found, if a NULL can come at all.
     pub fn to_be_found(may_be_null: bool) -> Imputation {

@@ -7,7 +7,7 @@
 //! numbers follow the type's order.
 
 use super::class_weights::ClassWeights;
-use crate::errors::{Result, RowFault, TrainingError, excerpt};
+use crate::errors::{NodeError, Result, RowFault, TrainingError, excerpt};
 use crate::limits::{FEW_CLASSES, MAX_CLASSES, MAX_TEXT_BYTES};
 use crate::options::rows::ClassWeight;
 use crate::pg::catalog::types::type_name;
@@ -32,6 +32,8 @@ enum Meaning {
 
 struct ClassLabels {
     values: Distinct,
+    /// of the column
+    type_name: String,
     /// the label for the learner, by value
     codes: Vec<f32>,
     /// the largest number of classes
@@ -87,7 +89,9 @@ impl Labels {
         let values = Distinct::new(column.type_oid, column.collation);
         let weights = weights.map(|weights| ClassWeights::new(weights, column)).transpose()?;
         let limit = if kind.has_class_numbers() { MAX_CLASSES } else { 2 };
-        let classes = ClassLabels { values, codes: Vec::new(), limit, fraction: None, closed: None, weights };
+        let type_name = type_name(column.type_oid);
+        let classes =
+            ClassLabels { values, type_name, codes: Vec::new(), limit, fraction: None, closed: None, weights };
         Ok(Labels { column: column.name.clone(), meaning: Meaning::Class(Box::new(classes)) })
     }
 
@@ -136,6 +140,43 @@ impl Labels {
             weights.set_all(bits.iter().map(|bits| f32::from_bits(*bits)).collect(), &met.met);
         }
         classes.closed = met.prepared.then_some(Closed::Prepared);
+    }
+
+    /// Meets the classes that another process has met, each in so many rows, and adds these to `counts`, by the numbers
+    /// that classes have here. The other has the same column, and has not [closed](Labels::close) its classes.
+    ///
+    /// # Errors
+    /// [`TrainingError::LabelValue`], [`NodeError::Differ`] if there are too many classes together
+    pub fn unite(&mut self, met: Option<&MetClasses>, of_each: &[u64], counts: &mut Vec<u64>) -> Result<()> {
+        let mut count = |class: usize, rows: u64| {
+            if counts.len() <= class {
+                counts.resize(class + 1, 0);
+            }
+            counts[class] += rows;
+        };
+        let (Meaning::Class(classes), Some(met)) = (&mut self.meaning, met) else {
+            of_each.iter().for_each(|rows| count(0, *rows));
+            return Ok(());
+        };
+        for (i, value) in met.values.iter().enumerate() {
+            let Some((class, is_known)) = classes.values.add_text(value) else {
+                let (column, type_name) = (self.column.clone(), classes.type_name.clone());
+                return Err(TrainingError::LabelValue { column, type_name, value: excerpt(value) }.into());
+            };
+            if class >= classes.limit {
+                let why = format!("label column \"{}\" has more than {} different values", self.column, classes.limit);
+                return Err(NodeError::Differ(why).into());
+            }
+            if !is_known {
+                classes.codes.push(code(classes.limit, class));
+            }
+            if let Some(weights) = &mut classes.weights {
+                let weight = met.weights.as_ref().and_then(|weights| weights.get(i)).map(|bits| f32::from_bits(*bits));
+                weights.unite(&met.met, weight.filter(|_| !is_known).into_iter());
+            }
+            count(class, of_each.get(i).copied().unwrap_or_default());
+        }
+        Ok(())
     }
 
     /// The classes that were adopted are those of a model. False if some of them are no values of the column.

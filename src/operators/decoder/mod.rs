@@ -22,6 +22,7 @@ mod spec;
 mod state;
 mod transformed;
 mod tuple_decoder;
+mod united;
 mod weight;
 
 pub use columns::{FEATURE_TYPES, column, is_category};
@@ -32,3 +33,4 @@ pub use rows::PageRows;
 pub use spec::{DecoderSpec, ModelSchema, OwnedSpec, is_vector};
 pub use state::DecoderState;
 pub use tuple_decoder::{Decoder, RowCounts, Statistics};
+pub use united::Met;

@@ -316,12 +316,22 @@ impl OwnedSpec {
         }
     }
 
+    /// The same for columns of the same names in another database.
+    pub fn with_columns(self, columns: Vec<Column>) -> OwnedSpec {
+        OwnedSpec { columns, ..self }
+    }
+
     /// The decoder.
     ///
     /// # Errors
     /// As [`DecoderSpec::decoder`].
     pub fn decoder(&self) -> Result<Decoder> {
-        let spec = DecoderSpec {
+        self.spec().decoder(&self.columns)
+    }
+
+    /// The specification, which names the columns.
+    pub fn spec(&self) -> DecoderSpec<'_> {
+        DecoderSpec {
             weight: self.weight.as_deref(),
             class_weight: self.class_weight.as_ref(),
             nulls: self.nulls,
@@ -331,7 +341,6 @@ impl OwnedSpec {
             transform: self.transform.as_ref(),
             clip: self.clip,
             ..DecoderSpec::new(self.kind, &self.label, &self.features)
-        };
-        spec.decoder(&self.columns)
+        }
     }
 }

@@ -249,6 +249,14 @@ impl Decoder {
         Extent { tuples: self.met, features }
     }
 
+    /// Features of a model of these rows, once a preparation pass has ended.
+    pub fn dim(&self) -> usize {
+        match &self.features {
+            FeatureColumns::Sparse(columns) => columns.fixed_dim().unwrap_or(self.observed_dim).max(self.observed_dim),
+            _ => self.extent().features,
+        }
+    }
+
     /// The mean of |x|² of the tuples, if a preparation pass was to find it.
     pub fn mean_square(&self) -> Option<f64> {
         self.mean_square
@@ -365,6 +373,14 @@ impl Decoder {
         self.max_weight = self.max_weight.max(max_weight);
     }
 
+    /// Adds what another process has counted in rows of its own.
+    pub fn count_rows_of_others(&mut self, counts: RowCounts) {
+        self.skipped += counts.skipped;
+        self.decoded += counts.decoded;
+        self.clipped += counts.clipped;
+        self.max_weight = self.max_weight.max(counts.max_weight);
+    }
+
     /// Rows are left out that are not decoded again.
     pub fn leave_out(&mut self, rows: u64) {
         self.skipped += rows;
@@ -391,7 +407,7 @@ impl Decoder {
     }
 
     /// Are rows being decoded into sparse tuples?
-    pub(super) fn is_sparse(&self) -> bool {
+    pub fn is_sparse(&self) -> bool {
         match self.features {
             FeatureColumns::Sparse(_) => true,
             FeatureColumns::Mixed(_) => !self.preparing,

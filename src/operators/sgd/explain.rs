@@ -1,5 +1,6 @@
 //! EXPLAIN.
 
+use super::nodes::Place;
 use super::phases::Phase;
 use super::training::Training;
 use crate::operators::decoder::FeatureColumns;
@@ -14,6 +15,23 @@ pub fn explain(training: &Training, explain: Explain) {
     let features = features(training);
     let call = Resolved { processes: training.processes, ..request.resolved(point, &features) };
     table::entries().filter_map(|entry| entry.explain).for_each(|show| show(&call, explain));
+    match &training.place {
+        Place::Here => {}
+        Place::HereBecause(why) => explain.text(c"Nodes", &format!("none: {why}")),
+        Place::There(there) => {
+            let servers: Vec<&str> = there.rows.iter().map(|rows| rows.server.as_str()).collect();
+            explain.text(c"Nodes", &servers.join(", "));
+        }
+    }
+    if let Some(traffic) = training.traffic.filter(|_| explain.analyze()) {
+        explain.integer(c"Node Requests", traffic.requests as i64);
+        explain.integer(c"Bytes Sent to Nodes", traffic.sent as i64);
+        explain.integer(c"Bytes Received from Nodes", traffic.received as i64);
+        if explain.timing() {
+            explain.milliseconds(c"Waited for Nodes", traffic.waited.as_secs_f64());
+            explain.milliseconds(c"Waited for Slowest Node", traffic.slowest.as_secs_f64());
+        }
+    }
     if let (true, Some(last)) = (explain.analyze(), training.outcome.as_ref().and_then(|rows| rows.last())) {
         let tuples = training.outcome.iter().flatten().map(|row| row.tuples).sum();
         if request.trains_several() {

@@ -273,7 +273,7 @@ impl Learner {
     }
 
     /// Does it still learn?
-    fn learns(&self) -> bool {
+    pub fn learns(&self) -> bool {
         self.state == LearnerState::Learning
     }
 

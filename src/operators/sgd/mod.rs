@@ -13,6 +13,7 @@ mod first_epoch;
 mod group_order;
 mod learn;
 mod learners;
+mod nodes;
 mod phases;
 mod resume;
 mod store;
@@ -27,6 +28,7 @@ use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
+pub use nodes::{NodeScan, step};
 pub use training::Training;
 pub use workers::KIND as TRAINING_WORKERS;
 

@@ -6,6 +6,7 @@ use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::{GroupOrder, OnlyGroup};
 use super::learners::{Judgement, Learner, Learners, check_network};
+use super::nodes::{Place, Traffic};
 use super::phases::{Phase, Phases};
 use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
@@ -51,7 +52,7 @@ pub struct Training {
     /// the relation that was named, if the source is no query
     relation: Option<pg_sys::Oid>,
     /// what a pass over the rows before the first epoch is to find out; None if there is none
-    prepares: Option<Wanted>,
+    pub(super) prepares: Option<Wanted>,
     pub(super) buffers: Buffers,
     loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
@@ -68,6 +69,10 @@ pub struct Training {
     class_shares: ClassShares,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
     pub(super) imputed: Option<u64>,
+    /// where the rows are trained on
+    pub(super) place: Place,
+    /// with the nodes, if they are trained on there
+    pub(super) traffic: Option<Traffic>,
 }
 
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
@@ -116,6 +121,7 @@ impl Training {
         if seed_is_given && planned.has_extension_nodes() && !flags.explain_only() {
             pg::report_notice(Notice::OrderNotFixed);
         }
+        let place = Place::new(&request, &spec, &decoder, &planned)?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
         fit_to_mini_batches(&mut request, &decoder);
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
@@ -133,6 +139,8 @@ impl Training {
             only_group: OnlyGroup::default(),
             class_shares: ClassShares::default(),
             imputed: None,
+            place,
+            traffic: None,
             models: 0,
             loader,
             phases,
@@ -171,6 +179,25 @@ impl Training {
 
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         self.phases.resume();
+        match std::mem::replace(&mut self.place, Place::Here) {
+            Place::There(there) => {
+                let cluster = self.open_nodes(&there)?;
+                self.place = Place::There(there);
+                if let Some(mut cluster) = cluster {
+                    let (learner, preparation) = self.train_on_nodes(&mut cluster)?;
+                    self.traffic = Some(cluster.traffic);
+                    drop(cluster);
+                    let mut learners = Learners::default();
+                    learners.add(learner);
+                    return self.store(learners, preparation, Duration::ZERO);
+                }
+            }
+            Place::HereBecause(why) => {
+                pg::report_notice(Notice::NoNodes(why.clone()));
+                self.place = Place::HereBecause(why);
+            }
+            Place::Here => {}
+        }
         let start = Instant::now();
         let mut batch = Batch::dense(0);
         let resume = self.resume.as_ref().map(|resume| resume.epochs);
@@ -198,8 +225,13 @@ impl Training {
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
         }
-        warn_of_useless(&self.request, &self.class_shares, &learners);
         self.phases.end(Phase::Epochs);
+        self.store(learners, preparation, shuffle)
+    }
+
+    /// Stores the models, which have taken so long to prepare, and a full shuffle before that.
+    fn store(&mut self, learners: Learners, preparation: Duration, shuffle: Duration) -> Result<Vec<EpochRow>> {
+        warn_of_useless(&self.request, &self.class_shares, &learners);
         let store = Store {
             request: &self.request,
             resume: self.resume.as_ref(),
@@ -217,8 +249,13 @@ impl Training {
         Ok(rows)
     }
 
+    /// How the source is to be read.
+    pub(super) fn shuffling(&self, prepares: bool) -> Shuffling {
+        shuffling_of(&self.request, prepares)
+    }
+
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
-    fn choose(&mut self) {
+    pub(super) fn choose(&mut self) {
         self.choose_features();
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let decoder = &self.buffers.decoder;
@@ -236,7 +273,7 @@ impl Training {
 
     /// Records which numbers are taken by their logarithms, where they are cut off and which columns of text are
     /// hashed, and tells of columns that nobody has named.
-    fn choose_features(&mut self) {
+    pub(super) fn choose_features(&mut self) {
         let chosen = self.buffers.decoder.transform();
         if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
             pg::report_notice(Notice::Transformed { columns: columns.clone() });
@@ -322,7 +359,7 @@ impl Training {
     }
 
     /// What a loss is to be multiplied by to be that of the targets as they are.
-    fn loss_unit(&self) -> f64 {
+    pub(super) fn loss_unit(&self) -> f64 {
         self.buffers.decoder.target().map_or(1.0, |target| target.loss_unit())
     }
 
@@ -360,7 +397,7 @@ impl Training {
 
     /// Keeps and tells what was imputed in the first pass over the rows,
     /// which is the only one that decodes all of them.
-    fn count_imputed(&mut self) {
+    pub(super) fn count_imputed(&mut self) {
         let decoder = &self.buffers.decoder;
         if let (None, Some(imputation)) = (self.imputed, decoder.imputation()) {
             self.imputed = Some(imputation.counts().rows);

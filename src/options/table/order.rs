@@ -28,6 +28,19 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("text"),
+        inherited: Inherited::Never,
+        record: Some(|call| call.options.nodes.to_json()),
+        ..Entry::option(
+            "nodes",
+            Values::Other("string or array", Some("off, auto, or names of servers")),
+            Default::Word("off"),
+            "where rows of foreign tables of postgres_fdw are trained on. off: here, where they come as by any query. auto: on \
+             their servers, if they can be, in step; else here, which is told. Names of servers, in an array or with \
+             commas: there, or it is an error. The servers need this extension, and this database dblink",
+        )
+    },
+    Entry {
         inherited: Inherited::Record,
         record: Some(|call| Some(json!(call.strategy.name()))),
         explain: Some(|call, explain| explain.text(c"Strategy", call.strategy.name())),

@@ -4,6 +4,7 @@ mod callbacks;
 pub mod custom_scan;
 pub mod explain;
 mod extension_nodes;
+pub mod foreign;
 mod function_paths;
 mod hazard;
 mod methods;

@@ -171,6 +171,15 @@ pub(super) unsafe fn is_made_of<T: CustomScan>(plan: *mut pg_sys::Plan) -> bool 
     }
 }
 
+/// The plan below another; NULL if there is none.
+///
+/// # Safety
+/// `plan` is a valid plan, or NULL.
+pub(super) unsafe fn child(plan: *mut pg_sys::Plan) -> *mut pg_sys::Plan {
+    // SAFETY: the caller's promise.
+    if plan.is_null() { plan } else { unsafe { (*plan).lefttree } }
+}
+
 /// Is the plan a node of kind `T`?
 ///
 /// # Safety

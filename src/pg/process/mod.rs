@@ -7,6 +7,7 @@ mod late_memory;
 pub mod parallel;
 pub mod progress;
 pub mod reading_groups;
+pub mod remote;
 
 use pgrx::pg_sys;
 

@@ -14,6 +14,7 @@ use super::small::Small;
 use super::steps::Steps;
 use crate::bytes::Writer;
 use crate::engine::{Engine, norms};
+use crate::exchange::{Interrupted, OpenExchange};
 use crate::mean::Mean;
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelParameters};
@@ -106,7 +107,9 @@ impl NetworkEngine {
         let moments = hyper.optimizer.moments();
         let features = if sparse { 1 } else { dim.max(1) };
         let piece = (WORK / weights.max(1)).min(FEATURES / features).clamp(FEW, PIECE);
-        let small = if sparse { None } else { Small::new(&layers, &hyper)? };
+        // what is never full by itself makes no step by itself, and a small network keeps its gradient to itself
+        let steps_alone = hyper.batch_size < Hyperparameters::WHOLE_MINI_BATCHES;
+        let small = if sparse || !steps_alone { None } else { Small::new(&layers, &hyper)? };
         Ok(NetworkEngine {
             numbers: floats(total)?,
             first: floats(if moments > 0 { total } else { 0 })?,
@@ -163,7 +166,7 @@ impl NetworkEngine {
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing has changed.
-    fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
+    pub(super) fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         if self.rows.is_sparse() && self.is_touched.len() < dim.max(self.dim) {
             let more = dim.max(self.dim) - self.is_touched.len();
             self.is_touched.try_reserve(more).map_err(|_| OutOfMemory { bytes: more })?;
@@ -325,6 +328,10 @@ impl Engine for NetworkEngine {
         }
         let intercepts = self.numbers[self.weights()..].to_vec();
         Ok(ModelParameters { dim: self.dim, outputs: self.outputs, weights, intercepts, network: Some(self.network) })
+    }
+
+    fn step_synchronized(&mut self, tuples: u32, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+        self.step_with_replicas(tuples, exchange)
     }
 
     fn save(&self, to: &mut Writer) {

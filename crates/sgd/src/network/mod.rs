@@ -6,6 +6,7 @@
 //! [`Matrix`] only, but those of dense tuples by small networks: what makes the rows, and in what form, is the business
 //! of others.
 
+mod data_parallel;
 mod decide;
 mod engine;
 mod gradient;

@@ -92,12 +92,13 @@ impl ReferenceEngine {
         let scale = self.state.scale as f32;
         self.state.l1_applied *= self.state.scale;
         self.state.scale = 1.0;
+        // before the first round: whoever is stopped there begins anew
+        arrays(&self.state, self.memory.as_mut()).weights.iter_mut().for_each(|w| *w *= scale);
         self.agree(exchange, shares)?;
         let used = self.state.dim as usize * self.state.outputs as usize;
         let sparse = self.state.sparse();
         let mut arrays = arrays(&self.state, self.memory.as_mut());
         lazy::mark_l1_applied(&self.state, &mut arrays);
-        arrays.weights.iter_mut().for_each(|w| *w *= scale);
         let intercepts = arrays.intercepts;
         for numbers in [arrays.weights, arrays.first, arrays.second] {
             let used = if sparse { used.min(numbers.len()) } else { numbers.len() };

@@ -7,6 +7,7 @@ mod cluster;
 mod columns;
 mod data_parallel;
 mod evaluation;
+mod halting;
 mod hand;
 mod mini_batches;
 mod pending_l1;

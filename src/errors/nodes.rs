@@ -1,0 +1,74 @@
+//! Why rows of other servers are not trained on there.
+
+use super::report::{Code, Report};
+
+/// Why rows of other servers are not trained on there.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    #[error("extension dblink is not installed in this database")]
+    NoDblink,
+    #[error("the rows cannot be trained on where they are: {0}")]
+    Unfit(String),
+    #[error("server \"{0}\": extension corgipile is not installed in its database")]
+    NoExtension(String),
+    #[error("server \"{server}\": it has version {there} of extension corgipile, and this one {here}")]
+    OtherVersion { server: String, there: String, here: &'static str },
+    #[error("server \"{server}\": column \"{column}\" has type {there} there, and {here} here")]
+    OtherType { server: String, column: String, there: String, here: String },
+    #[error("the rows of the servers do not go together: {0}")]
+    Differ(String),
+    #[error("server \"{0}\": its answer makes no sense")]
+    Nonsense(String),
+    #[error("a training on another server has asked for what makes no sense")]
+    NonsenseAsked,
+    #[error("no training on another server has asked for this")]
+    OutOfTurn,
+}
+
+impl NodeError {
+    /// Is it something that only speaks against training there, so that the rows can come here instead?
+    pub fn is_obstacle(&self) -> bool {
+        matches!(
+            self,
+            NodeError::NoDblink
+                | NodeError::Unfit(_)
+                | NodeError::NoExtension(_)
+                | NodeError::OtherVersion { .. }
+                | NodeError::OtherType { .. }
+        )
+    }
+}
+
+impl Report for NodeError {
+    fn sqlstate(&self) -> Code {
+        match self {
+            NodeError::NoDblink | NodeError::NoExtension(_) | NodeError::OtherVersion { .. } | NodeError::OutOfTurn => {
+                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+            }
+            NodeError::Unfit(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            NodeError::OtherType { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
+            NodeError::Differ(_) => Code::ERRCODE_DATA_EXCEPTION,
+            NodeError::Nonsense(_) | NodeError::NonsenseAsked => Code::ERRCODE_PROTOCOL_VIOLATION,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            NodeError::NoDblink => "CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.",
+            NodeError::Unfit(_) => {
+                "Leave option nodes out, and they come here; with \"auto\" they do where they have to."
+            }
+            NodeError::NoExtension(_) => "CREATE EXTENSION corgipile there.",
+            NodeError::OtherVersion { .. } => {
+                "Install the same version on all servers, and ALTER EXTENSION corgipile UPDATE."
+            }
+            NodeError::OtherType { .. } => "Give the foreign table's column the type that it has there.",
+            NodeError::Differ(_) => "Make them alike, or train on a query that leaves some out.",
+            NodeError::Nonsense(_) | NodeError::NonsenseAsked => {
+                "Both servers need the same library: connect anew after an update."
+            }
+            NodeError::OutOfTurn => "corgipile_train() calls this function on other servers, by option nodes.",
+        };
+        Some(hint.to_owned())
+    }
+}

@@ -1,0 +1,84 @@
+//! What decoders of several processes have met in a preparation pass, each in rows of its own, and one decoder that
+//! takes it for what it has met itself.
+
+use super::features::FeatureColumns;
+use super::imputation::NullCounts;
+use super::labels::MetClasses;
+use super::tuple_decoder::Decoder;
+use crate::errors::{NodeError, Result, TrainingError};
+use serde::{Deserialize, Serialize};
+
+/// What a decoder has met in a preparation pass that has not ended.
+#[derive(Serialize, Deserialize)]
+pub struct Met {
+    classes: Option<MetClasses>,
+    /// of each column of categories those that were found, and whether NULLs are one; None of one that is hashed
+    categories: Vec<Option<(Vec<String>, bool)>>,
+    /// numbers of a vector
+    dim: Option<usize>,
+    /// dimensions of sparse tuples
+    observed_dim: usize,
+    skipped: u64,
+    decoded: u64,
+    nulls: NullCounts,
+}
+
+impl Decoder {
+    /// What was met so far.
+    pub fn met(&self) -> Met {
+        Met {
+            classes: self.labels.met_classes(),
+            categories: match &self.features {
+                FeatureColumns::Mixed(columns) => columns.found(),
+                _ => Vec::new(),
+            },
+            dim: match &self.features {
+                FeatureColumns::Array { dim, .. } => *dim,
+                FeatureColumns::Sparse(columns) => columns.fixed_dim(),
+                _ => None,
+            },
+            observed_dim: self.observed_dim,
+            skipped: self.skipped,
+            decoded: self.decoded,
+            nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Meets what another decoder of the same columns has met, in rows of its own, and adds its rows of each class to
+    /// `counts`.
+    ///
+    /// # Errors
+    /// [`NodeError::Differ`], [`TrainingError::LabelValue`]
+    pub fn unite(&mut self, met: &Met, of_each: &[u64], counts: &mut Vec<u64>) -> Result<()> {
+        self.labels.unite(met.classes.as_ref(), of_each, counts)?;
+        let differ = |what: &str, a: usize, b: usize| {
+            NodeError::Differ(format!("{what} have {a} numbers on one server and {b} on another"))
+        };
+        match &mut self.features {
+            FeatureColumns::Array { dim, name, .. } => match (*dim, met.dim) {
+                (Some(a), Some(b)) if a != b => {
+                    return Err(differ(&format!("the arrays in column \"{name}\""), a, b).into());
+                }
+                (known, new) => *dim = known.or(new),
+            },
+            FeatureColumns::Sparse(columns) => match (columns.fixed_dim(), met.dim) {
+                (Some(a), Some(b)) if a != b => return Err(differ("sparse vectors", a, b).into()),
+                (known, new) => columns.fix_dim(known.or(new)),
+            },
+            FeatureColumns::Mixed(columns) => {
+                columns.unite(&met.categories).map_err(|fault| NodeError::Differ(fault.to_string()))?;
+            }
+            FeatureColumns::Columns { .. } => {}
+            FeatureColumns::Compressed(_) => return Err(TrainingError::NotOnCompressed("the option nodes").into()),
+        }
+        self.observed_dim = self.observed_dim.max(met.observed_dim);
+        self.skipped += met.skipped;
+        self.decoded += met.decoded;
+        if let Some(imputation) = &mut self.imputation {
+            let mut nulls = imputation.counts().clone();
+            nulls.add(&met.nulls);
+            imputation.set_counts(nulls);
+        }
+        Ok(())
+    }
+}

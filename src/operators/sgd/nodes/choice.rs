@@ -1,0 +1,86 @@
+//! Whether a training is one where its rows are, and what else speaks for that its rows come here.
+
+use super::messages::NodeTask;
+use crate::errors::{NodeError, Result};
+use crate::operators::decoder::{Decoder, DecoderSpec, OwnedSpec};
+use crate::options::nodes::Nodes;
+use crate::options::request::Request;
+use crate::options::shuffling::Shuffling;
+use crate::pg::executor::foreign::{ForeignRows, NotForeign};
+use crate::pg::executor::query::{Column, Planned};
+use crate::pg::snapshot::has_written;
+
+/// Where the rows are trained on.
+pub enum Place {
+    /// Here, and nobody has asked for another place.
+    Here,
+    /// Here, although it was asked that they are trained on where they are.
+    HereBecause(String),
+    There(Box<There>),
+}
+
+/// Rows that are trained on where they are.
+pub struct There {
+    pub rows: Vec<ForeignRows>,
+    /// names and types of the columns
+    pub columns: Vec<(String, String)>,
+}
+
+impl Place {
+    /// Decides by the request and the plan of its source.
+    ///
+    /// # Errors
+    /// [`NodeError::Unfit`] if servers were named and the rows cannot be trained on there.
+    pub fn new(request: &Request, spec: &DecoderSpec, decoder: &Decoder, planned: &Planned) -> Result<Place> {
+        let nodes = &request.options.nodes;
+        if *nodes == Nodes::Off {
+            return Ok(Place::Here);
+        }
+        match rows_of_nodes(request, decoder, planned) {
+            Ok(rows) => {
+                let names = spec.columns().map(str::to_owned);
+                Ok(Place::There(Box::new(There { rows, columns: names.zip(planned.column_types()).collect() })))
+            }
+            Err(why) if *nodes == Nodes::Auto => Ok(Place::HereBecause(why.into_owned())),
+            Err(why) => Err(NodeError::Unfit(why.into_owned()).into()),
+        }
+    }
+}
+
+fn rows_of_nodes(
+    request: &Request,
+    decoder: &Decoder,
+    planned: &Planned,
+) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
+    let unfit = [
+        ("a grid", request.points.len() > 1),
+        ("groups", request.row_groups.group.is_some()),
+        ("a validation part", request.options.validation.is_some()),
+        ("a warm start", request.resume.is_some()),
+        ("several workers", request.workers > 1),
+        ("compressed mini-batches", decoder.has_mini_batches()),
+        ("option share", request.options.share == Some(true)),
+    ];
+    if let Some((what, _)) = unfit.into_iter().find(|(_, applies)| *applies) {
+        return Err(format!("nodes do not train with {what}").into());
+    }
+    if has_written() {
+        return Err("the transaction has written, which sessions on other servers would not see".into());
+    }
+    let rows = planned.foreign_rows()?;
+    let Nodes::Servers(names) = &request.options.nodes else { return Ok(rows) };
+    if let Some(other) = rows.iter().find(|rows| !names.contains(&rows.server)) {
+        return Err(format!("some are on server \"{}\", which is not named", other.server).into());
+    }
+    if let Some(other) = names.iter().find(|name| !rows.iter().any(|rows| rows.server == **name)) {
+        return Err(format!("server \"{other}\", which is named, has none of them").into());
+    }
+    Ok(rows)
+}
+
+/// What a node is told.
+pub fn task(rows: &ForeignRows, spec: &DecoderSpec, columns: &[Column], shuffling: &Shuffling) -> NodeTask {
+    // a node goes through its rows before the first epoch
+    let shuffling = Shuffling { first_epoch: 0, share: None, ..shuffling.clone() };
+    NodeTask { sql: rows.sql.clone(), spec: OwnedSpec::new(spec, columns), shuffling }
+}

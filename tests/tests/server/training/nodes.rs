@@ -1,0 +1,595 @@
+//! Training where the rows are, on three private servers: what is learned is what one server with all rows learns from
+//! them in the same sequence, and whatever is in the way is told, or ends everything everywhere.
+
+use corgipile_tests::{Cluster, Database, Nodes, Session};
+use std::time::Duration;
+
+/// Sessions that trainings have on a server.
+const SESSIONS: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%corgipile.node_step%' AND pid <> pg_backend_pid()";
+
+const COLUMNS: &str =
+    "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real";
+
+/// So many rows with features of all kinds.
+fn rows(count: u32) -> String {
+    format!(
+        "SELECT i, (s + normal(i, 9) > 0)::int, CASE WHEN s < -0.5 THEN 0 WHEN s < 0.5 THEN 1 ELSE 2 END, (10 + 3 * s)::real,
+                (s + normal(i, 1))::real, (5 - 2 * s + normal(i, 2))::real, CASE WHEN i % 11 > 0 THEN exp(3 * normal(i, 3)) END,
+                (ARRAY['red','green','blue','grey'])[1 + i % 4], ARRAY[s + normal(i, 4), normal(i, 5), 1]::real[],
+                ARRAY[1 + i % 7, 8 + i % 5, 13 + (s > 0)::int], ARRAY[s, 1, 0.5]::real[], (1 + i % 3)::real
+         FROM (SELECT i, normal(i, 0) AS s FROM generate_series(1, {count}::bigint) i) r"
+    )
+}
+
+/// Three private servers of which `near` knows `north`, `south` and `east`, and the first of them.
+struct Spread {
+    nodes: Nodes,
+    east: Cluster,
+}
+
+impl Spread {
+    fn new<T>(test: T) -> Option<Self> {
+        let mut nodes = Nodes::new(test)?;
+        let east = Cluster::new(&[]);
+        nodes.add_server("east", &east.address("postgres"));
+        nodes.near.run(&format!("CREATE TABLE base ({COLUMNS}); INSERT INTO base {}", rows(1200)));
+        Some(Self { nodes, east })
+    }
+
+    fn near(&mut self) -> &mut Session {
+        &mut self.nodes.near
+    }
+
+    fn sessions(&self) -> [Session; 3] {
+        let [north, south] = self.nodes.sessions();
+        [self.east.session(), north, south]
+    }
+
+    /// Makes a table of this name, spread over the servers by `partition`, of which each has the rows of its bounds,
+    /// and `{name}_dealt` here, with its rows in the sequence in which nodes take turns.
+    fn spread(&mut self, name: &str, partition: &str, bounds: [&str; 3]) {
+        for mut session in self.sessions() {
+            session.run(&format!("CREATE TABLE {name} ({COLUMNS})"));
+        }
+        let near = self.near();
+        near.run(&format!("CREATE TABLE {name} ({COLUMNS}) PARTITION BY {partition}"));
+        for (server, bounds) in ["east", "north", "south"].iter().zip(bounds) {
+            near.run(&format!(
+                "CREATE FOREIGN TABLE {name}_{server} PARTITION OF {name} FOR VALUES {bounds}
+                     SERVER {server} OPTIONS (table_name '{name}', batch_size '500')"
+            ));
+        }
+        near.run(&format!(
+            "INSERT INTO {name} SELECT * FROM base ORDER BY id;
+             CREATE TABLE {name}_dealt ({COLUMNS});
+             INSERT INTO {name}_dealt SELECT id, half, class, y, a, b, c, cat, v, k, kv, w
+             FROM (SELECT *, row_number() OVER (PARTITION BY tableoid ORDER BY id) AS turn, tableoid::regclass::text AS server
+                   FROM {name}) s ORDER BY turn, server"
+        ));
+    }
+
+    fn by_hash(&mut self) {
+        let bounds = [0, 1, 2].map(|i| format!("WITH (MODULUS 3, REMAINDER {i})"));
+        self.spread("t", "HASH (id)", [&bounds[0], &bounds[1], &bounds[2]]);
+    }
+}
+
+/// The same training on nodes and on one server, in the natural order; their parameters.
+fn both(near: &mut Session, table: &str, arguments: &str) -> [Vec<f64>; 2] {
+    let in_order = format!("{arguments}, shuffle => 'no_shuffle', buffer_size => '100%', seed => 1, max_epochs => 4");
+    let there = near.trained(&format!("'{table}', nodes => 'east,north,south', {in_order}"));
+    let here = near.trained(&format!("'{table}_dealt', {in_order}"));
+    [there.parameters(), here.parameters()]
+}
+
+/// Asserts that parameters are equal but for rounding.
+fn assert_equal([there, here]: [Vec<f64>; 2], what: &str) {
+    assert_eq!(there.len(), here.len(), "{what}");
+    let largest = here.iter().fold(0.0_f64, |largest, w| largest.max(w.abs()));
+    for (a, b) in there.iter().zip(&here) {
+        assert!((a - b).abs() <= 1e-5 * largest, "{what}: {a} {b}\n{there:?}\n{here:?}");
+    }
+}
+
+/// Every kind of model and of features.
+const TRAININGS: [&str; 14] = [
+    "label => 'half', features => '{a,b}'",
+    "label => 'half', features => '{a,b}', standardize => false, learning_rate => 0.01",
+    "label => 'half', features => '{v}', model => 'svm', optimizer => 'momentum'",
+    "label => 'half', features => '{a,b,cat}', class_weight => 'balanced'",
+    "label => 'half', features => '{a,b}', class_weight => '{\"0\": 2}', l2 => 0.01",
+    "label => 'half', features => '{a,c}', l1 => 0.001, options => '{\"weight\": \"w\"}'",
+    "label => 'half', features => '{k,kv}', optimizer => 'adam', learning_rate => 0.01",
+    "label => 'half', features => '{k,kv}', l1 => 0.001, standardize => true",
+    "label => 'y', features => '{a,b,c}', model => 'linear'",
+    "label => 'class', features => '{a,b,cat}', model => 'softmax'",
+    "label => 'class', features => '{v}', model => 'softmax', schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 100}'",
+    "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01",
+    "label => 'class', features => '{k,kv}', model => 'mlp', hidden_layers => '{5,4}', learning_rate => 0.01",
+    "label => 'y', features => '{a,b,cat}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01, options => '{\"objective\": \"regression\"}'",
+];
+
+#[test]
+fn nodes_learn_what_one_server_with_all_rows_learns() {
+    const TEST: fn() = nodes_learn_what_one_server_with_all_rows_learns;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    spread.spread(
+        "by_range",
+        "RANGE (id)",
+        ["FROM (MINVALUE) TO (100)", "FROM (100) TO (900)", "FROM (900) TO (MAXVALUE)"],
+    );
+    spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
+    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    for table in ["t", "by_range", "by_label", "one_empty"] {
+        for training in TRAININGS {
+            for batch_size in if table == "t" { &[64, 256][..] } else { &[64][..] } {
+                let arguments = format!("{training}, batch_size => {batch_size}");
+                assert_equal(both(spread.near(), table, &arguments), &format!("{table}, {arguments}"));
+            }
+        }
+    }
+    for mut session in spread.sessions() {
+        assert_eq!(session.models(), 0, "the model is stored where it was asked for");
+    }
+}
+
+#[test]
+fn buffers_of_every_order_have_every_row_once() {
+    const TEST: fn() = buffers_of_every_order_have_every_row_once;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.spread("t", "RANGE (id)", ["FROM (MINVALUE) TO (50)", "FROM (50) TO (700)", "FROM (700) TO (MAXVALUE)"]);
+    for strategy in ["corgipile", "block_only", "shuffle_once", "epoch_shuffle", "no_shuffle"] {
+        for batch_size in [1, 10, 1000, 5000] {
+            let arguments = format!(
+                "'SELECT half, a, b FROM t WHERE id % 2 = 0', label => 'half', nodes => 'auto', shuffle => '{strategy}', seed => 3,
+                 batch_size => {batch_size}, max_epochs => 3, block_size => '8kB', buffer_size => '20%'"
+            );
+            let first = spread.near().train(&arguments);
+            assert!(first.iter().all(|epoch| epoch.tuples == 600), "{arguments}: {first:?}");
+            let again = spread.near().train(&arguments);
+            let bits = |id| spread.nodes.near.model(id).bits();
+            let [one, other] = [&first, &again].map(|epochs| epochs[0].model_id).map(bits);
+            assert_eq!(one, other, "{arguments}: a seed fixes the model");
+        }
+    }
+}
+
+#[test]
+fn early_stopping_and_explain_know_of_nodes() {
+    const TEST: fn() = early_stopping_and_explain_know_of_nodes;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let near = spread.near();
+    let stopped = near.train(
+        "'t', label => 'half', features => '{a,b}', nodes => 'auto', batch_size => 50, max_epochs => 50, patience => 1",
+    );
+    assert!(stopped.len() < 50, "{}", stopped.len());
+    let call = "SELECT * FROM corgipile_train('t', label => 'half', features => '{a,b}', batch_size => 50, max_epochs => 2, nodes => 'auto')";
+    let plan = near.lines(&format!("EXPLAIN {call}")).join("\n");
+    assert!(plan.contains("Nodes: east, north, south"), "{plan}");
+    assert!(!plan.contains("Bytes Sent"), "{plan}");
+    let plan = near.lines(&format!("EXPLAIN ANALYZE {call}")).join("\n");
+    for shown in ["Nodes: east, north, south", "Node Requests: ", "Bytes Sent to Nodes: ", "Waited for Slowest Node: "]
+    {
+        assert!(plan.contains(shown), "{shown}: {plan}");
+    }
+    let plan = near
+        .lines("EXPLAIN SELECT * FROM corgipile_train('base', label => 'half', features => '{a,b}', nodes => 'auto')");
+    assert!(plan.join("\n").contains("Nodes: none: the source is a table of this server"), "{plan:?}");
+    let plan = near.lines(&format!("EXPLAIN {}", call.replace(", nodes => 'auto'", "")));
+    assert!(!plan.join("\n").contains("Nodes"), "{plan:?}");
+}
+
+#[test]
+fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
+    const TEST: fn() = models_of_single_steps_are_averaged_where_labels_are_mixed_alike;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    spread.spread("by_label", "LIST (half)", ["IN (0)", "IN (1)", "IN (7)"]);
+    let told = |spread: &Spread, table: &str, model: &str| {
+        let call = format!(
+            "SELECT accuracy FROM corgipile_train('{table}', '{model}', {}, features => '{{a,b}}', nodes => 'auto', seed => 1)
+             ORDER BY epoch DESC LIMIT 1",
+            if model == "linear" { "'y'" } else { "'half'" }
+        );
+        spread.nodes.near.notices(&[&call])
+    };
+    let batches = "batch_size is 32: with 1, models of servers with different rows would be averaged";
+    assert!(!told(&spread, "t", "logistic").contains(batches));
+    assert!(told(&spread, "by_label", "logistic").contains(batches));
+    assert!(told(&spread, "t", "linear").contains(batches));
+    let accuracy = |near: &mut Session, table: &str, nodes: &str| {
+        let epochs =
+            near.train(&format!("'{table}', label => 'half', features => '{{a,b}}', nodes => '{nodes}', seed => 1"));
+        near.evaluate(epochs[0].model_id, "base").accuracy
+    };
+    let near = spread.near();
+    let alone = accuracy(near, "t", "off");
+    for table in ["t", "by_label"] {
+        let nodes = accuracy(near, table, "auto");
+        assert!(nodes > alone - 0.02, "{table}: {nodes}, on one server {alone}");
+    }
+}
+
+#[test]
+fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
+    const TEST: fn() = rows_that_cannot_be_trained_on_there_come_here_or_are_an_error;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    spread
+        .near()
+        .run("CREATE VIEW mixed AS SELECT half, a, b FROM t UNION ALL SELECT half, a, b FROM base WHERE id < 10");
+    let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
+    let cases = [
+        ("'base'", "", "the source is a table of this server"),
+        ("'mixed'", "", "some of its rows are on this server, or it does more than to read and to filter"),
+        (
+            "'SELECT * FROM t ORDER BY id LIMIT 50'",
+            "",
+            "some of its rows are on this server, or it does more than to read and to filter",
+        ),
+        ("'SELECT half, a, b + random() AS b FROM t'", "", "the source computes something"),
+        ("'SELECT * FROM t WHERE random() >= 0'", "", "a filter is not one that postgres_fdw sends to the server"),
+        ("'t'", ", grid => '{\"l2\": [0, 0.1]}'", "nodes do not train with a grid"),
+        ("'t'", ", validation_fraction => 0.2", "nodes do not train with a validation part"),
+        ("'t'", ", group_by => 'class'", "nodes do not train with groups"),
+        ("'t'", ", workers => 2", "nodes do not train with several workers"),
+    ];
+    for (source, more, why) in cases {
+        let call =
+            |nodes: &str| format!("SELECT tuples FROM corgipile_train({source}, {quick}{more}, nodes => '{nodes}')");
+        let notices = spread.nodes.near.notices(&[&call("auto")]);
+        assert!(notices.contains(&format!("the rows come here to be trained on: {why}")), "{source}{more}: {notices}");
+        let failure = spread.near().rejects(&call("east,north,south"), "0A000");
+        assert_eq!(failure.message, format!("the rows cannot be trained on where they are: {why}"), "{source}{more}");
+    }
+    let named = |spread: &mut Spread, nodes: &str| {
+        spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, nodes => '{nodes}')"), "0A000").message
+    };
+    assert!(named(&mut spread, "east,north").ends_with("some are on server \"south\", which is not named"));
+    assert!(named(&mut spread, "east,north,south,west").ends_with("server \"west\", which is named, has none of them"));
+    for wrong in ["", "east,,north", "east,east"] {
+        spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, nodes => '{wrong}')"), "22023");
+    }
+    // what the transaction has written is seen
+    let sums = |near: &mut Session, write: &str| {
+        near.run(&format!("BEGIN; {write}"));
+        let trained = near.train(&format!("'t', {quick}, nodes => 'auto'"))[0].tuples;
+        let refused = near.attempt(&format!("SELECT corgipile_train('t', {quick}, nodes => 'east,north,south')"));
+        near.run("ROLLBACK");
+        (trained, refused.unwrap_err().message)
+    };
+    for (write, tuples) in [("DELETE FROM t WHERE id <= 100", 1100), ("CREATE TABLE other (i int)", 1200)] {
+        let (trained, refused) = sums(spread.near(), write);
+        assert_eq!(trained, tuples, "{write}");
+        assert!(
+            refused.ends_with("the transaction has written, which sessions on other servers would not see"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn servers_that_are_not_alike_are_told_of() {
+    const TEST: fn() = servers_that_are_not_alike_are_told_of;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
+    let call = |nodes: &str| format!("SELECT tuples FROM corgipile_train('t', {quick}, nodes => '{nodes}')");
+    let check = |spread: &mut Spread, code: &str, message: &str| {
+        let failure = spread.near().rejects(&call("east,north,south"), code);
+        assert_eq!(failure.message, message);
+        let notices = spread.nodes.near.notices(&[&call("auto")]);
+        assert!(notices.contains(&format!("the rows come here to be trained on: {message}")), "{notices}");
+    };
+    let [_, mut north, _] = spread.sessions();
+    north.run("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'corgipile'");
+    let here: String = spread.near().value("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'");
+    let message = format!("server \"north\": it has version 0.0.1 of extension corgipile, and this one {here}");
+    check(&mut spread, "55000", &message);
+    north.run("DROP EXTENSION corgipile");
+    check(&mut spread, "55000", "server \"north\": extension corgipile is not installed in its database");
+    north.run("CREATE EXTENSION corgipile; ALTER TABLE t ALTER a TYPE float8");
+    check(&mut spread, "42804", "server \"north\": column \"a\" has type double precision there, and real here");
+    north.run("ALTER TABLE t ALTER a TYPE real");
+    assert_eq!(spread.near().lines(&call("north,south,east")), ["1200"]);
+    spread.near().run("DROP EXTENSION dblink");
+    check(&mut spread, "55000", "extension dblink is not installed in this database");
+    spread.near().run("CREATE EXTENSION dblink");
+    // something else is there by the name of the function
+    let step = "FUNCTION corgipile.node_step(bytea)";
+    north.run(&format!(
+        "ALTER {step} RENAME TO real_step; CREATE {step} RETURNS bytea LANGUAGE sql AS 'SELECT ''\\x00''::bytea'"
+    ));
+    let failure = spread.near().rejects(&call("auto"), "08P01");
+    assert_eq!(failure.message, "server \"north\": its answer makes no sense");
+    north.run(&format!("DROP {step}; ALTER FUNCTION corgipile.real_step(bytea) RENAME TO node_step"));
+    // rows that do not go together
+    north.run("UPDATE t SET v = v || 1::real");
+    let arrays = "SELECT corgipile_train('t', label => 'half', features => '{v}', nodes => 'auto')";
+    let failure = spread.near().rejects(arrays, "22000");
+    let message = "the rows of the servers do not go together: the arrays in column \"v\" have 3 numbers on one server and 4 on another";
+    assert_eq!(failure.message, message);
+    north.run("UPDATE t SET half = 2");
+    let failure = spread.near().rejects(&call("auto"), "22000");
+    let message = "the rows of the servers do not go together: label column \"half\" has more than 2 different values";
+    assert_eq!(failure.message, message);
+}
+
+#[test]
+fn names_on_a_server_mean_what_postgresql_has_written() {
+    const TEST: fn() = names_on_a_server_mean_what_postgresql_has_written;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    for mut session in spread.sessions() {
+        session.run(
+            "CREATE SCHEMA trap;
+             CREATE FUNCTION trap.trapped(real, real) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE ''trapped''; END';
+             CREATE OPERATOR trap.> (LEFTARG = real, RIGHTARG = real, FUNCTION = trap.trapped);
+             CREATE FUNCTION trap.corgipile_support(internal) RETURNS internal LANGUAGE internal AS 'array_subscript_handler';
+             CREATE TABLE trap.t (LIKE public.t);
+             ALTER DATABASE postgres SET search_path = trap, pg_catalog, public;
+             ALTER DATABASE postgres SET bytea_output = 'escape';
+             ALTER DATABASE postgres SET standard_conforming_strings = off",
+        );
+    }
+    let near = spread.near();
+    near.run("SET bytea_output = 'escape'");
+    let tuples: i64 = near.value("SELECT count(*) FROM t WHERE a > 0.5::real AND cat <> 'r\\ed''s'");
+    let call = "'SELECT * FROM t WHERE a > 0.5::real AND cat <> ''r\\ed''''s''', label => 'half', features => '{a,b}', max_epochs => 1,
+                learning_rate => 0.01, batch_size => 100";
+    assert_eq!(near.train(&format!("{call}, nodes => 'east,north,south'"))[0].tuples, tuples);
+}
+
+#[test]
+fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
+    const TEST: fn() = who_trains_has_the_rights_of_the_mappings_and_no_others;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let role = spread.nodes.near.role("reader");
+    spread
+        .near()
+        .run(&format!("GRANT SELECT ON t TO {role}; GRANT USAGE ON FOREIGN SERVER east, north, south TO {role}"));
+    let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
+    let call = format!("SELECT tuples FROM corgipile_train('t', {quick}, nodes => 'east,north,south')");
+    // without a mapping there is no way, as PostgreSQL itself says
+    spread.nodes.near.session_as(&role).fails_with(&call, "42704");
+    for (server, cluster) in [("east", &spread.east), ("north", &spread.nodes.north), ("south", &spread.nodes.south)] {
+        cluster.session().run("CREATE ROLE far LOGIN; GRANT SELECT (half, a, b) ON t TO far");
+        cluster.ask_for_password("far", "secret");
+        spread
+            .nodes
+            .near
+            .run(&format!("CREATE USER MAPPING FOR {role} SERVER {server} OPTIONS (user 'far', password 'secret')"));
+    }
+    let mut reader = spread.nodes.near.session_as(&role);
+    assert_eq!(reader.lines(&call), ["1200"]);
+    let other = call.replace("{a,b}", "{a,b,c}");
+    let failure = reader.fails_with(&other, "42501");
+    assert!(failure.message.contains("permission denied for table t"), "{failure:#?}");
+    // nor does a view lend its owner's mapping
+    spread.near().run(&format!(
+        "REVOKE SELECT ON t FROM {role}; CREATE VIEW lent AS SELECT * FROM t; GRANT SELECT ON lent TO {role}"
+    ));
+    let lent = call.replace("'t'", "'lent'");
+    let failure = reader.fails_with(&lent, "0A000");
+    assert!(failure.message.ends_with("a view reads the foreign table as its owner"), "{failure:#?}");
+}
+
+#[test]
+fn whatever_stops_a_training_leaves_nothing_on_any_server() {
+    const TEST: fn() = whatever_stops_a_training_leaves_nothing_on_any_server;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let endless = "SELECT * FROM corgipile_train('t', label => 'half', features => '{a,b}', nodes => 'east,north,south', batch_size => 10,
+                     max_epochs => 1000000, learning_rate => 0.001)";
+    let [mut east, mut north, mut south] = spread.sessions();
+    let backend = "FROM pg_stat_activity WHERE query LIKE '%corgipile.node_step%' AND pid <> pg_backend_pid()";
+    for (stop, code) in [
+        ("cancel", "57014"),
+        ("terminate a node", "57P01"),
+        ("cancel a node", "57014"),
+        ("terminate", "57P01"),
+        ("a function that catches it", "00000"),
+    ] {
+        let mut session = spread.nodes.near.session();
+        let pid = session.pid();
+        let token = session.cancel_token();
+        let background = match code {
+            "00000" => session.in_background(&format!(
+                "DO $do$ BEGIN PERFORM * FROM ({endless}) AS e; EXCEPTION WHEN admin_shutdown OR connection_failure THEN PERFORM pg_sleep(2); END $do$"
+            )),
+            _ => session.in_background(endless),
+        };
+        for node in [&mut east, &mut north, &mut south] {
+            node.wait_for(SESSIONS, "1");
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        match stop {
+            "cancel" => token.cancel_query(postgres::NoTls).expect("it can be cancelled"),
+            "terminate" => spread.near().run(&format!("SELECT pg_terminate_backend({pid})")),
+            // between two requests there is nothing to be cancelled
+            "cancel a node" => (0..500).for_each(|_| north.run(&format!("SELECT pg_cancel_backend(pid) {backend}"))),
+            _ => south.run(&format!("SELECT pg_terminate_backend(pid) {backend}")),
+        }
+        let (_, result) = background.join();
+        let (got, message) =
+            result.map_or_else(|failure| (failure.code, failure.message), |_| ("00000".to_owned(), String::new()));
+        // a node that is ended between two requests has not the time to say why
+        let is_gone = stop == "terminate a node" && got == "08006" && message.contains("no connection to the server");
+        assert!(got == code || is_gone, "{stop}: {got} {message}");
+        if stop.ends_with("a node") {
+            let server = if stop == "cancel a node" { "north" } else { "south" };
+            assert!(message.starts_with(&format!("server \"{server}\": ")), "{stop}: {message}");
+        }
+        for node in [&mut east, &mut north, &mut south] {
+            node.wait_for(SESSIONS, "0");
+            assert_eq!(
+                node.line("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND pid <> pg_backend_pid()"),
+                "0"
+            );
+            assert_eq!(node.models(), 0, "{stop}");
+        }
+        assert_eq!(spread.near().models(), 0, "{stop}");
+    }
+}
+
+/// Moments at which something happens in a test; `MOMENTS=` says how many, and `SEED=` which.
+fn moments() -> (u32, u64) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    (number("MOMENTS").unwrap_or(10) as u32, number("SEED").unwrap_or(1))
+}
+
+#[test]
+fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
+    const TEST: fn() = faults_at_random_moments_leave_nothing_and_no_wrong_model;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let training = "'t', label => 'half', features => '{a,b,cat}', nodes => 'east,north,south', batch_size => 10, max_epochs => 12,
+                    learning_rate => 0.01, seed => 5";
+    let started = std::time::Instant::now();
+    let expected = spread.near().trained(training).bits();
+    let takes = started.elapsed();
+    let [mut east, mut north, mut south] = spread.sessions();
+    let of_training = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND query LIKE '%corgipile%' AND pid <> pg_backend_pid()";
+    let (moments, mut state) = moments();
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (mut models, mut ends) = (1, std::collections::BTreeMap::new());
+    for moment in 0..moments {
+        let mut session = spread.nodes.near.session();
+        let (pid, token) = (session.pid(), session.cancel_token());
+        let background = session.in_background(&format!("SELECT max(model_id) FROM corgipile_train({training})"));
+        std::thread::sleep(takes.mul_f64(draw(1000) as f64 / 900.0));
+        let node = [&mut east, &mut north, &mut south].into_iter().nth(draw(3) as usize).expect("one of three");
+        let fault = ["cancel", "terminate", "cancel a node", "terminate a node", "stop a node"][draw(5) as usize];
+        match fault {
+            "cancel" => token.cancel_query(postgres::NoTls).expect("it can be cancelled"),
+            "terminate" => drop(spread.near().lines(&format!("SELECT pg_terminate_backend({pid})"))),
+            "cancel a node" => {
+                (0..50).for_each(|_| drop(node.lines(&format!("SELECT pg_cancel_backend(pid) {of_training}"))))
+            }
+            "terminate a node" => drop(node.lines(&format!("SELECT pg_terminate_backend(pid) {of_training}"))),
+            _ => {
+                // it stalls, and the statement is cancelled meanwhile
+                let pids: Vec<i32> = node.column(&format!("SELECT pid {of_training}"));
+                let signal = |name: &str| {
+                    for pid in &pids {
+                        let _ = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
+                    }
+                };
+                signal("-STOP");
+                token.cancel_query(postgres::NoTls).expect("it can be cancelled");
+                std::thread::sleep(Duration::from_millis(50));
+                signal("-CONT");
+            }
+        }
+        let (_, result) = background.join();
+        let code = match &result {
+            Ok(lines) => {
+                models += 1;
+                let id = lines[0].parse().expect("a number");
+                assert_eq!(spread.near().model(id).bits(), expected, "{moment}: {fault}");
+                "00000"
+            }
+            Err(failure) => {
+                let codes = ["57014", "57P01", "08006", "08000", "08001"];
+                assert!(codes.contains(&failure.code.as_str()), "{moment}, {fault}: {failure:#?}");
+                failure.code.as_str()
+            }
+        };
+        *ends.entry(format!("{fault}: {code}")).or_insert(0) += 1;
+        for node in [&mut east, &mut north, &mut south] {
+            node.wait_for(SESSIONS, "0");
+            assert_eq!(
+                node.line("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND pid <> pg_backend_pid()"),
+                "0"
+            );
+            assert_eq!(node.models(), 0, "{moment}: {fault}");
+        }
+        assert_eq!(spread.near().models(), models, "{moment}: {fault}");
+        assert_eq!(spread.near().line("SELECT count(*) FROM t"), "1200");
+    }
+    println!("{moments} moments: {ends:?}");
+}
+
+#[test]
+fn rows_that_cannot_be_learned_from_are_an_error_of_their_server() {
+    const TEST: fn() = rows_that_cannot_be_learned_from_are_an_error_of_their_server;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let [_, mut north, _] = spread.sessions();
+    north.run("UPDATE t SET a = 'NaN' WHERE id = (SELECT max(id) FROM t)");
+    let failure = spread
+        .near()
+        .rejects("SELECT corgipile_train('t', label => 'half', features => '{a,b}', nodes => 'auto')", "22003");
+    assert!(failure.message.starts_with("server \"north\": "), "{failure:#?}");
+    spread.near().rejects(
+        "SELECT corgipile_train('SELECT * FROM t WHERE id < 0', label => 'half', features => '{a,b}', nodes => 'auto')",
+        "22000",
+    );
+    let failure = spread.near().rejects(
+        "SELECT corgipile_train('SELECT * FROM t WHERE half = 1', label => 'half', features => '{b}', nodes => 'auto')",
+        "22000",
+    );
+    assert_eq!(failure.message, "label column \"half\" has only one value: 1");
+}
+
+#[test]
+fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
+    let mut db = Database::with_small_table(10);
+    let message = "no training on another server has asked for this";
+    for sql in [
+        r"SELECT corgipile.node_step('\x')",
+        "SELECT corgipile.node_training('{}')",
+        "SELECT * FROM ROWS FROM (corgipile.node_training('{}')) WITH ORDINALITY",
+    ] {
+        assert_eq!(db.fails_with(sql, "55000").message, message, "{sql}");
+    }
+    let nonsense = "a training on another server has asked for what makes no sense";
+    for task in ["", "{}", r#"{"sql": "SELECT 1"}"#, "NULL"] {
+        let sql = format!("SELECT * FROM corgipile.node_training('{task}')");
+        assert_eq!(db.fails_with(&sql, "08P01").message, nonsense, "{sql}");
+    }
+    let spec = r#"{"kind":"logistic","label":"label","features":["a"],"weight":null,"class_weight":null,"nulls":"error","index_base":1,
+                   "dimensions":null,"hash":null,"transform":null,"clip":null,"columns":[]}"#;
+    let shuffling = r#"{"strategy":"corgipile","seed":1,"block_size":"auto","buffer_size":"10%","first_epoch":0}"#;
+    let open = format!(
+        r#"BEGIN; DECLARE corgipile_node NO SCROLL CURSOR FOR
+             SELECT n FROM corgipile.node_training('{{"sql":"SELECT label, a FROM t","spec":{spec},"shuffling":{shuffling}}}')"#
+    );
+    db.run(&open);
+    assert_eq!(db.fails_with("FETCH corgipile_node", "55000").message, message);
+    db.run("ROLLBACK");
+    let request = |json: &str| {
+        let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
+        bytes.extend(json.as_bytes());
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    for wrong in [
+        "00".to_owned(),
+        "ffffffff".to_owned(),
+        request("{}"),
+        request(r#"{"orders":["BeginEpoch"],"round":null}"#),
+        request(r#"{"orders":[{"Learn":1}],"round":null}"#),
+        request(r#"{"orders":[{"Step":1}],"round":null}"#),
+        request(r#"{"orders":[{"Average":[1]}],"round":null}"#),
+        request(r#"{"orders":[],"round":{"Gathered":[4]}}"#),
+    ] {
+        db.run(&open);
+        let failure = db.fails_with(&format!(r"SELECT corgipile.node_step('\x{wrong}')"), "08P01");
+        assert_eq!(failure.message, nonsense, "{wrong}");
+        db.run("ROLLBACK");
+    }
+    // whoever calls it reads what he may read, and changes nothing
+    let task = |sql: &str| {
+        format!(r#"SELECT n FROM corgipile.node_training('{{"sql":"{sql}","spec":{spec},"shuffling":{shuffling}}}')"#)
+    };
+    db.fails_with(&task("WITH d AS (DELETE FROM t RETURNING label, a) SELECT label, a FROM d"), "0A000");
+    let role = db.role("nobody");
+    db.session_as(&role).fails_with(&task("SELECT label, a FROM t"), "42501");
+}
