@@ -749,7 +749,8 @@ CREATE FUNCTION corgipile_train(
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
     notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL
+    share               boolean DEFAULT NULL,
+    solver              text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -758,7 +759,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean)
+                             float8, int, boolean, boolean, text)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 CREATE FUNCTION corgipile_train(
@@ -792,7 +793,8 @@ CREATE FUNCTION corgipile_train(
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
     notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL
+    share               boolean DEFAULT NULL,
+    solver              text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -801,7 +803,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean)
+                             float8, int, boolean, boolean, text)
     IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_shuffle(

@@ -28,6 +28,8 @@ pub enum Notice {
     WorseThanConstant(Figure),
     /// So many of all models are worse than the best that always says the same.
     SomeWorseThanConstant { models: usize, all: usize },
+    /// So many of all models have not come to their optimum; were the classes of one of them told apart without a fault?
+    NotConverged { models: usize, all: usize, separated: bool },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
     /// The features that were chosen, and what to know of columns: those that are left out, with the reason; dates and
@@ -116,6 +118,7 @@ impl Notice {
         let level = match self {
             Notice::Coarse { .. }
             | Notice::OneDiverged { .. }
+            | Notice::NotConverged { .. }
             | Notice::WorseThanConstant(_)
             | Notice::SomeWorseThanConstant { .. } => PgLogLevel::WARNING,
             _ => PgLogLevel::NOTICE,
@@ -172,6 +175,24 @@ impl Notice {
                         "Leave out learning_rate, standardize and shuffle, or try a smaller learning_rate and more epochs; look for \
                          features that say something about the label.",
                     ),
+                )
+            }
+            Notice::NotConverged { models, all, separated } => {
+                let which = if all == 1 { "the model has".into() } else { format!("{models} of {all} models have") };
+                let why = if separated {
+                    ": features tell all rows of its classes apart, so that weights grow without end"
+                } else {
+                    ""
+                };
+                (
+                    format!("{which} not come to the least loss{why}"),
+                    Some(if separated {
+                        "Say an l2, such as 0.001, for weights that are finite; the model predicts well without it, but its weights mean \
+                         nothing."
+                    } else {
+                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some features tell classes apart; then \
+                         say an l2."
+                    }),
                 )
             }
             Notice::SomeWorseThanConstant { models, all } => (

@@ -38,7 +38,7 @@ pub struct TrainArguments {
 }
 
 /// The options that are arguments, too, in the function's order.
-const NAMED_OPTIONS: [&str; 13] = [
+const NAMED_OPTIONS: [&str; 14] = [
     "batch_size",
     "l1",
     "l2",
@@ -52,6 +52,7 @@ const NAMED_OPTIONS: [&str; 13] = [
     "patience",
     "notice",
     "share",
+    "solver",
 ];
 
 /// The arguments before them.

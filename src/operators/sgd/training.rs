@@ -34,7 +34,7 @@ use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, Trainer};
+use sgd::{Hyperparameters, Losses, Solver, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -194,6 +194,7 @@ impl Training {
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
         }
+        learners.warn_of_unconverged();
         warn_of_useless(&self.request, &self.class_shares, &learners);
         self.phases.end(Phase::Epochs);
         let store = Store {
@@ -465,6 +466,9 @@ fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String]
         resume.check(features, decoder.features())?;
     }
     check_options(&request.options, decoder.features())?;
+    if decoder.has_mini_batches() && request.first_point().hyperparameters.solver == Solver::Newton {
+        return Err(TrainingError::NotOnCompressed("solver newton").into());
+    }
     if decoder.has_mini_batches() && request.workers > 1 {
         return Err(TrainingError::NotOnCompressed("the argument workers").into());
     }

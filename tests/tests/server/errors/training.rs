@@ -226,8 +226,8 @@ pub const CASES: &[Case] = &[
         "TrainingError::WarmStart",
         r#"SELECT corgipile_train('t', warm_start => 'm', options => '{"optimizer": "adam"}')"#,
         "22023",
-        "model 1 cannot be continued: its training state is that of another optimizer, batch_size, l1, schedule or averaging, or of other hidden_layers, activation or output",
-        "Continue with the optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.",
+        "model 1 cannot be continued: its training state is that of another solver, optimizer, batch_size, l1, schedule or averaging, or of other hidden_layers, activation or output",
+        "Continue with the solver, optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.",
     ),
     Case(
         "RowFault::UnseenClass",
