@@ -94,7 +94,11 @@ impl Learners {
     pub fn warn_of_unconverged(&self) {
         let all = self.trained().count();
         let unconverged = || self.trained().filter(|learner| learner.trainer.has_converged() == Some(false));
-        let is_separated = |learner: &Learner| learner.history.last().is_some_and(|row| row.accuracy == Some(1.0));
+        let is_separated = |learner: &Learner| match learner.history.as_slice() {
+            // once it is near its least value, Newton's steps do not make a loss smaller by such a part
+            [.., before, last] => last.accuracy > Some(0.99) && last.loss < 0.8 * before.loss,
+            _ => false,
+        };
         match unconverged().count() {
             0 => {}
             models => {

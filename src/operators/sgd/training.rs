@@ -459,7 +459,9 @@ fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys:
 /// and categories the decoder takes over.
 fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String], decoder: &mut Decoder) -> Result<()> {
     if let Some(resume) = resume {
-        resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size)?;
+        // Newton's method has no mini-batches of any size, and none that are compressed
+        let is_newton = request.first_point().hyperparameters.solver == Solver::Newton;
+        resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size || is_newton)?;
     }
     if let Some(resume) = resume {
         // before the options, which are those of its features

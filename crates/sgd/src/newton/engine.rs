@@ -6,6 +6,7 @@ use simd::Level;
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
 
+use super::PER_PAUSE;
 use super::descent::Descent;
 use super::sums::Sums;
 use crate::bytes::{Reader, Writer};
@@ -20,9 +21,6 @@ pub(crate) struct NewtonEngine {
     sums: Sums,
     descent: Descent,
 }
-
-/// Multiplications between two pauses: some milliseconds.
-const PER_PAUSE: usize = 1 << 24;
 
 impl NewtonEngine {
     /// Before the first pass, with weights that are 0.

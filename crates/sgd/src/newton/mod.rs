@@ -11,14 +11,21 @@
 
 mod cholesky;
 mod descent;
+mod distributions;
 mod engine;
+mod inference;
 mod sums;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use distributions::{two_sided_quantile, two_sided_tail};
 pub(crate) use engine::NewtonEngine;
+pub use inference::{Estimate, Estimates, Inference};
+
+/// Multiplications between two pauses: some milliseconds.
+const PER_PAUSE: usize = 1 << 24;
 
 /// How a model's loss is made small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
