@@ -30,6 +30,10 @@ pub enum Notice {
     SomeWorseThanConstant { models: usize, all: usize },
     /// So many of all models have not come to their optimum; were the classes of one of them told apart without a fault?
     NotConverged { models: usize, all: usize, separated: bool },
+    /// A weight of the model is so many standard errors from that of the least loss.
+    NotOptimum { feature: String, distance: f64 },
+    /// Only so many rows, of blocks drawn at random, were looked at.
+    Sampled { rows: u64 },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
     /// The features that were chosen, and what to know of columns: those that are left out, with the reason; dates and
@@ -177,6 +181,16 @@ impl Notice {
                     ),
                 )
             }
+            Notice::NotOptimum { feature, distance } => (
+                format!(
+                    "the model is not that of the least loss on these rows: {feature} is {distance:.2} standard errors from it"
+                ),
+                Some("Train it with solver => 'newton' on these rows, and they tell the errors of the optimum."),
+            ),
+            Notice::Sampled { rows } => (
+                format!("{rows} rows are looked at, of blocks that are drawn at random"),
+                Some("Argument max_rows can be another number of them."),
+            ),
             Notice::NotConverged { models, all, separated } => {
                 let which = if all == 1 { "the model has".into() } else { format!("{models} of {all} models have") };
                 let why = if separated {

@@ -8,6 +8,7 @@ mod learning;
 mod model_kinds;
 mod named_options;
 mod networks;
+mod newton;
 mod options;
 mod real_data;
 mod regression_networks;
