@@ -762,7 +762,8 @@ CREATE FUNCTION corgipile_train(
     patience            int     DEFAULT NULL,
     notice              boolean DEFAULT NULL,
     share               boolean DEFAULT NULL,
-    nodes               text    DEFAULT NULL
+    nodes               text    DEFAULT NULL,
+    solver              text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -771,7 +772,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean, text)
+                             float8, int, boolean, boolean, text, text)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 CREATE FUNCTION corgipile_train(
@@ -806,7 +807,8 @@ CREATE FUNCTION corgipile_train(
     patience            int     DEFAULT NULL,
     notice              boolean DEFAULT NULL,
     share               boolean DEFAULT NULL,
-    nodes               text    DEFAULT NULL
+    nodes               text    DEFAULT NULL,
+    solver              text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -815,7 +817,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean, text)
+                             float8, int, boolean, boolean, text, text)
     IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_shuffle(
@@ -1425,6 +1427,85 @@ COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text) IS 'accuracy (R
 COMMENT ON FUNCTION corgipile_evaluate(text, text, text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
 COMMENT ON FUNCTION corgipile_evaluate(bigint, regclass, text, text) IS 'the same of a relation that is named by its OID';
 COMMENT ON FUNCTION corgipile_evaluate(text, regclass, text, text) IS 'the same of a relation that is named by its OID';
+
+-- -------------------------------------------------------------------------------------------------- explaining models
+
+CREATE FUNCTION corgipile_coefficients(model_id bigint, source text, level float8 DEFAULT NULL)
+RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_coefficients_wrapper';
+COMMENT ON FUNCTION corgipile_coefficients(bigint, text, float8)
+    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default';
+
+CREATE FUNCTION corgipile_coefficients(model_id bigint, source regclass, level float8 DEFAULT NULL)
+RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_coefficients_relation_wrapper';
+COMMENT ON FUNCTION corgipile_coefficients(bigint, regclass, float8)
+    IS 'the same of a relation that is named by its OID';
+
+CREATE FUNCTION corgipile_coefficients(name text, source text, level float8 DEFAULT NULL)
+RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_coefficients_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_coefficients(text, text, float8)
+    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default';
+
+CREATE FUNCTION corgipile_coefficients(name text, source regclass, level float8 DEFAULT NULL)
+RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_coefficients_relation_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_coefficients(text, regclass, float8)
+    IS 'the same of a relation that is named by its OID';
+
+CREATE FUNCTION corgipile_importance(model_id bigint, source text, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
+RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_importance_wrapper';
+COMMENT ON FUNCTION corgipile_importance(bigint, text, int, bigint, int)
+    IS 'by how much the score of a model drops when a column is permuted, over 5 repeats of 100000 rows unless it is said; and how far the decision varies with it';
+
+CREATE FUNCTION corgipile_importance(model_id bigint, source regclass, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
+RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_importance_relation_wrapper';
+COMMENT ON FUNCTION corgipile_importance(bigint, regclass, int, bigint, int)
+    IS 'the same of a relation that is named by its OID';
+
+CREATE FUNCTION corgipile_importance(name text, source text, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
+RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_importance_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_importance(text, text, int, bigint, int)
+    IS 'by how much the score of a model drops when a column is permuted, over 5 repeats of 100000 rows unless it is said; and how far the decision varies with it';
+
+CREATE FUNCTION corgipile_importance(name text, source regclass, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
+RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_importance_relation_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_importance(text, regclass, int, bigint, int)
+    IS 'the same of a relation that is named by its OID';
+
+CREATE FUNCTION corgipile_explain(model_id bigint, features record, source text DEFAULT NULL)
+RETURNS TABLE (feature text, class text, contribution float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_explain_wrapper';
+COMMENT ON FUNCTION corgipile_explain(bigint, record, text)
+    IS 'what each column of a row adds to the decision of a linear model beside what it adds on average: over the rows of source, or else over those of the training, as far as features are standardized';
+
+CREATE FUNCTION corgipile_explain(name text, features record, source text DEFAULT NULL)
+RETURNS TABLE (feature text, class text, contribution float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_explain_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_explain(text, record, text)
+    IS 'what each column of a row adds to the decision of a linear model beside what it adds on average: over the rows of source, or else over those of the training, as far as features are standardized';
+
+CREATE FUNCTION corgipile_explain(model jsonb, features record, source text DEFAULT NULL)
+RETURNS TABLE (feature text, class text, contribution float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_explain_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_explain(jsonb, record, text)
+    IS 'what each column of a row adds to the decision of a linear model beside what it adds on average: over the rows of source, or else over those of the training, as far as features are standardized';
 
 -- -------------------------------------------------------------------------------------------------- training by aggregate
 

@@ -32,6 +32,12 @@ pub enum Notice {
     NoNodes(String),
     /// Models of single steps on several servers are not to be averaged: mini-batches of this size are learned from.
     NodesNeedBatches { batch_size: u32 },
+    /// So many of all models have not come to their optimum; were the classes of one of them told apart without a fault?
+    NotConverged { models: usize, all: usize, separated: bool },
+    /// A weight of the model is so many standard errors from that of the least loss.
+    NotOptimum { feature: String, distance: f64 },
+    /// Only so many rows, of blocks drawn at random, were looked at.
+    Sampled { rows: u64 },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
     /// The features that were chosen, and what to know of columns: those that are left out, with the reason; dates and
@@ -122,6 +128,7 @@ impl Notice {
         let level = match self {
             Notice::Coarse { .. }
             | Notice::OneDiverged { .. }
+            | Notice::NotConverged { .. }
             | Notice::WorseThanConstant(_)
             | Notice::SomeWorseThanConstant { .. } => PgLogLevel::WARNING,
             _ => PgLogLevel::NOTICE,
@@ -178,6 +185,34 @@ impl Notice {
                         "Leave out learning_rate, standardize and shuffle, or try a smaller learning_rate and more epochs; look for \
                          features that say something about the label.",
                     ),
+                )
+            }
+            Notice::NotOptimum { feature, distance } => (
+                format!(
+                    "the model is not that of the least loss on these rows: {feature} is {distance:.2} standard errors from it"
+                ),
+                Some("Train it with solver => 'newton' on these rows, and they tell the errors of the optimum."),
+            ),
+            Notice::Sampled { rows } => (
+                format!("{rows} rows are looked at, of blocks that are drawn at random"),
+                Some("Argument max_rows can be another number of them."),
+            ),
+            Notice::NotConverged { models, all, separated } => {
+                let which = if all == 1 { "the model has".into() } else { format!("{models} of {all} models have") };
+                let why = if separated {
+                    ": features tell all rows of its classes apart, so that weights grow without end"
+                } else {
+                    ""
+                };
+                (
+                    format!("{which} not come to the least loss{why}"),
+                    Some(if separated {
+                        "Say an l2, such as 0.001, for weights that are finite; the model predicts well without it, but its weights mean \
+                         nothing."
+                    } else {
+                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some features tell classes apart; then \
+                         say an l2."
+                    }),
                 )
             }
             Notice::SomeWorseThanConstant { models, all } => (

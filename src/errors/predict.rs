@@ -56,6 +56,10 @@ pub enum PredictError {
     NoLabels(TheModel),
     #[error("{model} is {kind}, which has no probabilities")]
     NoProbabilities { model: TheModel, kind: &'static str },
+    #[error("there are no standard errors of {model}: {why}")]
+    NoStandardErrors { model: TheModel, why: String },
+    #[error("{model} is {kind}, whose decisions are no sum over its features")]
+    NoContributions { model: TheModel, kind: &'static str },
     #[error("{0} was not trained with \"nulls\": \"impute\", and knows nothing to put in place of NULLs")]
     NothingToImpute(TheModel),
 }
@@ -70,6 +74,8 @@ impl Report for PredictError {
             | PredictError::NeedsRow(_)
             | PredictError::NeedsIndices { .. }
             | PredictError::NothingToImpute(_)
+            | PredictError::NoStandardErrors { .. }
+            | PredictError::NoContributions { .. }
             | PredictError::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             PredictError::DamagedVector => Code::ERRCODE_DATA_CORRUPTED,
             PredictError::NoColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
@@ -111,6 +117,12 @@ impl Report for PredictError {
             PredictError::IndexBelow { .. } => fixed("Indices count as they did in training; see option index_base."),
             PredictError::IndexBeyond { .. } | PredictError::Category { .. } => {
                 fixed("With unseen => 'zero' in the call, or in the options of the training, it counts as 0.")
+            }
+            PredictError::NoStandardErrors { .. } => fixed(
+                "There are some of models logistic and linear with at most 2000 features, trained without class_weight and l1.",
+            ),
+            PredictError::NoContributions { .. } => {
+                fixed("corgipile_importance() says which of its features matter on many rows.")
             }
             PredictError::NothingToImpute(_) => {
                 fixed("Train it with the option nulls as impute, which is the default.")

@@ -2,6 +2,7 @@
 
 use super::report::{Code, Report};
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
+use sgd::Solver;
 
 /// Why a training cannot begin, or ends.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,8 @@ pub enum TrainingError {
     TooManyWeights { dim: usize, outputs: usize },
     #[error("a network of {dim} features and {weights} weights is too large to be stored")]
     NetworkTooLarge { dim: usize, weights: usize },
+    #[error("solver newton cannot train a model of {dim} features")]
+    HessianTooLarge { dim: usize },
     #[error("{models} models of {dim} features are too many to be trained side by side")]
     TooManyModels { models: usize, dim: usize },
     #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
@@ -61,6 +64,7 @@ impl Report for TrainingError {
             TrainingError::NoSuchClass { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             TrainingError::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
             TrainingError::TooManyWeights { .. }
+            | TrainingError::HessianTooLarge { .. }
             | TrainingError::TooManyModels { .. }
             | TrainingError::TooManyEpochs { .. }
             | TrainingError::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -102,6 +106,10 @@ impl Report for TrainingError {
             TrainingError::NoSuchClass { known, .. } => Some(format!("The labels are {known}.")),
             TrainingError::LabelValue { .. } => fixed("Use labels of the type that the column has."),
             TrainingError::NoWeight => fixed("Give some rows a weight above 0."),
+            TrainingError::HessianTooLarge { .. } => Some(format!(
+                "It computes with a number for each pair of features, and takes at most {} features; use fewer, or solver sgd.",
+                Solver::MAX_FEATURES
+            )),
             TrainingError::TooManyModels { .. } => Some(format!(
                 "Together they are at most {MAX_MODELS}, and have at most {MAX_WEIGHTS} weights; train them by several calls."
             )),

@@ -1,15 +1,12 @@
 //! corgipile_evaluate(): metrics of a model on other rows.
 
+use super::model_rows::ModelRows;
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
-use crate::models::{self, Coding, ColumnKind, FeatureKind, Model, Policies};
+use crate::models::{self, Model, Policies};
 use crate::operators::nulls::{notice_imputed, notice_left_out, notice_unseen};
-use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
 use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::Relation;
 use crate::pg::check_for_interrupts;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::Running;
-use crate::pg::snapshot::Snapshot;
 use crate::pg::tuples::number_sort::NumberSort;
 use pgrx::prelude::*;
 use sgd::{Confusion, Evaluation, ModelParameters, Retrieval, RocAuc, rank_key};
@@ -79,31 +76,7 @@ fn evaluate<M>(
 /// # Errors
 /// Whatever can be wrong with source and rows; [`PredictError::DecisionOutOfRange`]
 fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> {
-    let mut source = Source::resolve(source)?;
-    source.add_parts(&model.features);
-    let categories = model.feature_kind.columns_of_categories(&model.features);
-    let standardizer = model.to_standardizer();
-    let known = ModelSchema {
-        classes: &model.classes,
-        dim: model.dim(),
-        categories: &categories,
-        unseen: policies.unseen,
-        standardizer: standardizer.as_ref(),
-        fill: model.fill(),
-    };
-    let spec = DecoderSpec {
-        nulls: policies.nulls,
-        index_base: model.feature_kind.index_base().unwrap_or(1),
-        transform: Some(&model.transform),
-        clip: model.clip,
-        known: Some(known),
-        ..DecoderSpec::new(model.kind, &model.label, &model.features)
-    };
-    let decoder = source.decoder(&spec)?;
-    check_types(model, decoder.features(), &categories)?;
-    let planned = source.plan(&spec, &Shuffling::none())?;
-    let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE));
-    let mut buffers = Buffers::new(query, decoder);
+    let mut buffers = ModelRows { weight: None, shuffling: Shuffling::none(), policies }.open(model, source)?;
     let mut evaluation = Evaluation::new(model.kind);
     let mut linear = model.linear().to_model();
     if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_mini_batches()) {
@@ -238,46 +211,5 @@ impl Curves {
             roc.area()
         };
         self.sorts.into_iter().map(area).collect()
-    }
-}
-
-/// Columns of the same names may have other types than those that the model was trained on: numbers in place of text,
-/// columns in place of an array.
-///
-/// # Errors
-/// [`PredictError::EvaluateTypes`]
-fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Coding)]) -> Result<()> {
-    let fits = match (&model.feature_kind, found) {
-        (FeatureKind::Array, FeatureColumns::Array { .. } | FeatureColumns::Compressed(_)) => true,
-        (FeatureKind::Sparse { .. }, FeatureColumns::Sparse(_)) => true,
-        (FeatureKind::Columns(_), FeatureColumns::Columns { .. }) => categories.is_empty(),
-        (FeatureKind::Columns(_), FeatureColumns::Mixed(_)) => found.categories().as_deref() == Some(categories),
-        _ => false,
-    };
-    if fits {
-        Ok(())
-    } else {
-        Err(PredictError::EvaluateTypes { model: model.in_error(), trained_on: trained_on(model) }.into())
-    }
-}
-
-/// What the model was trained on, in words.
-fn trained_on(model: &Model) -> String {
-    match &model.feature_kind {
-        FeatureKind::Array => format!("an array of numbers in column {}", model.features[0]),
-        FeatureKind::Sparse { .. } if model.features.len() == 1 => {
-            format!("sparse vectors in column {}", model.features[0])
-        }
-        FeatureKind::Sparse { .. } => {
-            format!("indices in column {} and values in column {}", model.features[0], model.features[1])
-        }
-        FeatureKind::Columns(kinds) => {
-            let kind = |kind: &ColumnKind| match kind {
-                ColumnKind::Number => "numbers",
-                ColumnKind::Categories(_) | ColumnKind::Hashed(_) => "categories",
-            };
-            let columns = model.features.iter().zip(kinds).map(|(name, k)| format!("{} in column {name}", kind(k)));
-            columns.collect::<Vec<_>>().join(", ")
-        }
     }
 }

@@ -2,11 +2,15 @@
 
 mod aggregate;
 mod cluster_factor;
+mod coefficients;
 mod compress;
 mod evaluate;
+mod explain;
 mod export;
+mod importance;
 mod io_profile;
 mod management;
+mod model_rows;
 mod nodes;
 mod options;
 mod predict;
@@ -19,11 +23,23 @@ mod toc;
 mod train;
 mod train_uda;
 
+use crate::errors::Result;
 use crate::operators::sgd::{NodeScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
+use crate::pg::catalog::relation::Relation;
 use crate::pg::executor::FunctionNode;
 use crate::pg::executor::custom_scan::CustomScan;
 use pgrx::prelude::*;
+
+/// A source that is given as a text.
+fn text(source: &str) -> Result<String> {
+    Ok(source.to_owned())
+}
+
+/// The name of a relation that is given by its OID.
+fn relation_name(relation: pg_sys::Oid) -> Result<String> {
+    Relation::name_of_oid(relation)
+}
 
 /// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library,
 /// and with it our planner hook, before the planner looks for hooks in the first statement of a session.

@@ -3,7 +3,7 @@
 
 use super::class_values::as_numbers;
 use super::document::ModelDocument;
-use super::features::FeatureKind;
+use super::features::{ColumnKind, FeatureKind};
 use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
@@ -17,6 +17,7 @@ use sgd::{
 };
 use std::cell::Cell;
 use std::ffi::CStr;
+use std::ops::Range;
 
 /// A trained model, ready to predict.
 pub struct Model {
@@ -169,6 +170,46 @@ impl Model {
                 format!("{values}[{}]", i + *index_base as usize)
             }
         }
+    }
+
+    /// What the weights are called in corgipile.coefficients, in their sequence.
+    pub fn weight_names(&self) -> Vec<String> {
+        let FeatureKind::Columns(kinds) = &self.feature_kind else {
+            return (0..self.dim()).map(|i| self.feature_name(i)).collect();
+        };
+        let mut names = Vec::with_capacity(self.dim());
+        for (column, kind) in self.features.iter().zip(kinds) {
+            match kind {
+                ColumnKind::Number => names.push(column.clone()),
+                ColumnKind::Categories(categories) => {
+                    names.extend(categories.values().iter().map(|value| format!("{column}={value}")));
+                    names.extend(categories.null().map(|_| format!("{column} IS NULL")));
+                }
+                ColumnKind::Hashed(_) => {}
+            }
+        }
+        names.extend((0..self.feature_kind.buckets()).map(|i| format!("hash[{i}]")));
+        names
+    }
+
+    /// What belongs together: the name of each column, or of each element of an array, and its weights. Columns that
+    /// are hashed share theirs, and have one name.
+    pub fn weights_by_column(&self) -> Vec<(String, Range<usize>)> {
+        let FeatureKind::Columns(kinds) = &self.feature_kind else {
+            return (0..self.dim()).map(|i| (self.feature_name(i), i..i + 1)).collect();
+        };
+        let (mut columns, mut hashed, mut first) = (Vec::new(), Vec::new(), 0);
+        for (column, kind) in self.features.iter().zip(kinds) {
+            match kind {
+                ColumnKind::Hashed(_) => hashed.push(column.as_str()),
+                kind => columns.push((column.clone(), first..first + kind.width())),
+            }
+            first += kind.width();
+        }
+        if !hashed.is_empty() {
+            columns.push((hashed.join(", "), first..first + self.feature_kind.buckets()));
+        }
+        columns
     }
 
     /// The columns that the features are taken from, with a date once in place of its parts;

@@ -38,7 +38,7 @@ pub struct TrainArguments {
 }
 
 /// The options that are arguments, too, in the function's order.
-const NAMED_OPTIONS: [&str; 14] = [
+const NAMED_OPTIONS: [&str; 15] = [
     "batch_size",
     "l1",
     "l2",
@@ -53,6 +53,7 @@ const NAMED_OPTIONS: [&str; 14] = [
     "notice",
     "share",
     "nodes",
+    "solver",
 ];
 
 /// The arguments before them.

@@ -11,7 +11,11 @@ use serde_json::{Map, Value};
 use sgd::{Hyperparameters, ModelKind};
 
 /// The options as given.
-pub struct Keys(Map<String, Value>);
+pub struct Keys {
+    keys: Map<String, Value>,
+    /// is the optimizer that of the model, because nobody has said another?
+    has_default_optimizer: bool,
+}
 
 impl Keys {
     /// Each of them with something to say: to this model, and to the other options. All of them are known.
@@ -19,11 +23,12 @@ impl Keys {
     /// # Errors
     /// [`ArgumentError::InvalidOption`]
     pub fn new(options: Map<String, Value>, kind: ModelKind) -> Result<Keys> {
-        let mut keys = Keys(options);
+        let has_default_optimizer = !options.contains_key("optimizer");
+        let mut keys = Keys { keys: options, has_default_optimizer };
         // options of an optimizer are for that which the model has by default, too
         let default = Hyperparameters::new(kind).optimizer.name();
-        keys.0.entry("optimizer").or_insert_with(|| default.into());
-        for entry in table::options().filter(|entry| keys.0.contains_key(entry.name)) {
+        keys.keys.entry("optimizer").or_insert_with(|| default.into());
+        for entry in table::options().filter(|entry| keys.keys.contains_key(entry.name)) {
             keys.check_place(entry, kind)?;
         }
         Ok(keys)
@@ -45,13 +50,18 @@ impl Keys {
     fn has(&self, needs: Needs) -> Result<bool> {
         match needs {
             Needs::Word(key, word) => Ok(self.word(key)? == Some(word)),
-            Needs::Option(key) => Ok(self.0.contains_key(key)),
+            Needs::Option(key) => Ok(self.keys.contains_key(key)),
         }
     }
 
     /// Is this key there?
     pub fn contains(&self, key: &str) -> bool {
-        self.0.contains_key(key)
+        self.keys.contains_key(key)
+    }
+
+    /// Is this key one that was given?
+    pub fn is_given(&self, key: &str) -> bool {
+        self.contains(key) && !(key == "optimizer" && self.has_default_optimizer)
     }
 
     /// The value of a key, which must be `what`.
@@ -59,7 +69,7 @@ impl Keys {
     /// # Errors
     /// [`ArgumentError::InvalidOption`]
     pub fn get<T>(&self, key: &str, what: &str, read: impl FnOnce(&Value) -> Option<T>) -> Result<Option<T>> {
-        let Some(value) = self.0.get(key) else { return Ok(None) };
+        let Some(value) = self.keys.get(key) else { return Ok(None) };
         read(value).map(Some).ok_or_else(|| not(key, what, value))
     }
 
@@ -72,7 +82,7 @@ impl Keys {
         let number = self.get(key, "a number", Value::as_f64)?;
         match number {
             Some(number) if !range.contains(number) => {
-                Err(not(key, &range.words(), self.0.get(key).unwrap_or(&Value::Null)))
+                Err(not(key, &range.words(), self.keys.get(key).unwrap_or(&Value::Null)))
             }
             number => Ok(number),
         }
@@ -130,7 +140,7 @@ impl Keys {
     /// [`ArgumentError::UnknownWord`]
     pub fn word(&self, key: &'static str) -> Result<Option<&'static str>> {
         let Entry { values: Values::Words(words), default, .. } = table::entry(key) else { panic!("{key} is no word") };
-        let Some(value) = self.0.get(key) else {
+        let Some(value) = self.keys.get(key) else {
             return Ok(if let Default::Word(word) = default { Some(*word) } else { None });
         };
         let known = words();

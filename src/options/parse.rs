@@ -11,7 +11,7 @@ use super::rows::{ClassWeight, Clip, Hashing, Standardize, Transform};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
-use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
+use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver, Stopping};
 
 /// Reads `options` for a model of this kind, together with the argument `learning_rate`. What is not given is chosen by
 /// the tuples where it can be, if that is `automatic`.
@@ -69,6 +69,7 @@ fn hyperparameters(
     let optimizer = optimizer(keys)?;
     let design = design(keys, kind)?;
     let l2 = keys.number_or_default("l2")?;
+    let solver = solver(keys, learning_rate)?;
     let default_rate = defaults::learning_rate(kind, optimizer, design.map(|design| design.activation));
     let default_size = Hyperparameters::new(kind).batch_size;
     let hyperparameters = Hyperparameters {
@@ -81,6 +82,7 @@ fn hyperparameters(
         l2,
         bounded: false,
         averaging: false,
+        solver,
         design,
     };
     let is_open = automatic && learning_rate.is_none() && hyperparameters.has_automatic_rate();
@@ -98,6 +100,21 @@ fn hyperparameters(
         name => invalid(name, &e.reason),
     })?;
     Ok((hyperparameters, if is_open { Rate::Open } else { Rate::Given }))
+}
+
+/// Newton's method makes its steps by itself: what is about gradients of some tuples says nothing to it.
+fn solver(keys: &Keys, learning_rate: Option<f64>) -> Result<Solver> {
+    let solver = keys.word("solver")?.and_then(Solver::named).unwrap_or_default();
+    if solver == Solver::Sgd {
+        return Ok(solver);
+    }
+    const OF_SGD: [&str; 4] = ["batch_size", "schedule", "bounded_steps", "averaging"];
+    let given = OF_SGD.into_iter().find(|key| keys.contains(key)).or(learning_rate.map(|_| "learning_rate"));
+    let given = given.or(keys.is_given("optimizer").then_some("optimizer"));
+    match given {
+        Some(key) => Err(invalid(key, &format!("does not go with solver \"{}\"", solver.name()))),
+        None => Ok(solver),
+    }
 }
 
 fn optimizer(keys: &Keys) -> Result<Optimizer> {

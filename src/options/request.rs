@@ -15,7 +15,7 @@ use super::shuffling::Shuffling;
 use super::{defaults, parse, table};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
-use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule};
+use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
 use shuffle::Geometry;
 
 /// What is to be trained.
@@ -126,6 +126,7 @@ impl Request {
         }
         let together = [
             ("hidden layers", !self.kind.is_linear()),
+            ("solver newton", self.points.iter().any(|point| point.hyperparameters.solver == Solver::Newton)),
             ("a warm start", self.resume.is_some()),
             ("a grid", self.points.len() > 1),
             ("groups", self.row_groups.group.is_some()),

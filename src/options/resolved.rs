@@ -2,7 +2,7 @@
 
 use super::chosen::{Options, Point};
 use super::rows::ClassWeight;
-use sgd::{Design, Hyperparameters, ModelKind, Optimizer, Schedule};
+use sgd::{Design, Hyperparameters, ModelKind, Optimizer, Schedule, Solver};
 use shuffle::{BlockSize, BufferSize, Strategy};
 
 /// A call in which nothing is open.
@@ -45,12 +45,27 @@ impl Resolved<'_> {
         self.point.map(|point| &point.hyperparameters)
     }
 
+    /// Is it Newton's method, which has neither a learning rate nor mini-batches?
+    pub fn is_newton(&self) -> bool {
+        self.hyper().is_some_and(|hyper| hyper.solver == Solver::Newton)
+    }
+
+    /// What a model is trained with by gradients.
+    fn hyper_of_sgd(&self) -> Option<&Hyperparameters> {
+        self.hyper().filter(|hyper| hyper.solver == Solver::Sgd)
+    }
+
+    /// The same of a model without hidden layers.
+    pub fn hyper_of_linear_sgd(&self) -> Option<&Hyperparameters> {
+        self.hyper_of_sgd().filter(|hyper| hyper.design.is_none())
+    }
+
     pub fn schedule(&self) -> Option<Schedule> {
-        self.hyper().map(|hyper| hyper.schedule)
+        self.hyper_of_sgd().map(|hyper| hyper.schedule)
     }
 
     pub fn optimizer(&self) -> Option<Optimizer> {
-        self.hyper().map(|hyper| hyper.optimizer)
+        self.hyper_of_sgd().map(|hyper| hyper.optimizer)
     }
 
     pub fn design(&self) -> Option<&Design> {
@@ -59,7 +74,7 @@ impl Resolved<'_> {
 
     /// The size of mini-batches, if it is not that of the source's.
     pub fn batch_size(&self) -> Option<u32> {
-        self.hyper().map(|hyper| hyper.batch_size).filter(|size| *size < Hyperparameters::WHOLE_MINI_BATCHES)
+        self.hyper_of_sgd().map(|hyper| hyper.batch_size).filter(|size| *size < Hyperparameters::WHOLE_MINI_BATCHES)
     }
 
     /// The weights of classes, as EXPLAIN shows them.

@@ -8,7 +8,9 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use sgd::{Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Trainer};
+use sgd::{
+    Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Solver, Trainer,
+};
 use tuples::Batch;
 
 /// Numbers that look random.
@@ -275,6 +277,25 @@ fn small_network(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A pass of Newton's method: gradient and Hessian.
+fn newton(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("newton");
+    for (dim, n) in [(28, 8_000), (28, 1_000_000), (200, 50_000), (1000, 2_000)] {
+        let mut batch = tuples(dim, n);
+        shuffle(&mut batch);
+        for kind in [ModelKind::Linear, ModelKind::Logistic] {
+            group.throughput(Throughput::Elements(n as u64));
+            group.bench_function(BenchmarkId::new(kind.name(), format!("{n}x{dim}")), |bencher| {
+                let hyper = Hyperparameters { solver: Solver::Newton, ..Hyperparameters::new(kind) };
+                let mut trainer = Trainer::new(hyper, dim, 1, false).unwrap();
+                trainer.begin_epoch();
+                bencher.iter(|| trainer.learn(&batch, 0..batch.len()));
+            });
+        }
+    }
+    group.finish();
+}
+
 fn evaluate(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("evaluate");
     for (dim, n) in [(28, 200_000), (2000, 3_000)] {
@@ -296,6 +317,6 @@ criterion_group! {
     name = kernels;
     config = Criterion::default().sample_size(20).measurement_time(std::time::Duration::from_secs(1))
         .warm_up_time(std::time::Duration::from_millis(300));
-    targets = read, learn, learn_generally, learn_sparse, network, small_network, columns, evaluate
+    targets = read, learn, learn_generally, learn_sparse, network, small_network, columns, newton, evaluate
 }
 criterion_main!(kernels);

@@ -99,6 +99,16 @@ pub(crate) trait Engine: Debug {
         unreachable!("no replicas")
     }
 
+    /// The length of the last step, if it is for the engine to choose: 1 unless it was shortened.
+    fn step_length(&self) -> Option<f64> {
+        None
+    }
+
+    /// Whether the model is the optimum, but for rounding; None if the engine cannot tell.
+    fn has_converged(&self) -> Option<bool> {
+        None
+    }
+
     /// Writes everything that learning goes on from, of an engine that is flushed.
     fn save(&self, to: &mut Writer);
 }

@@ -3,12 +3,13 @@
 use simd::Level;
 use tuples::OutOfMemory;
 
-use crate::Hyperparameters;
 use crate::bytes::Reader;
 use crate::engine::Engine;
 use crate::fast::FastEngine;
 use crate::network::NetworkEngine;
+use crate::newton::NewtonEngine;
 use crate::reference::ReferenceEngine;
+use crate::{Hyperparameters, Solver};
 
 /// The engines. The numbers are those that a saved trainer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(crate) enum EngineKind {
     Reference = 1,
     /// Hidden layers.
     Network = 2,
+    /// Newton's method.
+    Newton = 3,
 }
 
 impl EngineKind {
@@ -26,6 +29,8 @@ impl EngineKind {
     pub(crate) fn new(hyper: &Hyperparameters, sparse: bool) -> EngineKind {
         if hyper.design.is_some() {
             EngineKind::Network
+        } else if hyper.solver == Solver::Newton {
+            EngineKind::Newton
         } else if FastEngine::supports(hyper, sparse) {
             EngineKind::Fast
         } else {
@@ -49,6 +54,7 @@ impl EngineKind {
             EngineKind::Fast => Box::new(FastEngine::new(hyper, dim, level)),
             EngineKind::Reference => Box::new(ReferenceEngine::new(hyper, dim, outputs, sparse, level)?),
             EngineKind::Network => Box::new(NetworkEngine::new(hyper, dim, outputs, sparse, level)?),
+            EngineKind::Newton => Box::new(NewtonEngine::new(hyper, dim, sparse, level)?),
         })
     }
 
@@ -66,6 +72,7 @@ impl EngineKind {
             EngineKind::Fast => Box::new(FastEngine::read(from, hyper, dim, level)?),
             EngineKind::Reference => Box::new(ReferenceEngine::read(from, hyper, [dim, outputs], sparse, level)?),
             EngineKind::Network => Box::new(NetworkEngine::read(from, hyper, [dim, outputs], sparse, level)?),
+            EngineKind::Newton => Box::new(NewtonEngine::read(from, hyper, dim, sparse, level)?),
         })
     }
 }

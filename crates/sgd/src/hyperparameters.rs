@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::invalid::{InvalidHyperparameter, require, within};
 use crate::range::Range;
-use crate::{Design, ModelKind, Optimizer, Schedule};
+use crate::{Design, ModelKind, Optimizer, Schedule, Solver};
 
 /// How much data there is to learn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,9 @@ pub struct Hyperparameters {
     /// Not of networks, nor with [`Schedule::Theorem1`], which has a mean of its own.
     #[serde(default)]
     pub averaging: bool,
+    /// How the loss is made small. Newton's method takes nothing of the others but l2.
+    #[serde(default)]
+    pub solver: Solver,
     /// What a network is made of; None for linear models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
@@ -76,6 +79,7 @@ impl Hyperparameters {
             l2: 0.0,
             bounded: false,
             averaging: false,
+            solver: Solver::Sgd,
             design: defaults.design,
         }
     }
@@ -83,7 +87,7 @@ impl Hyperparameters {
     /// Whether there is a learning rate that follows from the tuples: for linear models by plain SGD or momentum, with
     /// a schedule whose rates are those of epochs.
     pub fn has_automatic_rate(&self) -> bool {
-        self.can_bound() && !self.schedule.averages()
+        self.can_bound() && !self.schedule.averages() && self.solver == Solver::Sgd
     }
 
     /// Whether steps can be bounded: those of Adam do not grow with the row, and a network's loss has no such bound.
@@ -175,6 +179,20 @@ impl Hyperparameters {
         require(is_size, "batch_size", "must be from 1 to 1000000")?;
         within(Self::PENALTIES, self.l1, "l1")?;
         within(Self::PENALTIES, self.l2, "l2")?;
+        if self.solver == Solver::Newton {
+            require(
+                self.kind.is_smooth(),
+                "solver",
+                "\"newton\" is for losses of one decision with a second derivative: those of logistic and linear",
+            )?;
+            require(self.l1 == 0.0, "l1", "must be 0 with solver \"newton\": |w| has no derivative at 0")?;
+            let plain = !self.bounded && !self.averaging && !self.schedule.averages();
+            return require(
+                plain,
+                "solver",
+                "\"newton\" goes without bounded_steps, averaging and schedule \"theorem1\"",
+            );
+        }
         require(self.learning_rate * self.l2 < 1.0, "l2", "times learning_rate must be less than 1")
     }
 
@@ -294,6 +312,7 @@ mod tests {
                 l2,
                 bounded: true,
                 averaging: true,
+                solver: Solver::Newton,
                 design: Some(Design::default()),
             };
             let json = serde_json::to_string(&hyper).unwrap();

@@ -20,7 +20,7 @@ pub struct EpochReport {
     /// 1 - Σ (y - z)² / Σ (y - mean y)² over the tuples of the epoch, each before its own step; for linear only.
     pub r2: Option<f64>,
     /// The learning rate of the epoch; with [`Schedule::Theorem1`](crate::Schedule::Theorem1) that of a full
-    /// mini-batch's step in its last buffer.
+    /// mini-batch's step in its last buffer, with Newton's method the length of the step that the epoch ends with.
     pub learning_rate: f64,
     /// Tuples learnt from.
     pub tuples: u64,

@@ -30,7 +30,7 @@ pub enum Unfit {
     Malformed,
     /// It was trained in another way.
     #[error(
-        "its training state is that of another optimizer, batch_size, l1, schedule or averaging, or of other hidden_layers, activation or output"
+        "its training state is that of another solver, optimizer, batch_size, l1, schedule or averaging, or of other hidden_layers, activation or output"
     )]
     OtherWay,
 }
@@ -147,7 +147,7 @@ fn configuration(hyper: &Hyperparameters, engine: EngineKind) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Optimizer, Schedule};
+    use crate::{Optimizer, Schedule, Solver};
     use proptest::prelude::*;
     use tuples::Batch;
 
@@ -228,6 +228,7 @@ mod tests {
                                 l2,
                                 bounded: false,
                                 averaging: false,
+                                solver: Solver::Sgd,
                                 design: None,
                             };
                             let (outputs, batch) =

@@ -31,6 +31,8 @@ pub struct Diverged {
 /// [`Optimizer`] steps, and |w| is cut by η l1 towards 0. Here η is the learning rate; intercepts know no penalty. Cuts
 /// of less than η/1024 are gathered over several steps until they come to that.
 ///
+/// With [`Solver::Newton`](crate::Solver::Newton) an epoch makes one step, at its end.
+///
 /// For one tuple at a time, with features x, label y and decision z = w·x + b, plain SGD is w ← (1 - η l2) w - η l'(z)
 /// x, b ← b - η l'(z).
 #[derive(Debug)]
@@ -244,7 +246,8 @@ impl Trainer {
         let (totals, norms) = (self.engine.totals(), self.engine.norms());
         let norms = self.theorem.as_ref().map_or(norms, Theorem1::norms);
         let norms = self.averaging.as_ref().map_or(norms, Averaging::norms);
-        let report = EpochReport::new(&self.hyper, self.epoch, self.rate, &totals, norms);
+        let rate = self.engine.step_length().unwrap_or(self.rate);
+        let report = EpochReport::new(&self.hyper, self.epoch, rate, &totals, norms);
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
@@ -270,6 +273,12 @@ impl Trainer {
             averaging.replace(&mut model);
         }
         Ok(model)
+    }
+
+    /// Whether the model is the optimum, but for rounding, so that more epochs change nothing; None if the solver cannot
+    /// tell.
+    pub fn has_converged(&self) -> Option<bool> {
+        self.engine.has_converged()
     }
 
     /// Features that there are weights for.

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::{Chunk, Simd};
+use crate::{Chunk, Doubles, Simd};
 
 /// Proof that the processor has AVX2 and FMA.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +25,14 @@ macro_rules! avx2 {
     ($proof:expr => $($body:tt)*) => {{
         let Avx2(()) = $proof;
         // SAFETY: there is no Avx2 on a processor without AVX2 and FMA. Instructions that load and store are given
-        // a Chunk, which is exactly two of its registers long, and need no alignment.
+        // a Chunk or Doubles, which are exactly two of its registers long, and need no alignment.
         unsafe { $($body)* }
     }};
 }
 
 impl Simd for Avx2 {
     type Vector = [__m256; 2];
+    type DoubleVector = [__m256d; 2];
 
     const REGISTERS: usize = 8;
 
@@ -51,6 +52,29 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn splat(self, number: f32) -> [__m256; 2] {
         avx2! { self => [_mm256_set1_ps(number); 2] }
+    }
+
+    #[inline(always)]
+    fn load_doubles(self, doubles: &Doubles) -> [__m256d; 2] {
+        avx2! { self => [_mm256_loadu_pd(doubles.as_ptr()), _mm256_loadu_pd(doubles[4..].as_ptr())] }
+    }
+
+    #[inline(always)]
+    fn store_doubles(self, [low, high]: [__m256d; 2], doubles: &mut Doubles) {
+        avx2! { self =>
+            _mm256_storeu_pd(doubles.as_mut_ptr(), low);
+            _mm256_storeu_pd(doubles[4..].as_mut_ptr(), high);
+        }
+    }
+
+    #[inline(always)]
+    fn splat_double(self, number: f64) -> [__m256d; 2] {
+        avx2! { self => [_mm256_set1_pd(number); 2] }
+    }
+
+    #[inline(always)]
+    fn fma_doubles(self, a: [__m256d; 2], b: [__m256d; 2], sum: [__m256d; 2]) -> [__m256d; 2] {
+        avx2! { self => [_mm256_fmadd_pd(a[0], b[0], sum[0]), _mm256_fmadd_pd(a[1], b[1], sum[1])] }
     }
 
     #[inline(always)]

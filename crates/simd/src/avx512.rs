@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use crate::avx2::Avx2;
-use crate::{Chunk, Simd};
+use crate::{Chunk, Doubles, Simd};
 
 /// Proof that the processor has AVX2, FMA, AVX-512F and AVX-512DQ.
 #[derive(Debug, Clone, Copy)]
@@ -32,13 +32,14 @@ macro_rules! avx512 {
     ($proof:expr => $($body:tt)*) => {{
         let Avx512(()) = $proof;
         // SAFETY: there is no Avx512 on a processor without AVX2, FMA, AVX-512F and AVX-512DQ. Instructions that load
-        // and store are given a Chunk, which is exactly one register long, and need no alignment.
+        // and store are given a Chunk or Doubles, which are exactly one register long, and need no alignment.
         unsafe { $($body)* }
     }};
 }
 
 impl Simd for Avx512 {
     type Vector = __m512;
+    type DoubleVector = __m512d;
 
     const REGISTERS: usize = 32;
 
@@ -55,6 +56,26 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn splat(self, number: f32) -> __m512 {
         avx512! { self => _mm512_set1_ps(number) }
+    }
+
+    #[inline(always)]
+    fn load_doubles(self, doubles: &Doubles) -> __m512d {
+        avx512! { self => _mm512_loadu_pd(doubles.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn store_doubles(self, vector: __m512d, doubles: &mut Doubles) {
+        avx512! { self => _mm512_storeu_pd(doubles.as_mut_ptr(), vector) }
+    }
+
+    #[inline(always)]
+    fn splat_double(self, number: f64) -> __m512d {
+        avx512! { self => _mm512_set1_pd(number) }
+    }
+
+    #[inline(always)]
+    fn fma_doubles(self, a: __m512d, b: __m512d, sum: __m512d) -> __m512d {
+        avx512! { self => _mm512_fmadd_pd(a, b, sum) }
     }
 
     #[inline(always)]

@@ -6,10 +6,19 @@ pub const LANES: usize = 16;
 /// As many floats as one step of a kernel handles: one AVX-512 register, or two of AVX2.
 pub type Chunk = [f32; LANES];
 
+/// Lanes of f64 in a chunk's place.
+pub const DOUBLES: usize = LANES / 2;
+
+/// As many doubles as lie in the registers of a chunk.
+pub type Doubles = [f64; DOUBLES];
+
 /// The arithmetic of an instruction set. Lane by lane but for the sums; no operation reorders others.
 pub trait Simd: Copy {
     /// A chunk in registers.
     type Vector: Copy;
+
+    /// As many bits of doubles in registers.
+    type DoubleVector: Copy;
 
     /// How many chunks its registers hold.
     const REGISTERS: usize;
@@ -20,6 +29,14 @@ pub trait Simd: Copy {
     fn store(self, vector: Self::Vector, chunk: &mut Chunk);
     /// The same number in all lanes.
     fn splat(self, number: f32) -> Self::Vector;
+    /// The doubles, in registers.
+    fn load_doubles(self, doubles: &Doubles) -> Self::DoubleVector;
+    /// The doubles, in memory.
+    fn store_doubles(self, vector: Self::DoubleVector, doubles: &mut Doubles);
+    /// The same double in all lanes.
+    fn splat_double(self, number: f64) -> Self::DoubleVector;
+    /// sum + a * b of doubles, rounded once.
+    fn fma_doubles(self, a: Self::DoubleVector, b: Self::DoubleVector, sum: Self::DoubleVector) -> Self::DoubleVector;
     /// a + b.
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// a * b.

@@ -1,4 +1,4 @@
-//! Sixteen lanes of f32 in the registers of this processor, and the choice of the instruction set at run time.
+//! Sixteen lanes of f32, or eight of f64, in the registers of this processor, and the choice of the instruction set at run time.
 //!
 //! Guarantees: instructions run only where the processor has them, because a value of an instruction set cannot be made
 //! before they were detected; the same operations in the same order give the same bits in all sets.
@@ -22,7 +22,7 @@ mod prefetch;
 
 pub use entries::{Entries, square};
 pub use halves::{widen_half, widen_halves};
-pub use instructions::{Chunk, Kernel, LANES, Simd};
+pub use instructions::{Chunk, DOUBLES, Doubles, Kernel, LANES, Simd};
 pub use level::Level;
 pub use portable::Portable;
 pub use prefetch::{prefetch, prefetch_far};

@@ -1,6 +1,6 @@
 //! What Rust can do on every machine.
 
-use crate::{Chunk, Simd};
+use crate::{Chunk, Doubles, Simd};
 
 /// What Rust can do on every machine.
 #[derive(Debug, Clone, Copy)]
@@ -8,6 +8,7 @@ pub struct Portable;
 
 impl Simd for Portable {
     type Vector = Chunk;
+    type DoubleVector = Doubles;
 
     const REGISTERS: usize = 8;
 
@@ -24,6 +25,27 @@ impl Simd for Portable {
     #[inline(always)]
     fn splat(self, number: f32) -> Chunk {
         [number; _]
+    }
+
+    #[inline(always)]
+    fn load_doubles(self, doubles: &Doubles) -> Doubles {
+        *doubles
+    }
+
+    #[inline(always)]
+    fn store_doubles(self, vector: Doubles, doubles: &mut Doubles) {
+        *doubles = vector;
+    }
+
+    #[inline(always)]
+    fn splat_double(self, number: f64) -> Doubles {
+        [number; _]
+    }
+
+    /// Without an instruction for it this is a call, which is slow and right.
+    #[inline(always)]
+    fn fma_doubles(self, a: Doubles, b: Doubles, sum: Doubles) -> Doubles {
+        std::array::from_fn(|lane| a[lane].mul_add(b[lane], sum[lane]))
     }
 
     #[inline(always)]

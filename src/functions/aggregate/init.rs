@@ -8,7 +8,7 @@ use crate::options::request::Request;
 use crate::options::rows::{Nulls, Standardize};
 use crate::options::table;
 use crate::pg::call::arguments::Arguments;
-use sgd::ModelKind;
+use sgd::{ModelKind, Solver};
 
 /// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
 ///
@@ -53,6 +53,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
 fn check(request: &Request) -> Result<()> {
     let options = &request.options;
     let refused = [
+        ("solver", request.first_point().hyperparameters.solver != Solver::Sgd),
         ("standardize", options.standardize != Standardize::None),
         ("weight", options.weight.is_some()),
         ("class_weight", options.class_weight.is_some()),

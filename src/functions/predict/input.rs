@@ -5,6 +5,7 @@ use crate::models::{Model, Policies};
 use crate::options::rows::Nulls;
 use sgd::ModelParameters;
 use std::cell::RefCell;
+use std::ops::Range;
 use tuples::count_buckets;
 
 /// Features as a call has them.
@@ -85,23 +86,12 @@ pub fn decide<R>(
             return Ok(None);
         }
         model.count();
+        tuple.prepare(model);
         let linear = model.linear();
         decisions.resize(linear.outputs, 0.0);
         if tuple.is_sparse {
-            if let Some(logs) = &model.logs {
-                logs.apply_sparse(&tuple.indices, &mut tuple.values);
-            }
-            if let Some(scaling) = model.scaling() {
-                sgd::standardize_entries(scaling, model.clip, &tuple.indices, &mut tuple.values);
-            }
             linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
         } else {
-            if let Some(logs) = &model.logs {
-                logs.apply_dense(&mut tuple.dense);
-            }
-            if let Some(scaling) = model.scaling() {
-                sgd::standardize_row(scaling, model.clip, &mut tuple.dense);
-            }
             linear.decisions(&tuple.dense, decisions);
         }
         // a sum of products beyond real is NaN, or an infinity of either sign
@@ -116,7 +106,55 @@ pub fn decide<R>(
     })
 }
 
+/// Passes the features, as the model multiplies them, to `f`: a function that gives those of a range, without some that
+/// are 0. None if there is no answer because of a NULL.
+///
+/// # Errors
+/// What is wrong with the features.
+pub fn with_features<R>(
+    model: &Model,
+    policies: Policies,
+    features: impl FeatureInput,
+    f: impl FnOnce(&dyn Fn(Range<usize>) -> Vec<(usize, f32)>) -> R,
+) -> Result<Option<R>> {
+    let mut tuple = Scratch::new().tuple;
+    if !features.read(model, policies, &mut tuple)? {
+        return Ok(None);
+    }
+    model.count();
+    tuple.prepare(model);
+    let of_range = |range: Range<usize>| match tuple.is_sparse {
+        false => range.clone().zip(tuple.dense[range].iter().copied()).collect(),
+        true => {
+            let entries = tuple.indices.iter().map(|j| *j as usize).zip(tuple.values.iter().copied());
+            entries.filter(|(j, _)| range.contains(j)).collect()
+        }
+    };
+    Ok(Some(f(&of_range)))
+}
+
 impl InputTuple {
+    /// Makes the features those that the model multiplies: transformed, standardized and cut off.
+    #[inline]
+    fn prepare(&mut self, model: &Model) {
+        let (logs, scaling) = (model.logs.as_ref(), model.scaling());
+        if self.is_sparse {
+            if let Some(logs) = logs {
+                logs.apply_sparse(&self.indices, &mut self.values);
+            }
+            if let Some(scaling) = scaling {
+                sgd::standardize_entries(scaling, model.clip, &self.indices, &mut self.values);
+            }
+        } else {
+            if let Some(logs) = logs {
+                logs.apply_dense(&mut self.dense);
+            }
+            if let Some(scaling) = scaling {
+                sgd::standardize_row(scaling, model.clip, &mut self.dense);
+            }
+        }
+    }
+
     /// Makes the tuple a dense one of `dim` features, and gives these to be written, all of them:
     /// they may have old values.
     pub fn make_dense(&mut self, dim: usize) -> Result<&mut [f32]> {

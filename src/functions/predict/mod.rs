@@ -23,6 +23,18 @@ use pgrx::prelude::*;
 use row::RowInput;
 use std::rc::Rc;
 
+/// Passes the features of a row, which is argument 1 of the call, to `f`, as [`input::with_features`] does.
+///
+/// # Errors
+/// What is wrong with the features.
+pub(super) fn with_features<R>(
+    model: &Model,
+    call: Call<'_>,
+    f: impl FnOnce(&dyn Fn(std::ops::Range<usize>) -> Vec<(usize, f32)>) -> R,
+) -> Result<Option<R>> {
+    input::with_features(model, Policies::of_model(model), RowInput(call), f)
+}
+
 /// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
 /// Their features are as many arguments as the input says.
 macro_rules! sql_functions {

@@ -8,6 +8,7 @@ use crate::options::table;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Value, json};
+use sgd::Solver;
 
 /// An aggregate has no buffer in which rows could be mixed.
 const DEFAULT_SHUFFLE: &str = "no_shuffle";
@@ -96,6 +97,7 @@ fn check(request: &Request) -> Result<()> {
         return Err(AggregateError::NotByAggregate(format!("model {}", request.kind).into()).into());
     }
     let given = [
+        ("solver newton", request.first_point().hyperparameters.solver == Solver::Newton),
         ("option weight", options.weight.is_some()),
         ("option class_weight", options.class_weight.is_some()),
         ("option date_parts", options.date_parts.is_some()),

@@ -11,7 +11,7 @@ use crate::options::rows::Standardize;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
-use sgd::{Hyperparameters, Losses, ModelParameters, Trainer};
+use sgd::{Hyperparameters, Losses, ModelParameters, Solver, Trainer};
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -90,6 +90,23 @@ impl Learners {
         self.groups.iter().all(Vec::is_empty)
     }
 
+    /// Warns of models that a solver was to bring to their optimum, and has not.
+    pub fn warn_of_unconverged(&self) {
+        let all = self.trained().count();
+        let unconverged = || self.trained().filter(|learner| learner.trainer.has_converged() == Some(false));
+        let is_separated = |learner: &Learner| match learner.history.as_slice() {
+            // once it is near its least value, Newton's steps do not make a loss smaller by such a part
+            [.., before, last] => last.accuracy > Some(0.99) && last.loss < 0.8 * before.loss,
+            _ => false,
+        };
+        match unconverged().count() {
+            0 => {}
+            models => {
+                pg::report_notice(Notice::NotConverged { models, all, separated: unconverged().any(is_separated) });
+            }
+        }
+    }
+
     /// Has every model ended its training?
     pub fn are_done(&self) -> bool {
         self.groups.iter().flatten().all(|learner| learner.state != LearnerState::Learning)
@@ -149,13 +166,16 @@ impl Learners {
     /// Checks whether there can be so many models of so many features. A new group adds some.
     fn check_size(&self, request: &Request, dim: usize, outputs: usize, is_new: bool) -> Result<()> {
         let models = self.models + if is_new { request.points.len() } else { 0 };
-        let weights = request.points.iter().map(|point| match point.hyperparameters.design {
-            Some(design) => design.weights(dim, outputs),
-            None => dim.max(1).saturating_mul(outputs),
+        let weights = request.points.iter().map(|point| match point.hyperparameters {
+            Hyperparameters { design: Some(design), .. } => design.weights(dim, outputs),
+            // the Hessian and its factor, in doubles
+            Hyperparameters { solver: Solver::Newton, .. } => dim.saturating_mul(dim).saturating_mul(4),
+            _ => dim.max(1).saturating_mul(outputs),
         });
         let weights = models.saturating_mul(weights.max().unwrap_or_default());
         for point in &request.points {
             check_network(&point.hyperparameters, dim, outputs)?;
+            check_hessian(&point.hyperparameters, dim)?;
         }
         if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
             return Err(TrainingError::TooManyModels { models, dim }.into());
@@ -318,7 +338,8 @@ impl Learner {
         if improved && request.options.keep == Keep::Best {
             self.best = Some(self.trainer.model()?);
         }
-        if epoch >= last || point.stopping.is_some_and(|rule| self.losses.stop(rule)) {
+        let has_converged = self.trainer.has_converged() == Some(true);
+        if epoch >= last || has_converged || point.stopping.is_some_and(|rule| self.losses.stop(rule)) {
             self.state = LearnerState::Done;
         }
         Ok(())
@@ -339,6 +360,17 @@ impl Learner {
             None => Ok(self.trainer.model()?),
         }
     }
+}
+
+/// Checks whether Newton's method can train a model of so many features.
+///
+/// # Errors
+/// [`TrainingError::HessianTooLarge`]
+fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
+    if hyper.solver == Solver::Newton && dim > Solver::MAX_FEATURES {
+        return Err(TrainingError::HessianTooLarge { dim }.into());
+    }
+    Ok(())
 }
 
 /// Checks whether a network of so many features can be stored.

@@ -164,7 +164,7 @@ impl Resume {
     /// [`TrainingError::WarmStart`]
     pub fn trainer(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
         let model = &self.model;
-        let hint = "Continue with the optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.";
+        let hint = "Continue with the solver, optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.";
         let trainer = Trainer::resume(hyper, outputs, sparse, &self.trainer);
         let trainer = trainer.map_err(|unfit| {
             refuse(model, &unfit.to_string(), if unfit == Unfit::Malformed { DAMAGED } else { hint })

@@ -35,7 +35,7 @@ use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, Trainer};
+use sgd::{Hyperparameters, Losses, Solver, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -225,6 +225,7 @@ impl Training {
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
         }
+        learners.warn_of_unconverged();
         self.phases.end(Phase::Epochs);
         self.store(learners, preparation, shuffle)
     }
@@ -499,13 +500,18 @@ fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys:
 /// and categories the decoder takes over.
 fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String], decoder: &mut Decoder) -> Result<()> {
     if let Some(resume) = resume {
-        resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size)?;
+        // Newton's method has no mini-batches of any size, and none that are compressed
+        let is_newton = request.first_point().hyperparameters.solver == Solver::Newton;
+        resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size || is_newton)?;
     }
     if let Some(resume) = resume {
         // before the options, which are those of its features
         resume.check(features, decoder.features())?;
     }
     check_options(&request.options, decoder.features())?;
+    if decoder.has_mini_batches() && request.first_point().hyperparameters.solver == Solver::Newton {
+        return Err(TrainingError::NotOnCompressed("solver newton").into());
+    }
     if decoder.has_mini_batches() && request.workers > 1 {
         return Err(TrainingError::NotOnCompressed("the argument workers").into());
     }

@@ -8,7 +8,7 @@ use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Pla
 use crate::options::objective::Objective;
 use crate::options::resolved::Resolved;
 use serde_json::{Value, json};
-use sgd::{Activation, Hidden, Hyperparameters, Optimizer, Output, Schedule, Stopping};
+use sgd::{Activation, Hidden, Hyperparameters, Optimizer, Output, Schedule, Solver, Stopping};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
 const MAX_EPOCHS: u64 = 1_000_000;
@@ -40,6 +40,22 @@ const fn of_networks(entry: Entry) -> Entry {
 }
 
 pub const ENTRIES: &[Entry] = &[
+    Entry {
+        place: Place::NamedOption("text"),
+        record: Some(|call| call.hyper().filter(|hyper| hyper.solver != Solver::Sgd).map(|hyper| json!(hyper.solver))),
+        explain: Some(|call, explain| {
+            if call.is_newton() {
+                explain.text(c"Solver", Solver::Newton.name());
+            }
+        }),
+        ..Entry::option(
+            "solver",
+            Values::Words(|| Solver::NAMES.to_vec()),
+            Default::Word(Solver::NAMES[0]),
+            "sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; for models \
+             logistic and linear of up to 2000 features, without l1",
+        )
+    },
     Entry {
         in_grid: true,
         record: Some(|call| {
@@ -99,9 +115,10 @@ pub const ENTRIES: &[Entry] = &[
         record: Some(|call| {
             // the rates of theorem1 follow from a, if that is given
             let from_a = matches!(call.schedule()?, Schedule::Theorem1 { a: Some(_), .. });
-            call.hyper().filter(|_| !from_a).map(|hyper| json!(hyper.learning_rate))
+            call.hyper().filter(|_| !from_a && !call.is_newton()).map(|hyper| json!(hyper.learning_rate))
         }),
         explain: Some(|call, explain| match call.point {
+            _ if call.is_newton() => {}
             Some(Point { rate: Rate::Open, .. }) => explain.text(c"Learning Rate", "auto"),
             Some(point) => explain.real(c"Learning Rate", point.hyperparameters.learning_rate),
             None => {}
@@ -118,7 +135,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         models: Models::Linear,
         group: Some(Group::Optimizer),
-        record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.bounded))),
+        record: Some(|call| call.hyper_of_linear_sgd().map(|hyper| json!(hyper.bounded))),
         explain: Some(|call, explain| {
             if call.hyper().is_some_and(|hyper| hyper.bounded) {
                 explain.text(c"Bounded Steps", "true");
@@ -134,7 +151,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         models: Models::Linear,
-        record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.averaging))),
+        record: Some(|call| call.hyper_of_linear_sgd().map(|hyper| json!(hyper.averaging))),
         explain: Some(|call, explain| {
             if call.hyper().is_some_and(|hyper| hyper.averaging) {
                 explain.text(c"Averaging", "true");

@@ -41,6 +41,22 @@ impl Defaults {
     };
 }
 
+/// The loss of a tuple, and its derivatives by the decision.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Derivatives {
+    pub(crate) loss: f64,
+    pub(crate) first: f64,
+    pub(crate) second: f64,
+}
+
+impl Derivatives {
+    /// Those of so many tuples like it.
+    #[inline(always)]
+    pub(crate) fn times(self, weight: f64) -> Derivatives {
+        Derivatives { loss: weight * self.loss, first: weight * self.first, second: weight * self.second }
+    }
+}
+
 /// A model.
 pub(crate) trait Model {
     /// The name by which users know it.
@@ -61,6 +77,18 @@ pub(crate) trait Model {
     /// A bound of the second derivative of its loss by a decision. A loss with corners says how far a step may move a
     /// decision: the distance from one margin to the other.
     const CURVATURE: f64;
+
+    /// Whether its loss has a second derivative by its one decision everywhere, so that Newton's method can be used.
+    const IS_SMOOTH: bool = false;
+
+    /// Loss and derivatives at this decision, to the rounding of f64 and the same bits on every machine.
+    ///
+    /// # Panics
+    /// If it is not [smooth](Model::IS_SMOOTH).
+    #[inline(always)]
+    fn derivatives(_z: f64, _y: f64) -> Derivatives {
+        unreachable!("a loss without a second derivative")
+    }
 
     /// The loss of a tuple with these decisions, to the rounding of f64.
     fn exact_loss(decisions: &[f32], y: f32) -> f64;

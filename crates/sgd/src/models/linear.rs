@@ -2,7 +2,7 @@
 
 use simd::Simd;
 
-use super::definition::{LinearModel, Model, Task};
+use super::definition::{Derivatives, LinearModel, Model, Task};
 use super::objective::Pointwise;
 use crate::totals::Totals;
 
@@ -50,6 +50,14 @@ impl Model for Linear {
     const TASK: Task = Task::Regression;
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = 1.0;
+
+    const IS_SMOOTH: bool = true;
+
+    #[inline(always)]
+    fn derivatives(z: f64, y: f64) -> Derivatives {
+        let error = z - y;
+        Derivatives { loss: 0.5 * (error * error), first: error, second: 1.0 }
+    }
 
     fn exact_loss(decisions: &[f32], y: f32) -> f64 {
         (f64::from(decisions[0]) - f64::from(y)).powi(2) / 2.0

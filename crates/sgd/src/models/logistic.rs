@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 
 use simd::Simd;
 
-use super::definition::{LinearModel, Model, Task};
+use super::definition::{Derivatives, LinearModel, Model, Task};
 use super::objective::MarginLoss;
-use crate::math::{entropy, exp, probability_f64, softplus};
+use crate::logarithm::signed_log_f64;
+use crate::math::{entropy, exp, exp_f64, probability_f64, softplus};
 
 /// ln(1 + e^(-m)); its derivative by a table of lines.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +62,19 @@ impl Model for Logistic {
     const TASK: Task = Task::Binary;
     const HAS_PROBABILITIES: bool = true;
     const CURVATURE: f64 = 0.25;
+
+    const IS_SMOOTH: bool = true;
+
+    /// By the margin, so that the other class has the same bits.
+    #[inline(always)]
+    fn derivatives(z: f64, y: f64) -> Derivatives {
+        let m = y * z;
+        let e = exp_f64(-m.abs());
+        let (near, far) = (1.0 / (1.0 + e), e / (1.0 + e));
+        let of_other = if m < 0.0 { near } else { far };
+        let loss = (if m < 0.0 { -m } else { 0.0 }) + signed_log_f64(e);
+        Derivatives { loss, first: -y * of_other, second: near * far }
+    }
 
     fn exact_loss(decisions: &[f32], y: f32) -> f64 {
         softplus(-f64::from(y * decisions[0]))

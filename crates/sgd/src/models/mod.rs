@@ -14,6 +14,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use definition::Derivatives;
 pub use definition::Task;
 use definition::{Defaults, LinearModel, Model};
 pub(crate) use objective::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor, count_one};
@@ -87,6 +88,30 @@ macro_rules! models {
                 match self {
                     $(ModelKind::$linear => <$linear_type>::CURVATURE,)*
                     $(ModelKind::$network => <$network_type>::CURVATURE,)*
+                }
+            }
+
+            /// Whether its loss has a second derivative by its one decision everywhere: then there is Newton's method.
+            pub fn is_smooth(self) -> bool {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::IS_SMOOTH,)*
+                    $(ModelKind::$network => <$network_type>::IS_SMOOTH,)*
+                }
+            }
+
+            /// Loss and derivatives of tuples with these decisions and labels.
+            ///
+            /// # Panics
+            /// If it is not [smooth](ModelKind::is_smooth).
+            #[inline(always)]
+            pub(crate) fn derivatives(self, decisions: &[f64], labels: &[f32], out: &mut [Derivatives]) {
+                match self {
+                    $(ModelKind::$linear => {
+                        for ((&z, &y), out) in decisions.iter().zip(labels).zip(out) {
+                            *out = <$linear_type>::derivatives(z, f64::from(y));
+                        }
+                    })*
+                    $(ModelKind::$network)|* => unreachable!("no network is smooth"),
                 }
             }
 

@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::bytes::{Reader, Writer};
 use crate::totals::Totals;
-use crate::{EpochReport, Hyperparameters, ModelKind, Optimizer, Schedule};
+use crate::{EpochReport, Hyperparameters, ModelKind, Optimizer, Schedule, Solver};
 
 /// Says that bytes are a state, and of which version.
 const MAGIC: u64 = u64::from_le_bytes(*b"cgpsgd02");
@@ -189,6 +189,7 @@ impl TrainerState {
             l2: self.l2,
             bounded: self.bounded != 0,
             averaging: false,
+            solver: Solver::Sgd,
             design: None,
         })
     }

@@ -199,6 +199,36 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          or has a comment is kept.\n",
     ),
     (
+        "Notice::NotConverged",
+        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', solver => 'newton',
+               max_epochs => 1)"],
+        "...WARNING:  the model has not come to the least loss\n\
+         HINT:  Train more epochs, as with warm_start. If the loss hardly falls any more, some features tell classes apart; then say an l2.\n...",
+    ),
+    (
+        "Notice::NotConverged",
+        &["SELECT FROM corgipile_train('SELECT i > 0 AS label, ARRAY[i] AS x FROM generate_series(-9, 9) i', solver => 'newton')"],
+        "...WARNING:  the model has not come to the least loss: features tell all rows of its classes apart, so that weights grow without end\n\
+         HINT:  Say an l2, such as 0.001, for weights that are finite; the model predicts well without it, but its weights mean nothing.\n...",
+    ),
+    (
+        "Notice::NotOptimum",
+        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,
+               name => 'early')",
+          "SELECT FROM corgipile_coefficients('early', 'SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i')"],
+        "...NOTICE:  the model is not that of the least loss on these rows: ... is ... standard errors from it\n\
+         HINT:  Train it with solver => 'newton' on these rows, and they tell the errors of the optimum.\n",
+    ),
+    (
+        "Notice::Sampled",
+        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,
+               name => 'sampled')",
+          "SELECT FROM corgipile_importance('sampled', 'SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i',
+               max_rows => 10)"],
+        "...NOTICE:  10 rows are looked at, of blocks that are drawn at random\n\
+         HINT:  Argument max_rows can be another number of them.\n",
+    ),
+    (
         "Notice::OneDiverged",
         &["SELECT FROM corgipile_train('t', 'linear', label => 'a', features => '{b,c}', max_epochs => 1,
                grid => '{\"learning_rate\": [0.001, 1e30]}')"],

@@ -267,6 +267,41 @@ pub const CASES: &[Case] = &[
         r#"argument "model_id" must not be null"#,
         "Give a value that is not NULL.",
     ),
+    Case(
+        "PredictError::NoStandardErrors",
+        "SELECT * FROM corgipile_coefficients('svm', 't')",
+        "0A000",
+        r#"there are no standard errors of model 5 "svm": it is an SVM"#,
+        "There are some of models logistic and linear with at most 2000 features, trained without class_weight and l1.",
+    ),
+    Case(
+        "PredictError::NoContributions",
+        "SELECT e.* FROM t, corgipile_explain('network', t) e",
+        "0A000",
+        r#"model 6 "network" is a network, whose decisions are no sum over its features"#,
+        "corgipile_importance() says which of its features matter on many rows.",
+    ),
+    Case(
+        "ArgumentError::InvalidArgument",
+        "SELECT * FROM corgipile_coefficients('dense', 't', 95)",
+        "22023",
+        "invalid value for argument \"level\": 95 is not between 0 and 1",
+        "",
+    ),
+    Case(
+        "ArgumentError::InvalidArgument",
+        "SELECT * FROM corgipile_importance('dense', 't', repeats => 0)",
+        "22023",
+        "invalid value for argument \"repeats\": 0 is not in 1 to 10000",
+        "",
+    ),
+    Case(
+        "ArgumentError::NullArgument",
+        "SELECT * FROM corgipile_importance(NULL::text, 't')",
+        "22004",
+        r#"argument "name" must not be null"#,
+        "Give a value that is not NULL.",
+    ),
 ];
 
 #[test]
@@ -277,5 +312,6 @@ fn errors_of_predictions_name_model_and_feature() {
     for (name, model) in [("dense", DENSE), ("sparse", SPARSE), ("mixed", MIXED), ("softmax", SOFTMAX), ("svm", svm)] {
         model.store(&mut db, name);
     }
+    db.run("SELECT FROM corgipile_train('t', 'mlp', features => '{a,b}', max_epochs => 1, name => 'network')");
     check(&mut db, CASES, &[]);
 }

@@ -5,7 +5,7 @@ use corgipile_tests::{Database, Session, Stored};
 use serde_json::{Map, Value};
 
 /// The rows of tests/golden/evaluate.py.
-fn table(db: &mut Session) {
+pub(super) fn table(db: &mut Session) {
     db.run(
         "CREATE TABLE t AS
          SELECT *, CASE WHEN i * 29 % 7 + CASE WHEN z > 0 THEN 3 ELSE 0 END > 4 THEN 1 ELSE -1 END AS sign,

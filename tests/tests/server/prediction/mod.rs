@@ -2,6 +2,7 @@
 
 mod arrays;
 mod evaluate;
+mod explain;
 mod metrics;
 mod named_columns;
 mod other_servers;

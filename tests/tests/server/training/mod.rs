@@ -8,6 +8,7 @@ mod learning;
 mod model_kinds;
 mod named_options;
 mod networks;
+mod newton;
 mod nodes;
 mod options;
 mod real_data;

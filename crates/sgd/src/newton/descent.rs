@@ -1,0 +1,184 @@
+//! The steps between the passes.
+//!
+//! A step is Newton's, w - H⁻¹g. The pass after it tells the objective there. If that is not below what it was by a
+//! part of what the gradient promised (Armijo's condition), the step is shortened to where a parabola through what is
+//! known has its least value, and the next pass tries that (Nocedal and Wright, Numerical Optimization, 3.5). The
+//! objective is convex, so that this ends.
+
+use tuples::OutOfMemory;
+
+use super::cholesky::{Cholesky, zeros};
+use super::sums::Sums;
+use crate::bytes::{Reader, Writer};
+
+/// Where the passes have come to.
+#[derive(Debug)]
+pub(crate) struct Descent {
+    l2: f64,
+    /// the weights, and behind them the intercept
+    point: Vec<f64>,
+    /// |w|² and |w|₁ of the point that the last pass has looked at
+    norms: (f64, f64),
+    step: Option<Step>,
+    converged: bool,
+    equations: Cholesky,
+}
+
+/// A step that the next pass judges.
+#[derive(Debug)]
+struct Step {
+    from: Vec<f64>,
+    direction: Vec<f64>,
+    objective: f64,
+    /// the derivative of the objective along the direction
+    slope: f64,
+    length: f64,
+}
+
+/// The part of what the gradient promises that a step has to keep.
+const SUFFICIENT: f64 = 1e-4;
+
+/// What a sum over many tuples may be off by rounding, relatively.
+const ROUNDING: f64 = 1e-12;
+
+/// A step that is shorter than this is lost in rounding.
+const SHORTEST: f64 = 1e-8;
+
+/// A step whose square, in units of the standard errors, is below this is the last: the next one would be its square.
+const NEGLIGIBLE: f64 = 1e-10;
+
+impl Descent {
+    /// From weights that are 0.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn new(l2: f64, dim: usize) -> Result<Descent, OutOfMemory> {
+        let equations = Cholesky::new(dim + 1)?;
+        Ok(Descent { l2, point: zeros(dim + 1)?, norms: (0.0, 0.0), step: None, converged: false, equations })
+    }
+
+    /// The weights, and behind them the intercept.
+    pub(crate) fn point(&self) -> &[f64] {
+        &self.point
+    }
+
+    /// Whether the last step was so small that the next one would be lost in rounding.
+    pub(crate) fn has_converged(&self) -> bool {
+        self.converged
+    }
+
+    /// The length of the step that was made last, as a share of Newton's; 1 before the first.
+    pub(crate) fn length(&self) -> f64 {
+        self.step.as_ref().map_or(1.0, |step| step.length)
+    }
+
+    /// |w|² and |w|₁ of the point that the last pass has looked at.
+    pub(crate) fn norms(&self) -> (f64, f64) {
+        self.norms
+    }
+
+    /// Takes notice that there are so many features; new ones have had the weight 0.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
+        self.equations = Cholesky::new(dim + 1)?;
+        let insert = |numbers: &mut Vec<f64>| {
+            let intercept = numbers.pop().unwrap_or_default();
+            numbers.resize(dim, 0.0);
+            numbers.push(intercept);
+        };
+        insert(&mut self.point);
+        if let Some(step) = &mut self.step {
+            insert(&mut step.from);
+            insert(&mut step.direction);
+        }
+        Ok(())
+    }
+
+    /// Makes a step, given what a pass has found at the point. Without tuples there is none.
+    pub(crate) fn step(&mut self, sums: &Sums) {
+        let dim = sums.dim();
+        self.norms = crate::engine::norms(self.point[..dim].iter().copied());
+        let tuples = sums.totals().tuples as f64;
+        if tuples == 0.0 || self.converged {
+            return;
+        }
+        let mean_loss = sums.totals().loss / tuples;
+        let objective = mean_loss + self.l2 / 2.0 * self.norms.0;
+        if self.shorten(objective) {
+            return;
+        }
+        let penalty = |i: usize| if i < dim { self.l2 } else { 0.0 };
+        // the intercept comes first, so that features which say the same as it are those that are left out
+        let place = |i: usize| i.checked_sub(1).unwrap_or(dim);
+        let gradient = |i: usize| sums.gradient(i) / tuples + penalty(i) * self.point[i];
+        let hessian = |i: usize, j: usize| {
+            let (i, j) = (place(i), place(j));
+            sums.hessian(i, j) / tuples + if i == j { penalty(i) } else { 0.0 }
+        };
+        let mut solution: Vec<f64> = (0..=dim).map(|i| -gradient(place(i))).collect();
+        self.equations.factor(hessian);
+        self.equations.solve(&mut solution);
+        let direction: Vec<f64> = (0..=dim).map(|i| solution[(i + 1) % (dim + 1)]).collect();
+        let slope: f64 = direction.iter().enumerate().map(|(i, d)| d * gradient(i)).sum();
+        let unit = if sums.has_dispersion() { 2.0 * mean_loss } else { 1.0 };
+        self.converged = -slope * tuples <= NEGLIGIBLE * unit || -slope <= ROUNDING * ROUNDING * objective;
+        let from = self.point.clone();
+        self.point.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
+        self.step = Some(Step { from, direction, objective, slope, length: 1.0 });
+    }
+
+    /// Shortens the last step if it has led to an objective that is too large; whether that was done.
+    fn shorten(&mut self, objective: f64) -> bool {
+        let Some(step) = &mut self.step else { return false };
+        let enough = step.objective + SUFFICIENT * step.length * step.slope + ROUNDING * step.objective.abs();
+        if objective <= enough || step.length < SHORTEST {
+            return false;
+        }
+        // the parabola through the objective and its slope at the start, and the objective here
+        let bend = objective - step.objective - step.length * step.slope;
+        let least = -step.slope * step.length * step.length / (2.0 * bend);
+        let shortest = 0.1 * step.length;
+        step.length = if least.is_finite() { least.clamp(shortest, 0.5 * step.length) } else { shortest };
+        for ((w, from), direction) in self.point.iter_mut().zip(&step.from).zip(&step.direction) {
+            *w = from + step.length * direction;
+        }
+        true
+    }
+
+    /// Everything that the next pass goes on from.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        let step = self.step.as_ref();
+        to.numbers(&u64::from(self.converged));
+        to.numbers(&u64::from(step.is_some()));
+        to.slice(&self.point);
+        if let Some(Step { from, direction, objective, slope, length }) = step {
+            to.numbers(&[*objective, *slope, *length]);
+            to.slice(from);
+            to.slice(direction);
+        }
+    }
+
+    /// What was saved, of so many features; None if it is not that.
+    pub(crate) fn read(from: &mut Reader<'_>, l2: f64, dim: usize) -> Option<Descent> {
+        let flag = |from: &mut Reader<'_>| match from.numbers::<u64>()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        };
+        let (converged, has_step) = (flag(from)?, flag(from)?);
+        let finite = |from: &mut Reader<'_>| from.numbers().filter(|number: &f64| number.is_finite());
+        let numbers = |from: &mut Reader<'_>| (0..=dim).map(|_| finite(from)).collect::<Option<Vec<f64>>>();
+        let point = numbers(from)?;
+        let step = match has_step {
+            true => {
+                let [objective, slope, length] = [finite(from)?, finite(from)?, finite(from)?];
+                Some(Step { objective, slope, length, from: numbers(from)?, direction: numbers(from)? })
+            }
+            false => None,
+        };
+        let equations = Cholesky::new(dim + 1).ok()?;
+        Some(Descent { l2, point, norms: (0.0, 0.0), step, converged, equations })
+    }
+}

@@ -1,0 +1,127 @@
+//! Newton's method as an engine: an epoch is a pass, whose end is the step.
+
+use std::ops::Range;
+
+use simd::Level;
+use tuples::pause::pause;
+use tuples::{Batch, OutOfMemory};
+
+use super::PER_PAUSE;
+use super::descent::Descent;
+use super::sums::Sums;
+use crate::bytes::{Reader, Writer};
+use crate::engine::Engine;
+use crate::mean::Mean;
+use crate::totals::Totals;
+use crate::{Hyperparameters, ModelParameters};
+
+/// Newton's method for a loss of one decision.
+#[derive(Debug)]
+pub(crate) struct NewtonEngine {
+    sums: Sums,
+    descent: Descent,
+}
+
+impl NewtonEngine {
+    /// Before the first pass, with weights that are 0.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn new(
+        hyper: Hyperparameters,
+        dim: usize,
+        sparse: bool,
+        level: Level,
+    ) -> Result<NewtonEngine, OutOfMemory> {
+        let sums = Sums::new(hyper.kind, dim, sparse, level)?;
+        Ok(NewtonEngine { sums, descent: Descent::new(hyper.l2, dim)? })
+    }
+
+    /// The engine that was saved; None if it is not one.
+    pub(crate) fn read(
+        from: &mut Reader<'_>,
+        hyper: Hyperparameters,
+        dim: usize,
+        sparse: bool,
+        level: Level,
+    ) -> Option<NewtonEngine> {
+        if dim > crate::Solver::MAX_FEATURES {
+            return None;
+        }
+        let sums = Sums::new(hyper.kind, dim, sparse, level).ok()?;
+        Some(NewtonEngine { sums, descent: Descent::read(from, hyper.l2, dim)? })
+    }
+}
+
+impl Engine for NewtonEngine {
+    fn dim(&self) -> usize {
+        self.sums.dim()
+    }
+
+    fn begin_epoch(&mut self) {
+        self.sums.clear();
+    }
+
+    fn set_rate(&mut self, _: f64) {}
+
+    fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
+        if batch.is_sparse() && batch.dim() > self.sums.dim() {
+            self.sums.grow(batch.dim())?;
+            self.descent.grow(batch.dim())?;
+        }
+        let dim = self.sums.dim() + 1;
+        for places in batch.order()[range].chunks((PER_PAUSE / (dim * dim)).max(1)) {
+            pause();
+            self.sums.add(batch, places, self.descent.point());
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> usize {
+        0
+    }
+
+    fn flush(&mut self) {
+        self.descent.step(&self.sums);
+    }
+
+    fn is_finite(&self) -> bool {
+        self.descent.point().iter().all(|w| (*w as f32).is_finite())
+    }
+
+    /// A step too far may have an infinite loss, which the next pass mends.
+    fn totals(&self) -> Totals {
+        let totals = self.sums.totals();
+        Totals { loss: totals.loss.min(f64::MAX), ..*totals }
+    }
+
+    fn totals_mut(&mut self) -> &mut Totals {
+        self.sums.totals_mut()
+    }
+
+    fn norms(&self) -> (f64, f64) {
+        self.descent.norms()
+    }
+
+    fn model(&self) -> Result<ModelParameters, OutOfMemory> {
+        let (dim, point) = (self.sums.dim(), self.descent.point());
+        let weights = point[..dim].iter().map(|w| *w as f32).collect();
+        Ok(ModelParameters { dim, outputs: 1, weights, intercepts: vec![point[dim] as f32], network: None })
+    }
+
+    fn add_to(&mut self, _: &mut Mean, _: f64) {
+        unreachable!("there is no mean of the iterates of Newton's method");
+    }
+
+    fn step_length(&self) -> Option<f64> {
+        Some(self.descent.length())
+    }
+
+    fn has_converged(&self) -> Option<bool> {
+        Some(self.descent.has_converged())
+    }
+
+    fn save(&self, to: &mut Writer) {
+        self.descent.save(to);
+    }
+}

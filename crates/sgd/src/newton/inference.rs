@@ -1,0 +1,183 @@
+//! How well the rows determine the weights of a linear model: standard errors from the Hessian at the model.
+//!
+//! Guarantees: everything is in f64, and in the units of the features as they were before they were standardized. A
+//! weight that the rows do not determine, because its feature is a combination of others, is 0 without a standard
+//! error, and the others are those of a model without that feature: so a column of categories is compared with its
+//! first one. It prevents standard errors of nothing but rounding, or infinite ones.
+//!
+//! For a loss that is a negative log likelihood, the inverse of the Hessian of its sum over the rows is the covariance
+//! of the weights (McCullagh and Nelder, Generalized Linear Models, 2.5); half the squared error is one but for the
+//! variance of the targets, which is estimated by the squared errors over the rows less the weights.
+
+use simd::Level;
+use tuples::pause::pause;
+use tuples::{Batch, OutOfMemory};
+
+use super::cholesky::Cholesky;
+use super::sums::Sums;
+use super::{PER_PAUSE, Solver};
+use crate::{ModelKind, ModelParameters, Standardizer};
+
+/// The rows that a model is compared with, while they arrive.
+#[derive(Debug)]
+pub struct Inference {
+    l2: f64,
+    sums: Sums,
+    /// the weights, and behind them the intercept
+    point: Vec<f64>,
+}
+
+/// A weight, or the intercept, as far as rows determine it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The number itself, in the units of the data.
+    pub value: f64,
+    /// Its standard error; None if the feature is a combination of others.
+    pub std_error: Option<f64>,
+}
+
+/// What all rows say.
+#[derive(Debug)]
+pub struct Estimates {
+    /// By feature; the intercept is the last.
+    pub all: Vec<Estimate>,
+    /// How many rows there were.
+    pub tuples: u64,
+    /// Of a loss whose size says how far targets spread: rows less weights, the degrees of freedom of Student's
+    /// distribution. None where the normal distribution is to be taken.
+    pub freedom: Option<f64>,
+    /// The feature whose weight is furthest from that of the least loss on these rows, in its standard errors, and how
+    /// far that is.
+    pub furthest: (usize, f64),
+}
+
+impl Inference {
+    /// No rows yet, for a model that was trained with this penalty. Rows are standardized if the model is for such.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    ///
+    /// # Panics
+    /// If the loss is not [smooth](ModelKind::is_smooth), or there are more than [`Solver::MAX_FEATURES`].
+    pub fn new(kind: ModelKind, model: &ModelParameters, l2: f64, sparse: bool) -> Result<Inference, OutOfMemory> {
+        assert!(kind.is_smooth() && model.dim <= Solver::MAX_FEATURES, "a model with a Hessian");
+        let sums = Sums::new(kind, model.dim, sparse, Level::detect())?;
+        let point = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
+        Ok(Inference { l2, sums, point })
+    }
+
+    /// Adds all tuples of a batch, whose labels are as in training but not scaled.
+    ///
+    /// # Panics
+    /// If the batch has other features than the model.
+    pub fn add(&mut self, batch: &Batch) {
+        let dim = self.sums.dim() + 1;
+        for places in batch.order().chunks((PER_PAUSE / (dim * dim)).max(1)) {
+            pause();
+            self.sums.add(batch, places, &self.point);
+        }
+    }
+
+    /// Rows that were added.
+    pub fn tuples(&self) -> u64 {
+        self.sums.totals().tuples
+    }
+
+    /// What the rows say of the weights of standardized features, or of plain ones without a standardizer. Of features
+    /// that depend on each other those are left out that come later in `sequence`, which has each once.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn finish(self, standardizer: Option<&Standardizer>, sequence: &[usize]) -> Result<Estimates, OutOfMemory> {
+        let (dim, tuples) = (self.sums.dim(), self.tuples());
+        // the intercept first, and then the features in their sequence
+        let places: Vec<usize> = [dim].into_iter().chain(sequence.iter().copied()).collect();
+        assert_eq!(places.len(), dim + 1, "each feature once");
+        let penalty = |place: usize| if place < dim { self.l2 * tuples as f64 } else { 0.0 };
+        let plain = |i: usize, j: usize| self.sums.hessian(places[i], places[j]);
+        let mut equations = Cholesky::new(dim + 1)?;
+        equations.factor(|i, j| plain(i, j) + if i == j { penalty(places[i]) } else { 0.0 });
+        let rank = (0..=dim).filter(|i| equations.keeps(*i)).count();
+        let freedom = self.sums.has_dispersion().then_some(tuples as f64 - rank as f64);
+        // of as many weights as rows nothing is known
+        let dispersion = freedom
+            .map_or(1.0, |freedom| if freedom > 0.0 { 2.0 * self.sums.totals().loss / freedom } else { f64::NAN });
+        let covariance = Covariance { equations: &equations, plain: &plain, penalised: self.l2 > 0.0, dispersion };
+        let values = self.without_aliases(&equations, &places);
+        let scale = |place: usize| standardizer.and_then(|s| s.scale.get(place).copied()).unwrap_or(1.0);
+        let mean = |place: usize| standardizer.and_then(|s| s.mean.get(place).copied()).unwrap_or(0.0);
+        let mut all = vec![Estimate { value: 0.0, std_error: None }; dim + 1];
+        let (mut at_zero, mut contrast) = (0.0, vec![0.0; dim + 1]);
+        let mut furthest = (dim, 0.0);
+        let step = self.step(&equations, &places, &penalty);
+        for (i, &place) in places.iter().enumerate() {
+            pause();
+            let mut unit = vec![0.0; dim + 1];
+            unit[i] = 1.0;
+            let std_error = equations.keeps(i).then(|| covariance.of(unit).sqrt());
+            if let Some(std_error) = std_error.filter(|error| *error > 0.0) {
+                let distance = (step[i] / std_error).abs();
+                furthest = if distance > furthest.1 { (place, distance) } else { furthest };
+            }
+            if place == dim {
+                (contrast[i], at_zero) = (1.0, at_zero + values[i]);
+                continue;
+            }
+            contrast[i] = -mean(place) / scale(place);
+            at_zero += values[i] * contrast[i];
+            let std_error = std_error.map(|error| error / scale(place));
+            all[place] = Estimate { value: values[i] / scale(place), std_error };
+        }
+        let std_error = equations.keeps(0).then(|| covariance.of(contrast).sqrt());
+        all[dim] = Estimate { value: at_zero, std_error };
+        Ok(Estimates { all, tuples, freedom, furthest })
+    }
+
+    /// The weights, in the sequence of the equations, of the same model without the features that depend on others.
+    fn without_aliases(&self, equations: &Cholesky, places: &[usize]) -> Vec<f64> {
+        let count = places.len();
+        let mut values: Vec<f64> = places.iter().map(|place| self.point[*place]).collect();
+        let dropped: Vec<usize> = (0..count).filter(|i| !equations.keeps(*i)).collect();
+        if dropped.is_empty() {
+            return values;
+        }
+        let decided = |i: usize| dropped.iter().map(|j| self.sums.hessian(places[i], places[*j]) * values[*j]).sum();
+        let mut moved: Vec<f64> = (0..count).map(decided).collect();
+        equations.solve(&mut moved);
+        for (i, (value, moved)) in values.iter_mut().zip(moved).enumerate() {
+            *value = if equations.keeps(i) { *value + moved } else { 0.0 };
+        }
+        values
+    }
+
+    /// Newton's step from the model, in the sequence of the equations.
+    fn step(&self, equations: &Cholesky, places: &[usize], penalty: &impl Fn(usize) -> f64) -> Vec<f64> {
+        let gradient = |place: &usize| -(self.sums.gradient(*place) + penalty(*place) * self.point[*place]);
+        let mut step: Vec<f64> = places.iter().map(gradient).collect();
+        equations.solve(&mut step);
+        step
+    }
+}
+
+/// The covariance of the weights.
+struct Covariance<'a, F> {
+    equations: &'a Cholesky,
+    /// the Hessian without the penalty
+    plain: &'a F,
+    penalised: bool,
+    dispersion: f64,
+}
+
+impl<F: Fn(usize, usize) -> f64> Covariance<'_, F> {
+    /// The variance of a sum of weights with these factors. With a penalty, A⁻¹ H A⁻¹ takes the place of H⁻¹, where A
+    /// is the Hessian with the penalty: the variance of what is estimated, whose bias nobody knows.
+    fn of(&self, mut factors: Vec<f64>) -> f64 {
+        if !self.penalised {
+            self.equations.solve_lower(&mut factors);
+            return self.dispersion * factors.iter().map(|x| x * x).sum::<f64>();
+        }
+        self.equations.solve(&mut factors);
+        let row = |i: usize| factors.iter().enumerate().map(|(j, x)| (self.plain)(i, j) * x).sum::<f64>();
+        self.dispersion * (0..factors.len()).map(|i| factors[i] * row(i)).sum::<f64>()
+    }
+}

@@ -1,0 +1,249 @@
+//! Newton's method against optima found in another way, and what it guarantees to the bit.
+
+use proptest::prelude::*;
+use simd::Level;
+use tuples::Batch;
+
+use super::cholesky::Cholesky;
+use super::sums::Sums;
+use crate::tests::{Noise, noisy_batch};
+use crate::{EpochReport, Hyperparameters, ModelKind, Solver, Trainer};
+
+fn hyper(kind: ModelKind, l2: f64) -> Hyperparameters {
+    Hyperparameters { solver: Solver::Newton, l2, ..Hyperparameters::new(kind) }
+}
+
+/// Trains until the model has converged, for at most 50 passes.
+fn train(hyper: Hyperparameters, batch: &Batch) -> (Trainer, Vec<EpochReport>) {
+    let mut trainer = Trainer::new(hyper, batch.dim(), 1, batch.is_sparse()).unwrap();
+    let mut reports = Vec::new();
+    while trainer.has_converged() != Some(true) && reports.len() < 50 {
+        trainer.begin_epoch();
+        trainer.learn(batch, 0..batch.len()).unwrap();
+        reports.push(trainer.end_epoch().unwrap());
+    }
+    (trainer, reports)
+}
+
+fn bits(trainer: &Trainer) -> Vec<u32> {
+    let model = trainer.model().unwrap();
+    model.weights.iter().chain(&model.intercepts).map(|w| w.to_bits()).collect()
+}
+
+fn batch_of(kind: ModelKind, dim: usize, tuples: usize, seed: u64) -> Batch {
+    let mut batch = noisy_batch(dim, tuples, seed);
+    if kind == ModelKind::Linear {
+        let mut noise = Noise::new(seed);
+        batch.labels_mut().iter_mut().for_each(|y| *y = 3.0 * *y + noise.next());
+    }
+    batch
+}
+
+/// The gradient of the objective at a model, by the derivative of the loss as its definition has it.
+fn gradient(kind: ModelKind, l2: f64, batch: &Batch, weights: &[f32], intercept: f32) -> Vec<f64> {
+    let mut gradient = vec![0.0; weights.len() + 1];
+    for i in 0..batch.len() {
+        let x: Vec<f64> = batch.features(i).iter().map(|x| f64::from(*x)).chain([1.0]).collect();
+        let w = weights.iter().chain([&intercept]).map(|w| f64::from(*w));
+        let (z, y) = (x.iter().zip(w).map(|(x, w)| x * w).sum::<f64>(), f64::from(batch.label(i)));
+        let slope = match kind {
+            ModelKind::Linear => z - y,
+            _ => -y / (1.0 + (y * z).exp()),
+        };
+        let weight = batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
+        gradient.iter_mut().zip(&x).for_each(|(g, x)| *g += weight * slope * x / batch.len() as f64);
+    }
+    gradient.iter_mut().zip(weights).for_each(|(g, w)| *g += l2 * f64::from(*w));
+    gradient
+}
+
+#[test]
+fn the_gradient_vanishes_at_the_model_after_a_few_passes() {
+    for kind in [ModelKind::Linear, ModelKind::Logistic] {
+        for (dim, l2, weighted) in [(1, 0.0, false), (7, 0.0, true), (28, 0.01, false), (40, 0.0, false)] {
+            let plain = batch_of(kind, dim, 2000, 1);
+            let mut batch = Batch::new(dim);
+            batch.set_weighted(weighted);
+            for i in 0..plain.len() {
+                batch.push(plain.label(i)).unwrap().copy_from_slice(plain.features(i));
+                if weighted {
+                    batch.weights_mut()[i] = (i % 4) as f32 / 2.0;
+                }
+            }
+            let (trainer, reports) = train(hyper(kind, l2), &batch);
+            let model = trainer.model().unwrap();
+            let most = if kind == ModelKind::Linear { 2 } else { 12 };
+            assert!(reports.len() <= most, "{kind} {dim}: {reports:?}");
+            let gradient = gradient(kind, l2, &batch, &model.weights, model.intercepts[0]);
+            // what is left is that of weights rounded to f32
+            assert!(gradient.iter().all(|g| g.abs() < 1e-6), "{kind} {dim}: {gradient:?}");
+            assert!(reports.windows(2).all(|pair| pair[1].loss <= pair[0].loss), "{kind} {dim}");
+            assert_eq!(reports.iter().map(|report| report.learning_rate).fold(1.0, f64::min), 1.0);
+        }
+    }
+}
+
+#[test]
+fn the_sums_have_the_same_bits_in_all_instruction_sets_and_however_they_are_cut() {
+    for kind in [ModelKind::Linear, ModelKind::Logistic] {
+        for dim in [1, 7, 8, 28, 100, 230] {
+            let batch = batch_of(kind, dim, 150, 3);
+            let point: Vec<f64> = (0..=dim).map(|i| (i as f64 * 0.7).sin() / 3.0).collect();
+            let bits_of = |level, cuts: &[usize]| {
+                let mut sums = Sums::new(kind, dim, false, level).unwrap();
+                cuts.windows(2).for_each(|cut| sums.add(&batch, &batch.order()[cut[0]..cut[1]], &point));
+                let pairs = (0..=dim).flat_map(|i| (0..=dim).map(move |j| (i, j)));
+                let hessian: Vec<u64> = pairs.map(|(i, j)| sums.hessian(i, j).to_bits()).collect();
+                let gradient: Vec<u64> = (0..=dim).map(|i| sums.gradient(i).to_bits()).collect();
+                (hessian, gradient, sums.totals().loss.to_bits(), sums.totals().correct)
+            };
+            let expected = bits_of(Level::PORTABLE, &[0, 150]);
+            for level in Level::available() {
+                assert!(bits_of(level, &[0, 150]) == expected, "{kind} {dim} {level:?}");
+                assert!(bits_of(level, &[0, 1, 64, 65, 150]) == expected, "{kind} {dim} {level:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sparse_tuples_have_the_model_of_dense_ones() {
+    for kind in [ModelKind::Linear, ModelKind::Logistic] {
+        let dense = batch_of(kind, 12, 500, 5);
+        let mut sparse = Batch::sparse();
+        for i in 0..dense.len() {
+            let features = dense.features(i);
+            sparse.set_dim(12);
+            let (indices, values) = sparse.push_sparse(dense.label(i), features.len()).unwrap();
+            indices.iter_mut().enumerate().for_each(|(j, index)| *index = j as u32);
+            values.copy_from_slice(features);
+        }
+        let (of_dense, _) = train(hyper(kind, 0.001), &dense);
+        let mut of_sparse = Trainer::new(hyper(kind, 0.001), 0, 1, true).unwrap();
+        for _ in 0..12 {
+            of_sparse.begin_epoch();
+            of_sparse.learn(&sparse, 0..500).unwrap();
+            of_sparse.end_epoch().unwrap();
+        }
+        let (a, b) = (of_dense.model().unwrap(), of_sparse.model().unwrap());
+        for (a, b) in a.weights.iter().chain(&a.intercepts).zip(b.weights.iter().chain(&b.intercepts)) {
+            assert!((a - b).abs() <= 1e-6 * a.abs().max(1.0), "{kind}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn features_that_depend_on_others_keep_their_weights_and_the_others_are_those_without_them() {
+    for kind in [ModelKind::Linear, ModelKind::Logistic] {
+        let plain = batch_of(kind, 3, 400, 9);
+        let mut doubled = Batch::new(5);
+        for i in 0..plain.len() {
+            let [a, b, c] = plain.features(i).try_into().unwrap();
+            // the sum is exact, and the last says the same as the intercept
+            doubled.push(plain.label(i)).unwrap().copy_from_slice(&[a, b, c, 2.0 * a, 1.0]);
+        }
+        let (with, _) = train(hyper(kind, 0.0), &doubled);
+        let (with, without) = (with.model().unwrap(), train(hyper(kind, 0.0), &plain).0.model().unwrap());
+        assert_eq!(with.weights[3..], [0.0, 0.0]);
+        for (a, b) in with.weights.iter().zip(&without.weights) {
+            assert!((a - b).abs() < 1e-5, "{kind}: {with:?} {without:?}");
+        }
+    }
+}
+
+#[test]
+fn classes_that_are_separated_never_converge_and_never_diverge() {
+    let mut batch = Batch::new(1);
+    for i in -20..20 {
+        batch.push(if i < 0 { -1.0 } else { 1.0 }).unwrap()[0] = i as f32 + 0.5;
+    }
+    let mut trainer = Trainer::new(hyper(ModelKind::Logistic, 0.0), 1, 1, false).unwrap();
+    let mut losses = Vec::new();
+    for _ in 0..15 {
+        trainer.begin_epoch();
+        trainer.learn(&batch, 0..40).unwrap();
+        losses.push(trainer.end_epoch().unwrap().loss);
+    }
+    assert_eq!(trainer.has_converged(), Some(false));
+    assert!(losses.windows(2).all(|pair| pair[1] < pair[0]), "{losses:?}");
+    let (penalised, _) = train(hyper(ModelKind::Logistic, 0.01), &batch);
+    assert_eq!(penalised.has_converged(), Some(true));
+}
+
+#[test]
+fn a_step_that_is_too_long_is_shortened() {
+    // one tuple far out: from 0, Newton's step along it overshoots, and plain steps run away
+    let mut batch = Batch::new(1);
+    for (x, y) in [(100.0, 1.0), (1.0, -1.0), (1.1, -1.0), (-2.0, 1.0), (0.9, -1.0), (95.0, -1.0), (-1.0, -1.0)] {
+        batch.push(y).unwrap()[0] = x;
+    }
+    let (trainer, reports) = train(hyper(ModelKind::Logistic, 0.0), &batch);
+    let model = trainer.model().unwrap();
+    assert_eq!(trainer.has_converged(), Some(true), "{reports:?}");
+    let gradient = gradient(ModelKind::Logistic, 0.0, &batch, &model.weights, model.intercepts[0]);
+    assert!(gradient.iter().all(|g| g.abs() < 1e-5), "{gradient:?}");
+}
+
+#[test]
+fn the_other_class_has_the_negated_model() {
+    let batch = batch_of(ModelKind::Logistic, 9, 300, 13);
+    let mut swapped = batch_of(ModelKind::Logistic, 9, 300, 13);
+    swapped.labels_mut().iter_mut().for_each(|y| *y = -*y);
+    let (one, _) = train(hyper(ModelKind::Logistic, 0.0), &batch);
+    let (other, _) = train(hyper(ModelKind::Logistic, 0.0), &swapped);
+    let negated: Vec<u32> = bits(&other).into_iter().map(|bits| bits ^ (1 << 31)).collect();
+    assert_eq!(bits(&one), negated);
+}
+
+#[test]
+fn a_training_that_was_saved_goes_on_bit_for_bit() {
+    let batch = batch_of(ModelKind::Logistic, 9, 300, 17);
+    let hyper = hyper(ModelKind::Logistic, 0.0);
+    let pass = |trainer: &mut Trainer| {
+        trainer.begin_epoch();
+        trainer.learn(&batch, 0..300).unwrap();
+        trainer.end_epoch().unwrap()
+    };
+    for passes in 0..8 {
+        let mut whole = Trainer::new(hyper, 9, 1, false).unwrap();
+        for _ in 0..passes {
+            pass(&mut whole);
+        }
+        let mut again = Trainer::resume(hyper, 1, false, &whole.save(Vec::new())).unwrap();
+        assert_eq!((again.epoch(), again.has_converged()), (passes, whole.has_converged()));
+        assert_eq!(pass(&mut again), pass(&mut whole));
+        assert_eq!(bits(&again), bits(&whole));
+    }
+    let saved = Trainer::new(hyper, 9, 1, false).unwrap().save(Vec::new());
+    let of_sgd = Hyperparameters::new(ModelKind::Logistic);
+    assert!(Trainer::resume(of_sgd, 1, false, &saved).is_err());
+}
+
+#[test]
+fn what_the_method_cannot_do_is_refused_by_name() {
+    let refused = |hyper: Hyperparameters| hyper.validate().unwrap_err().name;
+    for kind in [ModelKind::Svm, ModelKind::Softmax, ModelKind::Mlp, ModelKind::MlpRegression] {
+        assert_eq!(refused(hyper(kind, 0.0)), "solver", "{kind}");
+    }
+    assert_eq!(refused(Hyperparameters { l1: 0.1, ..hyper(ModelKind::Linear, 0.0) }), "l1");
+    assert_eq!(refused(Hyperparameters { averaging: true, ..hyper(ModelKind::Linear, 0.0) }), "solver");
+    assert_eq!(hyper(ModelKind::Linear, 1e6).validate(), Ok(()), "no rate that a penalty could be too large for");
+}
+
+proptest! {
+    #[test]
+    fn equations_are_solved(size in 1usize..40, seed: u64) {
+        let mut noise = Noise::new(seed);
+        let rows: Vec<Vec<f64>> = (0..size + 5).map(|_| (0..size).map(|_| noise.next().into()).collect()).collect();
+        let element = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>();
+        let expected: Vec<f64> = (0..size).map(|_| noise.next().into()).collect();
+        let mut b: Vec<f64> = (0..size).map(|i| (0..size).map(|j| element(i, j) * expected[j]).sum()).collect();
+        let mut equations = Cholesky::new(size).unwrap();
+        equations.factor(element);
+        prop_assume!((0..size).all(|i| equations.keeps(i)));
+        equations.solve(&mut b);
+        for (i, (found, expected)) in b.iter().zip(&expected).enumerate() {
+            prop_assert!((found - expected).abs() < 1e-4, "{} {} {}", i, found, expected);
+        }
+    }
+}

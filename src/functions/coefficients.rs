@@ -1,0 +1,147 @@
+//! corgipile_coefficients(): weights with their standard errors on given rows, tests and confidence intervals.
+
+use super::model_rows::ModelRows;
+use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
+use crate::models::{self, Model, Policies};
+use crate::operators::nulls::notice_left_out;
+use crate::options::shuffling::Shuffling;
+use crate::pg;
+use crate::pg::check_for_interrupts;
+use pgrx::prelude::*;
+use serde_json::Value;
+use sgd::{Estimates, Inference, Solver, two_sided_quantile, two_sided_tail};
+use std::rc::Rc;
+use tuples::{Batch, TupleSource};
+
+/// Declares the SQL functions: for models by id and by name, and sources as a text and as a relation.
+macro_rules! functions {
+    ($($function:ident: $model:ty, $argument:literal, $find:path, $source:ty, $name:path;)+) => {
+        $(
+            #[pg_extern(sql = false)]
+            fn $function(
+                model: Option<$model>,
+                source: Option<$source>,
+                level: Option<f64>,
+            ) -> TableIterator<
+                'static,
+                (
+                    name!(feature, String),
+                    name!(coefficient, f64),
+                    name!(std_error, Option<f64>),
+                    name!(statistic, Option<f64>),
+                    name!(p_value, Option<f64>),
+                    name!(lower, Option<f64>),
+                    name!(upper, Option<f64>),
+                ),
+            > {
+                let source = source.map($name).transpose().or_raise();
+                TableIterator::new(coefficients(model, $argument, $find, source.as_deref(), level).or_raise())
+            }
+        )+
+    };
+}
+
+functions! {
+    corgipile_coefficients: i64, "model_id", models::by_id, &str, super::text;
+    corgipile_coefficients_by_name: &str, "name", models::by_name, &str, super::text;
+    corgipile_coefficients_relation: i64, "model_id", models::by_id, pg_sys::Oid, super::relation_name;
+    corgipile_coefficients_relation_by_name: &str, "name", models::by_name, pg_sys::Oid, super::relation_name;
+}
+
+type Row = (String, f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>, Option<f64>);
+
+/// How sure an interval is, unless it is said.
+const LEVEL: f64 = 0.95;
+
+/// A model whose weight is this many standard errors from that of the least loss was not trained to the end.
+const FAR: f64 = 0.01;
+
+fn coefficients<M>(
+    model: Option<M>,
+    argument: &'static str,
+    find: impl Fn(M) -> Result<Rc<Model>>,
+    source: Option<&str>,
+    level: Option<f64>,
+) -> Result<Vec<Row>> {
+    let model = find(model.ok_or(ArgumentError::NullArgument(argument))?)?;
+    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
+    let level = level.unwrap_or(LEVEL);
+    if !(level > 0.0 && level < 1.0) {
+        let reason = format!("{level} is not between 0 and 1");
+        return Err(ArgumentError::InvalidArgument { argument: "level", reason, hint: None }.into());
+    }
+    let estimates = estimates(&model, source)?;
+    let names = model.weight_names();
+    let (place, distance) = estimates.furthest;
+    if distance > FAR {
+        let feature = names.get(place).map_or("(intercept)", String::as_str).to_owned();
+        pg::report_notice(Notice::NotOptimum { feature, distance });
+    }
+    Ok(rows(names, &estimates, level))
+}
+
+/// Reads all rows.
+fn estimates(model: &Model, source: &str) -> Result<Estimates> {
+    if !model.kind.is_smooth() {
+        return Err(refuse(model, format!("it is {}", model.kind.description())));
+    }
+    if model.dim() > Solver::MAX_FEATURES {
+        return Err(refuse(model, format!("it has more than {} features", Solver::MAX_FEATURES)));
+    }
+    let record = models::stored_training(model.id)?.record;
+    if record.get("class_weight").is_some_and(|weights| !weights.is_null()) {
+        return Err(refuse(model, "it was trained with class_weight, as if there were other rows".into()));
+    }
+    let number = |key: &str| record.get(key).and_then(Value::as_f64).unwrap_or_default();
+    if number("l1") > 0.0 {
+        return Err(refuse(model, "it was trained with l1, which has no second derivative".into()));
+    }
+    let weight = record.get("weight").and_then(Value::as_str);
+    let rows = ModelRows { weight, shuffling: Shuffling::none(), policies: Policies::of_model(model) };
+    let mut buffers = rows.open(model, source)?;
+    if buffers.decoder.has_mini_batches() {
+        return Err(TrainingError::NotOnCompressed("corgipile_coefficients()").into());
+    }
+    let linear = model.linear().to_model();
+    let mut batch = Batch::new(model.dim());
+    let mut inference = None;
+    while buffers.next_batch(&mut batch)? {
+        let inference = match &mut inference {
+            Some(inference) => inference,
+            none => none.insert(Inference::new(model.kind, &linear, number("l2"), batch.is_sparse())?),
+        };
+        inference.add(&batch);
+        check_for_interrupts();
+    }
+    let decoder = buffers.into_decoder();
+    notice_left_out(&decoder, decoder.decoded());
+    let none = || TrainingError::no_rows("compare the model with", decoder.skipped());
+    let inference = inference.filter(|inference| inference.tuples() > 0).ok_or_else(none)?;
+    Ok(inference.finish(model.to_standardizer().as_ref(), &sequence(model))?)
+}
+
+/// The features, of each column of categories the first one last: it is the one that the others are compared with.
+fn sequence(model: &Model) -> Vec<usize> {
+    let columns = model.weights_by_column().into_iter();
+    columns.flat_map(|(_, places)| (places.start + 1..places.end).chain([places.start])).collect()
+}
+
+fn refuse(model: &Model, why: String) -> crate::errors::Error {
+    PredictError::NoStandardErrors { model: model.in_error(), why }.into()
+}
+
+/// A row for the intercept, and one for each feature.
+fn rows(names: Vec<String>, estimates: &Estimates, level: f64) -> Vec<Row> {
+    let quantile = two_sided_quantile(level, estimates.freedom);
+    let row = |(name, place): (String, usize)| {
+        let estimate = estimates.all[place];
+        let (value, std_error) = (estimate.value, estimate.std_error.filter(|error| error.is_finite()));
+        let statistic = std_error.map(|error| value / error);
+        let tail = statistic.map(|statistic| two_sided_tail(statistic, estimates.freedom));
+        let bound = |sign: f64| std_error.map(|error| value + sign * quantile * error);
+        (name, value, std_error, statistic, tail, bound(-1.0), bound(1.0))
+    };
+    let dim = names.len();
+    let features = names.into_iter().enumerate().map(|(place, name)| (name, place));
+    [("(intercept)".to_owned(), dim)].into_iter().chain(features).map(row).collect()
+}

@@ -1,0 +1,132 @@
+//! corgipile_explain(): what each column of a row adds to a linear model's decision, beside what it adds on average.
+//!
+//! Contributions are w (x - mean), as Shapley values of a linear model with independent features are; they and the base
+//! value add up to the decision. What the features' means are is known to a model of standardized features, or is found
+//! on rows that the call names.
+
+use super::model_rows::ModelRows;
+use super::predict::with_features;
+use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
+use crate::models::table::LookupScope;
+use crate::models::{self, Model, Policies};
+use crate::options::shuffling::Shuffling;
+use crate::pg::call::function::Call;
+use crate::pg::check_for_interrupts;
+use crate::pg::values::jsonb::Jsonb;
+use pgrx::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+use tuples::{Batch, TupleSource};
+
+#[pg_extern(sql = false)]
+fn corgipile_explain(
+    model: Option<i64>,
+    call: Call<'_>,
+) -> TableIterator<'static, (name!(feature, String), name!(class, Option<String>), name!(contribution, f64))> {
+    TableIterator::new(found(model, "model_id", models::by_id).and_then(|model| explain(&model, call)).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_explain_by_name(
+    model: Option<&str>,
+    call: Call<'_>,
+) -> TableIterator<'static, (name!(feature, String), name!(class, Option<String>), name!(contribution, f64))> {
+    TableIterator::new(found(model, "name", models::by_name).and_then(|model| explain(&model, call)).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_explain_by_value(
+    call: Call<'_>,
+) -> TableIterator<'static, (name!(feature, String), name!(class, Option<String>), name!(contribution, f64))> {
+    let model = found(call.argument(0), "model", |value| models::inline(Jsonb::new(value)));
+    TableIterator::new(model.and_then(|model| explain(&model, call)).or_raise())
+}
+
+type Row = (String, Option<String>, f64);
+
+/// What the base value is called: a column cannot be, but in double quotes.
+const BASE: &str = "(base)";
+
+/// No rows for a NULL would look like success.
+fn found<M>(model: Option<M>, argument: &'static str, find: impl Fn(M) -> Result<Rc<Model>>) -> Result<Rc<Model>> {
+    find(model.ok_or(ArgumentError::NullArgument(argument))?)
+}
+
+/// A row for the base value, and one for each column; of several classes, all that for each of them.
+fn explain(model: &Model, call: Call<'_>) -> Result<Vec<Row>> {
+    if !model.kind.is_linear() {
+        return Err(PredictError::NoContributions { model: model.in_error(), kind: model.kind.description() }.into());
+    }
+    let source: Option<String> = call.get(2);
+    let means = source.map(|source| means(model, &source)).transpose()?;
+    let mean = |j: usize| means.as_ref().map_or(0.0, |means| means[j]);
+    let columns = model.weights_by_column();
+    let linear = model.linear();
+    let explained = with_features(model, call, |features| {
+        let mut rows = Vec::with_capacity(linear.outputs * (columns.len() + 1));
+        for output in 0..linear.outputs {
+            let class = (linear.outputs > 1).then(|| model.classes[output].clone());
+            let weights = &linear.weights[output * linear.dim..][..linear.dim];
+            let product = |j: usize, x: f64| f64::from(weights[j]) * x;
+            let at_means: f64 = (0..linear.dim).map(|j| product(j, mean(j))).sum();
+            rows.push((BASE.to_owned(), class.clone(), f64::from(linear.intercepts[output]) + at_means));
+            for (name, places) in &columns {
+                let sum = |(j, x): (usize, f32)| product(j, f64::from(x));
+                let own: f64 = features(places.clone()).into_iter().map(sum).sum();
+                let average: f64 = places.clone().map(|j| product(j, mean(j))).sum();
+                rows.push((name.clone(), class.clone(), own - average));
+            }
+        }
+        rows
+    })?;
+    // a row with a NULL that the model skips has no decision
+    Ok(explained.unwrap_or_default())
+}
+
+/// The means of the features over all rows of a source, as the model sees them. Those found last are remembered for the
+/// other rows of a statement.
+fn means(model: &Model, source: &str) -> Result<Rc<Vec<f64>>> {
+    type Known = (LookupScope, u64, String, Rc<Vec<f64>>);
+    thread_local! {
+        static LAST: RefCell<Option<Known>> = const { RefCell::new(None) };
+    }
+    let scope = LookupScope::now();
+    let is_it = |known: &&Known| known.0 == scope && known.1 == model.serial && known.2 == source;
+    if let Some(means) = LAST.with_borrow(|last| last.as_ref().filter(is_it).map(|known| known.3.clone())) {
+        return Ok(means);
+    }
+    let found = Rc::new(read_means(model, source)?);
+    LAST.set(Some((scope, model.serial, source.to_owned(), found.clone())));
+    Ok(found)
+}
+
+fn read_means(model: &Model, source: &str) -> Result<Vec<f64>> {
+    let reading = ModelRows { weight: None, shuffling: Shuffling::none(), policies: Policies::of_model(model) };
+    let mut buffers = reading.open(model, source)?;
+    if buffers.decoder.has_mini_batches() {
+        return Err(TrainingError::NotOnCompressed("corgipile_explain()").into());
+    }
+    let mut batch = Batch::dense(0);
+    let (mut sums, mut rows) = (vec![0.0; model.dim()], 0_u64);
+    while buffers.next_batch(&mut batch)? {
+        check_for_interrupts();
+        rows += batch.len() as u64;
+        for i in 0..batch.len() {
+            if batch.is_sparse() {
+                let (indices, values) = batch.sparse_row(i);
+                indices.iter().zip(values).for_each(|(j, x)| {
+                    if let Some(sum) = sums.get_mut(*j as usize) {
+                        *sum += f64::from(*x);
+                    }
+                });
+            } else {
+                sums.iter_mut().zip(batch.features(i)).for_each(|(sum, x)| *sum += f64::from(*x));
+            }
+        }
+    }
+    let decoder = buffers.into_decoder();
+    if rows == 0 {
+        return Err(TrainingError::no_rows("take means of", decoder.skipped()).into());
+    }
+    Ok(sums.into_iter().map(|sum| sum / rows as f64).collect())
+}

@@ -1,0 +1,135 @@
+//! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
+
+use super::model_rows::ModelRows;
+use crate::errors::{ArgumentError, Notice, OrRaise, Result, TrainingError};
+use crate::models::{self, Model, Policies};
+use crate::operators::Buffers;
+use crate::options::shuffling::Shuffling;
+use crate::pg;
+use crate::pg::check_for_interrupts;
+use pgrx::prelude::*;
+use sgd::Importance;
+use shuffle::Strategy;
+use std::rc::Rc;
+use tuples::{Batch, TupleSource};
+
+/// Declares the SQL functions: for models by id and by name, and sources as a text and as a relation.
+macro_rules! functions {
+    ($($function:ident: $model:ty, $argument:literal, $find:path, $source:ty, $name:path;)+) => {
+        $(
+            #[pg_extern(sql = false)]
+            fn $function(
+                model: Option<$model>,
+                source: Option<$source>,
+                repeats: Option<i32>,
+                seed: Option<i64>,
+                max_rows: Option<i32>,
+            ) -> TableIterator<
+                'static,
+                (name!(feature, String), name!(importance, f64), name!(deviation, f64), name!(effect, Option<f64>)),
+            > {
+                let source = source.map($name).transpose().or_raise();
+                let asked = Asked::new(repeats, seed, max_rows);
+                TableIterator::new(importance(model, $argument, $find, source.as_deref(), asked).or_raise())
+            }
+        )+
+    };
+}
+
+functions! {
+    corgipile_importance: i64, "model_id", models::by_id, &str, super::text;
+    corgipile_importance_by_name: &str, "name", models::by_name, &str, super::text;
+    corgipile_importance_relation: i64, "model_id", models::by_id, pg_sys::Oid, super::relation_name;
+    corgipile_importance_relation_by_name: &str, "name", models::by_name, pg_sys::Oid, super::relation_name;
+}
+
+type Row = (String, f64, f64, Option<f64>);
+
+/// What a call asks for.
+struct Asked {
+    repeats: i32,
+    seed: i64,
+    max_rows: i32,
+}
+
+/// Bytes of decoded rows that are looked at: each permutation makes a copy of them.
+const MAX_BYTES: usize = 128 << 20;
+
+impl Asked {
+    fn new(repeats: Option<i32>, seed: Option<i64>, max_rows: Option<i32>) -> Asked {
+        Asked { repeats: repeats.unwrap_or(5), seed: seed.unwrap_or(0), max_rows: max_rows.unwrap_or(100_000) }
+    }
+
+    fn check(&self) -> Result<()> {
+        let out_of_range = [("repeats", self.repeats, 1..=10_000), ("max_rows", self.max_rows, 2..=10_000_000)];
+        match out_of_range.into_iter().find(|(_, given, range)| !range.contains(given)) {
+            Some((argument, given, range)) => {
+                let reason = format!("{given} is not in {} to {}", range.start(), range.end());
+                Err(ArgumentError::InvalidArgument { argument, reason, hint: None }.into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn importance<M>(
+    model: Option<M>,
+    argument: &'static str,
+    find: impl Fn(M) -> Result<Rc<Model>>,
+    source: Option<&str>,
+    asked: Asked,
+) -> Result<Vec<Row>> {
+    let model = find(model.ok_or(ArgumentError::NullArgument(argument))?)?;
+    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
+    asked.check()?;
+    // blocks in random order, of which the first are a sample
+    let shuffling = Shuffling { strategy: Strategy::BlockOnly, seed: asked.seed, first_epoch: 1, ..Shuffling::none() };
+    let reading = ModelRows { weight: None, shuffling, policies: Policies::of_model(&model) };
+    let mut buffers = reading.open(&model, source)?;
+    if buffers.decoder.has_mini_batches() {
+        return Err(TrainingError::NotOnCompressed("corgipile_importance()").into());
+    }
+    let rows = sample(&mut buffers, asked.max_rows as usize)?;
+    let decoder = buffers.into_decoder();
+    if rows.is_empty() {
+        return Err(TrainingError::no_rows("judge features on", decoder.skipped()).into());
+    }
+    let linear = model.linear().to_model();
+    let importance = Importance::new(model.kind, &linear, &rows);
+    let of_column = |(name, features)| {
+        check_for_interrupts();
+        let drop = importance.drop_of(&features, asked.repeats as u32, asked.seed as u64)?;
+        Ok((name, drop.mean, drop.deviation, importance.effect_of(&features)))
+    };
+    model.weights_by_column().into_iter().map(of_column).collect()
+}
+
+/// Copies the first rows, as many as were asked for and there is room for.
+fn sample(buffers: &mut Buffers, most: usize) -> Result<Batch> {
+    let mut batch = Batch::dense(0);
+    let mut rows: Option<Batch> = None;
+    while buffers.next_batch(&mut batch)? {
+        check_for_interrupts();
+        let sparse = batch.is_sparse();
+        let rows = rows.get_or_insert_with(|| if sparse { Batch::sparse() } else { Batch::dense(batch.dim()) });
+        if sparse {
+            rows.set_dim(batch.dim());
+        }
+        for &place in batch.order() {
+            let place = place as usize;
+            if rows.len() == most || rows.bytes() > MAX_BYTES {
+                pg::report_notice(Notice::Sampled { rows: rows.len() as u64 });
+                return Ok(std::mem::replace(rows, Batch::dense(0)));
+            }
+            if sparse {
+                let (indices, values) = batch.sparse_row(place);
+                let (new_indices, new_values) = rows.push_sparse(batch.label(place), indices.len())?;
+                new_indices.copy_from_slice(indices);
+                new_values.copy_from_slice(values);
+            } else {
+                rows.push(batch.label(place))?.copy_from_slice(batch.features(place));
+            }
+        }
+    }
+    Ok(rows.unwrap_or_else(|| Batch::dense(0)))
+}

@@ -1,0 +1,190 @@
+//! corgipile_coefficients(), corgipile_importance() and corgipile_explain() against statsmodels, scikit-learn and shap;
+//! see tests/golden/explain.py.
+
+use corgipile_tests::stored::{DENSE, MIXED, SOFTMAX};
+use corgipile_tests::{Database, Session};
+use serde_json::Value;
+
+fn golden() -> Value {
+    serde_json::from_str(include_str!("../../../golden/explain.json")).expect("JSON")
+}
+
+/// Stores the rows of a data set as a table of its name. Returns the feature columns.
+fn store(db: &mut Session, name: &str, set: &Value) -> Vec<String> {
+    let rows = set["rows"].as_array().expect("rows");
+    let columns: Vec<&String> = rows[0].as_object().expect("a row").keys().collect();
+    let category = set["category"].as_str();
+    let typed = |column: &&String| {
+        format!("\"{column}\" {}", if category == Some(column.as_str()) { "text" } else { "float8" })
+    };
+    let typed: Vec<String> = columns.iter().map(typed).collect();
+    db.run(&format!(
+        "CREATE TABLE {name} AS SELECT * FROM jsonb_to_recordset('{}') AS r({})",
+        set["rows"],
+        typed.join(", ")
+    ));
+    let weight = set["weight"].as_str();
+    let is_feature = |column: &&&String| column.as_str() != "label" && weight != Some(column.as_str());
+    columns.iter().filter(is_feature).map(|column| format!("\"{column}\"")).collect()
+}
+
+#[test]
+fn coefficients_are_those_of_statsmodels_on_six_sets() {
+    let golden = golden();
+    let mut db = Database::new();
+    for (name, set) in golden["inference"].as_object().expect("sets") {
+        let features = store(&mut db, name, set).join(",");
+        let weight = set["weight"].as_str().map_or(String::new(), |weight| format!(", \"weight\": \"{weight}\""));
+        let model = set["model"].as_str().expect("a model");
+        let label = if model == "logistic" { ", (label > 0)::int AS label" } else { ", label" };
+        db.run(&format!(
+            "CREATE VIEW {name}_rows AS SELECT {features} {} {label} FROM {name};
+             SELECT FROM corgipile_train('{name}_rows', '{model}', features => '{{{features}}}', solver => 'newton',
+                 name => '{name}', options => '{{\"transform\": \"none\", \"hash\": \"off\"{weight}}}')",
+            set["weight"].as_str().map_or(String::new(), |weight| format!(", \"{weight}\"")),
+        ));
+        let sql = "SELECT feature, coefficient, std_error, statistic, p_value, lower, upper
+                     FROM corgipile_coefficients($1::text, $1 || '_rows', 0.9)";
+        let (mut left_out, mut compared) = (0, 0);
+        for row in db.rows(sql, &[name]) {
+            let (feature, coefficient): (String, f64) = (row.get(0), row.get(1));
+            let Some(expected) = set["estimates"].get(&feature) else {
+                // the category that the others are compared with
+                let nulls = (2..7).map(|i| row.get::<_, Option<f64>>(i));
+                assert!(coefficient == 0.0 && nulls.flatten().count() == 0, "{name}: {feature}");
+                left_out += 1;
+                continue;
+            };
+            let expected: Vec<f64> = expected.as_array().expect("figures").iter().filter_map(Value::as_f64).collect();
+            let found: Vec<f64> = (1..7).map(|i| row.get(i)).collect();
+            let (value, error) = (expected[0].abs(), expected[1]);
+            // intervals and coefficients within a millionth of themselves and of the error
+            for i in [0, 4, 5] {
+                assert!(
+                    (found[i] - expected[i]).abs() <= 1e-6 * (value + error),
+                    "{name} {feature}: {found:?} {expected:?}"
+                );
+            }
+            assert!((found[1] / error - 1.0).abs() <= 1e-6, "{name} {feature}: {found:?} {expected:?}");
+            let tolerance = 1e-6 * expected[2].abs().max(1.0);
+            assert!((found[2] - expected[2]).abs() <= tolerance, "{name} {feature}: {found:?} {expected:?}");
+            assert!((found[3] - expected[3]).abs() <= 1e-6, "{name} {feature}: {found:?} {expected:?}");
+            compared += 1;
+        }
+        let categories = usize::from(set["category"].is_string());
+        assert_eq!((left_out, compared), (categories, set["estimates"].as_object().map_or(0, |e| e.len())), "{name}");
+    }
+}
+
+#[test]
+fn a_model_that_was_trained_by_gradients_says_how_far_it_is_from_the_optimum() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT (uniform(i, 1) < 1 / (1 + exp(-normal(i, 2))))::int AS label, normal(i, 2)::real AS a,
+                normal(i, 3)::real AS b FROM generate_series(1, 5000) i;
+         SELECT FROM corgipile_train('t', max_epochs => 1, learning_rate => 0.0001, name => 'early');
+         SELECT FROM corgipile_train('t', solver => 'newton', name => 'optimum');",
+    );
+    let far = db.notices(&["SELECT FROM corgipile_coefficients('early', 't')"]);
+    assert!(far.contains("the model is not that of the least loss on these rows: a is "), "{far}");
+    let at = db.notices(&["SELECT FROM corgipile_coefficients('optimum', 't'::regclass)"]);
+    assert_eq!(at, "");
+}
+
+#[test]
+fn permutation_importance_is_that_of_scikit_learn_and_a_function_of_the_seed() {
+    let golden = &golden()["importance"];
+    let mut db = Database::new();
+    super::metrics::table(&mut db);
+    DENSE.store(&mut db, "m");
+    let source = "SELECT sign AS label, ARRAY[a, b, c]::real[] AS x FROM t";
+    let sql =
+        "SELECT feature, importance, deviation, effect FROM corgipile_importance('m', $1, repeats => 200, seed => $2)";
+    let rows = db.rows(sql, &[&source, &7_i64]);
+    assert_eq!(rows.len(), 3);
+    for (i, row) in rows.iter().enumerate() {
+        let [mean, deviation, effect] =
+            ["mean", "deviation", "effect"].map(|key| golden[key][i].as_f64().expect("a number"));
+        let found: [f64; 3] = [row.get(1), row.get(2), row.get(3)];
+        assert_eq!(row.get::<_, String>(0), format!("x[{}]", i + 1));
+        // two means of 200 drops each
+        assert!(
+            (found[0] - mean).abs() < 4.0 * deviation * (2.0_f64 / 200.0).sqrt(),
+            "{i}: {found:?} {mean} {deviation}"
+        );
+        assert!((found[1] / deviation - 1.0).abs() < 0.25, "{i}: {found:?} {deviation}");
+        assert!((found[2] / effect - 1.0).abs() < 1e-9, "{i}: {found:?} {effect}");
+    }
+    let numbers =
+        |rows: Vec<postgres::Row>| rows.iter().map(|row| (row.get(1), row.get(2))).collect::<Vec<(f64, f64)>>();
+    let first = numbers(rows);
+    assert_eq!(numbers(db.rows(sql, &[&source, &7_i64])), first);
+    assert_ne!(numbers(db.rows(sql, &[&source, &8_i64])), first);
+}
+
+#[test]
+fn categories_of_a_column_are_permuted_together_and_large_tables_are_sampled() {
+    let mut db = Database::new();
+    MIXED.store(&mut db, "m");
+    db.run(
+        "CREATE TABLE t AS SELECT a, level, b, corgipile_predict('m', s) AS label
+           FROM (SELECT normal(i, 1)::real AS a, (ARRAY['low', 'mid', 'high'])[1 + i % 3] AS level, 0::real AS b
+                   FROM generate_series(1, 30000) i) s",
+    );
+    let rows = db.rows("SELECT feature, importance, effect FROM corgipile_importance('m', 't')", &[]);
+    let features: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(features, ["a", "level", "b"]);
+    // R2 is 1, and of a column it falls by twice its share of the variance: of a that is 1/4, of the levels 155.6
+    let [a, level, b]: [f64; 3] = std::array::from_fn(|i| rows[i].get(1));
+    let all = 0.25 + 1400.0 / 9.0;
+    assert!(
+        (a - 0.5 / all).abs() < 3e-4 && (level - 2.0 * (1.0 - 0.25 / all)).abs() < 0.02 && b == 0.0,
+        "{a} {level} {b}"
+    );
+    let effects: Vec<f64> = rows.iter().map(|row| row.get(2)).collect();
+    assert!((effects[0] - 0.5).abs() < 0.01 && (effects[1] - (1400.0_f64 / 9.0).sqrt()).abs() < 1e-6, "{effects:?}");
+    let told = db.notices(&["SELECT FROM corgipile_importance('m', 't', max_rows => 1000)"]);
+    assert!(told.starts_with("NOTICE:  1000 rows are looked at, of blocks that are drawn at random\n"), "{told}");
+}
+
+#[test]
+fn contributions_are_those_of_shap_and_add_up_to_the_decision() {
+    let golden = &golden()["contributions"];
+    let mut db = Database::new();
+    super::metrics::table(&mut db);
+    DENSE.store(&mut db, "m");
+    db.run("CREATE VIEW rows AS SELECT i, sign AS label, ARRAY[a, b, c]::real[] AS x FROM t");
+    for (i, expected) in golden["rows"].as_array().expect("rows").iter().enumerate() {
+        let sql = "SELECT e.contribution FROM rows r, corgipile_explain('m', r, 'rows') e WHERE r.i = $1";
+        let found: Vec<f64> = db.rows(sql, &[&(i as i32 + 1)]).iter().map(|row| row.get(0)).collect();
+        let base = golden["base"].as_f64().expect("a number");
+        let expected: Vec<f64> =
+            [base].into_iter().chain(expected.as_array().expect("a row").iter().filter_map(Value::as_f64)).collect();
+        assert_eq!(found.len(), 4);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-6, "{i}: {found} {expected}");
+        }
+    }
+    let worst: f64 = db.value(
+        "SELECT max(abs(s.z - (0.5 * x[1] - 1.25 * x[2] + 2 * x[3] + 0.125)))
+           FROM rows r, LATERAL (SELECT sum(contribution) AS z FROM corgipile_explain('m', r, 'rows')) s",
+    );
+    assert!(worst < 1e-5, "{worst}");
+}
+
+#[test]
+fn every_linear_model_is_explained_by_name_by_id_and_by_value() {
+    let mut db = Database::new();
+    let id = MIXED.store(&mut db, "m");
+    SOFTMAX.store(&mut db, "s");
+    db.run("CREATE TABLE t AS SELECT 2::real AS a, 'high' AS level, 3::real AS b, ARRAY[1, 2, 3]::real[] AS x");
+    let expected = ["(base)||0.25", "a||1", "level||20", "b||-9"];
+    // weights are in the sequence of the columns: a, three of level, b
+    for model in ["'m'".to_owned(), id.to_string(), "corgipile_export('m')".to_owned()] {
+        assert_eq!(db.lines(&format!("SELECT e.* FROM t, corgipile_explain({model}, t) e")), expected, "{model}");
+    }
+    let of_classes = db.lines(
+        "SELECT class, sum(contribution)::numeric(10, 4) FROM t, corgipile_explain('s', t) GROUP BY class ORDER BY class",
+    );
+    assert_eq!(of_classes, ["ant|14.1000", "bee|6.2000", "cat|0.2000"]);
+}

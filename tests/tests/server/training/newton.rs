@@ -1,0 +1,102 @@
+//! Solver newton: the optimum, whatever the rows, their order and what else is asked for.
+
+use corgipile_tests::{Database, Session};
+
+/// Rows of two classes that no hyperplane separates, sorted by class, with categories, NULLs and weights.
+fn table(db: &mut Session) {
+    db.run(
+        "CREATE TABLE t AS
+         SELECT i, (uniform(i, 1) < 1 / (1 + exp(-(a - 2 * b + CASE c WHEN 'x' THEN 1 ELSE 0 END))))::int AS label,
+                CASE WHEN i % 50 > 0 THEN a END AS a, b, c, 1 + i % 3 AS w
+           FROM (SELECT i, normal(i, 2) AS a, normal(i, 3) AS b, (ARRAY['x', 'y', 'z'])[1 + i % 3] AS c
+                   FROM generate_series(1, 4000) i) s
+          ORDER BY label",
+    );
+}
+
+/// Weights and intercept of a model.
+fn weights(db: &mut Session, name: &str) -> Vec<f64> {
+    db.column(&format!("SELECT per_unit FROM corgipile.coefficients WHERE name = '{name}' ORDER BY feature"))
+}
+
+fn assert_near(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 2e-6 * expected.abs().max(1.0), "{what}: {found} {expected}");
+    }
+}
+
+#[test]
+fn the_model_is_the_same_whatever_the_order_the_scaling_and_the_buffer() {
+    let mut db = Database::new();
+    table(&mut db);
+    let train = |db: &mut Session, name: &str, how: &str| {
+        db.run(&format!(
+            "SELECT FROM corgipile_train('t', features => '{{a,b,c}}', solver => 'newton', name => '{name}',
+                 options => '{{\"transform\": \"none\", \"l2\": 0.001, \"weight\": \"w\"}}' {how})"
+        ));
+        weights(db, name)
+    };
+    let expected = train(&mut db, "m", "");
+    assert_eq!(expected.len(), 6);
+    for (i, how) in [
+        ", shuffle => 'no_shuffle'",
+        ", shuffle => 'shuffle_once', seed => 3",
+        ", seed => 9, buffer_size => '1 block'",
+        ", loader => 'worker'",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_near(&train(&mut db, &format!("m{i}"), how), &expected, how);
+    }
+}
+
+#[test]
+fn it_ends_when_the_loss_is_least_and_says_so_if_that_is_not_to_be() {
+    let mut db = Database::new();
+    table(&mut db);
+    let epochs: i64 = db.value("SELECT count(*) FROM corgipile_train('t', features => '{b,c}', solver => 'newton')");
+    assert!((4..10).contains(&epochs), "{epochs}");
+    let of_linear: i64 = db
+        .value("SELECT count(*) FROM corgipile_train('t', 'linear', 'b', features => '{c,label}', solver => 'newton')");
+    assert_eq!(of_linear, 2);
+    let told =
+        db.notices(&["SELECT FROM corgipile_train('t', features => '{b}', solver => 'newton', max_epochs => 2)"]);
+    assert!(told.contains("WARNING:  the model has not come to the least loss\n"), "{told}");
+    let told = db.notices(&["SELECT FROM corgipile_train('SELECT b > 0 AS label, b FROM t', solver => 'newton')"]);
+    assert!(told.contains("features tell all rows of its classes apart"), "{told}");
+}
+
+#[test]
+fn groups_grids_validation_and_warm_starts_are_those_of_their_own_trainings() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run(
+        r#"SELECT FROM corgipile_train('t', features => '{b}', solver => 'newton', group_by => 'c', name => 'g');
+           SELECT FROM corgipile_train('SELECT * FROM t WHERE c = ''y''', features => '{b}', solver => 'newton', name => 'y');
+           SELECT FROM corgipile_train('t', features => '{b}', solver => 'newton', grid => '{"l2": [0, 0.5]}', name => 'p');
+           SELECT FROM corgipile_train('t', features => '{b}', solver => 'newton', l2 => 0.5, name => 'l2');
+           SELECT FROM corgipile_train('t', features => '{b}', solver => 'newton', name => 'all');
+           SELECT FROM corgipile_train('t', features => '{b}', solver => 'newton', max_epochs => 2, name => 'begun');
+           SELECT FROM corgipile_train('t', warm_start => 'begun', max_epochs => 20, name => 'ended');"#,
+    );
+    let of = |db: &mut Session, key: &str, value: &str| -> Vec<f64> {
+        db.column(&format!(
+            "SELECT per_unit FROM corgipile.coefficients JOIN corgipile.models USING (model_id)
+              WHERE hyperparameters->>'{key}' = '{value}' AND starts_with(models.name, '{}') ORDER BY feature",
+            if key == "group" { "g" } else { "p" }
+        ))
+    };
+    let (group, alone) = (of(&mut db, "group", "y"), weights(&mut db, "y"));
+    assert_near(&group, &alone, "a group");
+    let (point, alone) = (of(&mut db, "l2", "0.5"), weights(&mut db, "l2"));
+    assert_near(&point, &alone, "a point of a grid");
+    let (ended, whole) = (weights(&mut db, "ended"), weights(&mut db, "all"));
+    assert_near(&ended, &whole, "a warm start");
+    let score: f64 = db.value(
+        "SELECT min(validation_score) FROM corgipile_train('t', features => '{b}', solver => 'newton',
+                validation_fraction => 0.25) WHERE epoch > 1",
+    );
+    assert!(score > 0.75, "{score}");
+}
