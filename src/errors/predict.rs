@@ -56,6 +56,10 @@ pub enum PredictError {
     NoLabels(TheModel),
     #[error("{model} is {kind}, which has no probabilities")]
     NoProbabilities { model: TheModel, kind: &'static str },
+    #[error("{0} is not calibrated")]
+    NotCalibrated(TheModel),
+    #[error("{0} predicts labels, which have no intervals")]
+    NoIntervals(TheModel),
     #[error("{0} was not trained with \"nulls\": \"impute\", and knows nothing to put in place of NULLs")]
     NothingToImpute(TheModel),
 }
@@ -67,10 +71,12 @@ impl Report for PredictError {
             PredictError::Category { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             PredictError::TextLabels(_)
             | PredictError::NoLabels(_)
+            | PredictError::NoIntervals(_)
             | PredictError::NeedsRow(_)
             | PredictError::NeedsIndices { .. }
             | PredictError::NothingToImpute(_)
             | PredictError::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            PredictError::NotCalibrated(_) => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             PredictError::DamagedVector => Code::ERRCODE_DATA_CORRUPTED,
             PredictError::NoColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             PredictError::ColumnTwice(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
@@ -140,6 +146,11 @@ impl Report for PredictError {
             PredictError::EvaluateTypes { trained_on, .. } => Some(format!("It was trained on {trained_on}.")),
             PredictError::ColumnTwice(_) => fixed("Give the columns of the row different names."),
             PredictError::TextLabels(_) => fixed("Use corgipile_predict_label()."),
+            PredictError::NotCalibrated(model) => Some(format!(
+                "Its owner calls corgipile_calibrate({}, ...) with rows that it was not trained on.",
+                model.in_call()
+            )),
+            PredictError::NoIntervals(_) => fixed("Use corgipile_predict_set(), which gives the labels that may be."),
             PredictError::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
             PredictError::NoProbabilities { .. } => {
                 fixed("Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.")

@@ -74,11 +74,18 @@ fn evaluate<M>(
     read(&model, source, policies)
 }
 
-/// Reads label and features from `source`, by the names of the columns that the model was trained on.
+/// Rows that a model is asked about, with their labels, as they come.
+pub(super) struct LabelledRows {
+    pub buffers: Buffers,
+    /// the model, for the rows as the buffers give them
+    pub linear: ModelParameters,
+}
+
+/// Opens label and features of `source`, by the names of the columns that the model was trained on.
 ///
 /// # Errors
-/// Whatever can be wrong with source and rows; [`PredictError::DecisionOutOfRange`]
-fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> {
+/// Whatever can be wrong with the source.
+pub(super) fn open(model: &Model, source: &str, policies: Policies) -> Result<LabelledRows> {
     let mut source = Source::resolve(source)?;
     source.add_parts(&model.features);
     let categories = model.feature_kind.columns_of_categories(&model.features);
@@ -103,13 +110,31 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
     check_types(model, decoder.features(), &categories)?;
     let planned = source.plan(&spec, &Shuffling::none())?;
     let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE));
-    let mut buffers = Buffers::new(query, decoder);
-    let mut evaluation = Evaluation::new(model.kind);
+    let buffers = Buffers::new(query, decoder);
     let mut linear = model.linear().to_model();
     if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_mini_batches()) {
         // compressed rows are multiplied as they are, not standardized
         linear.take_unstandardized(mean, scale);
     }
+    Ok(LabelledRows { buffers, linear })
+}
+
+/// Ends the read, and tells what was imputed, left out and unknown. Gives how many rows were left out.
+pub(super) fn finish(buffers: Buffers) -> u64 {
+    let decoder = buffers.into_decoder();
+    notice_imputed(&decoder);
+    notice_left_out(&decoder, decoder.decoded());
+    notice_unseen(&decoder);
+    decoder.skipped()
+}
+
+/// Evaluates the model on the rows of `source`.
+///
+/// # Errors
+/// Those of [`open`]; whatever can be wrong with rows; [`PredictError::DecisionOutOfRange`]
+fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> {
+    let LabelledRows { mut buffers, linear } = open(model, source, policies)?;
+    let mut evaluation = Evaluation::new(model.kind);
     let mut curves = Curves::new(model);
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
@@ -118,11 +143,7 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
             return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
         }
     }
-    let decoder = buffers.into_decoder();
-    let skipped = decoder.skipped();
-    notice_imputed(&decoder);
-    notice_left_out(&decoder, decoder.decoded());
-    notice_unseen(&decoder);
+    let skipped = finish(buffers);
     if evaluation.tuples() == 0 {
         return Err(TrainingError::no_rows("evaluate on", skipped).into());
     }

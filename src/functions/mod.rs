@@ -1,6 +1,7 @@
 //! The SQL functions, one file per family. They are declared in sql/.
 
 mod aggregate;
+mod calibrate;
 mod cluster_factor;
 mod compress;
 mod evaluate;

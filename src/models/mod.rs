@@ -27,7 +27,9 @@ pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, Featu
 pub use import::import;
 pub use inline::inline;
 pub use lookup::{by_id, by_name, by_name_or_id, forget, stats};
-pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
+pub use management::{
+    ModelSelector, calibrate, check_may_change, comment, deploy, drop, grant, rename, revoke, source_of,
+};
 pub use model::Model;
 pub use policies::Policies;
 pub use publication::{Received, identity, receive, version_id};

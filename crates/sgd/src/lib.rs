@@ -22,6 +22,7 @@ mod average;
 mod averaging;
 mod bytes;
 mod cluster;
+pub mod conformal;
 mod curvature;
 mod data_parallel;
 mod engine;

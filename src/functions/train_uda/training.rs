@@ -115,6 +115,7 @@ fn store(
         preparation: prepared.time,
         shuffle_bytes,
         training_state: None,
+        calibration: None,
         published_as: None,
         history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
     })?;

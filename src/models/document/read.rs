@@ -12,6 +12,7 @@ use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use sgd::conformal::{Calibration, Uncalibrated};
 use sgd::{Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -46,6 +47,7 @@ pub struct ModelDocument {
     pub transform: Transform,
     pub logs: Option<LogTransform>,
     pub clip: Option<f32>,
+    pub calibration: Option<Calibration>,
 }
 
 /// An epoch of corgipile.training_history. Other keys are refused,
@@ -105,6 +107,7 @@ impl ModelDocument {
                 .unwrap_or_default(),
             imputed: keys.count("imputed")?,
             fill: keys.fill(dim)?,
+            calibration: keys.calibration()?,
             // a model that says nothing was written when both were errors
             nulls: nulls.unwrap_or(Nulls::Error),
             unseen: unseen.unwrap_or(Unseen::Error),
@@ -266,6 +269,22 @@ impl Members<'_> {
             }
             fill => Ok(fill),
         }
+    }
+
+    fn calibration(&self) -> Result<Option<Calibration>> {
+        const SCORES: &str = "calibration_scores";
+        let (rows, scores) = match (self.count("calibration_rows")?, self.floats(SCORES)?) {
+            (None, None) => return Ok(None),
+            (Some(rows), Some(scores)) => (rows, scores),
+            (None, _) => return Err(missing("calibration_rows")),
+            (_, None) => return Err(missing(SCORES)),
+        };
+        let given = scores.len();
+        let calibration = Calibration::new(rows, scores).map_err(|fault| match fault {
+            Uncalibrated::Count { expected } => format!("has {given} numbers, and of {rows} rows {expected} are kept"),
+            Uncalibrated::Score(place) => format!("does not ascend at place {}", place + 1),
+        });
+        calibration.map(Some).map_err(|reason| invalid(SCORES, reason, None))
     }
 
     fn features(&self, dim: usize) -> Result<(Vec<String>, FeatureKind)> {
