@@ -58,6 +58,10 @@ pub enum PredictError {
     NoProbabilities { model: TheModel, kind: &'static str },
     #[error("{0} is not calibrated")]
     NotCalibrated(TheModel),
+    #[error("{0} keeps nothing of its features to compare with")]
+    NoProfile(TheModel),
+    #[error("{model} has {what}, of which no profile is kept")]
+    NotProfiled { model: TheModel, what: &'static str },
     #[error("{0} predicts labels, which have no intervals")]
     NoIntervals(TheModel),
     #[error("{0} was not trained with \"nulls\": \"impute\", and knows nothing to put in place of NULLs")]
@@ -72,11 +76,14 @@ impl Report for PredictError {
             PredictError::TextLabels(_)
             | PredictError::NoLabels(_)
             | PredictError::NoIntervals(_)
+            | PredictError::NotProfiled { .. }
             | PredictError::NeedsRow(_)
             | PredictError::NeedsIndices { .. }
             | PredictError::NothingToImpute(_)
             | PredictError::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-            PredictError::NotCalibrated(_) => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            PredictError::NotCalibrated(_) | PredictError::NoProfile(_) => {
+                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+            }
             PredictError::DamagedVector => Code::ERRCODE_DATA_CORRUPTED,
             PredictError::NoColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             PredictError::ColumnTwice(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
@@ -150,6 +157,13 @@ impl Report for PredictError {
                 "Its owner calls corgipile_calibrate({}, ...) with rows that it was not trained on.",
                 model.in_call()
             )),
+            PredictError::NoProfile(model) => Some(format!(
+                "Its owner calls corgipile_profile({}, ...) with the rows that it was trained on.",
+                model.in_call()
+            )),
+            PredictError::NotProfiled { .. } => {
+                fixed("Compare such features by queries, with avg(), stddev() and GROUP BY.")
+            }
             PredictError::NoIntervals(_) => fixed("Use corgipile_predict_set(), which gives the labels that may be."),
             PredictError::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
             PredictError::NoProbabilities { .. } => {

@@ -4,6 +4,7 @@ mod aggregate;
 mod calibrate;
 mod cluster_factor;
 mod compress;
+mod drift;
 mod evaluate;
 mod export;
 mod io_profile;

@@ -15,6 +15,7 @@ mod management;
 mod model;
 mod names;
 mod policies;
+mod profiles;
 mod publication;
 mod replaced;
 pub mod shared;
@@ -32,6 +33,7 @@ pub use management::{
 };
 pub use model::Model;
 pub use policies::Policies;
+pub use profiles::{feature_shapes, keep_profile, profile};
 pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};

@@ -2,6 +2,7 @@
 
 use super::extension_lock::keep_extension;
 use super::features::FeatureKind;
+use super::profiles::profile_field;
 use super::shared::{self, Arrays};
 use super::table::{self, Field, FloatArray, Taken};
 use crate::errors::{ModelError, Result};
@@ -9,6 +10,7 @@ use pgrx::datum::JsonString;
 use pgrx::{JsonB, Uuid, pg_sys};
 use serde_json::Value;
 use sgd::conformal::Calibration;
+use sgd::profile::Profile;
 use sgd::{ModelKind, ModelParameters, Standardizer};
 use std::time::Duration;
 
@@ -42,6 +44,8 @@ pub struct NewModel<'a> {
     pub training_state: Option<Vec<u8>>,
     /// scores of rows that were held out, if the model was calibrated
     pub calibration: Option<Calibration>,
+    /// what its features were like, if that is kept
+    pub profile: Option<Profile>,
     /// of a model that another server has published: it keeps its identity, and its name means it
     pub published_as: Option<Uuid>,
 }
@@ -96,6 +100,9 @@ pub fn store(new: NewModel) -> Result<i64> {
     }
     if let Some(calibration) = new.calibration {
         fields.extend(calibration_fields(&calibration));
+    }
+    if let Some(profile) = &new.profile {
+        fields.push(profile_field(profile));
     }
     if let Some(identity) = new.published_as {
         fields.push(Field::new("identity", Some(identity)));

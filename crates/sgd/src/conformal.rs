@@ -22,7 +22,10 @@ pub struct Calibration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uncalibrated {
     /// there are not as many scores as so many rows have
-    Count { expected: usize },
+    Count {
+        /// as many as there should be
+        expected: usize,
+    },
     /// the score at this place, from 0, is not finite, or is less than the one before
     Score(usize),
 }

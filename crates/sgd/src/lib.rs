@@ -43,6 +43,7 @@ mod network;
 mod optimizers;
 mod packed;
 mod present_moments;
+pub mod profile;
 mod range;
 mod reference;
 mod report;

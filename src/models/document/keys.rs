@@ -22,7 +22,7 @@ pub const VERSION: u64 = 1;
 pub const TAG: &str = "corgipile_model";
 
 /// All keys, as messages list them.
-const KEYS: [&str; 27] = [
+const KEYS: [&str; 28] = [
     TAG,
     "name",
     "model",
@@ -50,6 +50,7 @@ const KEYS: [&str; 27] = [
     "history",
     "calibration_rows",
     "calibration_scores",
+    "profile",
 ];
 
 /// Elements that an array of texts may have: a column has no more categories.

@@ -81,6 +81,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         }
         // the model was read from it, so that it is readable
         put("hyperparameters", row.json(c"hyperparameters").ok().flatten().unwrap_or(Value::Null));
+        put("profile", row.json(c"profile").ok().flatten().unwrap_or(Value::Null));
         put("skipped", json!(row.get::<i64>(c"skipped")));
         put("imputed", json!(row.get::<i64>(c"imputed")));
         put("preparation_seconds", json!(row.get::<f64>(c"preparation_seconds")));
