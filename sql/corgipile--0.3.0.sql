@@ -50,6 +50,9 @@ CREATE TABLE corgipile.stored_models (
     training_state      bytea,
     identity            uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),
     published           boolean NOT NULL DEFAULT false,
+    calibration_rows    bigint,
+    calibration_scores  float8[],
+    profile             jsonb,
     CONSTRAINT models_name_version_key UNIQUE (name, owner, version),
     -- per owner: nobody can keep a model away by giving its identity to one of their own
     CONSTRAINT models_identity_key UNIQUE (identity, owner)
@@ -77,7 +80,7 @@ CREATE VIEW corgipile.models WITH (security_invoker = true) AS
     SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
            skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output, feature_fill, imputed,
-           identity, published
+           identity, published, calibration_rows, calibration_scores, profile
       FROM corgipile.stored_models;
 
 COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted';
@@ -114,6 +117,9 @@ COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sig
 COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax, of mlp_regression identity; NULL but for networks';
 COMMENT ON COLUMN corgipile.models.identity IS 'what the model is known by on all servers that it was published to; each version has its own';
 COMMENT ON COLUMN corgipile.models.published IS 'it was published to this server: parts of other servers'' queries may use it by its name';
+COMMENT ON COLUMN corgipile.models.calibration_rows IS 'rows that corgipile_calibrate() was given; NULL before';
+COMMENT ON COLUMN corgipile.models.calibration_scores IS 'of these rows, how far the model is from the truth, ascending: the distance, or 1 less the probability of the true label, or the decision against it; of more than 3072 rows those of as many ranks';
+COMMENT ON COLUMN corgipile.models.profile IS 'what its features were like in training, or on the rows that corgipile_profile() was given: mean, deviation, missing share and shares between quantiles of each number, rows of each category; NULL if nothing is kept';
 GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
 
 CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
@@ -1506,6 +1512,235 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_explain_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_explain(jsonb, record, text)
     IS 'what each column of a row adds to the decision of a linear model beside what it adds on average: over the rows of source, or else over those of the training, as far as features are standardized';
+
+-- ------------------------------------------------------------------------------------------------- intervals and sets
+
+-- No rows for a NULL would look like success: it is an error, as where models are trained.
+CREATE FUNCTION corgipile_calibrate(
+    model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT tuples bigint, OUT skipped bigint, OUT max_coverage float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'corgipile_calibrate_wrapper';
+COMMENT ON FUNCTION corgipile_calibrate(bigint, text, text, text) IS 'keeps with a model how far it is from the truth on rows that it was not trained on';
+
+CREATE FUNCTION corgipile_calibrate(
+    name text, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT tuples bigint, OUT skipped bigint, OUT max_coverage float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'corgipile_calibrate_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_calibrate(text, text, text, text) IS 'keeps with a model how far it is from the truth on rows that it was not trained on';
+
+CREATE FUNCTION corgipile_calibrate(
+    model_id bigint, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT tuples bigint, OUT skipped bigint, OUT max_coverage float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'corgipile_calibrate_relation_wrapper';
+COMMENT ON FUNCTION corgipile_calibrate(bigint, regclass, text, text) IS 'the same of a relation that is named by its OID';
+
+CREATE FUNCTION corgipile_calibrate(
+    name text, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT tuples bigint, OUT skipped bigint, OUT max_coverage float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'corgipile_calibrate_relation_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_calibrate(text, regclass, text, text) IS 'the same of a relation that is named by its OID';
+
+-- Features one by one are not taken: nobody could tell the coverage from a feature.
+CREATE FUNCTION corgipile_predict_interval(
+    model_id bigint, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(bigint, anyarray, float8, text, text) IS 'the numbers between which the truth lies with this probability';
+
+CREATE FUNCTION corgipile_predict_interval(
+    model_id bigint, indices anyarray, "values" anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_sparse_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(bigint, anyarray, anycompatiblearray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for sparse features';
+
+CREATE FUNCTION corgipile_predict_interval(
+    model_id bigint, features anynonarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(bigint, anynonarray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for the columns of a row, or for a vector or bytes';
+
+CREATE FUNCTION corgipile_predict_interval(
+    name text, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(text, anyarray, float8, text, text) IS 'the numbers between which the truth lies with this probability';
+
+CREATE FUNCTION corgipile_predict_interval(
+    name text, indices anyarray, "values" anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_sparse_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(text, anyarray, anycompatiblearray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for sparse features';
+
+CREATE FUNCTION corgipile_predict_interval(
+    name text, features anynonarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(text, anynonarray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for the columns of a row, or for a vector or bytes';
+
+CREATE FUNCTION corgipile_predict_interval(
+    model jsonb, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(jsonb, anyarray, float8, text, text) IS 'the numbers between which the truth lies with this probability';
+
+CREATE FUNCTION corgipile_predict_interval(
+    model jsonb, indices anyarray, "values" anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(jsonb, anyarray, anycompatiblearray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for sparse features';
+
+CREATE FUNCTION corgipile_predict_interval(
+    model jsonb, features anynonarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(jsonb, anynonarray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for the columns of a row, or for a vector or bytes';
+
+CREATE FUNCTION corgipile_predict_set(
+    model_id bigint, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(bigint, anyarray, float8, text, text) IS 'the labels among which the true one is with this probability';
+
+CREATE FUNCTION corgipile_predict_set(
+    model_id bigint, indices anyarray, "values" anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_sparse_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(bigint, anyarray, anycompatiblearray, float8, text, text) IS 'the labels among which the true one is with this probability, for sparse features';
+
+CREATE FUNCTION corgipile_predict_set(
+    model_id bigint, features anynonarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(bigint, anynonarray, float8, text, text) IS 'the labels among which the true one is with this probability, for the columns of a row, or for a vector or bytes';
+
+CREATE FUNCTION corgipile_predict_set(
+    name text, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(text, anyarray, float8, text, text) IS 'the labels among which the true one is with this probability';
+
+CREATE FUNCTION corgipile_predict_set(
+    name text, indices anyarray, "values" anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_sparse_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(text, anyarray, anycompatiblearray, float8, text, text) IS 'the labels among which the true one is with this probability, for sparse features';
+
+CREATE FUNCTION corgipile_predict_set(
+    name text, features anynonarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(text, anynonarray, float8, text, text) IS 'the labels among which the true one is with this probability, for the columns of a row, or for a vector or bytes';
+
+CREATE FUNCTION corgipile_predict_set(
+    model jsonb, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(jsonb, anyarray, float8, text, text) IS 'the labels among which the true one is with this probability';
+
+CREATE FUNCTION corgipile_predict_set(
+    model jsonb, indices anyarray, "values" anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(jsonb, anyarray, anycompatiblearray, float8, text, text) IS 'the labels among which the true one is with this probability, for sparse features';
+
+CREATE FUNCTION corgipile_predict_set(
+    model jsonb, features anynonarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(jsonb, anynonarray, float8, text, text) IS 'the labels among which the true one is with this probability, for the columns of a row, or for a vector or bytes';
+
+-- ------------------------------------------------------------------------------------------------------------ drift
+
+CREATE FUNCTION corgipile_profile(model_id bigint, source text, OUT tuples bigint, OUT features int)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'corgipile_profile_wrapper';
+COMMENT ON FUNCTION corgipile_profile(bigint, text) IS 'keeps with a model what the features of these rows are like, to compare others with';
+
+CREATE FUNCTION corgipile_profile(name text, source text, OUT tuples bigint, OUT features int)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'corgipile_profile_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_profile(text, text) IS 'keeps with a model what the features of these rows are like, to compare others with';
+
+CREATE FUNCTION corgipile_profile(model_id bigint, source regclass, OUT tuples bigint, OUT features int)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'corgipile_profile_relation_wrapper';
+COMMENT ON FUNCTION corgipile_profile(bigint, regclass) IS 'the same of a relation that is named by its OID';
+
+CREATE FUNCTION corgipile_profile(name text, source regclass, OUT tuples bigint, OUT features int)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'corgipile_profile_relation_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_profile(text, regclass) IS 'the same of a relation that is named by its OID';
+
+CREATE FUNCTION corgipile_drift(model_id bigint, source text)
+RETURNS TABLE (
+    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
+    missing float8, new_missing float8, unseen bigint
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_drift_wrapper';
+COMMENT ON FUNCTION corgipile_drift(bigint, text) IS 'how far the features of these rows are from those that the model has learned from';
+
+CREATE FUNCTION corgipile_drift(name text, source text)
+RETURNS TABLE (
+    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
+    missing float8, new_missing float8, unseen bigint
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_drift_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_drift(text, text) IS 'how far the features of these rows are from those that the model has learned from';
+
+CREATE FUNCTION corgipile_drift(model_id bigint, source regclass)
+RETURNS TABLE (
+    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
+    missing float8, new_missing float8, unseen bigint
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_drift_relation_wrapper';
+COMMENT ON FUNCTION corgipile_drift(bigint, regclass) IS 'the same of a relation that is named by its OID';
+
+CREATE FUNCTION corgipile_drift(name text, source regclass)
+RETURNS TABLE (
+    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
+    missing float8, new_missing float8, unseen bigint
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_drift_relation_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_drift(text, regclass) IS 'the same of a relation that is named by its OID';
 
 -- -------------------------------------------------------------------------------------------------- training by aggregate
 

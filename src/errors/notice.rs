@@ -67,6 +67,10 @@ pub enum Notice {
     WasShared { model_id: i64 },
     /// The seed is given, but rows come as a scan of another extension gives them.
     OrderNotFixed,
+    /// The model was trained on the rows that it is calibrated with.
+    CalibratedOnTraining { model: String },
+    /// So few rows that the usual coverage needs everything.
+    FewToCalibrate { rows: u64, coverage: f64 },
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
 }
@@ -127,6 +131,7 @@ impl Notice {
     pub fn into_report(self) -> (ErrorReport, PgLogLevel) {
         let level = match self {
             Notice::Coarse { .. }
+            | Notice::CalibratedOnTraining { .. }
             | Notice::OneDiverged { .. }
             | Notice::NotConverged { .. }
             | Notice::WorseThanConstant(_)
@@ -250,6 +255,17 @@ impl Notice {
             Notice::Unseen { rows, of } => (
                 format!("{} have categories or indices that the model was not trained on", share(rows, of)),
                 Some("They count as none of those that it knows; with unseen => 'error' they are an error."),
+            ),
+            Notice::CalibratedOnTraining { model } => (
+                format!("{model} was trained on this source"),
+                Some(
+                    "Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: intervals and \
+                     sets hold the truth less often than is asked. Hold other rows out.",
+                ),
+            ),
+            Notice::FewToCalibrate { rows, coverage } => (
+                format!("{rows} rows are too few for coverages above {coverage:.3}"),
+                Some("There intervals are infinite, and sets have all labels."),
             ),
             Notice::Replaced { models } => (
                 format!(

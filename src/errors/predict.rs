@@ -60,6 +60,14 @@ pub enum PredictError {
     NoStandardErrors { model: TheModel, why: String },
     #[error("{model} is {kind}, whose decisions are no sum over its features")]
     NoContributions { model: TheModel, kind: &'static str },
+    #[error("{0} is not calibrated")]
+    NotCalibrated(TheModel),
+    #[error("{0} keeps nothing of its features to compare with")]
+    NoProfile(TheModel),
+    #[error("{model} has {what}, of which no profile is kept")]
+    NotProfiled { model: TheModel, what: &'static str },
+    #[error("{0} predicts labels, which have no intervals")]
+    NoIntervals(TheModel),
     #[error("{0} was not trained with \"nulls\": \"impute\", and knows nothing to put in place of NULLs")]
     NothingToImpute(TheModel),
 }
@@ -71,12 +79,17 @@ impl Report for PredictError {
             PredictError::Category { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             PredictError::TextLabels(_)
             | PredictError::NoLabels(_)
+            | PredictError::NoIntervals(_)
+            | PredictError::NotProfiled { .. }
             | PredictError::NeedsRow(_)
             | PredictError::NeedsIndices { .. }
             | PredictError::NothingToImpute(_)
             | PredictError::NoStandardErrors { .. }
             | PredictError::NoContributions { .. }
             | PredictError::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            PredictError::NotCalibrated(_) | PredictError::NoProfile(_) => {
+                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+            }
             PredictError::DamagedVector => Code::ERRCODE_DATA_CORRUPTED,
             PredictError::NoColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             PredictError::ColumnTwice(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
@@ -152,6 +165,18 @@ impl Report for PredictError {
             PredictError::EvaluateTypes { trained_on, .. } => Some(format!("It was trained on {trained_on}.")),
             PredictError::ColumnTwice(_) => fixed("Give the columns of the row different names."),
             PredictError::TextLabels(_) => fixed("Use corgipile_predict_label()."),
+            PredictError::NotCalibrated(model) => Some(format!(
+                "Its owner calls corgipile_calibrate({}, ...) with rows that it was not trained on.",
+                model.in_call()
+            )),
+            PredictError::NoProfile(model) => Some(format!(
+                "Its owner calls corgipile_profile({}, ...) with the rows that it was trained on.",
+                model.in_call()
+            )),
+            PredictError::NotProfiled { .. } => {
+                fixed("Compare such features by queries, with avg(), stddev() and GROUP BY.")
+            }
+            PredictError::NoIntervals(_) => fixed("Use corgipile_predict_set(), which gives the labels that may be."),
             PredictError::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
             PredictError::NoProbabilities { .. } => {
                 fixed("Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.")

@@ -3,6 +3,7 @@
 use super::model_rows::ModelRows;
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Model, Policies};
+use crate::operators::Buffers;
 use crate::operators::nulls::{notice_imputed, notice_left_out, notice_unseen};
 use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::Relation;
@@ -71,18 +72,43 @@ fn evaluate<M>(
     read(&model, source, policies)
 }
 
-/// Reads label and features from `source`, by the names of the columns that the model was trained on.
+/// Rows that a model is asked about, with their labels, as they come.
+pub(super) struct LabelledRows {
+    pub buffers: Buffers,
+    /// the model, for the rows as the buffers give them
+    pub linear: ModelParameters,
+}
+
+/// Opens label and features of `source`, by the names of the columns that the model was trained on.
 ///
 /// # Errors
-/// Whatever can be wrong with source and rows; [`PredictError::DecisionOutOfRange`]
-fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> {
-    let mut buffers = ModelRows { weight: None, shuffling: Shuffling::none(), policies }.open(model, source)?;
-    let mut evaluation = Evaluation::new(model.kind);
+/// Whatever can be wrong with the source.
+pub(super) fn open(model: &Model, source: &str, policies: Policies) -> Result<LabelledRows> {
+    let buffers = ModelRows { weight: None, shuffling: Shuffling::none(), policies }.open(model, source)?;
     let mut linear = model.linear().to_model();
     if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_mini_batches()) {
         // compressed rows are multiplied as they are, not standardized
         linear.take_unstandardized(mean, scale);
     }
+    Ok(LabelledRows { buffers, linear })
+}
+
+/// Ends the read, and tells what was imputed, left out and unknown. Gives how many rows were left out.
+pub(super) fn finish(buffers: Buffers) -> u64 {
+    let decoder = buffers.into_decoder();
+    notice_imputed(&decoder);
+    notice_left_out(&decoder, decoder.decoded());
+    notice_unseen(&decoder);
+    decoder.skipped()
+}
+
+/// Evaluates the model on the rows of `source`.
+///
+/// # Errors
+/// Those of [`open`]; whatever can be wrong with rows; [`PredictError::DecisionOutOfRange`]
+fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> {
+    let LabelledRows { mut buffers, linear } = open(model, source, policies)?;
+    let mut evaluation = Evaluation::new(model.kind);
     let mut curves = Curves::new(model);
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
@@ -91,11 +117,7 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
             return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
         }
     }
-    let decoder = buffers.into_decoder();
-    let skipped = decoder.skipped();
-    notice_imputed(&decoder);
-    notice_left_out(&decoder, decoder.decoded());
-    notice_unseen(&decoder);
+    let skipped = finish(buffers);
     if evaluation.tuples() == 0 {
         return Err(TrainingError::no_rows("evaluate on", skipped).into());
     }

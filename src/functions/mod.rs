@@ -1,9 +1,11 @@
 //! The SQL functions, one file per family. They are declared in sql/.
 
 mod aggregate;
+mod calibrate;
 mod cluster_factor;
 mod coefficients;
 mod compress;
+mod drift;
 mod evaluate;
 mod explain;
 mod export;

@@ -57,7 +57,7 @@ impl ModelRows<'_> {
 ///
 /// # Errors
 /// [`PredictError::EvaluateTypes`]
-fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Coding)]) -> Result<()> {
+pub fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Coding)]) -> Result<()> {
     let fits = match (&model.feature_kind, found) {
         (FeatureKind::Array, FeatureColumns::Array { .. } | FeatureColumns::Compressed(_)) => true,
         (FeatureKind::Sparse { .. }, FeatureColumns::Sparse(_)) => true,

@@ -46,6 +46,8 @@ pub(super) fn store_document(document: ModelDocument, name: Option<&str>, publis
         shuffle_bytes: document.shuffle_bytes,
         history: serde_json::to_string(&document.history).expect("plain values are always JSON"),
         training_state: None,
+        calibration: document.calibration,
+        profile: document.profile,
         published_as,
     })
 }

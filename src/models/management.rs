@@ -3,10 +3,12 @@
 
 use super::lookup::not_found;
 use super::names::{Access, Named, resolve};
+use super::store::calibration_fields;
 use crate::errors::{Error, ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable};
 use crate::options::model_name::check_name;
 use pgrx::pg_sys;
+use sgd::conformal::Calibration;
 
 /// Selects models.
 #[derive(Debug, Clone, Copy)]
@@ -126,6 +128,34 @@ pub fn comment(which: ModelSelector, text: Option<&str>) -> Result<()> {
         0 => Err(gone(which)),
         _ => Ok(()),
     }
+}
+
+/// Keeps with one model the scores of rows that were held out of its training, in place of others that were kept.
+///
+/// # Errors
+/// Those of [`deploy`].
+pub fn calibrate(id: i64, calibration: &Calibration) -> Result<()> {
+    check_may_change(id)?;
+    let sql = "UPDATE corgipile.stored_models SET calibration_rows = $2, calibration_scores = $3 WHERE model_id = $1";
+    let mut values = vec![Field::new("model_id", Some(id))];
+    values.extend(calibration_fields(calibration));
+    if table::change(sql, values) == 0 { Err(gone(ModelSelector::Id(id))) } else { Ok(()) }
+}
+
+/// Checks whether the current user may change this model, before work is done for that.
+///
+/// # Errors
+/// Those of [`deploy`].
+pub fn check_may_change(id: i64) -> Result<()> {
+    owner_of(id).map(|_| ())
+}
+
+/// What the model was trained on, as the call said it.
+pub fn source_of(id: i64) -> Option<String> {
+    let table = ModelTable::open();
+    let source = table.find(&Key::Id(id), |row| row.get(c"source")).flatten();
+    table.close();
+    source
 }
 
 /// Lets a role see and use one model, or all versions of a name, also those to come.

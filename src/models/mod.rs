@@ -15,6 +15,7 @@ mod management;
 mod model;
 mod names;
 mod policies;
+mod profiles;
 mod publication;
 mod replaced;
 pub mod shared;
@@ -27,9 +28,12 @@ pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, Featu
 pub use import::import;
 pub use inline::inline;
 pub use lookup::{by_id, by_name, by_name_or_id, forget, stats};
-pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
+pub use management::{
+    ModelSelector, calibrate, check_may_change, comment, deploy, drop, grant, rename, revoke, source_of,
+};
 pub use model::Model;
 pub use policies::Policies;
+pub use profiles::{feature_shapes, keep_profile, profile};
 pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};

@@ -12,6 +12,7 @@ use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
+use sgd::conformal::Calibration;
 use sgd::{
     Activation, Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task,
 };
@@ -44,6 +45,8 @@ pub struct Model {
     pub logs: Option<LogTransform>,
     /// at how many deviations standardized features are cut off, if they are
     pub clip: Option<f32>,
+    /// scores of rows that were held out of training, if it was calibrated
+    pub calibration: Option<Calibration>,
 }
 
 /// The numbers of a model, in memory of this process or of all.
@@ -96,6 +99,7 @@ impl Model {
             transform: document.transform,
             logs: document.logs,
             clip: document.clip,
+            calibration: document.calibration,
         }
     }
 
@@ -266,7 +270,12 @@ impl Model {
         };
         let strings = self.classes.iter().chain(&self.features).map(|s| size_of::<String>() + s.len() + 16);
         let values = self.values.as_ref().map_or(0, Vec::len);
-        4 * floats + 8 * (doubles + values) + strings.sum::<usize>() + self.feature_kind.bytes() + size_of::<Model>()
+        let scores = self.calibration.as_ref().map_or(0, |calibration| calibration.scores().len());
+        4 * floats
+            + 8 * (doubles + values + scores)
+            + strings.sum::<usize>()
+            + self.feature_kind.bytes()
+            + size_of::<Model>()
     }
 }
 
@@ -350,6 +359,7 @@ fn describe(
         transform,
         logs,
         clip,
+        calibration: calibration(row)?,
     })
 }
 
@@ -419,6 +429,18 @@ fn fill(dim: usize, row: &ModelRow) -> std::result::Result<Option<Vec<f32>>, &'s
     let fill = fill.ok_or("feature_fill is not an array of one dimension without NULLs")?;
     let fits = fill.len() == dim && fill.iter().all(|value| value.is_finite());
     if fits { Ok(Some(fill)) } else { Err("feature_fill does not fit the weights") }
+}
+
+fn calibration(row: &ModelRow) -> std::result::Result<Option<Calibration>, &'static str> {
+    const FIT: &str = "calibration_rows and calibration_scores do not fit each other";
+    match (row.get::<i64>(c"calibration_rows"), row.floats::<f64>(c"calibration_scores")) {
+        (None, None) => Ok(None),
+        (Some(rows), Some(Some(scores))) => {
+            let rows = u64::try_from(rows).map_err(|_| FIT)?;
+            Calibration::new(rows, scores).map(Some).map_err(|_| FIT)
+        }
+        _ => Err(FIT),
+    }
 }
 
 fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, String> {

@@ -2,12 +2,15 @@
 
 use super::extension_lock::keep_extension;
 use super::features::FeatureKind;
+use super::profiles::profile_field;
 use super::shared::{self, Arrays};
 use super::table::{self, Field, FloatArray, Taken};
 use crate::errors::{ModelError, Result};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, Uuid, pg_sys};
 use serde_json::Value;
+use sgd::conformal::Calibration;
+use sgd::profile::Profile;
 use sgd::{ModelKind, ModelParameters, Standardizer};
 use std::time::Duration;
 
@@ -39,6 +42,10 @@ pub struct NewModel<'a> {
     pub history: String,
     /// the state from which its training can be continued, if it is to be kept
     pub training_state: Option<Vec<u8>>,
+    /// scores of rows that were held out, if the model was calibrated
+    pub calibration: Option<Calibration>,
+    /// what its features were like, if that is kept
+    pub profile: Option<Profile>,
     /// of a model that another server has published: it keeps its identity, and its name means it
     pub published_as: Option<Uuid>,
 }
@@ -91,6 +98,12 @@ pub fn store(new: NewModel) -> Result<i64> {
     if let Some(bytes) = new.training_state {
         fields.push(Field::new("training_state", Some(bytes)));
     }
+    if let Some(calibration) = new.calibration {
+        fields.extend(calibration_fields(&calibration));
+    }
+    if let Some(profile) = &new.profile {
+        fields.push(profile_field(profile));
+    }
     if let Some(identity) = new.published_as {
         fields.push(Field::new("identity", Some(identity)));
         fields.push(Field::new("published", Some(true)));
@@ -106,4 +119,12 @@ pub fn store(new: NewModel) -> Result<i64> {
         (Taken::Name, name) => ModelError::VersionConflict(name).into(),
         (Taken::Id, _) => ModelError::SequenceBehind.into(),
     })
+}
+
+/// The columns of a calibration.
+pub(super) fn calibration_fields(calibration: &Calibration) -> [Field; 2] {
+    [
+        Field::new("calibration_rows", Some(calibration.rows() as i64)),
+        Field::new("calibration_scores", Some(FloatArray(calibration.scores().to_vec()))),
+    ]
 }

@@ -12,6 +12,7 @@ use crate::errors::{NodeError, Notice, Result, TrainingError};
 use crate::options::rows::Standardize;
 use crate::pg::{check_for_interrupts, report_notice};
 use serde::{Deserialize, Serialize};
+use sgd::profile::{FeatureProfile, Profile, RowSample};
 use sgd::{LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log};
 use tuples::{Batch, TupleSource};
 
@@ -114,10 +115,16 @@ struct Measured {
     /// of sparse tuples that are not scaled: the sum of |x|², and how many there were. Nothing is kept by feature.
     squares: f64,
     tuples: u64,
+    /// of dense rows
+    sample: Option<RowSample>,
 }
 
 impl Measured {
     fn add(&mut self, wanted: Wanted, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
+        // before anything is taken by its logarithm or put in place of a NULL
+        if !batch.is_sparse() && !batch.has_mini_batches() && batch.dim() <= Profile::MAX_FEATURES {
+            self.sample.get_or_insert_with(|| RowSample::new(batch.dim())).add(batch);
+        }
         if wanted.targets {
             batch.labels().iter().for_each(|target| self.targets.add(*target));
             self.few.add(batch.labels());
@@ -183,7 +190,27 @@ impl Measured {
         }
     }
 
+    /// What the model keeps of the numbers: bins of a sample, and mean, deviation and missing share of all rows where
+    /// these were measured as they are.
+    fn profile(&self, decoder: &Decoder) -> Option<Vec<FeatureProfile>> {
+        let mut features = self.sample.as_ref()?.features();
+        if decoder.logs_of_arrays().is_some() {
+            return Some(features);
+        }
+        if let Some(present) = &self.present {
+            for (feature, (mean, deviation, missing)) in features.iter_mut().zip(present.describe()) {
+                (feature.mean, feature.deviation, feature.missing) = (Some(mean), Some(deviation), missing);
+            }
+        } else if let Some(moments) = &self.moments {
+            for (feature, (mean, deviation)) in features.iter_mut().zip(moments.describe()) {
+                (feature.mean, feature.deviation) = (Some(mean), Some(deviation));
+            }
+        }
+        Some(features)
+    }
+
     fn finish(mut self, wanted: Wanted, decoder: &Decoder) -> Statistics {
+        let profile = self.profile(decoder);
         let said = decoder.columns_of_logs();
         let spanning_decades = match &self.shapes {
             Some(shapes) if said.is_none() => shapes.spanning_decades(wanted.targets),
@@ -211,6 +238,7 @@ impl Measured {
             mean_square,
             means,
             spanning_decades,
+            profile,
         }
     }
 }

@@ -107,6 +107,17 @@ impl Source {
         }
     }
 
+    /// The same rows with these columns only, and with a label that is 0: for what is asked of features alone.
+    ///
+    /// # Errors
+    /// As [`Source::resolve`]; that of a column that is not there.
+    pub fn with_label(&self, label: &str, columns: &[&str]) -> Result<Source> {
+        columns.iter().try_for_each(|name| column(&self.columns, name).map(|_| ()))?;
+        let quoted: Vec<String> = columns.iter().map(|name| quote_identifier(name)).collect();
+        let (label, columns) = (quote_identifier(label), quoted.join(", "));
+        Source::resolve(&format!("SELECT 0::pg_catalog.float8 AS {label}, {columns} FROM {}", self.from))
+    }
+
     /// Plans the read of the columns that `spec` wants, shuffled.
     ///
     /// # Errors

@@ -166,6 +166,12 @@ impl Moments {
         self.mean[j / LANES][j % LANES]
     }
 
+    /// Mean and deviation of each feature of dense rows.
+    pub fn describe(&self) -> impl Iterator<Item = (f64, f64)> {
+        let count = self.count.max(1) as f64;
+        self.means_and_squares().map(move |(mean, squares)| (mean, (squares / count).sqrt()))
+    }
+
     /// The features of dense rows of which float32 keeps only steps that are coarse beside their deviation, because
     /// their numbers lie far from 0: see [`is_coarse`].
     pub fn coarse(&self) -> Vec<u32> {

@@ -123,6 +123,14 @@ impl PresentMoments {
         self.columns.iter().map(|column| column.mean as f32).collect()
     }
 
+    /// Mean and deviation of the values that are there, and the share of those that are not, of each column.
+    pub fn describe(&self) -> impl Iterator<Item = (f64, f64, f64)> {
+        self.columns.iter().map(|column| {
+            let deviation = (column.squares / column.count.max(1) as f64).sqrt();
+            (column.mean, deviation, (self.rows - column.count) as f64 / self.rows.max(1) as f64)
+        })
+    }
+
     /// How many rows were added.
     pub(crate) fn rows(&self) -> u64 {
         self.rows

@@ -1,9 +1,11 @@
 //! corgipile_predict(), corgipile_predict_label() and corgipile_predict_proba(): for models by id, by name and
 //! by value, and for features as an array or another vector, as a pair of sparse arrays, as a row, and one by one.
+//! corgipile_predict_interval() and corgipile_predict_set(): the same, but for features one by one.
 
 mod answers;
 mod arrays;
 mod by_value;
+mod conformal;
 mod date_parts;
 mod input;
 mod mini_batches;

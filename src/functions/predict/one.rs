@@ -6,10 +6,10 @@ use super::by_value::by_value;
 use super::input::{FeatureInput, InputTuple};
 use super::row::RowInput;
 use super::values::{Values, functions_of_features};
-use crate::errors::{OrRaise, Result};
+use crate::errors::{OrRaise, PredictError, Result};
 use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
-use crate::pg::catalog::types::is_row_type;
+use crate::pg::catalog::types::{is_row_type, type_name};
 use crate::pg::values::sparse_vector::SparseVectorReader;
 use crate::pg::values::vector::VectorReader;
 use pgrx::pg_sys::Oid;
@@ -18,6 +18,9 @@ use std::cell::Cell;
 
 /// Argument 1 of the call.
 pub struct OneInput<'a>(pub Call<'a>);
+
+/// The same of a call with further arguments behind it: a row or a vector.
+pub struct RowOrVector<'a>(pub Call<'a>);
 
 /// What it is, by its type.
 #[derive(Clone, Copy)]
@@ -67,6 +70,16 @@ impl FeatureInput for OneInput<'_> {
                 refuse_categories(model)?;
                 read_sparse_vector(model, reader, vector, into, &Names::Places).map(|()| true)
             }
+        }
+    }
+}
+
+impl FeatureInput for RowOrVector<'_> {
+    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
+        let RowOrVector(call) = self;
+        match Kind::known(call.type_of(1)) {
+            Kind::Value => Err(PredictError::Type(type_name(call.type_of(1))).into()),
+            _ => OneInput(call).read(model, policies, into),
         }
     }
 }

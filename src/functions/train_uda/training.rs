@@ -115,6 +115,8 @@ fn store(
         preparation: prepared.time,
         shuffle_bytes,
         training_state: None,
+        calibration: None,
+        profile: prepared.decoder.profile().cloned(),
         published_as: None,
         history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
     })?;

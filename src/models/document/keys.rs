@@ -22,7 +22,7 @@ pub const VERSION: u64 = 1;
 pub const TAG: &str = "corgipile_model";
 
 /// All keys, as messages list them.
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 28] = [
     TAG,
     "name",
     "model",
@@ -48,6 +48,9 @@ const KEYS: [&str; 25] = [
     "preparation_seconds",
     "shuffle_bytes",
     "history",
+    "calibration_rows",
+    "calibration_scores",
+    "profile",
 ];
 
 /// Elements that an array of texts may have: a column has no more categories.

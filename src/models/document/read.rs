@@ -4,6 +4,7 @@ use super::keys::{MAX_TEXTS, Members, TextsOrBuckets, invalid, missing};
 use crate::errors::{Result, excerpt, one_of};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
+use crate::models::profiles::{feature_shapes, read_profile};
 use crate::options::choices::Choice;
 use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::existing_base_type;
@@ -12,14 +13,17 @@ use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use sgd::conformal::{Calibration, Uncalibrated};
+use sgd::profile::Profile;
 use sgd::{Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// Bytes that `hyperparameters` and `history` may have: they become trees in memory,
+/// Bytes that `hyperparameters`, `history` and `profile` may have: they become trees in memory,
 /// where JSON takes several times its size.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 const MAX_HISTORY_BYTES: usize = 64 << 20;
+const MAX_PROFILE_BYTES: usize = 64 << 20;
 
 /// A model as its JSON document says it, all of it checked.
 pub struct ModelDocument {
@@ -46,6 +50,8 @@ pub struct ModelDocument {
     pub transform: Transform,
     pub logs: Option<LogTransform>,
     pub clip: Option<f32>,
+    pub calibration: Option<Calibration>,
+    pub profile: Option<Profile>,
 }
 
 /// An epoch of corgipile.training_history. Other keys are refused,
@@ -86,6 +92,7 @@ impl ModelDocument {
         // buckets are neither scaled nor filled
         let dim = linear.dim.saturating_sub(feature_kind.buckets());
         let standardizer = keys.standardizer(dim)?;
+        let profile = keys.profile(&feature_kind, dim)?;
         let hyperparameters: Map<String, Value> =
             keys.short("hyperparameters", MAX_RECORD_BYTES, "an object")?.unwrap_or_default();
         let (nulls, unseen) = (policy(&hyperparameters, "nulls")?, policy(&hyperparameters, "unseen")?);
@@ -105,12 +112,14 @@ impl ModelDocument {
                 .unwrap_or_default(),
             imputed: keys.count("imputed")?,
             fill: keys.fill(dim)?,
+            calibration: keys.calibration()?,
             // a model that says nothing was written when both were errors
             nulls: nulls.unwrap_or(Nulls::Error),
             unseen: unseen.unwrap_or(Unseen::Error),
             transform,
             logs,
             clip,
+            profile,
             kind,
             label_type,
             label_type_name,
@@ -266,6 +275,29 @@ impl Members<'_> {
             }
             fill => Ok(fill),
         }
+    }
+
+    fn profile(&self, kind: &FeatureKind, dim: usize) -> Result<Option<Profile>> {
+        const KEY: &str = "profile";
+        let Some(value) = self.short(KEY, MAX_PROFILE_BYTES, "an object")? else { return Ok(None) };
+        let shapes = feature_shapes(kind, dim);
+        read_profile(value, shapes.as_deref()).map(Some).map_err(|reason| invalid(KEY, reason, None))
+    }
+
+    fn calibration(&self) -> Result<Option<Calibration>> {
+        const SCORES: &str = "calibration_scores";
+        let (rows, scores) = match (self.count("calibration_rows")?, self.floats(SCORES)?) {
+            (None, None) => return Ok(None),
+            (Some(rows), Some(scores)) => (rows, scores),
+            (None, _) => return Err(missing("calibration_rows")),
+            (_, None) => return Err(missing(SCORES)),
+        };
+        let given = scores.len();
+        let calibration = Calibration::new(rows, scores).map_err(|fault| match fault {
+            Uncalibrated::Count { expected } => format!("has {given} numbers, and of {rows} rows {expected} are kept"),
+            Uncalibrated::Score(place) => format!("does not ascend at place {}", place + 1),
+        });
+        calibration.map(Some).map_err(|reason| invalid(SCORES, reason, None))
     }
 
     fn features(&self, dim: usize) -> Result<(Vec<String>, FeatureKind)> {

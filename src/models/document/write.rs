@@ -29,7 +29,8 @@ pub fn export(model: &Model) -> Result<String> {
         return Err(ModelError::ModelTooLarge(numbers).into());
     }
     let mut text = Value::Object(record).to_string();
-    let room = numbers + base64_len(size_of_val(intercepts)) + history.len() + 200;
+    let scores = base64_len(model.calibration.as_ref().map_or(0, |calibration| size_of_val(calibration.scores())));
+    let room = numbers + base64_len(size_of_val(intercepts)) + scores + history.len() + 300;
     text.try_reserve_exact(room).map_err(|_| ResourceError::OutOfMemory(room))?;
     text.truncate(text.len() - 1); // the brace
     push(&mut text, "weights", weights);
@@ -40,6 +41,10 @@ pub fn export(model: &Model) -> Result<String> {
     }
     if let Some(fill) = model.fill() {
         push(&mut text, "feature_fill", fill);
+    }
+    if let Some(calibration) = &model.calibration {
+        text.push_str(&format!(",\"calibration_rows\":{}", calibration.rows()));
+        push(&mut text, "calibration_scores", calibration.scores());
     }
     text.push_str(",\"history\":");
     text.push_str(&history);
@@ -76,6 +81,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         }
         // the model was read from it, so that it is readable
         put("hyperparameters", row.json(c"hyperparameters").ok().flatten().unwrap_or(Value::Null));
+        put("profile", row.json(c"profile").ok().flatten().unwrap_or(Value::Null));
         put("skipped", json!(row.get::<i64>(c"skipped")));
         put("imputed", json!(row.get::<i64>(c"imputed")));
         put("preparation_seconds", json!(row.get::<f64>(c"preparation_seconds")));

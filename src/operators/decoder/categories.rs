@@ -17,6 +17,7 @@ use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::number::{NumberType, narrow};
 use crate::pg::values::typed::TypedDatum;
+use sgd::profile::FeatureProfile;
 use sgd::{ModelKind, Standardizer};
 use tuples::count_buckets;
 
@@ -250,6 +251,27 @@ impl MixedColumns {
         columns.filter(|(c, _)| matches!(c.kind, MixedKind::Number(_))).map(|(_, number)| *number).collect()
     }
 
+    /// What a pass has met, column by column, with these of the columns of numbers; None if it has not counted categories.
+    /// `nulls` are counted by column.
+    pub fn profile(&self, numbers: Vec<FeatureProfile>, rows: u64, nulls: &[u64]) -> Option<Vec<FeatureProfile>> {
+        let mut numbers = numbers.into_iter();
+        let rows = rows.max(1) as f64;
+        let of_column = |(i, column): (usize, &MixedColumn)| match &column.kind {
+            MixedKind::Number(_) => numbers.next(),
+            MixedKind::Category(_, categories) => {
+                let (counts, nulls) = categories.counts();
+                let met = counts.iter().sum::<u64>() as f64;
+                let missing = nulls as f64 / met.max(1.0);
+                (met > 0.0).then(|| FeatureProfile { missing, counts, ..FeatureProfile::default() })
+            }
+            MixedKind::Hashed(_) => {
+                let missing = (nulls.get(i).copied().unwrap_or_default() as f64 / rows).min(1.0);
+                Some(FeatureProfile { missing, ..FeatureProfile::default() })
+            }
+        };
+        self.columns.iter().enumerate().map(of_column).collect()
+    }
+
     /// The columns of numbers.
     pub fn number_names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.name.as_str())
@@ -301,8 +323,14 @@ impl MixedColumns {
                 }
                 MixedKind::Category(_, categories) => {
                     match value {
-                        Some(value) => drop(categories.place(value, &column.name)?),
-                        None => drop(categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?),
+                        Some(value) => {
+                            let place = categories.place(value, &column.name)?;
+                            categories.count(place);
+                        }
+                        None => {
+                            categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?;
+                            categories.count_null();
+                        }
                     }
                     if categories.has_too_many() {
                         column.hash();

@@ -27,6 +27,9 @@ pub struct CategoryColumn {
     /// their text, by place, once they are known; and whether NULLs are one of them
     pub names: CategoryNames,
     pub state: CategoryState,
+    /// by value, in how many rows a pass has met it that finds the categories; and NULLs
+    met: Vec<u64>,
+    met_nulls: u64,
     /// bytes of the values that were found
     bytes: usize,
     /// how many categories it may have before it is to be hashed; None if it never is
@@ -57,6 +60,8 @@ impl CategoryColumn {
             places: Vec::new(),
             names: CategoryNames::default(),
             state: CategoryState::Open,
+            met: Vec::new(),
+            met_nulls: 0,
             bytes: 0,
             limit,
             has_too_many: false,
@@ -80,6 +85,34 @@ impl CategoryColumn {
             }
         }
         self.names = names;
+    }
+
+    /// A pass that finds the categories has met a value, of this provisional place.
+    #[inline]
+    pub fn count(&mut self, place: Option<u32>) {
+        let place = place.unwrap_or_default() as usize;
+        if place >= self.met.len() {
+            self.met.resize(place + 1, 0);
+        }
+        self.met[place] += 1;
+    }
+
+    /// It has met a NULL.
+    #[cold]
+    pub fn count_null(&mut self) {
+        self.met_nulls += 1;
+    }
+
+    /// In how many rows the pass has met each category, by place, and how many NULLs.
+    pub fn counts(&self) -> (Vec<u64>, u64) {
+        let mut counts = vec![0; self.names.len()];
+        for (place, count) in self.places.iter().zip(&self.met) {
+            counts[*place as usize] = *count;
+        }
+        if let (true, Some(last)) = (self.names.has_null, counts.last_mut()) {
+            *last = self.met_nulls;
+        }
+        (counts, self.met_nulls)
     }
 
     /// Has it more categories than it may have before it is to be hashed?

@@ -10,12 +10,25 @@ use super::transformed::Transformed;
 use super::tuple_decoder::Decoder;
 use crate::models::Coding;
 use serde::{Deserialize, Serialize};
+use sgd::profile::Profile;
 use sgd::{Standardizer, TargetScale};
 
 impl DecoderState {
     /// Without what the model keeps by feature, and what was counted.
     pub fn without_features(self) -> DecoderState {
-        DecoderState { standardizer: None, fill: None, nulls: NullCounts::default(), continued: false, ..self }
+        DecoderState {
+            standardizer: None,
+            fill: None,
+            nulls: NullCounts::default(),
+            continued: false,
+            profile: None,
+            ..self
+        }
+    }
+
+    /// With what was met of each feature.
+    pub fn with_profile(self, profile: Option<Profile>) -> DecoderState {
+        DecoderState { profile, ..self }
     }
 
     /// With these means and deviations, and with what stands for NULLs.
@@ -55,6 +68,9 @@ pub struct DecoderState {
     fill: Option<Vec<f32>>,
     #[serde(default)]
     nulls: NullCounts,
+    /// what was met of each feature
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    profile: Option<Profile>,
     /// is it that of a model whose training is continued?
     #[serde(default)]
     continued: bool,
@@ -84,6 +100,7 @@ impl Decoder {
             transformed: self.transformed.clone(),
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
+            profile: self.profile.clone(),
             continued: self.continued,
         }
     }
@@ -118,6 +135,7 @@ impl Decoder {
             imputation.set_counts(state.nulls.clone());
         }
         self.set_standardizer(state.standardizer.clone());
+        self.profile.clone_from(&state.profile);
         (self.target, self.mean_square, self.met) = (state.target, state.mean_square, state.met);
         self.preparing = false;
         if state.continued {

@@ -10,6 +10,7 @@ use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
 use serde::{Deserialize, Serialize};
+use sgd::profile::{FeatureProfile, Profile};
 use sgd::{Extent, LogTransform, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
@@ -38,6 +39,8 @@ pub struct Statistics {
     pub means: Option<Vec<f32>>,
     /// columns of numbers that are to be taken by their logarithms, beside those that were said
     pub spanning_decades: Vec<u32>,
+    /// of the numbers, if they are dense, what is kept with the model
+    pub profile: Option<Vec<FeatureProfile>>,
 }
 
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
@@ -64,6 +67,8 @@ pub struct Decoder {
     pub(super) mean_square: Option<f64>,
     /// how many tuples a preparation pass has met, without those that are held out
     pub(super) met: u64,
+    /// what a preparation pass has met of each feature
+    pub(super) profile: Option<Profile>,
     /// are classes or categories being found?
     pub(super) preparing: bool,
     /// are classes and categories those of a model whose training is continued?
@@ -115,6 +120,7 @@ impl Decoder {
             target: None,
             mean_square: None,
             met: 0,
+            profile: None,
             preparing,
             continued: false,
             skipped: 0,
@@ -227,9 +233,28 @@ impl Decoder {
             let met = standardizer.as_ref().map(|standardizer| standardizer.scale.len());
             columns.set_limit(met.unwrap_or(MAX_WEIGHTS / self.labels.outputs().max(1)));
         }
+        self.profile = found.profile.and_then(|numbers| self.profile_with(numbers));
         self.set_standardizer(standardizer);
         self.preparing = false;
         Ok(())
+    }
+
+    /// What was met of each feature, with these of the numbers.
+    fn profile_with(&self, numbers: Vec<FeatureProfile>) -> Option<Profile> {
+        let rows = self.met;
+        let features = match &self.features {
+            FeatureColumns::Mixed(columns) => {
+                let nulls = self.imputation.as_ref().map_or(&[][..], |imputation| &imputation.counts().features);
+                columns.profile(numbers, self.decoded, nulls)?
+            }
+            _ => numbers,
+        };
+        (features.len() <= Profile::MAX_FEATURES).then_some(Profile { rows, features })
+    }
+
+    /// What a preparation pass has met of each feature, if that is kept.
+    pub fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
     }
 
     /// What targets are scaled by.

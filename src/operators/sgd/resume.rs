@@ -87,6 +87,7 @@ impl Resume {
         losses.forgive();
         let decoder_state =
             header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
+        let decoder_state = decoder_state.with_profile(models::profile(model.id, &model.feature_kind, model.dim())?);
         let shared = record.get("share").and_then(Value::as_bool).unwrap_or_default();
         if shared {
             pg::report_notice(Notice::WasShared { model_id: model.id });

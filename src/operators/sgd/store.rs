@@ -119,6 +119,9 @@ impl Store<'_> {
             shuffle_bytes: report.full_shuffle_bytes(),
             history: as_json(before, &history),
             training_state,
+            calibration: None,
+            // what was met in the pass is of all groups
+            profile: decoder.profile().filter(|_| group.is_none()).cloned(),
             published_as: None,
         })?;
         let overrides: Option<Rc<str>> = point.says.clone().map(|says| Value::Object(says).to_string().into());

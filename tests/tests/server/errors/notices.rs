@@ -17,6 +17,20 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         "NOTICE:  learning rate 3.333e-2\n",
     ),
     (
+        "Notice::CalibratedOnTraining",
+        &["SET client_min_messages = error; SELECT FROM corgipile_train('t', 'linear', 'a', '{b}', max_epochs => 1, name => 'same'); \
+           RESET client_min_messages; SELECT FROM corgipile_calibrate('same', 't'::text)"],
+        "WARNING:  model ... \"same\" was trained on this source\n\
+         HINT:  Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: ...",
+    ),
+    (
+        "Notice::FewToCalibrate",
+        &["SET client_min_messages = error; SELECT FROM corgipile_train('t', 'linear', 'a', '{b}', max_epochs => 1, name => 'few'); \
+           RESET client_min_messages; SELECT FROM corgipile_calibrate('few', 'SELECT a, b FROM t LIMIT 8')"],
+        "NOTICE:  8 rows are too few for coverages above 0.889\n\
+         HINT:  There intervals are infinite, and sets have all labels.\n...",
+    ),
+    (
         "Notice::Hashed",
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i::text AS c FROM generate_series(1, 10001) i', features => '{c}', \
            max_epochs => 1)"],

@@ -1,0 +1,133 @@
+//! corgipile_calibrate(): the scores of rows that were held out of training, by which intervals and sets of labels have a
+//! stated coverage.
+//!
+//! The rows are named by the call and not taken from a training's validation part: rows that have chosen the number of
+//! epochs are no longer like new ones. Sorting spills to disk within work_mem; what is kept is bounded.
+
+use super::evaluate::{LabelledRows, finish, open};
+use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
+use crate::models::{self, Model, Policies};
+use crate::pg::call::function::Call;
+use crate::pg::catalog::relation::Relation;
+use crate::pg::tuples::number_sort::NumberSort;
+use crate::pg::values::varlena::Value;
+use crate::pg::{check_for_interrupts, report_notice};
+use pgrx::prelude::*;
+use sgd::Evaluation;
+use sgd::conformal::{Calibration, class_of_label, class_scores, residual};
+use std::rc::Rc;
+use tuples::{Batch, TupleSource};
+
+/// The coverage that predictions have if none is given; sql/ has it as the default of their argument.
+const USUAL_COVERAGE: f64 = 0.9;
+
+#[pg_extern(sql = false)]
+fn corgipile_calibrate(call: Call<'_>) -> Value {
+    calibrate(call, "model_id", models::by_id, call.get(1)).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_calibrate_by_name(call: Call<'_>) -> Value {
+    calibrate(call, "name", |name: String| models::by_name(&name), call.get(1)).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_calibrate_relation(call: Call<'_>) -> Value {
+    relation(call).and_then(|source| calibrate(call, "model_id", models::by_id, source)).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_calibrate_relation_by_name(call: Call<'_>) -> Value {
+    let find = |name: String| models::by_name(&name);
+    relation(call).and_then(|source| calibrate(call, "name", find, source)).or_raise()
+}
+
+/// The name of the relation that argument 1 is.
+fn relation(call: Call<'_>) -> Result<Option<String>> {
+    call.get(1).map(Relation::name_of_oid).transpose()
+}
+
+/// Calibrates the model that argument 0, of this name, names: with the rows of `source`.
+///
+/// # Errors
+/// Those of [`models::calibrate`], [`open`] and of rows.
+fn calibrate<M: FromDatum + IntoDatum>(
+    call: Call<'_>,
+    argument: &'static str,
+    find: impl Fn(M) -> Result<Rc<Model>>,
+    source: Option<String>,
+) -> Result<Value> {
+    let model = call.get(0).ok_or(ArgumentError::NullArgument(argument))?;
+    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
+    let model = find(model)?;
+    models::check_may_change(model.id)?;
+    let nulls: Option<String> = call.get(2);
+    let unseen: Option<String> = call.get(3);
+    let policies = Policies::of_call(&model, [nulls.as_deref(), unseen.as_deref()])?;
+    if models::source_of(model.id).as_ref() == Some(&source) {
+        report_notice(Notice::CalibratedOnTraining { model: model.in_error().to_string() });
+    }
+    let (calibration, skipped) = measure(&model, &source, policies)?;
+    if calibration.threshold(USUAL_COVERAGE).is_none() {
+        report_notice(Notice::FewToCalibrate { rows: calibration.rows(), coverage: calibration.max_coverage() });
+    }
+    models::calibrate(model.id, &calibration)?;
+    Ok(call.row(&[(calibration.rows() as i64).into(), (skipped as i64).into(), calibration.max_coverage().into()]))
+}
+
+/// The scores of the model for the rows of `source`, and how many rows were left out.
+///
+/// # Errors
+/// Whatever can be wrong with source and rows.
+fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibration, u64)> {
+    let LabelledRows { mut buffers, linear } = open(model, source, policies)?;
+    let mut evaluation = Evaluation::new(model.kind);
+    let mut sort = NumberSort::new(1);
+    let mut scores = vec![0.0; model.classes.len()];
+    let mut batch = Batch::new(model.dim());
+    while buffers.next_batch(&mut batch)? {
+        check_for_interrupts();
+        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+        evaluation.add_and_show(&linear, &batch, |decisions, label| {
+            rows += 1;
+            if !decisions.iter().all(|z| z.is_finite()) {
+                fault.get_or_insert(before + rows);
+                return;
+            }
+            sort.push(in_order(if model.kind.is_classifier() {
+                class_scores(model.kind, &linear.view(), decisions, &mut scores);
+                scores[class_of_label(model.kind, label)]
+            } else {
+                residual(decisions[0], label)
+            }));
+        });
+        if let Some(row) = fault {
+            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
+        }
+    }
+    let rows = evaluation.tuples();
+    let skipped = finish(buffers);
+    if rows == 0 {
+        return Err(TrainingError::no_rows("calibrate with", skipped).into());
+    }
+    let mut ranks = Calibration::ranks(rows).peekable();
+    let (mut rank, mut kept) = (0, Vec::with_capacity(Calibration::kept(rows)));
+    sort.finish(|number| {
+        rank += 1;
+        if ranks.next_if_eq(&rank).is_some() {
+            kept.push(from_order(number));
+        }
+    });
+    Ok((Calibration::new(rows, kept).expect("as many finite scores as ranks, in ascending order"), skipped))
+}
+
+/// A finite score as a number whose order is that of the scores.
+fn in_order(score: f64) -> i64 {
+    let bits = (score + 0.0).to_bits() as i64; // -0.0 is 0.0
+    // negative floats ascend while their bits descend
+    if bits < 0 { bits ^ i64::MAX } else { bits }
+}
+
+fn from_order(number: i64) -> f64 {
+    f64::from_bits((if number < 0 { number ^ i64::MAX } else { number }) as u64)
+}
