@@ -11,6 +11,7 @@ mod options;
 mod predict;
 mod progress;
 mod reading_groups;
+mod search;
 mod shuffle;
 mod shuffle_order;
 mod stat_models;
@@ -18,7 +19,7 @@ mod toc;
 mod train;
 mod train_uda;
 
-use crate::operators::sgd::Sgd;
+use crate::operators::sgd::{SearchScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
 use crate::pg::executor::FunctionNode;
 use crate::pg::executor::custom_scan::CustomScan;
@@ -32,8 +33,13 @@ fn corgipile_support(_request: i64) -> i64 {
 }
 
 /// The functions that are nodes when they stand in FROM.
-pub static NODES: [FunctionNode; 2] = [
+pub static NODES: [FunctionNode; 3] = [
     FunctionNode { symbol: c"corgipile_train_wrapper", address: train::corgipile_train_wrapper, methods: Sgd::methods },
+    FunctionNode {
+        symbol: c"corgipile_search_wrapper",
+        address: search::corgipile_search_wrapper,
+        methods: SearchScan::methods,
+    },
     FunctionNode {
         symbol: c"corgipile_shuffle_wrapper",
         address: shuffle::corgipile_shuffle_wrapper,

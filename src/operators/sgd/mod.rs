@@ -13,8 +13,10 @@ mod first_epoch;
 mod group_order;
 mod learn;
 mod learners;
+mod opening;
 mod phases;
 mod resume;
+mod search;
 mod store;
 mod training;
 mod validation;
@@ -27,6 +29,7 @@ use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
+pub use search::{Search, SearchRow, SearchScan};
 pub use training::Training;
 pub use workers::KIND as TRAINING_WORKERS;
 
