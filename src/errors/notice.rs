@@ -17,8 +17,8 @@ pub enum Notice {
     OneDiverged { of: String, epoch: u32 },
     /// These points of a search, of so many, have diverged on a fold.
     PointsDiverged { points: Vec<String>, of: usize },
-    /// The models of a search on all folds, each of which has so many weights, are too large to be trained at once.
-    FoldsInTurns { folds: u32, at_once: u32, weights: usize },
+    /// The models of a search on all folds are too many, or too large, to be trained at once.
+    FoldsInTurns { folds: u32, at_once: u32 },
     /// The epochs, if they were left open, and the learning rate that the tuples suggest, and how many of the features
     /// are standardized, if any may be.
     Chosen { epochs: Option<u32>, rate: f64, scaled: Option<(usize, usize)> },
@@ -138,9 +138,9 @@ impl Notice {
                 format!("{} of {of} points diverged: {}", points.len(), some_of(&points)),
                 Some("They are ranked last. Try smaller learning rates."),
             ),
-            Notice::FoldsInTurns { folds, at_once, weights } => (
-                format!("{at_once} of {folds} folds are trained at a time: each has {weights} weights in all points together"),
-                Some("The source is read so many times as often. Fewer points or folds have room in memory at once."),
+            Notice::FoldsInTurns { folds, at_once } => (
+                format!("folds are trained in turns, {at_once} of {folds} at a time: all points on all folds are too many models, or too large"),
+                Some("The source is read as often for each turn. Fewer points or folds have room in memory at once."),
             ),
             Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut } => (
                 format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well"),

@@ -41,6 +41,7 @@ mod moments;
 mod network;
 mod optimizers;
 mod packed;
+mod panel;
 mod present_moments;
 mod range;
 mod reference;
@@ -72,6 +73,7 @@ pub use moments::{Moments, Standardizer, is_coarse, standardize_entries, standar
 pub use network::{Activation, Design, Hidden, Network, Output};
 pub use optimizers::Optimizer;
 pub use packed::MAX_UNPACKED;
+pub use panel::Panel;
 pub use present_moments::PresentMoments;
 pub use range::Range;
 pub use report::EpochReport;

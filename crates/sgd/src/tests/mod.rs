@@ -9,6 +9,7 @@ mod data_parallel;
 mod evaluation;
 mod hand;
 mod mini_batches;
+mod panel;
 mod pending_l1;
 mod reference;
 mod reference_engine;

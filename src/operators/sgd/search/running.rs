@@ -142,7 +142,7 @@ impl Search {
         match u32::try_from(room).unwrap_or(u32::MAX) {
             0 => Err(TrainingError::TooManyModels { models, dim }.into()),
             room if room < folds => {
-                pg::report_notice(Notice::FoldsInTurns { folds, at_once: room, weights });
+                pg::report_notice(Notice::FoldsInTurns { folds, at_once: room });
                 Ok(room)
             }
             _ => Ok(folds),
@@ -201,11 +201,7 @@ impl Search {
             let begun = Instant::now();
             tuples += batch.tuples_in_order() as u64;
             let (decoder, outputs) = (&buffers.decoder, buffers.decoder.labels().outputs());
-            candidates.make(&request.points, |point| {
-                let mut trainer = new_trainer(decoder, None, point.hyperparameters, batch)?;
-                trainer.begin_epoch();
-                Ok(trainer)
-            })?;
+            candidates.make(&request.points, batch, |point| new_trainer(decoder, None, point.hyperparameters, batch))?;
             candidates.learn(batch, outputs, epoch == 1)?;
             *compute += begun.elapsed();
         }

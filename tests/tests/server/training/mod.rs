@@ -13,5 +13,6 @@ mod real_data;
 mod regression_networks;
 mod regressions;
 mod sample;
+mod search;
 mod warm_start;
 mod weights;
