@@ -826,6 +826,104 @@ COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, t
                              float8, int, boolean, boolean, text, text)
     IS 'the same of a relation that is named by its OID';
 
+CREATE FUNCTION corgipile_search(
+    source              text,
+    model               text    DEFAULT NULL,
+    label               text    DEFAULT NULL,
+    features            text[]  DEFAULT NULL,
+    trials              int     DEFAULT NULL,
+    folds               int     DEFAULT NULL,
+    folds_by            text    DEFAULT NULL,
+    folds_by_time       text    DEFAULT NULL,
+    stratify            boolean DEFAULT NULL,
+    score               text    DEFAULT NULL,
+    learning_rate       float8  DEFAULT NULL,
+    max_epochs          int     DEFAULT NULL,
+    shuffle             text    DEFAULT NULL,
+    block_size          text    DEFAULT NULL,
+    buffer_size         text    DEFAULT NULL,
+    seed                bigint  DEFAULT NULL,
+    name                text    DEFAULT NULL,
+    options             jsonb   DEFAULT NULL,
+    loader              text    DEFAULT NULL,
+    workers             int     DEFAULT NULL,
+    warm_start          text    DEFAULT NULL,
+    group_by            text    DEFAULT NULL,
+    grid                jsonb   DEFAULT NULL,
+    sample              float8  DEFAULT NULL,
+    batch_size          int     DEFAULT NULL,
+    l1                  float8  DEFAULT NULL,
+    l2                  float8  DEFAULT NULL,
+    optimizer           text    DEFAULT NULL,
+    schedule            text    DEFAULT NULL,
+    standardize         boolean DEFAULT NULL,
+    nulls               text    DEFAULT NULL,
+    class_weight        text    DEFAULT NULL,
+    hidden_layers       int[]   DEFAULT NULL,
+    validation_fraction float8  DEFAULT NULL,
+    patience            int     DEFAULT NULL,
+    notice              boolean DEFAULT NULL,
+    share               boolean DEFAULT NULL
+) RETURNS TABLE (
+    rank int, grid_point jsonb, score float8, score_deviation float8, loss float8, fold_scores float8[], epochs int,
+    model_id bigint
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
+AS 'MODULE_PATHNAME', 'corgipile_search_wrapper';
+COMMENT ON FUNCTION corgipile_search(text, text, text, text[], int, int, text, text, boolean, text, float8, int, text, text,
+                              text, bigint, text, jsonb, text, int, text, text, jsonb, float8, int, float8, float8, text,
+                              text, boolean, text, text, int[], float8, int, boolean, boolean)
+    IS 'finds the best of several trainings by cross-validation in one pass over the rows per epoch, and stores a model that is trained in this way on all rows; a row per point, the best first. The points are those of grid, or trials that are drawn from it, or else from default ranges. NULL means the default: trials 20 without a grid, folds 5, stratify true, score accuracy or r2, and for all others that of corgipile_train()';
+
+CREATE FUNCTION corgipile_search(
+    source              regclass,
+    model               text    DEFAULT NULL,
+    label               text    DEFAULT NULL,
+    features            text[]  DEFAULT NULL,
+    trials              int     DEFAULT NULL,
+    folds               int     DEFAULT NULL,
+    folds_by            text    DEFAULT NULL,
+    folds_by_time       text    DEFAULT NULL,
+    stratify            boolean DEFAULT NULL,
+    score               text    DEFAULT NULL,
+    learning_rate       float8  DEFAULT NULL,
+    max_epochs          int     DEFAULT NULL,
+    shuffle             text    DEFAULT NULL,
+    block_size          text    DEFAULT NULL,
+    buffer_size         text    DEFAULT NULL,
+    seed                bigint  DEFAULT NULL,
+    name                text    DEFAULT NULL,
+    options             jsonb   DEFAULT NULL,
+    loader              text    DEFAULT NULL,
+    workers             int     DEFAULT NULL,
+    warm_start          text    DEFAULT NULL,
+    group_by            text    DEFAULT NULL,
+    grid                jsonb   DEFAULT NULL,
+    sample              float8  DEFAULT NULL,
+    batch_size          int     DEFAULT NULL,
+    l1                  float8  DEFAULT NULL,
+    l2                  float8  DEFAULT NULL,
+    optimizer           text    DEFAULT NULL,
+    schedule            text    DEFAULT NULL,
+    standardize         boolean DEFAULT NULL,
+    nulls               text    DEFAULT NULL,
+    class_weight        text    DEFAULT NULL,
+    hidden_layers       int[]   DEFAULT NULL,
+    validation_fraction float8  DEFAULT NULL,
+    patience            int     DEFAULT NULL,
+    notice              boolean DEFAULT NULL,
+    share               boolean DEFAULT NULL
+) RETURNS TABLE (
+    rank int, grid_point jsonb, score float8, score_deviation float8, loss float8, fold_scores float8[], epochs int,
+    model_id bigint
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
+AS 'MODULE_PATHNAME', 'corgipile_search_wrapper';
+COMMENT ON FUNCTION corgipile_search(regclass, text, text, text[], int, int, text, text, boolean, text, float8, int, text, text,
+                              text, bigint, text, jsonb, text, int, text, text, jsonb, float8, int, float8, float8, text,
+                              text, boolean, text, text, int[], float8, int, boolean, boolean)
+    IS 'the same of a relation that is named by its OID';
+
 CREATE FUNCTION corgipile_shuffle(
     source      anyelement,
     seed        bigint DEFAULT NULL,

@@ -80,6 +80,11 @@ PARTS = {
         "Groups and grids",
         "Many models in one call, which reads the table once for all, against one call for each.",
     ),
+    "search": (
+        "Searches",
+        "`corgipile_search` with 20 points on 5 folds against as many trainings one by one, and against scikit-learn's "
+        "`HalvingGridSearchCV` with the export of the rows; and the score of what both find on rows of their own.",
+    ),
     "compressed": (
         "Compressed tables",
         "Training on compressed mini-batches (TOC) against plain dense and plain sparse tables of the same rows, "

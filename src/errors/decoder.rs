@@ -17,6 +17,17 @@ pub enum RowAt {
     Read(u64),
 }
 
+impl RowAt {
+    /// A number that identifies the row in its source, as long as it is not written anew.
+    pub fn identity(self) -> u64 {
+        match self {
+            RowAt::Ctid(block, offset) => u64::from(block) << 16 | u64::from(offset),
+            RowAt::CtidOf(table, block, offset) => u64::from(table) << 48 | u64::from(block) << 16 | u64::from(offset),
+            RowAt::Number(number) | RowAt::Read(number) => number,
+        }
+    }
+}
+
 impl std::fmt::Display for RowAt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -57,6 +68,8 @@ pub enum RowFault {
     NullWeight,
     #[error("group is NULL")]
     NullGroup,
+    #[error("time is NULL")]
+    NullTime,
     #[error("validation flag is NULL")]
     NullValidation,
     #[error("column \"{column}\" has more than {limit} values to make groups of: one more was found")]
@@ -139,6 +152,7 @@ impl RowFault {
             | R::NullWeight
             | R::NullElement(..)
             | R::NullGroup
+            | R::NullTime
             | R::NullValidation => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             R::LabelNotFinite(..)
             | R::LabelOutOfRange(..)

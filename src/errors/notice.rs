@@ -15,6 +15,10 @@ pub enum Notice {
     Epoch { of: Option<String>, epoch: u32, epochs: u32, figures: String },
     /// One of several models has diverged.
     OneDiverged { of: String, epoch: u32 },
+    /// These points of a search, of so many, have diverged on a fold.
+    PointsDiverged { points: Vec<String>, of: usize },
+    /// The models of a search on all folds are too many, or too large, to be trained at once.
+    FoldsInTurns { folds: u32, at_once: u32 },
     /// The epochs, if they were left open, and the learning rate that the tuples suggest, and how many of the features
     /// are standardized, if any may be.
     Chosen { epochs: Option<u32>, rate: f64, scaled: Option<(usize, usize)> },
@@ -134,6 +138,7 @@ impl Notice {
             | Notice::CalibratedOnTraining { .. }
             | Notice::OneDiverged { .. }
             | Notice::NotConverged { .. }
+            | Notice::PointsDiverged { .. }
             | Notice::WorseThanConstant(_)
             | Notice::SomeWorseThanConstant { .. } => PgLogLevel::WARNING,
             _ => PgLogLevel::NOTICE,
@@ -146,6 +151,16 @@ impl Notice {
             Notice::OneDiverged { of, epoch } => (
                 format!("{of} diverged in epoch {epoch} and is not stored"),
                 Some("The other models are trained on. Try a smaller learning_rate for this one."),
+            ),
+            Notice::PointsDiverged { points, of } => (
+                format!("{} of {of} points diverged: {}", points.len(), some_of(&points)),
+                Some("They are ranked last. Try smaller learning rates."),
+            ),
+            Notice::FoldsInTurns { folds, at_once } => (
+                format!(
+                    "folds are trained in turns, {at_once} of {folds} at a time: all points on all folds are too many models, or too large"
+                ),
+                Some("The source is read as often for each turn. Fewer points or folds have room in memory at once."),
             ),
             Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut } => (
                 format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well"),

@@ -47,6 +47,8 @@ pub enum TrainingError {
     WarmStart { model_id: i64, reason: String, hint: &'static str },
     #[error("model {model_id} cannot be continued: {reason}")]
     NotContinued { model_id: i64, reason: &'static str, hint: &'static str },
+    #[error("fold {fold} of {folds} has no rows to {what}")]
+    EmptyFold { fold: u32, folds: u32, what: &'static str },
     #[error("the worker process has ended unexpectedly")]
     WorkerLost,
 }
@@ -70,6 +72,7 @@ impl Report for TrainingError {
             | TrainingError::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             TrainingError::NoRows(_)
             | TrainingError::AllLeftOut(_)
+            | TrainingError::EmptyFold { .. }
             | TrainingError::OneClass { .. }
             | TrainingError::NearlyUniqueLabel { .. }
             | TrainingError::NoWeight
@@ -95,6 +98,9 @@ impl Report for TrainingError {
             TrainingError::AllLeftOut(_) => fixed(
                 "A row needs a label, and a weight and a group if they are asked for; with nulls => 'impute' features may be NULL.",
             ),
+            TrainingError::EmptyFold { .. } => {
+                fixed("Ask for fewer folds: there must be as many rows as folds, or as many groups or times.")
+            }
             TrainingError::OneClass { .. } => fixed("Models that tell classes apart need rows of two classes or more."),
             TrainingError::NearlyUniqueLabel { are_numbers: true, .. } => {
                 fixed("For numbers to be predicted say model => 'linear'; a number that identifies rows is no label.")

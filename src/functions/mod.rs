@@ -18,6 +18,7 @@ mod options;
 mod predict;
 mod progress;
 mod reading_groups;
+mod search;
 mod shuffle;
 mod shuffle_order;
 mod stat_models;
@@ -26,7 +27,7 @@ mod train;
 mod train_uda;
 
 use crate::errors::Result;
-use crate::operators::sgd::{NodeScan, Sgd};
+use crate::operators::sgd::{NodeScan, SearchScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
 use crate::pg::catalog::relation::Relation;
 use crate::pg::executor::FunctionNode;
@@ -53,6 +54,11 @@ fn corgipile_support(_request: i64) -> i64 {
 /// The functions that are nodes when they stand in FROM.
 pub static NODES: [FunctionNode; 3] = [
     FunctionNode { symbol: c"corgipile_train_wrapper", address: train::corgipile_train_wrapper, methods: Sgd::methods },
+    FunctionNode {
+        symbol: c"corgipile_search_wrapper",
+        address: search::corgipile_search_wrapper,
+        methods: SearchScan::methods,
+    },
     FunctionNode {
         symbol: c"corgipile_shuffle_wrapper",
         address: shuffle::corgipile_shuffle_wrapper,

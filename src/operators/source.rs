@@ -8,8 +8,8 @@ use crate::limits::FEW_CLASSES;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::names::quote_identifier;
-use crate::pg::catalog::relation::{Relation, bytes, estimated_rows};
-use crate::pg::catalog::types::base_type;
+use crate::pg::catalog::relation::{Relation, bytes, estimated_rows, has_places, may_read_places};
+use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
 use crate::pg::values::date_part::{DatePart, TimeType};
 use crate::pg::values::number::NumberType;
@@ -177,6 +177,20 @@ impl Source {
     /// The table, view or the like that was named, and not a query.
     pub fn relation(&self) -> Option<pg_sys::Oid> {
         self.relation
+    }
+
+    /// Is the only feature of these a compressed mini-batch?
+    pub fn is_compressed(&self, features: &[String]) -> bool {
+        match features {
+            [only] => self.type_of(only).is_ok_and(|declared| is_compressed(base_type(declared))),
+            _ => false,
+        }
+    }
+
+    /// The relation that was named, if it is read by way of a copy, whose rows do not say where they stood.
+    pub fn relation_of_copy(&self, shuffling: &Shuffling) -> Option<u32> {
+        let tells_places = |relation: &pg_sys::Oid| has_places(*relation) && may_read_places(*relation);
+        self.relation.filter(|_| shuffling.strategy.sorts()).filter(tells_places).map(|relation| relation.to_u32())
     }
 
     /// Size of a table without what is stored out of line; None of a query or a partitioned table.

@@ -6,6 +6,7 @@ use super::date_parts::DateParts;
 use super::nodes::Nodes;
 use super::row_groups::HoldOut;
 use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
+use super::trials::rounded;
 use serde_json::{Map, Value};
 use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Stopping};
 
@@ -74,6 +75,8 @@ pub struct Point {
     /// without a meaning for the learning rate while that is to be chosen
     pub hyperparameters: Hyperparameters,
     pub rate: Rate,
+    /// what the learning rate is still to be multiplied by, once there is one
+    pub rate_times: Option<f64>,
     /// is the size of mini-batches still to be chosen?
     pub has_open_batch_size: bool,
     /// is the decay of the learning rate the default of the model, or to be chosen together with it?
@@ -116,6 +119,19 @@ impl Point {
         }
         if matches!(schedule, Schedule::Exponential { .. }) && self.has_open_decay {
             self.hyperparameters = self.hyperparameters.with_automatic_decay(data);
+        }
+        self.multiply_rate();
+    }
+
+    /// Multiplies the learning rate, which is settled, if it is to be. What the point says then says it.
+    pub fn multiply_rate(&mut self) {
+        let Some(times) = self.rate_times.take() else { return };
+        let Hyperparameters { learning_rate, l2, .. } = &mut self.hyperparameters;
+        // the penalty must not turn signs
+        let longest = if *l2 > 0.0 { 0.5 / *l2 } else { f64::MAX };
+        *learning_rate = rounded(*learning_rate * times).clamp(f64::from(f32::MIN_POSITIVE), longest);
+        if let Some(says) = &mut self.says {
+            says.insert("learning_rate".into(), (*learning_rate).into());
         }
     }
 }

@@ -4,6 +4,7 @@
 //! learning only: what makes tuples is the same for all.
 
 use super::chosen::{Options, Point, Rate};
+use super::trials::AUTO_TIMES;
 use super::{parse, table};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean};
 use serde_json::{Map, Value};
@@ -45,9 +46,13 @@ pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> 
 impl Base {
     fn point(&self, says: Option<Map<String, Value>>) -> Result<(Options, Point)> {
         let (mut learning_rate, mut max_epochs) = (self.learning_rate, self.max_epochs);
-        let mut options = self.options.clone();
+        let (mut options, mut rate_times) = (self.options.clone(), None);
         for (key, value) in says.iter().flatten() {
             match key.as_str() {
+                "learning_rate" if value.is_object() => {
+                    let times = value.get(AUTO_TIMES).and_then(Value::as_f64).filter(|times| *times > 0.0);
+                    rate_times = Some(times.ok_or_else(|| invalid("learning_rate must be a number"))?);
+                }
                 "learning_rate" => {
                     let rate = value.as_f64().ok_or_else(|| invalid("learning_rate must be a number"))?;
                     learning_rate = Some(rate);
@@ -62,9 +67,10 @@ impl Base {
         let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
         let has_open_epochs = rate == Rate::Open && max_epochs.is_none();
         let max_epochs = max_epochs.unwrap_or(Hyperparameters::EPOCHS);
-        let point = Point {
+        let mut point = Point {
             hyperparameters,
             rate,
+            rate_times,
             has_open_batch_size,
             has_open_decay,
             has_open_epochs,
@@ -72,6 +78,9 @@ impl Base {
             stopping,
             says,
         };
+        if rate == Rate::Given {
+            point.multiply_rate();
+        }
         Ok((options, point))
     }
 }

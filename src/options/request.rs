@@ -3,6 +3,7 @@
 use super::call::{self, TrainArguments, integer, invalid, model_kind};
 use super::choices::Choice;
 use super::chosen::{Options, Point, Rate, Validation};
+use super::folds::{FoldSpec, FoldsBy};
 use super::grid::{self, Base};
 use super::loader::Loader;
 use super::model_name::{MAX_NAME_BYTES, check_name};
@@ -11,8 +12,9 @@ use super::objective::Objective;
 use super::resolved::Resolved;
 use super::row_groups::RowGroupSpec;
 use super::rows::By;
+use super::search::{SearchArguments, SearchSpec};
 use super::shuffling::Shuffling;
-use super::{defaults, parse, table};
+use super::{defaults, parse, table, trials};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
 use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
@@ -40,6 +42,10 @@ pub struct Request {
     pub workers: u32,
     /// the training that is continued
     pub resume: Option<WarmStart>,
+    /// was the seed said, and not drawn?
+    pub seed_is_given: bool,
+    /// how the best of the points is found, if only that one is to be stored
+    pub search: Option<SearchSpec>,
 }
 
 /// A training that is continued, as far as it changes what is trained.
@@ -60,7 +66,29 @@ impl Request {
     /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option,
     /// and what does not go together.
     pub fn new(arguments: TrainArguments, resume: Option<WarmStart>) -> Result<Request> {
-        Request::read(arguments, resume, true)
+        Request::read(arguments, resume, None, true)
+    }
+
+    /// The same for a call of corgipile_search().
+    ///
+    /// # Errors
+    /// As there.
+    pub fn for_search(arguments: TrainArguments, search: &SearchArguments) -> Result<Request> {
+        let refuse = |argument, hint: &str| ArgumentError::InvalidArgument {
+            argument,
+            reason: "corgipile_search() does not take it".into(),
+            hint: Some(hint.to_owned()),
+        };
+        if arguments.warm_start.is_some() {
+            let hint = "A model that has learned from all rows cannot be judged by some of them: leave it out.";
+            return Err(refuse("warm_start", hint).into());
+        }
+        if arguments.group_by.is_some() {
+            let hint = "It finds one point for all rows. Search in the rows of one group by a query as source, and give \
+                        what it finds to corgipile_train().";
+            return Err(refuse("group_by", hint).into());
+        }
+        Request::read(arguments, None, Some(search), true)
     }
 
     /// The same for a training that cannot look at the tuples before: what is not given has its default.
@@ -68,18 +96,30 @@ impl Request {
     /// # Errors
     /// As there.
     pub fn without_choices(arguments: TrainArguments) -> Result<Request> {
-        Request::read(arguments, None, false)
+        Request::read(arguments, None, None, false)
     }
 
-    fn read(mut arguments: TrainArguments, resume: Option<WarmStart>, automatic: bool) -> Result<Request> {
+    fn read(
+        mut arguments: TrainArguments,
+        resume: Option<WarmStart>,
+        search: Option<&SearchArguments>,
+        automatic: bool,
+    ) -> Result<Request> {
         let source = arguments.source.take().ok_or(ArgumentError::NullArgument("source"))?;
+        let seed_is_given = arguments.seed.is_some();
         let label = call::label(arguments.label.take());
         let kind = model_kind(arguments.model.take())?;
         let max_epochs = arguments.max_epochs.map(|given| integer("max_epochs", given)).transpose()?;
         arguments.name.as_deref().map_or(Ok(()), check_name)?;
         let workers = arguments.workers.map(|given| integer("workers", given)).transpose()?;
         let workers = workers.unwrap_or(table::default_integer("workers") as u32);
-        let (options, grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
+        let (options, mut grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
+        if let Some(search) = search {
+            let seed = *arguments.seed.get_or_insert_with(crate::pg::random_seed);
+            let rate = arguments.learning_rate;
+            let given = |name: &str| options.contains_key(name) || (name == "learning_rate" && rate.is_some());
+            grid = Some(trials::points(grid, search.trials, &given, kind, seed)?);
+        }
         let has_open_objective =
             kind == ModelKind::Mlp && resume.is_none() && !decides_objective(&options, grid.as_ref());
         let kind = parse::with_objective(kind, &options);
@@ -95,6 +135,16 @@ impl Request {
             design.seed = shuffling.seed;
         }
         let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
+        let mut row_groups = RowGroupSpec { group: arguments.group_by, hold_out, folds: None };
+        let search = match search {
+            Some(search) => {
+                let (spec, of_search) = search.read(&options, shuffling.seed)?;
+                check_fold_column(of_search.folds.as_ref().and_then(FoldSpec::column), &label, features.as_deref())?;
+                row_groups = of_search;
+                Some(spec)
+            }
+            None => None,
+        };
         let request = Request {
             source,
             label,
@@ -103,16 +153,19 @@ impl Request {
             has_open_objective,
             max_epochs: most_epochs(&points),
             points,
-            row_groups: RowGroupSpec { group: arguments.group_by, hold_out },
+            row_groups,
             shuffling,
             name: arguments.name,
             options,
             loader: loader(arguments.loader)?,
             workers,
             resume,
+            seed_is_given,
+            search,
         };
         request.check_workers()?;
         request.check_row_groups()?;
+        request.check_search()?;
         Ok(request)
     }
 
@@ -125,6 +178,7 @@ impl Request {
             return Err(TrainingError::NotByWorkers(self.shuffling.strategy.name()).into());
         }
         let together = [
+            ("a search", self.search.is_some()),
             ("hidden layers", !self.kind.is_linear()),
             ("solver newton", self.points.iter().any(|point| point.hyperparameters.solver == Solver::Newton)),
             ("a warm start", self.resume.is_some()),
@@ -159,9 +213,46 @@ impl Request {
         }
     }
 
+    /// Refuses what a search cannot do.
+    fn check_search(&self) -> Result<()> {
+        let averages = |point: &Point| point.hyperparameters.schedule.averages();
+        if self.search.is_some() && self.points.iter().any(averages) {
+            let reason = "must not be \"theorem1\" in corgipile_search(), whose folds have no buffers of their own";
+            return Err(ArgumentError::InvalidOption { key: "schedule".into(), reason: reason.into() }.into());
+        }
+        Ok(())
+    }
+
+    /// Settles the folds of a search, once it is known what the model is and how rows come: `copied` rows of a table,
+    /// with this OID, do not say where they stand.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidArgument`]
+    pub fn settle_search(&mut self, has_mini_batches: bool, copied: Option<u32>) -> Result<()> {
+        let Some(search) = &mut self.search else { return Ok(()) };
+        if let Some(folds) = &mut self.row_groups.folds {
+            folds.reads_place = copied.filter(|_| !has_mini_batches && matches!(folds.by, FoldsBy::Row { .. }));
+        }
+        search.settle(self.kind, has_mini_batches, &mut self.row_groups)
+    }
+
+    /// Only this point is left, to be trained on all rows for so many epochs at most.
+    pub fn keep_point(&mut self, i: usize, epochs: Option<u32>) {
+        let mut point = self.points.swap_remove(i);
+        point.says = None;
+        if let Some(epochs) = epochs {
+            (point.max_epochs, point.stopping) = (epochs, None);
+        }
+        self.max_epochs = point.max_epochs;
+        self.points = vec![point];
+        self.row_groups = RowGroupSpec::default();
+        self.options.validation = None;
+        self.search = None;
+    }
+
     /// Is something added to the name of the call to make that of a model?
     fn adds_to_name(&self) -> bool {
-        self.row_groups.group.is_some() || self.first_point().says.is_some()
+        self.search.is_none() && (self.row_groups.group.is_some() || self.first_point().says.is_some())
     }
 
     /// The columns that are neither label nor features.
@@ -334,6 +425,14 @@ fn check_columns(label: &str, features: Option<&[String]>, options: &Options, gr
     let role = |name: &str| used(name).or_else(|| is_weight(name)).or_else(|| is_flag(name));
     match group_by.and_then(|name| Some((name, role(name)?))) {
         Some((name, role)) => Err(invalid("group_by", format!("column \"{name}\" is {role}"))),
+        None => Ok(()),
+    }
+}
+
+/// The column that decides about folds is neither label nor feature.
+fn check_fold_column(column: Option<&str>, label: &str, features: Option<&[String]>) -> Result<()> {
+    match column.and_then(|name| Some((name, used_as(name, label, features)?))) {
+        Some((name, role)) => Err(invalid("folds_by", format!("column \"{name}\" is {role}"))),
         None => Ok(()),
     }
 }

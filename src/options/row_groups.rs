@@ -1,5 +1,7 @@
 //! Which model a row is for: the groups that rows fall into, and what is held out for validation.
 
+use super::folds::FoldSpec;
+
 /// Which rows are held out for validation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HoldOut {
@@ -17,12 +19,14 @@ pub struct RowGroupSpec {
     /// the column of the groups
     pub group: Option<String>,
     pub hold_out: Option<HoldOut>,
+    /// the folds of a search, if nothing is held out
+    pub folds: Option<FoldSpec>,
 }
 
 impl RowGroupSpec {
-    /// Are all rows of one group, and none held out?
+    /// Are all rows of one group, and none held out, nor in folds?
     pub fn is_empty(&self) -> bool {
-        self.group.is_none() && self.hold_out.is_none()
+        self.group.is_none() && self.hold_out.is_none() && self.folds.is_none()
     }
 
     /// The columns that it takes, in the sequence in which a decoder expects them.
@@ -31,6 +35,6 @@ impl RowGroupSpec {
             Some(HoldOut::Column(name)) => Some(name.as_str()),
             _ => None,
         };
-        self.group.as_deref().into_iter().chain(flag)
+        self.group.as_deref().into_iter().chain(flag).chain(self.folds.iter().flat_map(FoldSpec::columns))
     }
 }

@@ -9,7 +9,8 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_gr
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use sgd::{
-    Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Solver, Trainer,
+    Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Panel, Solver,
+    Trainer,
 };
 use tuples::Batch;
 
@@ -99,6 +100,45 @@ fn learn(criterion: &mut Criterion) {
                 });
             }
         }
+    }
+    group.finish();
+}
+
+/// A hundred models on five folds of the same tuples, in a panel and one after the other: per model and tuple.
+fn search(criterion: &mut Criterion) {
+    const MODELS: usize = 100;
+    const FOLDS: usize = 5;
+    let mut group = criterion.benchmark_group("search");
+    for (dim, n) in [(28, 20_000), (200, 4_000), (784, 1_000)] {
+        let mut batch = tuples(dim, n);
+        shuffle(&mut batch);
+        let hyper = |i: usize| Hyperparameters {
+            learning_rate: 0.2 / dim as f64,
+            l2: if i % 2 == 0 { 1e-5 } else { 1e-4 },
+            bounded: true,
+            averaging: true,
+            ..Hyperparameters::new(ModelKind::Logistic)
+        };
+        group.throughput(Throughput::Elements((MODELS * n) as u64));
+        group.bench_function(BenchmarkId::new("panel", dim), |bencher| {
+            let learns = |fold: usize| (0..FOLDS).map(|part| part != fold).collect();
+            let models = (0..MODELS).map(|i| (hyper(i), learns(i % FOLDS))).collect();
+            let mut panel = Panel::new(models, dim).unwrap();
+            let parts: Vec<u32> = (0..n as u32).map(|i| i % FOLDS as u32).collect();
+            panel.begin_epoch();
+            bencher.iter(|| panel.learn(&batch, &parts, 0..n));
+            assert!(panel.model(0).is_finite());
+        });
+        group.bench_function(BenchmarkId::new("alone", dim), |bencher| {
+            let trainer = |i| Trainer::new(hyper(i), dim, 1, false).unwrap();
+            let mut trainers: Vec<Trainer> = (0..MODELS).map(trainer).collect();
+            trainers.iter_mut().for_each(Trainer::begin_epoch);
+            bencher.iter(|| {
+                for from in (0..n).step_by(256) {
+                    trainers.iter_mut().for_each(|t| t.learn(&batch, from..(from + 256).min(n)).unwrap());
+                }
+            });
+        });
     }
     group.finish();
 }
@@ -317,6 +357,6 @@ criterion_group! {
     name = kernels;
     config = Criterion::default().sample_size(20).measurement_time(std::time::Duration::from_secs(1))
         .warm_up_time(std::time::Duration::from_millis(300));
-    targets = read, learn, learn_generally, learn_sparse, network, small_network, columns, newton, evaluate
+    targets = read, learn, search, learn_generally, learn_sparse, network, small_network, columns, newton, evaluate
 }
 criterion_main!(kernels);

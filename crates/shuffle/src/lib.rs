@@ -13,6 +13,7 @@
 
 mod blocks;
 mod digest;
+mod folds;
 mod geometry;
 mod lanes;
 mod mixer;
@@ -28,6 +29,7 @@ mod window;
 
 pub use blocks::{Blocks, TooManyBlocks};
 pub use digest::OrderDigest;
+pub use folds::{Cuts, DISTINCT, FoldKeys, FoldRule, Strata, ValueCounts, part_of_key};
 pub use geometry::{Geometry, MIN_BLOCKS_IN_BUFFER};
 pub use lanes::{BlockSequence, LaneBatch, Lanes, Share};
 pub use mixer::Mixer;

@@ -242,13 +242,14 @@ impl Labels {
         classes.closed.is_none() && (classes.limit > 2 || balanced)
     }
 
-    /// All rows have been read: the classes are those that were met. `counts` has the rows of each.
+    /// All rows have been read: the classes are those that were met. `counts` has the rows of each. Gives the order that
+    /// classes have from now on, by their numbers so far.
     ///
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::NearlyUniqueLabel`]
-    pub fn close(&mut self, counts: &[u64]) -> Result<()> {
+    pub fn close(&mut self, counts: &[u64]) -> Result<Vec<u32>> {
         self.check()?;
-        let Meaning::Class(classes) = &mut self.meaning else { return Ok(()) };
+        let Meaning::Class(classes) = &mut self.meaning else { return Ok(vec![0]) };
         classes.check_repeated(&self.column, counts.iter().sum())?;
         let mut order: Vec<u32> = (0..classes.values.len() as u32).collect();
         if classes.limit > 2 {
@@ -261,7 +262,7 @@ impl Labels {
             weights.close(&order, counts);
         }
         classes.closed = Some(Closed::Prepared);
-        Ok(())
+        Ok(order)
     }
 
     /// Which class a label that [`read`](Labels::read) gave stands for, counted from 0.

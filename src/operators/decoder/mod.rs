@@ -10,6 +10,7 @@ mod class_weights;
 mod columns;
 mod compressed;
 mod features;
+mod folds;
 mod hashed;
 mod imputation;
 mod labels;

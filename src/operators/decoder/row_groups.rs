@@ -5,6 +5,7 @@
 //! so that it is the same in every epoch.
 
 use super::columns::{FIRST_FEATURE, column, column_type, is_category};
+use super::folds::Folds;
 use crate::errors::{Result, RowAt, RowFault};
 use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
 use crate::options::row_groups::{HoldOut, RowGroupSpec};
@@ -28,6 +29,8 @@ pub struct RowGroups {
     drawn: Option<Drawn>,
     /// is the block under way held out?
     block_held_out: bool,
+    /// the parts that rows are in, for the folds of a search
+    folds: Option<Folds>,
 }
 
 struct GroupColumn {
@@ -44,11 +47,17 @@ struct Drawn {
 }
 
 impl RowGroups {
-    /// For rows with the columns of `spec` from `place` on.
+    /// For rows with the columns of `spec` from `place` on. As to folds, there may be `many` classes, and a pass before
+    /// the first epoch that `counts` rows.
     ///
     /// # Errors
     /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`]
-    pub fn new(spec: &RowGroupSpec, columns: &[Column], place: usize) -> Result<RowGroups> {
+    pub fn new(
+        spec: &RowGroupSpec,
+        columns: &[Column],
+        place: usize,
+        (many, counts): (bool, bool),
+    ) -> Result<RowGroups> {
         let mut place = FIRST_FEATURE + place;
         let mut next = || {
             place += 1;
@@ -67,7 +76,9 @@ impl RowGroups {
             Some(HoldOut::Blocks { fraction, seed }) => Some(Drawn::new(true, *fraction, *seed)),
             _ => None,
         };
-        Ok(RowGroups { group, flag, drawn, block_held_out: false })
+        let folds =
+            spec.folds.as_ref().map(|folds| Folds::new(folds, columns, &mut next, (many, counts))).transpose()?;
+        Ok(RowGroups { group, flag, drawn, block_held_out: false, folds })
     }
 
     /// The part of the group tag that depends on a row's columns.
@@ -84,7 +95,25 @@ impl RowGroups {
                 None => add(column, values, value).map_err(GroupFault::Row)?,
             };
         }
+        if let Some(folds) = &mut self.folds {
+            tag |= folds.of_row(row).map_err(GroupFault::Null)?;
+        }
         Ok(tag)
+    }
+
+    /// Makes what the tags of tuples were so far their tags, once the class of each is known.
+    #[inline]
+    pub fn finish(&mut self, tags: &mut [u32], class: impl Fn(usize) -> usize) {
+        if let Some(folds) = &mut self.folds {
+            folds.finish(tags, class);
+        }
+    }
+
+    /// All rows were gone through. The classes that were met have this order from now on.
+    pub fn end_preparation(&mut self, classes: &[u32]) {
+        if let Some(folds) = &mut self.folds {
+            folds.close(classes);
+        }
     }
 
     /// The rows that follow are of this block.
@@ -97,6 +126,9 @@ impl RowGroups {
     /// The part of the group tag that depends on a row's place.
     #[inline]
     pub fn of_place(&self, at: RowAt) -> u32 {
+        if let Some(folds) = &self.folds {
+            return folds.of_place(at);
+        }
         let held_out = match &self.drawn {
             None => false,
             Some(drawn) if drawn.by_block => self.block_held_out,
@@ -109,7 +141,7 @@ impl RowGroups {
     /// number of the block.
     pub fn description(&self) -> Option<String> {
         match &self.drawn {
-            _ if self.group.is_some() => None,
+            _ if self.group.is_some() || self.folds.is_some() => None,
             Some(drawn) if drawn.by_block => None,
             Some(Drawn { fraction, keys, .. }) => Some(format!("{fraction} {:?} {:?}", keys.key(0), keys.key(1))),
             None => Some(format!("{:?}", self.flag)),
@@ -184,12 +216,7 @@ impl Drawn {
     }
 
     fn holds_row(&self, at: RowAt) -> bool {
-        let number = match at {
-            RowAt::Ctid(block, offset) => u64::from(block) << 16 | u64::from(offset),
-            RowAt::CtidOf(table, block, offset) => u64::from(table) << 48 | u64::from(block) << 16 | u64::from(offset),
-            RowAt::Number(number) | RowAt::Read(number) => number,
-        };
-        ((self.keys.key(number) as u64) as f64) < self.fraction * 2f64.powi(64)
+        ((self.keys.key(at.identity()) as u64) as f64) < self.fraction * 2f64.powi(64)
     }
 
     /// Is this block held out? One block is drawn of each run of 1 / fraction blocks.

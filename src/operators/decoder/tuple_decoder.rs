@@ -205,7 +205,8 @@ impl Decoder {
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
     pub fn end_preparation(&mut self, counts: &[u64], found: Statistics) -> Result<()> {
-        self.labels.close(counts)?;
+        let classes = self.labels.close(counts)?;
+        self.row_groups.iter_mut().for_each(|row_groups| row_groups.end_preparation(&classes));
         self.met = counts.iter().sum();
         let mut standardizer = found.standardizer;
         self.target = found.target;
@@ -450,6 +451,7 @@ impl Decoder {
         self.decoded += if batch.has_mini_batches() { 0 } else { (first..batch.len()).len() as u64 };
         if self.row_groups.is_some() && first < batch.len() {
             batch.tags_mut()[first..].copy_from_slice(&self.group_tags);
+            self.finish_tags(batch, first);
         }
         if self.preparing || first == batch.len() || batch.has_mini_batches() {
             return;
@@ -465,6 +467,14 @@ impl Decoder {
         }
         if let Some(target) = &self.target {
             batch.labels_mut()[first..].iter_mut().for_each(|label| *label = target.apply(*label));
+        }
+    }
+
+    /// The tags of mini-batches depend on no class.
+    fn finish_tags(&mut self, batch: &mut Batch, first: usize) {
+        if let (Some(row_groups), false) = (&mut self.row_groups, batch.has_mini_batches()) {
+            let classes: Vec<usize> = batch.labels()[first..].iter().map(|label| self.labels.class(*label)).collect();
+            row_groups.finish(&mut batch.tags_mut()[first..], |i| classes[i]);
         }
     }
 

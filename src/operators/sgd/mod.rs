@@ -14,8 +14,10 @@ mod group_order;
 mod learn;
 mod learners;
 mod nodes;
+mod opening;
 mod phases;
 mod resume;
+mod search;
 mod store;
 mod training;
 mod validation;
@@ -29,6 +31,7 @@ use crate::pg::executor::explain::Explain;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
 pub use nodes::{NodeScan, step};
+pub use search::{Search, SearchRow, SearchScan};
 pub use training::Training;
 pub use workers::KIND as TRAINING_WORKERS;
 

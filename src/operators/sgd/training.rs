@@ -2,13 +2,13 @@
 
 use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
-use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::{GroupOrder, OnlyGroup};
 use super::learners::{Judgement, Learner, Learners, check_network};
 use super::nodes::{Place, Traffic};
+use super::opening::{check_decoder, fit_to_mini_batches, label_type, no_loader_because};
 use super::phases::{Phase, Phases};
-use super::resume::{Resume, refuse};
+use super::resume::Resume;
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
 use super::workers::WorkerGroup;
@@ -24,7 +24,6 @@ use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
-use crate::options::chosen::Rate;
 use crate::options::request::Request;
 use crate::options::rows::{ToHash, Transform};
 use crate::options::shuffling::Shuffling;
@@ -33,7 +32,6 @@ use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
-use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use sgd::{Hyperparameters, Losses, Solver, Trainer};
 use std::ffi::c_int;
@@ -50,7 +48,7 @@ pub struct Training {
     pub(super) columns: Vec<Column>,
     label_type: pg_sys::Oid,
     /// the relation that was named, if the source is no query
-    relation: Option<pg_sys::Oid>,
+    pub(super) relation: Option<pg_sys::Oid>,
     /// what a pass over the rows before the first epoch is to find out; None if there is none
     pub(super) prepares: Option<Wanted>,
     pub(super) buffers: Buffers,
@@ -75,12 +73,19 @@ pub struct Training {
     pub(super) traffic: Option<Traffic>,
 }
 
+/// Times of the pass before the first epoch.
+pub(super) struct Preparation {
+    time: Duration,
+    /// of a full shuffle for it, which counts as the first epoch's
+    shuffle: Duration,
+}
+
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
 fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
     Shuffling {
         first_epoch: if prepares { 0 } else { request.first_epoch().into() },
         cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
-        shuffled_above: !request.row_groups.is_empty(),
+        shuffled_above: !request.row_groups.is_empty() && request.search.is_none(),
         ..request.shuffling.clone()
     }
 }
@@ -96,13 +101,25 @@ impl Training {
         instrument: c_int,
         flags: Flags,
     ) -> Result<Training> {
-        let mut phases = Phases::begin();
-        let seed_is_given = arguments.seed.is_some();
+        let phases = Phases::begin();
         let resume = match arguments.warm_start.take() {
             Some(model) => Some(Resume::new(&model, &mut arguments)?),
             None => None,
         };
-        let mut request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
+        let request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
+        Training::open_request(request, resume, (snapshot, instrument, flags), phases)
+    }
+
+    /// The same for what was asked for in another way.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_request(
+        mut request: Request,
+        resume: Option<Resume>,
+        (snapshot, instrument, flags): (Snapshot<'_>, c_int, Flags),
+        mut phases: Phases,
+    ) -> Result<Training> {
         let mut source = Source::resolve(&request.source)?;
         if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
             request.predict_numbers();
@@ -111,14 +128,17 @@ impl Training {
         let given = request.features.take();
         let takes = Takes::All(request.options.date_parts.as_ref());
         let features = source.features(given.as_deref(), &request.label, &request.other_columns(), takes)?;
+        request.settle_search(source.is_compressed(&features), source.relation_of_copy(&request.shuffling))?;
         let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
-        let prepares = (resume.is_none() && (wanted.anything() || decoder.needs_preparation())).then_some(wanted);
+        let counts = request.row_groups.folds.is_some() && !decoder.has_mini_batches();
+        let prepares = wanted.anything() || decoder.needs_preparation() || counts;
+        let prepares = (resume.is_none() && prepares).then_some(wanted);
         let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
-        if seed_is_given && planned.has_extension_nodes() && !flags.explain_only() {
+        if request.seed_is_given && planned.has_extension_nodes() && !flags.explain_only() {
             pg::report_notice(Notice::OrderNotFixed);
         }
         let place = Place::new(&request, &spec, &decoder, &planned)?;
@@ -134,8 +154,9 @@ impl Training {
         let loader = LoaderChoice::new(request.loader, unfit, &mut buffers, load);
         phases.end(Phase::Opening);
         Ok(Training {
-            group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
-            held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
+            group_order: (!request.row_groups.is_empty() && request.search.is_none())
+                .then(|| GroupOrder::new(&request.shuffling)),
+            held_out: (request.row_groups.hold_out.is_some() && request.search.is_none()).then(HeldOut::new),
             only_group: OnlyGroup::default(),
             class_shares: ClassShares::default(),
             imputed: None,
@@ -178,6 +199,16 @@ impl Training {
     }
 
     fn train(&mut self) -> Result<Vec<EpochRow>> {
+        if let Some(rows) = self.train_there()? {
+            return Ok(rows);
+        }
+        let mut batch = Batch::dense(0);
+        let prepared = self.prepare(&mut batch)?;
+        self.learn_and_store(&mut batch, prepared)
+    }
+
+    /// Trains and stores on the servers where the rows are, if they can be trained on there. None: the rows come here.
+    fn train_there(&mut self) -> Result<Option<Vec<EpochRow>>> {
         self.phases.resume();
         match std::mem::replace(&mut self.place, Place::Here) {
             Place::There(there) => {
@@ -189,7 +220,7 @@ impl Training {
                     drop(cluster);
                     let mut learners = Learners::default();
                     learners.add(learner);
-                    return self.store(learners, preparation, Duration::ZERO);
+                    return self.store(learners, preparation, Duration::ZERO).map(Some);
                 }
             }
             Place::HereBecause(why) => {
@@ -198,13 +229,21 @@ impl Training {
             }
             Place::Here => {}
         }
+        Ok(None)
+    }
+
+    /// Goes through the rows once before the first epoch, which is the next, if that is to find something out.
+    ///
+    /// # Errors
+    /// Whatever can be wrong with the rows.
+    pub(super) fn prepare(&mut self, batch: &mut Batch) -> Result<Preparation> {
+        self.phases.resume();
         let start = Instant::now();
-        let mut batch = Batch::dense(0);
         let resume = self.resume.as_ref().map(|resume| resume.epochs);
         self.loader.begin(&mut self.buffers, self.prepares, resume);
         let mut shuffle = Duration::ZERO;
         if let Some(wanted) = self.prepares {
-            prepare(&mut self.buffers, &mut batch, wanted)?;
+            prepare(&mut self.buffers, batch, wanted)?;
             self.count_imputed();
             // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
             shuffle = self.buffers.report().full_shuffle_time();
@@ -217,10 +256,19 @@ impl Training {
             self.choose_features();
         }
         self.phases.end(Phase::Preparation);
+        Ok(Preparation { time: preparation, shuffle })
+    }
+
+    /// Learns, epoch by epoch, and stores what was learned. The first epoch is the next.
+    ///
+    /// # Errors
+    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
+    pub(super) fn learn_and_store(&mut self, batch: &mut Batch, prepared: Preparation) -> Result<Vec<EpochRow>> {
+        let Preparation { time: preparation, shuffle } = prepared;
         let mut learners = Learners::default();
-        match self.launch_workers(&mut batch)? {
-            Some((workers, trainer)) => learners.add(self.epochs_synchronized(workers, trainer, &mut batch)?),
-            None => self.epochs(&mut batch, &mut learners)?,
+        match self.launch_workers(batch)? {
+            Some((workers, trainer)) => learners.add(self.epochs_synchronized(workers, trainer, batch)?),
+            None => self.epochs(batch, &mut learners)?,
         }
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
@@ -459,7 +507,15 @@ impl Training {
 }
 
 /// A trainer for tuples like those of the batch: a new one, or that of the training that is continued.
-fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameters, batch: &Batch) -> Result<Trainer> {
+///
+/// # Errors
+/// [`ResourceError::OutOfMemory`], [`TrainingError::TooManyWeights`], [`TrainingError::NetworkTooLarge`]
+pub(super) fn new_trainer(
+    decoder: &Decoder,
+    resume: Option<&Resume>,
+    hyper: Hyperparameters,
+    batch: &Batch,
+) -> Result<Trainer> {
     let (outputs, sparse) = (decoder.labels().outputs(), batch.is_sparse());
     let dim = match hyper.design {
         // the first weights of a network depend on the number of features
@@ -473,64 +529,4 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
         Some(resume) => resume.trainer(hyper, dim, outputs, sparse),
         None => Ok(Trainer::new(hyper, dim, outputs, sparse)?),
     }
-}
-
-/// Of compressed mini-batches each is a step, and nobody looks into it to choose a rate or to bound a step.
-fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
-    for point in request.points.iter_mut().filter(|_| decoder.has_mini_batches()) {
-        let hyper = &mut point.hyperparameters;
-        (hyper.batch_size, point.has_open_batch_size) = (Hyperparameters::WHOLE_MINI_BATCHES, false);
-        if point.rate == Rate::Open {
-            (point.rate, point.has_open_epochs, hyper.bounded) = (Rate::Given, false, false);
-            hyper.averaging = request.options.wants_averaging;
-        }
-    }
-}
-
-/// The type of the labels.
-fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys::Oid> {
-    Ok(match source.type_of(label)? {
-        // an array of them for each mini-batch
-        labels if decoder.has_mini_batches() => AnyArray::new(labels).map_or(labels, |array| array.element()),
-        label => label,
-    })
-}
-
-/// Checks whether the features of the source go with the request, and with the model that is continued, whose classes
-/// and categories the decoder takes over.
-fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String], decoder: &mut Decoder) -> Result<()> {
-    if let Some(resume) = resume {
-        // Newton's method has no mini-batches of any size, and none that are compressed
-        let is_newton = request.first_point().hyperparameters.solver == Solver::Newton;
-        resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size || is_newton)?;
-    }
-    if let Some(resume) = resume {
-        // before the options, which are those of its features
-        resume.check(features, decoder.features())?;
-    }
-    check_options(&request.options, decoder.features())?;
-    if decoder.has_mini_batches() && request.first_point().hyperparameters.solver == Solver::Newton {
-        return Err(TrainingError::NotOnCompressed("solver newton").into());
-    }
-    if decoder.has_mini_batches() && request.workers > 1 {
-        return Err(TrainingError::NotOnCompressed("the argument workers").into());
-    }
-    if let Some(resume) = resume
-        && !decoder.adopt_model(&resume.decoder_state)
-    {
-        let hint = "Continue with labels of the type that the model was trained on.";
-        return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
-    }
-    Ok(())
-}
-
-/// Why a worker cannot fill the buffers of such a training, if it cannot.
-fn no_loader_because(request: &Request, decoder: &Decoder) -> Option<&'static str> {
-    let obstacles = [
-        (request.workers > 1, "each of several processes loads its own"),
-        (!request.row_groups.is_empty(), "the rows fall into groups or a validation part"),
-        (decoder.has_mini_batches(), "the rows are compressed"),
-        (request.shuffling.strategy.keeps_tuples(), "the strategy keeps tuples in the buffer"),
-    ];
-    obstacles.into_iter().find(|(applies, _)| *applies).map(|(_, why)| why)
 }

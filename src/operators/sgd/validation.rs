@@ -176,14 +176,15 @@ impl Judges {
     }
 }
 
-fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
+/// What an evaluation says; None if there were no tuples.
+pub fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
     let score = evaluation.accuracy().or(evaluation.r2())?;
     let loss = if evaluation.in_range() { evaluation.loss() } else { f64::INFINITY };
     (evaluation.tuples() > 0).then_some(Judgement { loss, score })
 }
 
 /// An empty batch for tuples like these.
-fn like(batch: &Batch) -> Batch {
+pub fn like(batch: &Batch) -> Batch {
     if batch.has_mini_batches() {
         Batch::mini_batches(batch.dim())
     } else if batch.is_sparse() {
@@ -195,7 +196,11 @@ fn like(batch: &Batch) -> Batch {
     }
 }
 
-fn copy(from: &Batch, places: &[u32], to: &mut Batch) -> Result<()> {
+/// Appends tuples at these places of a batch to another like it.
+///
+/// # Errors
+/// [`ResourceError::OutOfMemory`]
+pub fn copy(from: &Batch, places: &[u32], to: &mut Batch) -> Result<()> {
     for place in places {
         to.push_copy(from, *place as usize)?;
     }

@@ -23,6 +23,13 @@ impl<'a> Arguments<'a> {
         Arguments { values }
     }
 
+    /// The arguments at these places, and all others.
+    pub fn split(mut self, places: std::ops::Range<usize>) -> (Arguments<'a>, Arguments<'a>) {
+        let len = self.values.len();
+        let own = self.values.drain(places.start.min(len)..places.end.min(len)).collect();
+        (Arguments { values: own }, self)
+    }
+
     /// Evaluates the arguments of the call that a node stands for, having checked that the user may execute the
     /// function: nobody else does. An ERROR if the node stands for none.
     pub fn of_node(node: Node<'a>) -> Arguments<'a> {

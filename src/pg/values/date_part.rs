@@ -56,7 +56,7 @@ impl TimeType {
     }
 
     /// Microseconds since 2000-01-01; an infinity as Err.
-    fn microseconds(self, value: TypedDatum<'_>) -> Result<i64, f64> {
+    pub fn microseconds(self, value: TypedDatum<'_>) -> Result<i64, f64> {
         let (value, least, most) = match self {
             TimeType::Date => (i64::from(value.bits() as i32), i64::from(i32::MIN), i64::from(i32::MAX)),
             _ => (value.bits() as i64, i64::MIN, i64::MAX),

@@ -13,5 +13,6 @@ pub mod sparse;
 pub mod sparse_vector;
 pub mod tid;
 pub mod typed;
+pub mod value_hash;
 pub mod varlena;
 pub mod vector;

@@ -14,6 +14,8 @@ pub enum OutputValue {
     Oid(pg_sys::Oid),
     Text(String),
     Json(serde_json::Value),
+    /// an array of float8, of which elements may be NULL
+    Doubles(Vec<Option<f64>>),
 }
 
 impl OutputValue {
@@ -29,6 +31,7 @@ impl OutputValue {
             OutputValue::Oid(value) => (value.into_datum(), pg_sys::OIDOID),
             OutputValue::Text(value) => (value.as_str().into_datum(), pg_sys::TEXTOID),
             OutputValue::Json(value) => (JsonB(value.clone()).into_datum(), pg_sys::JSONBOID),
+            OutputValue::Doubles(values) => (values.clone().into_datum(), pg_sys::FLOAT8ARRAYOID),
         };
         if !is_same_in_memory(own, declared) {
             pgrx::error!("a column of type {} cannot hold {self:?}", declared.to_u32());

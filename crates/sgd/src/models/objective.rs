@@ -3,7 +3,7 @@
 //! Guarantees: a loss of the margin sees a tuple only through its margin m = y z, which is what makes training
 //! symmetric under swapping the classes; a NaN margin gives a NaN loss, so that a diverged model cannot hide.
 
-use simd::Simd;
+use simd::{Chunk, Simd};
 use tuples::LANES;
 
 use crate::totals::Totals;
@@ -15,6 +15,12 @@ pub(crate) trait MarginLoss: Copy {
 
     /// Minus the derivative of the loss by the margin: how far to step along y x for a learning rate of 1.
     fn negative_gradient<S: Simd>(self, simd: S, m: f32) -> f32;
+
+    /// The same of sixteen margins at once, which may differ in its last digits.
+    #[inline(always)]
+    fn negative_gradients<S: Simd>(self, simd: S, margins: Chunk) -> Chunk {
+        margins.map(|m| self.negative_gradient(simd, m))
+    }
 
     /// The loss. Plain arithmetic without table and branches, so that the compiler may compute many at once.
     fn loss(self, m: f32) -> f32;
@@ -39,6 +45,12 @@ pub(crate) trait Pointwise: Copy {
 
     /// Minus the derivative of the loss by the margin.
     fn negative_gradient<S: Simd>(self, simd: S, m: f32, y: f32) -> f32;
+
+    /// The same of sixteen margins of one label at once, which may differ in its last digits.
+    #[inline(always)]
+    fn negative_gradients<S: Simd>(self, simd: S, margins: Chunk, y: f32) -> Chunk {
+        margins.map(|m| self.negative_gradient(simd, m, y))
+    }
 
     /// The loss.
     fn loss(self, m: f32, y: f32) -> f32;
@@ -176,6 +188,11 @@ impl<L: MarginLoss> Pointwise for L {
     #[inline(always)]
     fn negative_gradient<S: Simd>(self, simd: S, m: f32, _: f32) -> f32 {
         MarginLoss::negative_gradient(self, simd, m)
+    }
+
+    #[inline(always)]
+    fn negative_gradients<S: Simd>(self, simd: S, margins: Chunk, _: f32) -> Chunk {
+        MarginLoss::negative_gradients(self, simd, margins)
     }
 
     #[inline(always)]

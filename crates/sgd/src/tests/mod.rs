@@ -10,6 +10,7 @@ mod evaluation;
 mod halting;
 mod hand;
 mod mini_batches;
+mod panel;
 mod pending_l1;
 mod reference;
 mod reference_engine;

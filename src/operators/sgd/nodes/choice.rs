@@ -9,6 +9,7 @@ use crate::options::shuffling::Shuffling;
 use crate::pg::executor::foreign::{ForeignRows, NotForeign};
 use crate::pg::executor::query::{Column, Planned};
 use crate::pg::snapshot::has_written;
+use sgd::Solver;
 
 /// Where the rows are trained on.
 pub enum Place {
@@ -53,6 +54,8 @@ fn rows_of_nodes(
     planned: &Planned,
 ) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     let unfit = [
+        ("a search", request.search.is_some()),
+        ("solver newton", request.first_point().hyperparameters.solver == Solver::Newton),
         ("a grid", request.points.len() > 1),
         ("groups", request.row_groups.group.is_some()),
         ("a validation part", request.options.validation.is_some()),

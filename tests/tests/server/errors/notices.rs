@@ -85,6 +85,19 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  corgipile.training_history has the loss of each.\n",
     ),
     (
+        "Notice::PointsDiverged",
+        &["SELECT FROM corgipile_search('SELECT label * 1e30 AS label, a FROM t', 'linear', features => '{a}', standardize => false, seed => 1, \
+           grid => '{\"learning_rate\": [1e-4, 1e30]}', options => '{\"bounded_steps\": false}')"],
+        "...WARNING:  1 of 2 points diverged: {\"learning_rate\":1e30}\n\
+         HINT:  They are ranked last. Try smaller learning rates.\n...",
+    ),
+    (
+        "Notice::FoldsInTurns",
+        &["SELECT FROM corgipile_search('t', features => '{a}', max_epochs => 1, folds => 11, seed => 1, trials => 1000)"],
+        "...NOTICE:  folds are trained in turns, 10 of 11 at a time: all points on all folds are too many models, or too large\n\
+         HINT:  The source is read as often for each turn. Fewer points or folds have room in memory at once.\n...",
+    ),
+    (
         "Notice::FewBlocks",
         &["SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '64kB')"],
         "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\

@@ -41,6 +41,13 @@ pub const CASES: &[Case] = &[
         r#"With "nulls": "impute", the default, means stand for NULLs in features, and other rows with NULLs are left out; with "skip", all are."#,
     ),
     Case(
+        "RowFault::NullTime",
+        r#"SELECT corgipile_search('SELECT label, a, NULL::date AS day FROM t', folds_by_time => 'day', options => '{"nulls": "error"}')"#,
+        "22004",
+        "time is NULL in row (0,1)",
+        r#"With "nulls": "impute", the default, means stand for NULLs in features, and other rows with NULLs are left out; with "skip", all are."#,
+    ),
+    Case(
         "RowFault::NullValidation",
         r#"SELECT corgipile_train('SELECT label, a, NULL::boolean AS held FROM t', options => '{"validation_column": "held", "nulls": "error"}')"#,
         "22004",

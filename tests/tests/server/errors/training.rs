@@ -54,6 +54,13 @@ pub const CASES: &[Case] = &[
         "A row needs a label, and a weight and a group if they are asked for; with nulls => 'impute' features may be NULL.",
     ),
     Case(
+        "TrainingError::EmptyFold",
+        "SELECT corgipile_search('SELECT label, a, label AS half FROM t', features => '{a}', folds => 3, folds_by => 'half')",
+        "22000",
+        "fold 3 of 3 has no rows to be judged by",
+        "Ask for fewer folds: there must be as many rows as folds, or as many groups or times.",
+    ),
+    Case(
         "TrainingError::OneClass",
         "SELECT corgipile_train('SELECT 1 AS label, a FROM t')",
         "22000",

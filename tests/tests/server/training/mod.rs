@@ -15,5 +15,6 @@ mod real_data;
 mod regression_networks;
 mod regressions;
 mod sample;
+mod search;
 mod warm_start;
 mod weights;

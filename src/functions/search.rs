@@ -1,0 +1,25 @@
+//! corgipile_search() where it is called as a function: in the select list, in ROWS FROM, with LATERAL arguments.
+
+use crate::errors::OrRaise;
+use crate::operators::sgd::{Search, SearchRow};
+use crate::options::call::TrainArguments;
+use crate::options::search::SearchArguments;
+use crate::pg::call::function::Call;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::snapshot::Snapshot;
+use pgrx::prelude::*;
+
+/// Finds the best point, trains a model with it and returns a row per point.
+#[pg_extern(sql = false)]
+fn corgipile_search(call: Call<'_>) {
+    let (own, rest) = SearchArguments::split(call.arguments());
+    let arguments = TrainArguments::of_call(&rest).or_raise();
+    let open = |snapshot: Snapshot<'_>| Search::open(arguments, &own, (snapshot, 0, Flags::NONE));
+    let mut search = Snapshot::with_active(open).or_raise();
+    let mut rows = search.rows().or_raise().iter();
+    call.return_rows(SearchRow::COLUMNS, |result| {
+        rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
+    })
+    .or_raise();
+    search.close();
+}

@@ -1,0 +1,84 @@
+//! What is settled when a training is opened: what its source can be, and what that means for the request.
+
+use super::features::check_options;
+use super::resume::{Resume, refuse};
+use crate::errors::{Result, TrainingError};
+use crate::operators::decoder::Decoder;
+use crate::operators::source::Source;
+use crate::options::chosen::Rate;
+use crate::options::request::Request;
+use crate::pg::values::array::AnyArray;
+use pgrx::pg_sys;
+use sgd::{Hyperparameters, Solver};
+
+/// Of compressed mini-batches each is a step, and nobody looks into it to choose a rate or to bound a step.
+pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
+    for point in request.points.iter_mut().filter(|_| decoder.has_mini_batches()) {
+        let hyper = &mut point.hyperparameters;
+        (hyper.batch_size, point.has_open_batch_size) = (Hyperparameters::WHOLE_MINI_BATCHES, false);
+        if point.rate == Rate::Open {
+            (point.rate, point.has_open_epochs, hyper.bounded) = (Rate::Given, false, false);
+            hyper.averaging = request.options.wants_averaging;
+            point.multiply_rate();
+        }
+    }
+}
+
+/// The type of the labels.
+///
+/// # Errors
+/// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
+pub fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys::Oid> {
+    Ok(match source.type_of(label)? {
+        // an array of them for each mini-batch
+        labels if decoder.has_mini_batches() => AnyArray::new(labels).map_or(labels, |array| array.element()),
+        label => label,
+    })
+}
+
+/// Checks whether the features of the source go with the request, and with the model that is continued, whose classes
+/// and categories the decoder takes over.
+///
+/// # Errors
+/// What does not go with them.
+pub fn check_decoder(
+    request: &Request,
+    resume: Option<&Resume>,
+    features: &[String],
+    decoder: &mut Decoder,
+) -> Result<()> {
+    if let Some(resume) = resume {
+        // Newton's method has no mini-batches of any size, and none that are compressed
+        let is_newton = request.first_point().hyperparameters.solver == Solver::Newton;
+        resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size || is_newton)?;
+    }
+    if let Some(resume) = resume {
+        // before the options, which are those of its features
+        resume.check(features, decoder.features())?;
+    }
+    check_options(&request.options, decoder.features())?;
+    if decoder.has_mini_batches() && request.first_point().hyperparameters.solver == Solver::Newton {
+        return Err(TrainingError::NotOnCompressed("solver newton").into());
+    }
+    if decoder.has_mini_batches() && request.workers > 1 {
+        return Err(TrainingError::NotOnCompressed("the argument workers").into());
+    }
+    if let Some(resume) = resume
+        && !decoder.adopt_model(&resume.decoder_state)
+    {
+        let hint = "Continue with labels of the type that the model was trained on.";
+        return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
+    }
+    Ok(())
+}
+
+/// Why a worker cannot fill the buffers of such a training, if it cannot.
+pub fn no_loader_because(request: &Request, decoder: &Decoder) -> Option<&'static str> {
+    let obstacles = [
+        (request.workers > 1, "each of several processes loads its own"),
+        (!request.row_groups.is_empty(), "the rows fall into groups or a validation part"),
+        (decoder.has_mini_batches(), "the rows are compressed"),
+        (request.shuffling.strategy.keeps_tuples(), "the strategy keeps tuples in the buffer"),
+    ];
+    obstacles.into_iter().find(|(applies, _)| *applies).map(|(_, why)| why)
+}

@@ -1,0 +1,399 @@
+//! The models of a search: each point on each fold, all of which learn from the same tuples side by side.
+
+use super::super::learn::{floats_per_tuple, learn};
+use super::super::learners::Judgement;
+use super::super::validation::{copy, judgement, like};
+use crate::errors::{Result, TrainingError};
+use crate::operators::decoder::HELD_OUT;
+use crate::options::chosen::{Keep, Point};
+use crate::pg::check_for_interrupts;
+use sgd::{Evaluation, Losses, ModelKind, ModelParameters, Panel, Trainer};
+use shuffle::FoldRule;
+use std::ops::Range;
+use tuples::Batch;
+
+/// Floats of rows that all models learn from before the next rows come: what the first cache level holds.
+const FLOATS_PER_CHUNK: usize = 1 << 13;
+
+/// Tuples that all models of a panel learn from between two looks at pending interrupts.
+const TUPLES_PER_PAUSE: usize = 1 << 12;
+
+/// Tuples that are judged at once.
+const PER_JUDGEMENT: usize = 4096;
+
+/// A point on a fold.
+pub struct Candidate {
+    pub fold: u32,
+    pub point: usize,
+    learner: Learner,
+    /// the epoch that has begun last
+    epoch: u32,
+    state: State,
+    losses: Losses,
+    /// the model of the best epoch, and its result, if that counts
+    best: Option<Judgement>,
+    /// epochs that count: those up to the best, if that counts
+    pub epochs: u32,
+    /// of the model that counts
+    pub judgement: Option<Judgement>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Learning,
+    Done,
+    /// the point has diverged, here or on another fold
+    Diverged,
+}
+
+/// What a candidate learns by.
+enum Learner {
+    Alone(Trainer),
+    /// the model of this number in the panel
+    Lane(usize),
+}
+
+/// The points on some of the folds, fold by fold.
+pub struct Candidates {
+    all: Vec<Candidate>,
+    rule: FoldRule,
+    folds: Range<u32>,
+    /// points, all of which each fold has
+    points: usize,
+    /// tuples of each part that came in the first epoch
+    pub parts: Vec<u64>,
+    /// those of them that can learn lane by lane, the points of a fold side by side
+    panel: Option<Panel>,
+    order: Vec<u32>,
+    parts_of_order: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Candidates {
+    /// None yet, of so many points on these folds.
+    pub fn new(rule: FoldRule, folds: Range<u32>, points: usize) -> Candidates {
+        let parts = vec![0; rule.parts() as usize];
+        Candidates {
+            all: Vec::new(),
+            rule,
+            folds,
+            points,
+            parts,
+            panel: None,
+            order: Vec::new(),
+            parts_of_order: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Makes the models for tuples like those of the batch, in their first epoch, if there are none yet.
+    ///
+    /// # Errors
+    /// Those of `new`, which makes a trainer; [`ResourceError::OutOfMemory`]
+    pub fn make(&mut self, points: &[Point], batch: &Batch, new: impl Fn(&Point) -> Result<Trainer>) -> Result<()> {
+        if !self.all.is_empty() {
+            return Ok(());
+        }
+        let is_dense = !batch.is_sparse() && !batch.has_mini_batches();
+        let mut lanes = Vec::new();
+        for (fold, (i, point)) in self.folds.clone().flat_map(|fold| points.iter().enumerate().map(move |p| (fold, p)))
+        {
+            check_for_interrupts();
+            self.all.push(Candidate {
+                fold,
+                point: i,
+                learner: if is_dense && Panel::supports(&point.hyperparameters, batch.dim(), false) {
+                    let learns = (0..self.rule.parts()).map(|part| self.rule.learns(fold, part)).collect();
+                    lanes.push((point.hyperparameters, learns));
+                    Learner::Lane(lanes.len() - 1)
+                } else {
+                    let mut trainer = new(point)?;
+                    trainer.begin_epoch();
+                    Learner::Alone(trainer)
+                },
+                epoch: 1,
+                state: State::Learning,
+                losses: Losses::default(),
+                best: None,
+                epochs: 0,
+                judgement: None,
+            });
+        }
+        if !lanes.is_empty() {
+            let panel = self.panel.insert(Panel::new(lanes, batch.dim())?);
+            panel.begin_epoch();
+        }
+        Ok(())
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Candidate> {
+        self.all.iter()
+    }
+
+    /// Does any still learn?
+    pub fn learn_on(&self) -> bool {
+        self.all.iter().any(|candidate| candidate.state == State::Learning)
+    }
+
+    fn learning(&mut self) -> impl Iterator<Item = &mut Candidate> {
+        self.all.iter_mut().filter(|candidate| candidate.state == State::Learning)
+    }
+
+    /// Begins an epoch.
+    pub fn begin_epoch(&mut self) {
+        for candidate in self.learning() {
+            candidate.epoch += 1;
+            if let Learner::Alone(trainer) = &mut candidate.learner {
+                trainer.begin_epoch();
+            }
+        }
+        self.panel.iter_mut().for_each(Panel::begin_epoch);
+    }
+
+    /// All models learn from the tuples of a buffer, each from those of its fold, in the buffer's order. All go through
+    /// a few tuples before the next ones come, so that these are in the processor's cache.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]
+    pub fn learn(&mut self, batch: &mut Batch, outputs: usize, is_first: bool) -> Result<()> {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend_from_slice(batch.order());
+        self.find_parts(batch, &order, is_first);
+        self.learn_lanes(batch)?;
+        let chunk = (FLOATS_PER_CHUNK / floats_per_tuple(batch)).max(1);
+        let alone = |candidate: &Candidate| matches!(candidate.learner, Learner::Alone(_));
+        let learned_alone = if self.all.iter().any(alone) { &order[..] } else { &[] };
+        for (i, places) in learned_alone.chunks(chunk).enumerate() {
+            let ranges = self.order_by_fold(batch, places, i * chunk)?;
+            for (range, candidates) in ranges.into_iter().zip(self.all.chunks_mut(self.points)) {
+                for candidate in candidates.iter_mut().filter(|candidate| candidate.state == State::Learning) {
+                    if let Learner::Alone(trainer) = &mut candidate.learner {
+                        learn(trainer, batch, outputs, range.clone())?;
+                    }
+                }
+            }
+            check_for_interrupts();
+        }
+        self.order = order;
+        Ok(())
+    }
+
+    /// Finds the part of each tuple of a buffer, and counts them in the first epoch.
+    fn find_parts(&mut self, batch: &Batch, order: &[u32], is_first: bool) {
+        let tags = batch.tags().unwrap_or_default();
+        let part = |place: &u32| part(self.rule, tags.get(*place as usize).copied().unwrap_or_default());
+        self.parts_of_order.clear();
+        self.parts_of_order.extend(order.iter().map(part));
+        for (place, part) in order.iter().zip(&self.parts_of_order).filter(|_| is_first) {
+            let tuples = if batch.has_mini_batches() { batch.mini_batch(*place as usize).len() as u64 } else { 1 };
+            self.parts[*part as usize] += tuples;
+        }
+    }
+
+    /// The models of the panel learn from a buffer, in its order.
+    fn learn_lanes(&mut self, batch: &Batch) -> Result<()> {
+        let Some(panel) = &mut self.panel else { return Ok(()) };
+        for from in (0..self.parts_of_order.len()).step_by(TUPLES_PER_PAUSE) {
+            panel.learn(batch, &self.parts_of_order, from..(from + TUPLES_PER_PAUSE).min(self.parts_of_order.len()));
+            check_for_interrupts();
+        }
+        Ok(())
+    }
+
+    /// Makes the order of the batch that of the tuples at these places, the first of which is number `first` of the
+    /// buffer, from which each fold learns, and gives the range of each.
+    fn order_by_fold(&mut self, batch: &mut Batch, places: &[u32], first: usize) -> Result<Vec<Range<usize>>> {
+        let parts = &self.parts_of_order[first..][..places.len()];
+        self.places.clear();
+        let mut ranges = Vec::with_capacity(self.folds.len());
+        for fold in self.folds.clone() {
+            let start = self.places.len();
+            let learned = places.iter().zip(parts).filter(|(_, part)| self.rule.learns(fold, **part));
+            self.places.extend(learned.map(|(place, _)| *place));
+            ranges.push(start..self.places.len());
+        }
+        batch.set_order(&self.places)?;
+        Ok(ranges)
+    }
+
+    /// Ends an epoch; gives the least loss. A point that has diverged is given up on all folds.
+    pub fn end_epoch(&mut self) -> f64 {
+        let (mut least, mut diverged) = (f64::INFINITY, Vec::new());
+        let Candidates { all, panel, .. } = self;
+        panel.iter_mut().for_each(Panel::end_epoch);
+        for candidate in all.iter_mut().filter(|candidate| candidate.state == State::Learning) {
+            let loss = match &mut candidate.learner {
+                Learner::Alone(trainer) => trainer.end_epoch().map(|report| report.loss),
+                Learner::Lane(lane) => panel.as_ref().map_or(Ok(f64::INFINITY), |panel| panel.loss(*lane)),
+            };
+            match loss {
+                Ok(loss) => {
+                    least = least.min(loss);
+                    candidate.epochs = candidate.epoch;
+                }
+                Err(_) => diverged.push(candidate.point),
+            }
+        }
+        self.give_up(&diverged);
+        least
+    }
+
+    fn give_up(&mut self, points: &[usize]) {
+        for candidate in self.all.iter_mut().filter(|candidate| points.contains(&candidate.point)) {
+            (candidate.state, candidate.judgement) = (State::Diverged, None);
+            stop(&mut self.panel, candidate);
+        }
+    }
+
+    /// The models of which it is to be known how good they are after this epoch: those that then have learned all that
+    /// they will, and those of points whose epochs depend on that.
+    pub fn due(&self, points: &[Point], keep: Keep, epoch: u32) -> Vec<usize> {
+        let is_due = |candidate: &Candidate| {
+            let point = &points[candidate.point];
+            let is_last = epoch >= point.max_epochs;
+            let is_watched = point.stopping.is_some() || keep == Keep::Best;
+            candidate.state == State::Learning && (is_last || is_watched)
+        };
+        let watched: Vec<usize> = (0..self.all.len()).filter(|i| is_due(&self.all[*i])).collect();
+        watched
+    }
+
+    /// Those that need not be judged before all of them have ended have learned their last epoch.
+    pub fn rest(&mut self, points: &[Point], keep: Keep, epoch: u32) {
+        for candidate in self.all.iter_mut().filter(|candidate| candidate.state == State::Learning) {
+            let point = &points[candidate.point];
+            if epoch >= point.max_epochs && point.stopping.is_none() && keep == Keep::Last {
+                candidate.state = State::Done;
+                stop(&mut self.panel, candidate);
+            }
+        }
+    }
+
+    /// The models that have ended and were not judged.
+    pub fn unjudged(&self) -> Vec<usize> {
+        let is_unjudged = |candidate: &Candidate| candidate.state == State::Done && candidate.judgement.is_none();
+        (0..self.all.len()).filter(|i| is_unjudged(&self.all[*i])).collect()
+    }
+
+    /// Makes these models ready to be judged.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]
+    pub fn judges(&self, which: &[usize], kind: ModelKind) -> Result<Judges> {
+        let mut models = Vec::with_capacity(which.len());
+        for i in which {
+            let candidate = &self.all[*i];
+            let model = match (&candidate.learner, &self.panel) {
+                (Learner::Alone(trainer), _) => trainer.model()?,
+                (Learner::Lane(lane), Some(panel)) => panel.model(*lane),
+                (Learner::Lane(_), None) => panic!("a panel has lanes"),
+            };
+            models.push((*i, candidate.fold, model, Evaluation::new(kind)));
+        }
+        Ok(Judges { rule: self.rule, folds: self.folds.clone(), models, scratch: None, places: Vec::new() })
+    }
+
+    /// Takes what came out after an epoch, the loss in units of the targets, and decides which models learn on.
+    pub fn judge(&mut self, points: &[Point], keep: Keep, judges: Judges, unit: f64) {
+        let mut diverged = Vec::new();
+        for (i, _, _, evaluation) in judges.models {
+            let candidate = &mut self.all[i];
+            let Candidate { point, state, losses, best, epochs, judgement: result, epoch, .. } = candidate;
+            let judged = judgement(&evaluation).map(|judged| Judgement { loss: judged.loss * unit, ..judged });
+            let Some(judged) = judged.filter(|judged| judged.loss.is_finite()) else {
+                diverged.push(*point);
+                continue;
+            };
+            let rule = &points[*point];
+            let improved = losses.add(judged.loss, rule.stopping);
+            match keep {
+                Keep::Best if improved => (*best, *epochs) = (Some(judged), *epoch),
+                Keep::Best => {}
+                Keep::Last => *epochs = *epoch,
+            }
+            *result = Some(best.unwrap_or(judged));
+            if *epoch >= rule.max_epochs || rule.stopping.is_some_and(|rule| losses.stop(rule)) {
+                *state = State::Done;
+                stop(&mut self.panel, candidate);
+            }
+        }
+        self.give_up(&diverged);
+    }
+
+    /// Checks that each of these folds has rows to learn from, and rows that judge it.
+    ///
+    /// # Errors
+    /// [`TrainingError::EmptyFold`]
+    pub fn check_parts(&self) -> Result<()> {
+        let rows = |is_in: &dyn Fn(u32) -> bool| -> u64 {
+            (0..).zip(&self.parts).filter(|(part, _)| is_in(*part)).map(|(_, rows)| rows).sum()
+        };
+        for fold in self.folds.clone() {
+            let learned = rows(&|part| self.rule.learns(fold, part));
+            let judged = rows(&|part| self.rule.judged_by(part) == Some(fold));
+            if learned == 0 || judged == 0 {
+                let what = if learned == 0 { "learn from" } else { "be judged by" };
+                return Err(TrainingError::EmptyFold { fold: fold + 1, folds: self.rule.folds(), what }.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A candidate learns no more.
+fn stop(panel: &mut Option<Panel>, candidate: &Candidate) {
+    if let (Learner::Lane(lane), Some(panel)) = (&candidate.learner, panel) {
+        panel.stop(*lane);
+    }
+}
+
+/// The part that a tag stands for.
+#[inline]
+fn part(rule: FoldRule, tag: u32) -> u32 {
+    match rule {
+        FoldRule::HeldOut => u32::from(tag & HELD_OUT != 0),
+        _ => tag,
+    }
+}
+
+/// Models that are judged while the source is read.
+pub struct Judges {
+    rule: FoldRule,
+    folds: Range<u32>,
+    /// number of the candidate, its fold and its model
+    models: Vec<(usize, u32, ModelParameters, Evaluation)>,
+    /// some tuples of a part
+    scratch: Option<Batch>,
+    places: Vec<u32>,
+}
+
+impl Judges {
+    /// Takes the tuples of a buffer.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]
+    pub fn add(&mut self, batch: &Batch) -> Result<()> {
+        let Judges { rule, folds, models, scratch, places } = self;
+        let scratch = scratch.get_or_insert_with(|| like(batch));
+        let tags = batch.tags().unwrap_or_default();
+        for fold in folds.clone() {
+            let judges = |place: &&u32| {
+                let tag = tags.get(**place as usize).copied().unwrap_or_default();
+                rule.judged_by(part(*rule, tag)) == Some(fold)
+            };
+            places.clear();
+            places.extend(batch.order().iter().filter(judges));
+            for some in places.chunks(PER_JUDGEMENT) {
+                scratch.clear();
+                copy(batch, some, scratch)?;
+                for (_, _, model, evaluation) in models.iter_mut().filter(|(_, of, ..)| *of == fold) {
+                    check_for_interrupts();
+                    evaluation.add(model, scratch);
+                }
+            }
+        }
+        Ok(())
+    }
+}

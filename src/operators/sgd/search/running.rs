@@ -1,0 +1,261 @@
+//! A search, from the first look at the source to the stored model.
+
+use super::super::learners::check_network;
+use super::super::phases::{Phase, Phases};
+use super::super::training::{Training, new_trainer};
+use super::candidates::{Candidates, Judges};
+use super::ranking::{SearchRow, rank};
+use crate::errors::{Notice, Result, TrainingError};
+use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
+use crate::models;
+use crate::operators::scan_control::ScanControl;
+use crate::options::call::TrainArguments;
+use crate::options::choices::Choice;
+use crate::options::request::Request;
+use crate::options::rows::Standardize;
+use crate::options::search::{Score, SearchArguments, SearchSpec};
+use crate::pg;
+use crate::pg::check_for_interrupts;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::explain::Explain;
+use crate::pg::process::progress::{self, Progress};
+use crate::pg::snapshot::Snapshot;
+use std::ffi::c_int;
+use std::ops::Range;
+use std::time::Instant;
+use tuples::{Batch, TupleSource};
+
+/// A search. It is opened, run once, and closed.
+pub struct Search {
+    training: Training,
+    spec: SearchSpec,
+    points: usize,
+    outcome: Option<Vec<SearchRow>>,
+}
+
+impl Search {
+    /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments or the source.
+    pub fn open(
+        arguments: TrainArguments,
+        own: &SearchArguments,
+        reads: (Snapshot<'_>, c_int, Flags),
+    ) -> Result<Search> {
+        let phases = Phases::begin();
+        let request = Request::for_search(arguments, own)?;
+        let training = Training::open_request(request, None, reads, phases)?;
+        let Some(spec) = training.request.search.clone() else { panic!("a request for a search has what it takes") };
+        Ok(Search { points: training.request.points.len(), training, spec, outcome: None })
+    }
+
+    /// The training that it is, and in the end that of the best point.
+    pub fn training(&self) -> &Training {
+        &self.training
+    }
+
+    /// A row per point, the best first. The first call searches, trains and stores the model.
+    ///
+    /// # Errors
+    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
+    pub fn rows(&mut self) -> Result<&[SearchRow]> {
+        if self.outcome.is_none() {
+            models::check_can_store("corgipile_search()");
+            self.outcome = Some(self.search()?);
+        }
+        Ok(self.outcome.as_deref().unwrap_or_default())
+    }
+
+    /// Ends the read of the source.
+    pub fn close(self) {
+        self.training.close();
+    }
+
+    /// What EXPLAIN shows of it beside the training.
+    pub fn explain(&self, explain: Explain) {
+        explain.text(c"Folds", &self.spec.folds);
+        explain.integer(c"Points", self.points as i64);
+        explain.text(c"Score", self.spec.score().name());
+        if let Some(best) = self.outcome.as_ref().and_then(|rows| rows.first()).filter(|_| explain.analyze()) {
+            explain.text(c"Best Point", &serde_json::Value::Object(best.grid_point.clone()).to_string());
+            best.score().into_iter().for_each(|score| explain.float(c"Best Score", score, 6));
+        }
+    }
+
+    fn search(&mut self) -> Result<Vec<SearchRow>> {
+        let mut batch = Batch::dense(0);
+        let shown = Progress::begin(self.training.relation, 1, self.training.request.last_epoch());
+        let prepared = self.training.prepare(&mut batch)?;
+        let at_once = self.folds_at_once(&mut batch)?;
+        let mut rows: Vec<SearchRow> = self.rows_of_points();
+        let folds = self.spec.rule.folds();
+        for first in (0..folds).step_by(at_once as usize) {
+            self.search_folds(first..(first + at_once).min(folds), &mut batch, &mut rows)?;
+        }
+        self.warn_of_diverged(&rows)?;
+        rank(&mut rows, self.spec.score());
+        self.training.phases.end(Phase::Epochs);
+        drop(shown);
+        // all that is left is to train the best point
+        let watches = self.watches(rows[0].point);
+        self.training.request.keep_point(rows[0].point, watches.then_some(rows[0].epochs));
+        let _shown = Progress::begin(self.training.relation, 1, self.training.request.last_epoch());
+        self.begin_epoch(1);
+        let history = self.training.learn_and_store(&mut batch, prepared)?;
+        rows[0].model_id = history.first().map(|row| row.model_id);
+        self.training.outcome = Some(history);
+        Ok(rows)
+    }
+
+    /// Do the rows held out decide how many epochs this point takes?
+    fn watches(&self, point: usize) -> bool {
+        let request = &self.training.request;
+        request.points[point].stopping.is_some() || request.options.keep == crate::options::chosen::Keep::Best
+    }
+
+    fn rows_of_points(&self) -> Vec<SearchRow> {
+        let folds = self.spec.rule.folds() as usize;
+        let points = self.training.request.points.iter().enumerate();
+        points.map(|(i, point)| SearchRow::new(i, point.says.clone().unwrap_or_default(), folds)).collect()
+    }
+
+    /// As many folds as have room in memory together.
+    fn folds_at_once(&mut self, batch: &mut Batch) -> Result<u32> {
+        let mut dim = self.training.buffers.decoder.extent().features;
+        if dim == 0 {
+            self.training.buffers.peek(batch)?;
+            dim = batch.dim();
+            *batch = Batch::dense(0);
+        }
+        let Training { request, buffers, .. } = &self.training;
+        let outputs = buffers.decoder.labels().outputs();
+        for point in &request.points {
+            check_network(&point.hyperparameters, dim, outputs)?;
+        }
+        let weights = request.points.iter().map(|point| match point.hyperparameters.design {
+            Some(design) => design.weights(dim, outputs),
+            None => dim.max(1).saturating_mul(outputs),
+        });
+        let (models, weights) = (request.points.len(), weights.fold(0_usize, usize::saturating_add));
+        let (folds, room) = (self.spec.rule.folds(), (MAX_MODELS / models).min(MAX_WEIGHTS / weights.max(1)));
+        match u32::try_from(room).unwrap_or(u32::MAX) {
+            0 => Err(TrainingError::TooManyModels { models, dim }.into()),
+            room if room < folds => {
+                pg::report_notice(Notice::FoldsInTurns { folds, at_once: room });
+                Ok(room)
+            }
+            _ => Ok(folds),
+        }
+    }
+
+    /// The next epoch is this one.
+    fn begin_epoch(&mut self, epoch: u32) {
+        self.training.buffers.decoder.begin_epoch();
+        self.training.buffers.control(&ScanControl::epoch(epoch.into()));
+    }
+
+    /// Trains and judges all points on these folds.
+    fn search_folds(&mut self, folds: Range<u32>, batch: &mut Batch, rows: &mut [SearchRow]) -> Result<()> {
+        let last = self.training.request.last_epoch();
+        let keep = self.training.request.options.keep;
+        let mut candidates = Candidates::new(self.spec.rule, folds, self.points);
+        for epoch in 1..=last {
+            self.begin_epoch(epoch);
+            self.epoch(epoch, &mut candidates, batch)?;
+            let points = &self.training.request.points;
+            candidates.rest(points, keep, epoch);
+            let due = candidates.due(points, keep, epoch);
+            self.judge(epoch, &mut candidates, &due, batch)?;
+            if !candidates.learn_on() {
+                break;
+            }
+        }
+        let due = candidates.unjudged();
+        self.judge(last, &mut candidates, &due, batch)?;
+        let mut epochs = vec![(0, 0); self.points];
+        for candidate in candidates.iter() {
+            let row = &mut rows[candidate.point];
+            row.scores[candidate.fold as usize] = candidate.judgement.map(|judged| match self.spec.score() {
+                Score::Loss => judged.loss,
+                Score::Accuracy | Score::R2 => judged.score,
+            });
+            row.losses[candidate.fold as usize] = candidate.judgement.map(|judged| judged.loss);
+            let (sum, count) = &mut epochs[candidate.point];
+            (*sum, *count) = (*sum + u64::from(candidate.epochs), *count + 1);
+        }
+        for (row, (sum, count)) in rows.iter_mut().zip(epochs) {
+            // of several turns the last counts: they differ by little
+            row.epochs = (sum as f64 / f64::from(count.max(1))).round().max(1.0) as u32;
+        }
+        Ok(())
+    }
+
+    /// One epoch of all models.
+    fn epoch(&mut self, epoch: u32, candidates: &mut Candidates, batch: &mut Batch) -> Result<()> {
+        let (start, mut tuples) = (Instant::now(), 0);
+        candidates.begin_epoch();
+        let Training { request, buffers, compute, .. } = &mut self.training;
+        while buffers.next_batch(batch)? {
+            progress::tuples(batch.tuples_in_order());
+            let begun = Instant::now();
+            tuples += batch.tuples_in_order() as u64;
+            let (decoder, outputs) = (&buffers.decoder, buffers.decoder.labels().outputs());
+            candidates
+                .make(&request.points, batch, |point| new_trainer(decoder, None, point.hyperparameters, batch))?;
+            candidates.learn(batch, outputs, epoch == 1)?;
+            *compute += begun.elapsed();
+        }
+        if tuples == 0 {
+            return Err(TrainingError::no_rows("train on", buffers.decoder.skipped()).into());
+        }
+        if epoch == 1 {
+            buffers.decoder.labels().check()?;
+            if buffers.decoder.all_weigh_nothing() {
+                return Err(TrainingError::NoWeight.into());
+            }
+            candidates.check_parts()?;
+        }
+        let (notice, last) = (request.options.notice, request.last_epoch());
+        let loss = candidates.end_epoch() * self.training.loss_unit();
+        progress::loss(loss);
+        if notice {
+            let rate = tuples as f64 / start.elapsed().as_secs_f64().max(1e-9);
+            let figures = format!("least loss {loss:.6}, {rate:.0} tuples/s");
+            let of = Some(format!("{} models", candidates.iter().count()));
+            pg::report_notice(Notice::Epoch { of, epoch, epochs: last, figures });
+        }
+        Ok(())
+    }
+
+    /// Judges these models by the rows that are held out of their folds: the source is read once more.
+    fn judge(&mut self, epoch: u32, candidates: &mut Candidates, which: &[usize], batch: &mut Batch) -> Result<()> {
+        if which.is_empty() {
+            return Ok(());
+        }
+        let mut judges: Judges = candidates.judges(which, self.training.request.kind)?;
+        self.begin_epoch(epoch);
+        while self.training.buffers.next_batch(batch)? {
+            check_for_interrupts();
+            judges.add(batch)?;
+        }
+        let (unit, request) = (self.training.loss_unit(), &self.training.request);
+        candidates.judge(&request.points, request.options.keep, judges, unit);
+        Ok(())
+    }
+
+    /// Tells which points have diverged on a fold, and fails if all of them have.
+    fn warn_of_diverged(&self, rows: &[SearchRow]) -> Result<()> {
+        let diverged: Vec<&SearchRow> = rows.iter().filter(|row| row.score().is_none()).collect();
+        if diverged.len() == rows.len() {
+            let standardized = self.training.request.options.standardize != Standardize::None;
+            let epoch = rows.iter().map(|row| row.epochs).max().unwrap_or_default();
+            return Err(TrainingError::Diverged { epoch, standardized }.into());
+        }
+        if !diverged.is_empty() {
+            let points = diverged.iter().map(|row| serde_json::Value::Object(row.grid_point.clone()).to_string());
+            pg::report_notice(Notice::PointsDiverged { points: points.collect(), of: rows.len() });
+        }
+        Ok(())
+    }
+}

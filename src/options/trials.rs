@@ -1,0 +1,164 @@
+//! Random points of a search: what is drawn for each option, by the seed.
+
+use super::entry::Values;
+use super::search::TRIALS;
+use super::table;
+use crate::errors::{ArgumentError, Error, Result};
+use serde_json::{Map, Value, json};
+use sgd::ModelKind;
+use shuffle::SortKeys;
+
+/// More points than this are no search.
+const MAX_TRIALS: i32 = 1_000;
+
+/// What the learning rate of a point is multiplied by, if it is drawn around the one that a call without it has.
+pub const AUTO_TIMES: &str = "auto_times";
+
+/// What one option is drawn from.
+enum Draw {
+    /// one of these values
+    Of(Vec<Value>),
+    /// a number from the first to the second: its logarithm is uniform, or itself
+    Between { least: f64, most: f64, is_log: bool, is_whole: bool },
+    /// as many times the rate of a call without it
+    TimesAuto { least: f64, most: f64 },
+}
+
+/// The points of a search: those of a grid, or `trials` that are drawn; None of neither is [`TRIALS`] that are drawn.
+///
+/// # Errors
+/// [`ArgumentError::InvalidArgument`]
+pub fn points(
+    grid: Option<Value>,
+    trials: Option<i32>,
+    given: &dyn Fn(&str) -> bool,
+    kind: ModelKind,
+    seed: i64,
+) -> Result<Value> {
+    let trials = match (grid.is_some(), trials) {
+        (true, None) => return Ok(grid.unwrap_or_default()),
+        (false, None) => TRIALS,
+        (_, Some(trials)) if (1..=MAX_TRIALS).contains(&trials) => trials as usize,
+        (_, Some(trials)) => return Err(invalid("trials", &format!("{trials} is not in 1 to {MAX_TRIALS}"), None)),
+    };
+    let (draws, begins_with_default) = match grid {
+        Some(grid) => (read(grid)?, false),
+        None => (defaults(kind, given), true),
+    };
+    // draws that differ from those of rows by the same seed
+    const SALT: i64 = i64::from_le_bytes(*b"trials\0\0");
+    let keys = SortKeys::once(seed ^ SALT);
+    let point = |trial: usize| {
+        let uniform = |option: usize| unit(keys.key((trial * draws.len() + option) as u64));
+        let values = draws.iter().enumerate().map(|(i, (name, draw))| {
+            let value = if begins_with_default && trial == 0 { default_of(name, kind) } else { draw.value(uniform(i)) };
+            (name.clone(), value)
+        });
+        Value::Object(values.collect())
+    };
+    Ok(Value::Array((0..trials).map(point).collect()))
+}
+
+/// A key as a number from 0 to 1.
+fn unit(key: i64) -> f64 {
+    (key.cast_unsigned() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// What a call says that nobody has given ranges: options that were given stay as they are.
+fn defaults(kind: ModelKind, given: &dyn Fn(&str) -> bool) -> Vec<(String, Draw)> {
+    let layers = [json!([16]), json!([32]), json!([64]), json!([128]), json!([32, 32]), json!([64, 32])];
+    let l2 = Draw::Between { least: 1e-7, most: 1e-2, is_log: true, is_whole: false };
+    let mut draws =
+        vec![("learning_rate".to_owned(), Draw::TimesAuto { least: 0.1, most: 10.0 }), ("l2".to_owned(), l2)];
+    if !kind.is_linear() {
+        draws.push(("hidden_layers".to_owned(), Draw::Of(layers.to_vec())));
+    }
+    draws.retain(|(name, _)| !given(name));
+    draws
+}
+
+/// What a call without it has.
+fn default_of(name: &str, kind: ModelKind) -> Value {
+    match name {
+        "learning_rate" => json!({ AUTO_TIMES: 1.0 }),
+        "l2" => json!(0.0),
+        _ => {
+            let hidden = sgd::Hyperparameters::new(kind).design.map(|design| design.hidden.sizes().to_vec());
+            json!(hidden.unwrap_or_default())
+        }
+    }
+}
+
+impl Draw {
+    /// The value at a place from 0 to 1.
+    fn value(&self, place: f64) -> Value {
+        let between = |least: f64, most: f64, is_log: bool| match is_log {
+            true => (least.ln() + place * (most.ln() - least.ln())).exp(),
+            false => least + place * (most - least),
+        };
+        match self {
+            Draw::Of(values) => values[((place * values.len() as f64) as usize).min(values.len() - 1)].clone(),
+            Draw::TimesAuto { least, most } => json!({ AUTO_TIMES: rounded(between(*least, *most, true)) }),
+            Draw::Between { least, most, is_log, is_whole: true } => {
+                // each whole number from the first to the second
+                let number = between(*least, most + 1.0, *is_log).floor().min(*most);
+                json!(number as u64)
+            }
+            Draw::Between { least, most, is_log, .. } => {
+                json!(rounded(between(*least, *most, *is_log)).clamp(*least, *most))
+            }
+        }
+    }
+}
+
+/// A number of three digits, which a reader takes in.
+pub fn rounded(number: f64) -> f64 {
+    format!("{number:.2e}").parse().unwrap_or(number)
+}
+
+/// What a grid says to draw from.
+fn read(grid: Value) -> Result<Vec<(String, Draw)>> {
+    let Value::Object(options) = grid else {
+        return Err(invalid("grid", "with trials it must be an object", Some(FORMS)));
+    };
+    options.into_iter().map(|(name, from)| Ok((name.clone(), draw(&name, from)?))).collect()
+}
+
+const FORMS: &str =
+    r#"Write it as '{"l2": {"min": 1e-6, "max": 0.1}, "batch_size": [1, 16]}'; "scale" can be "log" or "linear"."#;
+
+fn draw(name: &str, from: Value) -> Result<Draw> {
+    let is_in_grid = table::entries().find(|entry| entry.in_grid && entry.name == name);
+    let is_whole = is_in_grid.is_some_and(|entry| matches!(entry.values, Values::Integer(..)));
+    let refuse = |reason: &str| Err(invalid("grid", &format!("\"{name}\" {reason}"), Some(FORMS)));
+    match from {
+        Value::Array(values) if values.is_empty() => refuse("has no values"),
+        Value::Array(values) => Ok(Draw::Of(values)),
+        Value::Object(range) => match between(&range, is_whole) {
+            Some(draw) => Ok(draw),
+            None => refuse("has no range from \"min\" to \"max\", which is above 0 for scale \"log\""),
+        },
+        _ => refuse("must be an array of values, or a range"),
+    }
+}
+
+/// A range: by its logarithm, unless it begins at 0 or below, or is said to be linear.
+fn between(range: &Map<String, Value>, is_whole: bool) -> Option<Draw> {
+    let number = |key: &str| range.get(key).map(|value| value.as_f64().filter(|number| number.is_finite()));
+    if range.keys().any(|key| !["min", "max", "scale"].contains(&key.as_str())) {
+        return None;
+    }
+    let (least, most) = (number("min")??, number("max")??);
+    let is_log = match range.get("scale").map(|scale| scale.as_str()) {
+        None => least > 0.0,
+        Some(Some("log")) if least > 0.0 => true,
+        Some(Some("linear")) => false,
+        Some(_) => return None,
+    };
+    let can_be = least <= most && (!is_whole || (least >= 0.0 && least.fract() == 0.0 && most.fract() == 0.0));
+    can_be.then_some(Draw::Between { least, most, is_log, is_whole })
+}
+
+fn invalid(argument: &'static str, reason: &str, hint: Option<&str>) -> Error {
+    ArgumentError::InvalidArgument { argument, reason: reason.to_owned(), hint: hint.map(str::to_owned) }.into()
+}
