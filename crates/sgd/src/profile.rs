@@ -53,7 +53,7 @@ pub struct FeatureProfile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<u64>,
     /// rows of categories that are none of these
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unseen: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct Drift {
     pub shifted: bool,
     /// is it NULL more or less often?
     pub missing: bool,
-    /// are there more than a few categories that are unknown?
+    /// are there more categories that are unknown, by a hundredth of all rows?
     pub unseen: bool,
 }
 
@@ -111,7 +111,7 @@ impl FeatureProfile {
         let is_share = |share: &f64| (0.0..=1.0).contains(share);
         let is_number = self.mean.is_some() && self.deviation.is_some();
         let fits = match shape {
-            FeatureShape::Number => is_number && self.counts.is_empty(),
+            FeatureShape::Number => is_number && self.counts.is_empty() && self.unseen == 0,
             FeatureShape::Categories(categories) => {
                 self.mean.is_none() && self.edges.is_empty() && self.counts.len() == categories
             }
@@ -130,7 +130,10 @@ impl FeatureProfile {
             }
             _ if !self.edges.is_sorted() => Err("has edges that do not ascend"),
             _ if self.shares.len() != bins => Err("has not one share more than edges"),
-            _ if self.sampled > i64::MAX as u64 || self.counts.iter().any(|count| *count > 1 << 53) => {
+            _ if self.sampled > i64::MAX as u64
+                || self.unseen > 1 << 53
+                || self.counts.iter().any(|count| *count > 1 << 53) =>
+            {
                 Err("has counts that cannot be")
             }
             () => Ok(()),
@@ -165,7 +168,7 @@ impl FeatureProfile {
                     let all = (counts.iter().sum::<u64>() + unseen) as f64;
                     (all > 0.0).then(|| counts.iter().chain([&unseen]).map(|count| *count as f64 / all).collect())
                 };
-                match (shares(&self.counts, 0), shares(&new.counts, new.unseen)) {
+                match (shares(&self.counts, self.unseen), shares(&new.counts, new.unseen)) {
                     (Some(old), Some(now)) => {
                         let index = stability_index(&old, &now);
                         let by_chance = chance(self.counts.len(), rows, new_rows);
@@ -179,7 +182,9 @@ impl FeatureProfile {
         let both = (self.missing * rows as f64 + new.missing * new_rows as f64) / (rows + new_rows).max(1) as f64;
         let error = (both * (1.0 - both) * (1.0 / rows.max(1) as f64 + 1.0 / new_rows.max(1) as f64)).sqrt();
         let missing = change >= 0.05 && change > 4.0 * error;
-        Drift { psi, ks, shifted, missing, unseen: new.unseen as f64 >= 0.01 * new_rows as f64 && new.unseen > 0 }
+        let share_unseen = |unseen: u64, rows: u64| unseen as f64 / rows.max(1) as f64;
+        let unseen = share_unseen(new.unseen, new_rows) - share_unseen(self.unseen, rows) >= 0.01;
+        Drift { psi, ks, shifted, missing, unseen }
     }
 }
 
