@@ -234,4 +234,5 @@ def main():
     sys.exit(0 if all(holds for _, holds in measured) else "coverage is not between 88% and 92% everywhere")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -52,7 +52,7 @@ fn corgipile_support(_request: i64) -> i64 {
 }
 
 /// The functions that are nodes when they stand in FROM.
-pub static NODES: [FunctionNode; 3] = [
+pub static NODES: [FunctionNode; 4] = [
     FunctionNode { symbol: c"corgipile_train_wrapper", address: train::corgipile_train_wrapper, methods: Sgd::methods },
     FunctionNode {
         symbol: c"corgipile_search_wrapper",

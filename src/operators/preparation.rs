@@ -163,6 +163,7 @@ impl Measured {
         unite_some(&mut self.moments, &other.moments, Moments::unite)
             && unite_some(&mut self.present, &other.present, PresentMoments::unite)
             && unite_some(&mut self.shapes, &other.shapes, Shapes::unite)
+            && unite_some(&mut self.sample, &other.sample, RowSample::unite)
     }
 
     /// Takes columns with NULLs as they are once their means stand for these.

@@ -8,6 +8,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use sgd::profile::{Profile, RowSample};
 use sgd::{
     Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Panel, Solver,
     Trainer,
@@ -235,7 +236,7 @@ fn bench_learn(
 
 fn columns(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("columns");
-    for (dim, n) in [(28, 200_000), (2000, 3_000)] {
+    for (dim, n) in [(28, 1_000_000), (2000, 3_000)] {
         let mut batch = tuples(dim, n);
         group.throughput(Throughput::Elements(n as u64));
         group.bench_function(BenchmarkId::new("moments", dim), |bencher| {
@@ -245,6 +246,16 @@ fn columns(criterion: &mut Criterion) {
                 black_box(moments.finish())
             });
         });
+        // with what is done once per training: of few tuples most of it
+        if dim <= Profile::MAX_FEATURES {
+            group.bench_function(BenchmarkId::new("profile", dim), |bencher| {
+                bencher.iter(|| {
+                    let mut sample = RowSample::new(dim);
+                    sample.add(&batch);
+                    black_box(sample.features())
+                });
+            });
+        }
         let mut moments = Moments::new(dim);
         moments.add(&batch).unwrap();
         let mut standardizer = moments.finish();

@@ -53,7 +53,7 @@ pub struct FeatureProfile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<u64>,
     /// rows of categories that are none of these
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unseen: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct Drift {
     pub shifted: bool,
     /// is it NULL more or less often?
     pub missing: bool,
-    /// are there more than a few categories that are unknown?
+    /// are there more categories that are unknown, by a hundredth of all rows?
     pub unseen: bool,
 }
 
@@ -111,7 +111,7 @@ impl FeatureProfile {
         let is_share = |share: &f64| (0.0..=1.0).contains(share);
         let is_number = self.mean.is_some() && self.deviation.is_some();
         let fits = match shape {
-            FeatureShape::Number => is_number && self.counts.is_empty(),
+            FeatureShape::Number => is_number && self.counts.is_empty() && self.unseen == 0,
             FeatureShape::Categories(categories) => {
                 self.mean.is_none() && self.edges.is_empty() && self.counts.len() == categories
             }
@@ -130,7 +130,10 @@ impl FeatureProfile {
             }
             _ if !self.edges.is_sorted() => Err("has edges that do not ascend"),
             _ if self.shares.len() != bins => Err("has not one share more than edges"),
-            _ if self.sampled > i64::MAX as u64 || self.counts.iter().any(|count| *count > 1 << 53) => {
+            _ if self.sampled > i64::MAX as u64
+                || self.unseen > 1 << 53
+                || self.counts.iter().any(|count| *count > 1 << 53) =>
+            {
                 Err("has counts that cannot be")
             }
             () => Ok(()),
@@ -165,7 +168,7 @@ impl FeatureProfile {
                     let all = (counts.iter().sum::<u64>() + unseen) as f64;
                     (all > 0.0).then(|| counts.iter().chain([&unseen]).map(|count| *count as f64 / all).collect())
                 };
-                match (shares(&self.counts, 0), shares(&new.counts, new.unseen)) {
+                match (shares(&self.counts, self.unseen), shares(&new.counts, new.unseen)) {
                     (Some(old), Some(now)) => {
                         let index = stability_index(&old, &now);
                         let by_chance = chance(self.counts.len(), rows, new_rows);
@@ -179,7 +182,9 @@ impl FeatureProfile {
         let both = (self.missing * rows as f64 + new.missing * new_rows as f64) / (rows + new_rows).max(1) as f64;
         let error = (both * (1.0 - both) * (1.0 / rows.max(1) as f64 + 1.0 / new_rows.max(1) as f64)).sqrt();
         let missing = change >= 0.05 && change > 4.0 * error;
-        Drift { psi, ks, shifted, missing, unseen: new.unseen as f64 >= 0.01 * new_rows as f64 && new.unseen > 0 }
+        let share_unseen = |unseen: u64, rows: u64| unseen as f64 / rows.max(1) as f64;
+        let unseen = share_unseen(new.unseen, new_rows) - share_unseen(self.unseen, rows) >= 0.01;
+        Drift { psi, ks, shifted, missing, unseen }
     }
 }
 
@@ -213,7 +218,8 @@ fn chance(bins: usize, rows: u64, new_rows: u64) -> f64 {
 
 /// A sample of rows of numbers, each equally likely, while rows arrive (Vitter 1985; Li 1994, algorithm L): of those that
 /// are not taken none is looked at. NaN stands for what is missing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "SampledRows", into = "SampledRows")]
 pub struct RowSample {
     dim: usize,
     size: usize,
@@ -223,6 +229,39 @@ pub struct RowSample {
     weight: f64,
     random: Xoshiro256PlusPlus,
     values: Vec<f32>,
+}
+
+/// A sample on its way to another process. Numbers are their bits, as no text has NaN.
+#[derive(Serialize, Deserialize)]
+struct SampledRows {
+    dim: usize,
+    seen: u64,
+    bits: Vec<u32>,
+}
+
+impl From<RowSample> for SampledRows {
+    fn from(sample: RowSample) -> SampledRows {
+        let bits = sample.values.iter().map(|value| value.to_bits()).collect();
+        SampledRows { dim: sample.dim, seen: sample.seen, bits }
+    }
+}
+
+impl TryFrom<SampledRows> for RowSample {
+    type Error = &'static str;
+
+    fn try_from(rows: SampledRows) -> Result<RowSample, &'static str> {
+        let SampledRows { dim, seen, bits } = rows;
+        if dim > Profile::MAX_FEATURES {
+            return Err("a sample of too many features");
+        }
+        let mut sample = RowSample::new(dim);
+        let sampled = (sample.size as u64).min(seen) as usize;
+        if bits.len() != sampled * dim {
+            return Err("a sample of another size");
+        }
+        (sample.seen, sample.values) = (seen, bits.into_iter().map(f32::from_bits).collect());
+        Ok(sample)
+    }
 }
 
 impl RowSample {
@@ -288,6 +327,28 @@ impl RowSample {
         }
         let skip = (self.unit().ln() / (1.0 - self.weight).ln()).floor();
         self.next = self.next.saturating_add(skip as u64);
+    }
+
+    /// Makes it a sample of its own rows and another's, after which none is to be added. False if the other has rows of
+    /// another number of features.
+    pub fn unite(&mut self, other: &RowSample) -> bool {
+        if self.dim != other.dim {
+            return false;
+        }
+        let mut rows = [&*self, other].map(|sample| sample.values.chunks(self.dim.max(1)).collect::<Vec<_>>());
+        // rows that each of them stands for, less those that are taken
+        let mut left = [self.seen, other.seen];
+        let (mut random, mut values) = (self.random.clone(), Vec::new());
+        let mut below = |end: u64| random.next_u64() % end.max(1);
+        while values.len() < self.size * self.dim && !rows.iter().all(Vec::is_empty) {
+            let from = usize::from(rows[0].is_empty() || below(left[0] + left[1]) >= left[0]);
+            let from = if rows[from].is_empty() { 1 - from } else { from };
+            let place = below(rows[from].len() as u64) as usize;
+            values.extend_from_slice(rows[from].swap_remove(place));
+            left[from] -= 1;
+        }
+        (self.seen, self.random, self.values) = (self.seen + other.seen, random, values);
+        true
     }
 
     /// Each number's distribution, with mean, deviation and missing share of the sample.
@@ -447,6 +508,36 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_of_two_parts_has_as_many_rows_of_each_as_it_has_of_all() {
+        let sample_of = |rows: std::ops::Range<usize>| {
+            let mut sample = RowSample::new(1);
+            rows.for_each(|i| sample.add_row(&[i as f32]));
+            sample
+        };
+        let (few, many) = (100, 9 * RowSample::ROWS);
+        for (a, b) in [(0..few, few..2 * few), (0..many, many..4 * many), (0..few, few..many), (0..0, 0..few)] {
+            let (share, rows) = (a.len() as f64 / (a.len() + b.len()) as f64, a.len() + b.len());
+            let (end, mut sample) = (a.end as f32, sample_of(a));
+            let other = serde_json::to_string(&sample_of(b)).unwrap();
+            assert!(sample.unite(&serde_json::from_str(&other).unwrap()));
+            assert_eq!(sample.values.len(), rows.min(RowSample::ROWS));
+            let of_first = sample.values.iter().filter(|value| **value < end).count() as f64;
+            let n = sample.values.len() as f64;
+            assert!(
+                (of_first - share * n).abs() <= 4.0 * (n * share * (1.0 - share)).sqrt() + 1e-9,
+                "{of_first} of {n}"
+            );
+            let mut values = sample.values.clone();
+            values.sort_unstable_by(f32::total_cmp);
+            values.dedup();
+            assert_eq!(values.len(), sample.values.len(), "no row is there twice");
+        }
+        assert!(!sample_of(0..few).unite(&RowSample::new(2)));
+        assert!(serde_json::from_str::<RowSample>(r#"{"dim": 1, "seen": 3, "bits": [0]}"#).is_err());
+        assert!(serde_json::from_str::<RowSample>(r#"{"dim": 3000000000, "seen": 0, "bits": []}"#).is_err());
+    }
 
     #[test]
     fn every_row_is_as_likely_in_the_sample() {

@@ -33,7 +33,7 @@ use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, Solver, Trainer};
+use sgd::{Hyperparameters, Losses, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};

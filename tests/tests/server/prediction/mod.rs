@@ -2,6 +2,7 @@
 
 mod arrays;
 mod conformal;
+mod drift;
 mod evaluate;
 mod explain;
 mod metrics;

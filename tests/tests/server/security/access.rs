@@ -4,13 +4,16 @@
 use corgipile_tests::{Database, Session, small};
 
 /// Calls that read the label and these features of a source, each with how many rows it says it has read.
-fn readers(source: &str, model: i64, features: &str) -> [String; 4] {
+fn readers(source: &str, model: i64, features: &str) -> [String; 7] {
     let source = format!("$s${source}$s$");
     [
         format!("SELECT tuples FROM corgipile_train({source}, features => '{{{features}}}', max_epochs => 1)"),
         format!("SELECT value::int FROM corgipile_evaluate({model}, {source}) WHERE metric = 'tuples'"),
         format!("SELECT tuples FROM corgipile_train_uda({source}, features => '{{{features}}}', max_epochs => 1)"),
         format!("SELECT (corgipile_cluster_factor({source}, 'label', '{{{features}}}') > 0)::text"),
+        format!("SELECT tuples FROM corgipile_calibrate({model}, {source})"),
+        format!("SELECT tuples FROM corgipile_profile({model}, {source})"),
+        format!("SELECT (count(*) > 0)::text FROM corgipile_drift({model}, {source})"),
     ]
 }
 
@@ -23,7 +26,11 @@ fn own_model(session: &mut Session, features: &str) -> i64 {
 fn see(session: &mut Session, source: &str, rows: i64, features: &str) {
     let model = own_model(session, features);
     for call in readers(source, model, features) {
-        let expected = if call.contains("cluster_factor") { "true".to_owned() } else { rows.to_string() };
+        let expected = if call.ends_with("::text") || call.contains("corgipile_drift") {
+            "true".to_owned()
+        } else {
+            rows.to_string()
+        };
         assert_eq!(session.line(&call), expected, "{call}");
     }
 }
@@ -150,11 +157,11 @@ fn a_security_definer_function_reads_as_its_owner_with_every_function() {
         ));
     }
     db.run(
-        "CREATE FUNCTION definer_4() RETURNS text SECURITY DEFINER LANGUAGE sql AS
+        "CREATE FUNCTION definer_7() RETURNS text SECURITY DEFINER LANGUAGE sql AS
            'SELECT count(*) FROM corgipile_shuffle(NULL::t)'; RESET ROLE",
     );
     let mut session = db.session_as(&caller);
-    for (i, expected) in ["5000", "5000", "5000", "true", "5000"].iter().enumerate() {
+    for (i, expected) in ["5000", "5000", "5000", "true", "5000", "5000", "true", "5000"].iter().enumerate() {
         assert_eq!(session.line(&format!("SELECT definer_{i}()")), *expected, "{i}");
         see_nothing(&mut session, "t", "a,b");
     }
