@@ -13,6 +13,7 @@ mod first_epoch;
 mod group_order;
 mod learn;
 mod learners;
+mod loading;
 mod nodes;
 mod phases;
 mod resume;

@@ -6,6 +6,7 @@ use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::{GroupOrder, OnlyGroup};
 use super::learners::{Judgement, Learner, Learners, check_network};
+use super::loading::no_loader_because;
 use super::nodes::{Place, Traffic};
 use super::phases::{Phase, Phases};
 use super::resume::{Resume, refuse};
@@ -76,7 +77,7 @@ pub struct Training {
 }
 
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
-fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
+pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
     Shuffling {
         first_epoch: if prepares { 0 } else { request.first_epoch().into() },
         cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
@@ -175,24 +176,10 @@ impl Training {
 
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         self.phases.resume();
-        match std::mem::replace(&mut self.place, Place::Here) {
-            Place::There(there) => {
-                let cluster = self.open_nodes(&there)?;
-                self.place = Place::There(there);
-                if let Some(mut cluster) = cluster {
-                    let (learner, preparation) = self.train_on_nodes(&mut cluster)?;
-                    self.traffic = Some(cluster.traffic);
-                    drop(cluster);
-                    let mut learners = Learners::default();
-                    learners.add(learner);
-                    return self.store(learners, preparation, Duration::ZERO);
-                }
-            }
-            Place::HereBecause(why) => {
-                pg::report_notice(Notice::NoNodes(why.clone()));
-                self.place = Place::HereBecause(why);
-            }
-            Place::Here => {}
+        if let Some((learner, preparation)) = self.train_there()? {
+            let mut learners = Learners::default();
+            learners.add(learner);
+            return self.store(learners, preparation, Duration::ZERO);
         }
         let start = Instant::now();
         let mut batch = Batch::dense(0);
@@ -243,11 +230,6 @@ impl Training {
         self.models = models;
         self.phases.end(Phase::Storing);
         Ok(rows)
-    }
-
-    /// How the source is to be read.
-    pub(super) fn shuffling(&self, prepares: bool) -> Shuffling {
-        shuffling_of(&self.request, prepares)
     }
 
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
@@ -512,15 +494,4 @@ fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String]
         return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
     }
     Ok(())
-}
-
-/// Why a worker cannot fill the buffers of such a training, if it cannot.
-fn no_loader_because(request: &Request, decoder: &Decoder) -> Option<&'static str> {
-    let obstacles = [
-        (request.workers > 1, "each of several processes loads its own"),
-        (!request.row_groups.is_empty(), "the rows fall into groups or a validation part"),
-        (decoder.has_mini_batches(), "the rows are compressed"),
-        (request.shuffling.strategy.keeps_tuples(), "the strategy keeps tuples in the buffer"),
-    ];
-    obstacles.into_iter().find(|(applies, _)| *applies).map(|(_, why)| why)
 }

@@ -9,6 +9,7 @@ mod model_kinds;
 mod named_options;
 mod networks;
 mod nodes;
+mod nodes_faults;
 mod options;
 mod real_data;
 mod regression_networks;
