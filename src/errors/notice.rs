@@ -261,7 +261,6 @@ impl Notice {
                 format!("model {model_id} was trained with share: the order of its rows cannot be had again"),
                 Some("Who trains the same epochs anew gets another model."),
             ),
-<<<<<<< HEAD
             Notice::NoNodes(why) => (
                 format!("the rows come here to be trained on: {why}"),
                 Some(
@@ -272,7 +271,6 @@ impl Notice {
                 format!("batch_size is {batch_size}: with 1, models of servers with different rows would be averaged"),
                 Some("Say batch_size to have another one above 1."),
             ),
-=======
             Notice::OrderNotFixed => (
                 "rows come in the order of another extension's scan: the same seed need not give the same model"
                     .to_owned(),
@@ -280,7 +278,6 @@ impl Notice {
                     "A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.",
                 ),
             ),
->>>>>>> main
             Notice::NoLoader(why) => (format!("the loader runs in process, without a worker: {why}"), None),
         };
         let mut report = ErrorReport::new(Code::ERRCODE_SUCCESSFUL_COMPLETION, message, "corgipile");

@@ -181,9 +181,7 @@ impl Training {
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         self.phases.resume();
         if let Some((learner, preparation)) = self.train_there()? {
-            let mut learners = Learners::default();
-            learners.add(learner);
-            return self.store(learners, preparation, Duration::ZERO);
+            return self.store(Learners::one(learner), preparation, Duration::ZERO);
         }
         let start = Instant::now();
         let mut batch = Batch::dense(0);
