@@ -53,22 +53,24 @@ impl Report for NodeError {
     }
 
     fn hint(&self) -> Option<String> {
-        let hint = match self {
-            NodeError::NoDblink => "CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.",
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            NodeError::NoDblink => {
+                fixed("CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.")
+            }
             NodeError::Unfit(_) => {
-                "Leave option nodes out, and they come here; with \"auto\" they do where they have to."
+                fixed("Leave option nodes out, and they come here; with \"auto\" they do where they have to.")
             }
-            NodeError::NoExtension(_) => "CREATE EXTENSION corgipile there.",
+            NodeError::NoExtension(_) => fixed("CREATE EXTENSION corgipile there."),
             NodeError::OtherVersion { .. } => {
-                "Install the same version on all servers, and ALTER EXTENSION corgipile UPDATE."
+                fixed("Install the same version on all servers, and ALTER EXTENSION corgipile UPDATE.")
             }
-            NodeError::OtherType { .. } => "Give the foreign table's column the type that it has there.",
-            NodeError::Differ(_) => "Make them alike, or train on a query that leaves some out.",
+            NodeError::OtherType { .. } => fixed("Give the foreign table's column the type that it has there."),
+            NodeError::Differ(_) => fixed("Make them alike, or train on a query that leaves some out."),
             NodeError::Nonsense(_) | NodeError::NonsenseAsked => {
-                "Both servers need the same library: connect anew after an update."
+                fixed("Both servers need the same library: connect anew after an update.")
             }
-            NodeError::OutOfTurn => "corgipile_train() calls this function on other servers, by option nodes.",
-        };
-        Some(hint.to_owned())
+            NodeError::OutOfTurn => fixed("corgipile_train() calls this function on other servers, by option nodes."),
+        }
     }
 }

@@ -17,7 +17,8 @@ use crate::{Hyperparameters, Trainer};
 
 impl Trainer {
     /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no
-    /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks learn from mini-batches only.
+    /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks learn from mini-batches
+    /// only.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -51,8 +52,8 @@ impl Trainer {
         Ok(())
     }
 
-    /// As [`begin_buffer_synchronized`](Trainer::begin_buffer_synchronized), in two halves for a process that cannot wait:
-    /// how much the loss of a mini-batch of its own can bend, if that is to be known.
+    /// As [`begin_buffer_synchronized`](Trainer::begin_buffer_synchronized), in two halves for a process that cannot
+    /// wait: how much the loss of a mini-batch of its own can bend, if that is to be known.
     ///
     /// # Errors
     /// [`OutOfMemory`]

@@ -65,7 +65,8 @@ impl PresentMoments {
         Ok(())
     }
 
-    /// Adds the rows that were measured elsewhere. False if they have another number of features; then nothing was added.
+    /// Adds the rows that were measured elsewhere. False if they have another number of features; then nothing was
+    /// added.
     pub fn unite(&mut self, other: &PresentMoments) -> bool {
         if other.columns.len() != self.columns.len() {
             return false;

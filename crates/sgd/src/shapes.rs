@@ -104,7 +104,8 @@ impl Shapes {
         }
     }
 
-    /// Adds the rows that were measured elsewhere. False if they have another number of features; then nothing was added.
+    /// Adds the rows that were measured elsewhere. False if they have another number of features; then nothing was
+    /// added.
     pub fn unite(&mut self, other: &Shapes) -> bool {
         if other.columns.len() != self.columns.len() {
             return false;

@@ -66,6 +66,13 @@ const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();
 const FLOATS_PER_CHUNK: usize = 1 << 16;
 
 impl Learners {
+    /// A call's only model.
+    pub fn one(learner: Learner) -> Learners {
+        let mut learners = Learners::default();
+        learners.add(learner);
+        learners
+    }
+
     /// The models that still learn.
     fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
         self.all_mut().filter(|learner| learner.learns())

@@ -81,7 +81,7 @@ pub(super) struct Preparation {
 }
 
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
-fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
+pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
     Shuffling {
         first_epoch: if prepares { 0 } else { request.first_epoch().into() },
         cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
@@ -199,37 +199,13 @@ impl Training {
     }
 
     fn train(&mut self) -> Result<Vec<EpochRow>> {
-        if let Some(rows) = self.train_there()? {
-            return Ok(rows);
+        self.phases.resume();
+        if let Some((learner, preparation)) = self.train_there()? {
+            return self.store(Learners::one(learner), preparation, Duration::ZERO);
         }
         let mut batch = Batch::dense(0);
         let prepared = self.prepare(&mut batch)?;
         self.learn_and_store(&mut batch, prepared)
-    }
-
-    /// Trains and stores on the servers where the rows are, if they can be trained on there. None: the rows come here.
-    fn train_there(&mut self) -> Result<Option<Vec<EpochRow>>> {
-        self.phases.resume();
-        match std::mem::replace(&mut self.place, Place::Here) {
-            Place::There(there) => {
-                let cluster = self.open_nodes(&there)?;
-                self.place = Place::There(there);
-                if let Some(mut cluster) = cluster {
-                    let (learner, preparation) = self.train_on_nodes(&mut cluster)?;
-                    self.traffic = Some(cluster.traffic);
-                    drop(cluster);
-                    let mut learners = Learners::default();
-                    learners.add(learner);
-                    return self.store(learners, preparation, Duration::ZERO).map(Some);
-                }
-            }
-            Place::HereBecause(why) => {
-                pg::report_notice(Notice::NoNodes(why.clone()));
-                self.place = Place::HereBecause(why);
-            }
-            Place::Here => {}
-        }
-        Ok(None)
     }
 
     /// Goes through the rows once before the first epoch, which is the next, if that is to find something out.
@@ -296,11 +272,6 @@ impl Training {
         self.models = models;
         self.phases.end(Phase::Storing);
         Ok(rows)
-    }
-
-    /// How the source is to be read.
-    pub(super) fn shuffling(&self, prepares: bool) -> Shuffling {
-        shuffling_of(&self.request, prepares)
     }
 
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.

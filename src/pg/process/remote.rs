@@ -125,7 +125,7 @@ impl Session {
 
     /// Sends statements, and does not wait for the answer.
     pub fn send(&self, sql: &[u8]) {
-        // SAFETY: what is there is there as long as the session, and dblink's functions get what they are declared with.
+        // SAFETY: what is there is there as long as the session; dblink's functions get what they are declared with.
         let refused = self.call(|held| unsafe {
             let (functions, name) = (&raw mut (*held).functions, name_of(held));
             let none = pg_sys::Oid::INVALID;

@@ -45,7 +45,8 @@ impl Cluster {
     /// Goes through an epoch, which the caller has begun and ends. `check` is called after each buffer.
     ///
     /// # Errors
-    /// Those of `check`, [`NodeError::Nonsense`](crate::errors::NodeError::Nonsense); what is wrong with the rows is raised.
+    /// Those of `check`, [`NodeError::Nonsense`](crate::errors::NodeError::Nonsense); what is wrong with the rows is
+    /// raised.
     pub fn epoch(
         &mut self,
         trainer: &mut Trainer,

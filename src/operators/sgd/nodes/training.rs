@@ -1,6 +1,6 @@
 //! A training whose rows are on other servers, from the first question to the trained model.
 
-use super::choice::{There, task};
+use super::choice::{Place, There, task};
 use super::cluster::Cluster;
 use crate::errors::{Error, Notice, Result, TrainingError};
 use crate::operators::decoder::DecoderSpec;
@@ -8,7 +8,7 @@ use crate::operators::nulls::notice_left_out;
 use crate::operators::sgd::epoch_row::EpochRow;
 use crate::operators::sgd::learners::{Learner, check_network};
 use crate::operators::sgd::phases::Phase;
-use crate::operators::sgd::training::Training;
+use crate::operators::sgd::training::{Training, shuffling_of};
 use crate::operators::wanted::Wanted;
 use crate::pg;
 use crate::pg::process::progress;
@@ -23,10 +23,36 @@ const BATCH: u32 = 32;
 const ALIKE: f64 = 0.25;
 
 impl Training {
+    /// Trains where the rows are, if that was asked for and can be; that it cannot is told. Also gives the time of the
+    /// pass before the first epoch.
+    ///
+    /// # Errors
+    /// Those of the nodes, and what is wrong with the rows; what the servers say is raised.
+    pub(in crate::operators::sgd) fn train_there(&mut self) -> Result<Option<(Learner, Duration)>> {
+        let place = std::mem::replace(&mut self.place, Place::Here);
+        let trained = match &place {
+            Place::Here => None,
+            Place::HereBecause(why) => {
+                pg::report_notice(Notice::NoNodes(why.clone()));
+                None
+            }
+            Place::There(there) => match self.open_nodes(there)? {
+                Some(mut cluster) => {
+                    let trained = self.train_on_nodes(&mut cluster)?;
+                    self.traffic = Some(cluster.traffic);
+                    Some(trained)
+                }
+                None => None,
+            },
+        };
+        self.place = place;
+        Ok(trained)
+    }
+
     /// Opens the sessions. None if something speaks against it and the rows may come here instead, which is told.
-    pub(in crate::operators::sgd) fn open_nodes(&mut self, there: &There) -> Result<Option<Cluster>> {
+    fn open_nodes(&mut self, there: &There) -> Result<Option<Cluster>> {
         let spec = DecoderSpec::of_request(&self.request, &self.features);
-        let shuffling = self.shuffling(true);
+        let shuffling = shuffling_of(&self.request, true);
         let opened = Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.columns, &shuffling));
         match opened {
             Ok(cluster) => Ok(Some(cluster)),
@@ -39,7 +65,7 @@ impl Training {
     }
 
     /// Trains on the nodes. Also gives the time of the pass before the first epoch.
-    pub(in crate::operators::sgd) fn train_on_nodes(&mut self, cluster: &mut Cluster) -> Result<(Learner, Duration)> {
+    fn train_on_nodes(&mut self, cluster: &mut Cluster) -> Result<(Learner, Duration)> {
         let start = Instant::now();
         let wanted = self.prepares.unwrap_or(Wanted::NOTHING);
         let parts = cluster.prepare(&mut self.buffers.decoder, wanted)?;

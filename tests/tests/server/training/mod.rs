@@ -10,6 +10,7 @@ mod named_options;
 mod networks;
 mod newton;
 mod nodes;
+mod nodes_faults;
 mod options;
 mod real_data;
 mod regression_networks;

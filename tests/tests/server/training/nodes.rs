@@ -2,11 +2,6 @@
 //! them in the same sequence, and whatever is in the way is told, or ends everything everywhere.
 
 use corgipile_tests::{Cluster, Database, Nodes, Session};
-use std::time::Duration;
-
-/// Sessions that trainings have on a server.
-const SESSIONS: &str =
-    "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%corgipile.node_step%' AND pid <> pg_backend_pid()";
 
 const COLUMNS: &str =
     "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real";
@@ -23,13 +18,13 @@ fn rows(count: u32) -> String {
 }
 
 /// Three private servers of which `near` knows `north`, `south` and `east`, and the first of them.
-struct Spread {
-    nodes: Nodes,
+pub struct Spread {
+    pub nodes: Nodes,
     east: Cluster,
 }
 
 impl Spread {
-    fn new<T>(test: T) -> Option<Self> {
+    pub fn new<T>(test: T) -> Option<Self> {
         let mut nodes = Nodes::new(test)?;
         let east = Cluster::new(&[]);
         nodes.add_server("east", &east.address("postgres"));
@@ -37,11 +32,11 @@ impl Spread {
         Some(Self { nodes, east })
     }
 
-    fn near(&mut self) -> &mut Session {
+    pub fn near(&mut self) -> &mut Session {
         &mut self.nodes.near
     }
 
-    fn sessions(&self) -> [Session; 3] {
+    pub fn sessions(&self) -> [Session; 3] {
         let [north, south] = self.nodes.sessions();
         [self.east.session(), north, south]
     }
@@ -69,7 +64,7 @@ impl Spread {
         ));
     }
 
-    fn by_hash(&mut self) {
+    pub fn by_hash(&mut self) {
         let bounds = [0, 1, 2].map(|i| format!("WITH (MODULUS 3, REMAINDER {i})"));
         self.spread("t", "HASH (id)", [&bounds[0], &bounds[1], &bounds[2]]);
     }
@@ -376,145 +371,6 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
     let lent = call.replace("'t'", "'lent'");
     let failure = reader.fails_with(&lent, "0A000");
     assert!(failure.message.ends_with("a view reads the foreign table as its owner"), "{failure:#?}");
-}
-
-#[test]
-fn whatever_stops_a_training_leaves_nothing_on_any_server() {
-    const TEST: fn() = whatever_stops_a_training_leaves_nothing_on_any_server;
-    let Some(mut spread) = Spread::new(TEST) else { return };
-    spread.by_hash();
-    let endless = "SELECT * FROM corgipile_train('t', label => 'half', features => '{a,b}', nodes => 'east,north,south', batch_size => 10,
-                     max_epochs => 1000000, learning_rate => 0.001)";
-    let [mut east, mut north, mut south] = spread.sessions();
-    let backend = "FROM pg_stat_activity WHERE query LIKE '%corgipile.node_step%' AND pid <> pg_backend_pid()";
-    for (stop, code) in [
-        ("cancel", "57014"),
-        ("terminate a node", "57P01"),
-        ("cancel a node", "57014"),
-        ("terminate", "57P01"),
-        ("a function that catches it", "00000"),
-    ] {
-        let mut session = spread.nodes.near.session();
-        let pid = session.pid();
-        let token = session.cancel_token();
-        let background = match code {
-            "00000" => session.in_background(&format!(
-                "DO $do$ BEGIN PERFORM * FROM ({endless}) AS e; EXCEPTION WHEN admin_shutdown OR connection_failure THEN PERFORM pg_sleep(2); END $do$"
-            )),
-            _ => session.in_background(endless),
-        };
-        for node in [&mut east, &mut north, &mut south] {
-            node.wait_for(SESSIONS, "1");
-        }
-        std::thread::sleep(Duration::from_millis(200));
-        match stop {
-            "cancel" => token.cancel_query(postgres::NoTls).expect("it can be cancelled"),
-            "terminate" => spread.near().run(&format!("SELECT pg_terminate_backend({pid})")),
-            // between two requests there is nothing to be cancelled
-            "cancel a node" => (0..500).for_each(|_| north.run(&format!("SELECT pg_cancel_backend(pid) {backend}"))),
-            _ => south.run(&format!("SELECT pg_terminate_backend(pid) {backend}")),
-        }
-        let (_, result) = background.join();
-        let (got, message) =
-            result.map_or_else(|failure| (failure.code, failure.message), |_| ("00000".to_owned(), String::new()));
-        // a node that is ended between two requests has not the time to say why
-        let is_gone = stop == "terminate a node" && got == "08006" && message.contains("no connection to the server");
-        assert!(got == code || is_gone, "{stop}: {got} {message}");
-        if stop.ends_with("a node") {
-            let server = if stop == "cancel a node" { "north" } else { "south" };
-            assert!(message.starts_with(&format!("server \"{server}\": ")), "{stop}: {message}");
-        }
-        for node in [&mut east, &mut north, &mut south] {
-            node.wait_for(SESSIONS, "0");
-            assert_eq!(
-                node.line("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND pid <> pg_backend_pid()"),
-                "0"
-            );
-            assert_eq!(node.models(), 0, "{stop}");
-        }
-        assert_eq!(spread.near().models(), 0, "{stop}");
-    }
-}
-
-/// Moments at which something happens in a test; `MOMENTS=` says how many, and `SEED=` which.
-fn moments() -> (u32, u64) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    (number("MOMENTS").unwrap_or(10) as u32, number("SEED").unwrap_or(1))
-}
-
-#[test]
-fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
-    const TEST: fn() = faults_at_random_moments_leave_nothing_and_no_wrong_model;
-    let Some(mut spread) = Spread::new(TEST) else { return };
-    spread.by_hash();
-    let training = "'t', label => 'half', features => '{a,b,cat}', nodes => 'east,north,south', batch_size => 10, max_epochs => 12,
-                    learning_rate => 0.01, seed => 5";
-    let started = std::time::Instant::now();
-    let expected = spread.near().trained(training).bits();
-    let takes = started.elapsed();
-    let [mut east, mut north, mut south] = spread.sessions();
-    let of_training = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND query LIKE '%corgipile%' AND pid <> pg_backend_pid()";
-    let (moments, mut state) = moments();
-    let mut draw = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
-    let (mut models, mut ends) = (1, std::collections::BTreeMap::new());
-    for moment in 0..moments {
-        let mut session = spread.nodes.near.session();
-        let (pid, token) = (session.pid(), session.cancel_token());
-        let background = session.in_background(&format!("SELECT max(model_id) FROM corgipile_train({training})"));
-        std::thread::sleep(takes.mul_f64(draw(1000) as f64 / 900.0));
-        let node = [&mut east, &mut north, &mut south].into_iter().nth(draw(3) as usize).expect("one of three");
-        let fault = ["cancel", "terminate", "cancel a node", "terminate a node", "stop a node"][draw(5) as usize];
-        match fault {
-            "cancel" => token.cancel_query(postgres::NoTls).expect("it can be cancelled"),
-            "terminate" => drop(spread.near().lines(&format!("SELECT pg_terminate_backend({pid})"))),
-            "cancel a node" => {
-                (0..50).for_each(|_| drop(node.lines(&format!("SELECT pg_cancel_backend(pid) {of_training}"))))
-            }
-            "terminate a node" => drop(node.lines(&format!("SELECT pg_terminate_backend(pid) {of_training}"))),
-            _ => {
-                // it stalls, and the statement is cancelled meanwhile
-                let pids: Vec<i32> = node.column(&format!("SELECT pid {of_training}"));
-                let signal = |name: &str| {
-                    for pid in &pids {
-                        let _ = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
-                    }
-                };
-                signal("-STOP");
-                token.cancel_query(postgres::NoTls).expect("it can be cancelled");
-                std::thread::sleep(Duration::from_millis(50));
-                signal("-CONT");
-            }
-        }
-        let (_, result) = background.join();
-        let code = match &result {
-            Ok(lines) => {
-                models += 1;
-                let id = lines[0].parse().expect("a number");
-                assert_eq!(spread.near().model(id).bits(), expected, "{moment}: {fault}");
-                "00000"
-            }
-            Err(failure) => {
-                let codes = ["57014", "57P01", "08006", "08000", "08001"];
-                assert!(codes.contains(&failure.code.as_str()), "{moment}, {fault}: {failure:#?}");
-                failure.code.as_str()
-            }
-        };
-        *ends.entry(format!("{fault}: {code}")).or_insert(0) += 1;
-        for node in [&mut east, &mut north, &mut south] {
-            node.wait_for(SESSIONS, "0");
-            assert_eq!(
-                node.line("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND pid <> pg_backend_pid()"),
-                "0"
-            );
-            assert_eq!(node.models(), 0, "{moment}: {fault}");
-        }
-        assert_eq!(spread.near().models(), models, "{moment}: {fault}");
-        assert_eq!(spread.near().line("SELECT count(*) FROM t"), "1200");
-    }
-    println!("{moments} moments: {ends:?}");
 }
 
 #[test]
