@@ -56,6 +56,11 @@ PARTS = {
         "memory, one process. By default the first epoch fills a cache, from which later epochs read. `not "
         "all-visible`: the table was changed after its last VACUUM, so that each row's visibility is looked at.",
     ),
+    "newton": (
+        "A pass of Newton's method",
+        "Gradient and Hessian of all rows, with `solver => 'newton'`: 2,000,000 rows x 28 and 200,000 rows x 200, one process, all in "
+        "memory, beside `SELECT count(*)` of the same table.",
+    ),
     "first": (
         "The first epoch of a session",
         "A new session's memory is fresh from the system: its pages are cleared, and a virtual machine may have to "

@@ -5,41 +5,31 @@
 //! on rows that the call names.
 
 use super::model_rows::ModelRows;
-use super::predict::with_features;
+use super::predict::{by_value, with_features};
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::table::LookupScope;
 use crate::models::{self, Model, Policies};
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
-use crate::pg::values::jsonb::Jsonb;
 use pgrx::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
 #[pg_extern(sql = false)]
-fn corgipile_explain(
-    model: Option<i64>,
-    call: Call<'_>,
-) -> TableIterator<'static, (name!(feature, String), name!(class, Option<String>), name!(contribution, f64))> {
-    TableIterator::new(found(model, "model_id", models::by_id).and_then(|model| explain(&model, call)).or_raise())
+fn corgipile_explain(call: Call<'_>) {
+    answer(call, found(call.get(0), "model_id", models::by_id)).or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_explain_by_name(
-    model: Option<&str>,
-    call: Call<'_>,
-) -> TableIterator<'static, (name!(feature, String), name!(class, Option<String>), name!(contribution, f64))> {
-    TableIterator::new(found(model, "name", models::by_name).and_then(|model| explain(&model, call)).or_raise())
+fn corgipile_explain_by_name(call: Call<'_>) {
+    answer(call, found(call.get(0), "name", |name: String| models::by_name(&name))).or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_explain_by_value(
-    call: Call<'_>,
-) -> TableIterator<'static, (name!(feature, String), name!(class, Option<String>), name!(contribution, f64))> {
-    let model = found(call.argument(0), "model", |value| models::inline(Jsonb::new(value)));
-    TableIterator::new(model.and_then(|model| explain(&model, call)).or_raise())
+fn corgipile_explain_by_value(call: Call<'_>) {
+    answer(call, found(call.argument(0), "model", |value| by_value(value, call))).or_raise();
 }
 
 type Row = (String, Option<String>, f64);
@@ -50,6 +40,17 @@ const BASE: &str = "(base)";
 /// No rows for a NULL would look like success.
 fn found<M>(model: Option<M>, argument: &'static str, find: impl Fn(M) -> Result<Rc<Model>>) -> Result<Rc<Model>> {
     find(model.ok_or(ArgumentError::NullArgument(argument))?)
+}
+
+/// Gives the rows to the caller.
+fn answer(call: Call<'_>, model: Result<Rc<Model>>) -> Result<()> {
+    let model = model?;
+    let mut rows = explain(&model, call)?.into_iter();
+    call.return_rows(3, |result| {
+        let Some((feature, class, contribution)) = rows.next() else { return false };
+        result.clone_from_slice(&[feature.into(), class.into(), contribution.into()]);
+        true
+    })
 }
 
 /// A row for the base value, and one for each column; of several classes, all that for each of them.

@@ -19,7 +19,7 @@ use crate::pg::call::function::Call;
 use crate::pg::values::varlena::Value;
 use answers::{label, probabilities, value};
 use arrays::{DenseInput, SparseInput};
-use by_value::by_value;
+pub(super) use by_value::by_value;
 use mini_batches::CompressedInput;
 use pgrx::prelude::*;
 use row::RowInput;

@@ -40,7 +40,7 @@ fn coefficients_are_those_of_statsmodels_on_six_sets() {
         db.run(&format!(
             "CREATE VIEW {name}_rows AS SELECT {features} {} {label} FROM {name};
              SELECT FROM corgipile_train('{name}_rows', '{model}', features => '{{{features}}}', solver => 'newton',
-                 name => '{name}', options => '{{\"transform\": \"none\", \"hash\": \"off\"{weight}}}')",
+                 name => '{name}', options => '{{\"transform\": \"none\"{weight}}}')",
             set["weight"].as_str().map_or(String::new(), |weight| format!(", \"{weight}\"")),
         ));
         let sql = "SELECT feature, coefficient, std_error, statistic, p_value, lower, upper
