@@ -139,7 +139,9 @@ impl Notice {
                 Some("They are ranked last. Try smaller learning rates."),
             ),
             Notice::FoldsInTurns { folds, at_once } => (
-                format!("folds are trained in turns, {at_once} of {folds} at a time: all points on all folds are too many models, or too large"),
+                format!(
+                    "folds are trained in turns, {at_once} of {folds} at a time: all points on all folds are too many models, or too large"
+                ),
                 Some("The source is read as often for each turn. Fewer points or folds have room in memory at once."),
             ),
             Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut } => (

@@ -94,9 +94,9 @@ impl Report for TrainingError {
             TrainingError::AllLeftOut(_) => fixed(
                 "A row needs a label, and a weight and a group if they are asked for; with nulls => 'impute' features may be NULL.",
             ),
-            TrainingError::EmptyFold { .. } => fixed(
-                "Ask for fewer folds: there must be as many rows as folds, or as many groups or times.",
-            ),
+            TrainingError::EmptyFold { .. } => {
+                fixed("Ask for fewer folds: there must be as many rows as folds, or as many groups or times.")
+            }
             TrainingError::OneClass { .. } => fixed("Models that tell classes apart need rows of two classes or more."),
             TrainingError::NearlyUniqueLabel { are_numbers: true, .. } => {
                 fixed("For numbers to be predicted say model => 'linear'; a number that identifies rows is no label.")

@@ -24,8 +24,14 @@ pub struct Wanted {
 
 impl Wanted {
     /// Nothing.
-    pub const NOTHING: Wanted =
-        Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false, shapes: false, held_out: false };
+    pub const NOTHING: Wanted = Wanted {
+        standardize: Standardize::None,
+        scales: false,
+        moments: false,
+        targets: false,
+        shapes: false,
+        held_out: false,
+    };
 
     /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
     pub fn new(options: &Options, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {

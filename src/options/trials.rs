@@ -1,6 +1,7 @@
 //! Random points of a search: what is drawn for each option, by the seed.
 
 use super::entry::Values;
+use super::rounding::{AUTO_TIMES, rounded};
 use super::search::TRIALS;
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
@@ -10,9 +11,6 @@ use shuffle::SortKeys;
 
 /// More points than this are no search.
 const MAX_TRIALS: i32 = 1_000;
-
-/// What the learning rate of a point is multiplied by, if it is drawn around the one that a call without it has.
-pub const AUTO_TIMES: &str = "auto_times";
 
 /// What one option is drawn from.
 enum Draw {
@@ -68,10 +66,8 @@ fn unit(key: i64) -> f64 {
 fn defaults(kind: ModelKind, given: &dyn Fn(&str) -> bool) -> Vec<(String, Draw)> {
     let layers = [json!([16]), json!([32]), json!([64]), json!([128]), json!([32, 32]), json!([64, 32])];
     let l2 = Draw::Between { least: 1e-7, most: 1e-2, is_log: true, is_whole: false };
-    let mut draws = vec![
-        ("learning_rate".to_owned(), Draw::TimesAuto { least: 0.1, most: 10.0 }),
-        ("l2".to_owned(), l2),
-    ];
+    let mut draws =
+        vec![("learning_rate".to_owned(), Draw::TimesAuto { least: 0.1, most: 10.0 }), ("l2".to_owned(), l2)];
     if !kind.is_linear() {
         draws.push(("hidden_layers".to_owned(), Draw::Of(layers.to_vec())));
     }
@@ -111,11 +107,6 @@ impl Draw {
             }
         }
     }
-}
-
-/// A number of three digits, which a reader takes in.
-pub fn rounded(number: f64) -> f64 {
-    format!("{number:.2e}").parse().unwrap_or(number)
 }
 
 /// What a grid says to draw from.

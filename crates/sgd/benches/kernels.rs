@@ -8,7 +8,9 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use sgd::{Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Panel, Trainer};
+use sgd::{
+    Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Panel, Trainer,
+};
 use tuples::Batch;
 
 /// Numbers that look random.

@@ -274,9 +274,7 @@ impl ValueCounts {
         for (value, rows) in ascending {
             // a value goes where its middle row is
             let middle = u128::from(before) * 2 + u128::from(rows);
-            let has_begun = |cut: usize| {
-                middle * u128::from(parts) >= 2 * u128::from(total) * (cut as u128 + 1)
-            };
+            let has_begun = |cut: usize| middle * u128::from(parts) >= 2 * u128::from(total) * (cut as u128 + 1);
             while cuts.len() + 1 < parts as usize && has_begun(cuts.len()) {
                 cuts.push(value);
             }

@@ -27,9 +27,20 @@ pub struct Folds {
 
 enum By {
     /// each row by itself; by its class, too, if it is stratified
-    Row { stratified: bool, state: RowState },
-    Group { hash: ValueHash, place: usize, state: GroupState },
-    Time { chronology: Chronology, place: usize, state: TimeState },
+    Row {
+        stratified: bool,
+        state: RowState,
+    },
+    Group {
+        hash: ValueHash,
+        place: usize,
+        state: GroupState,
+    },
+    Time {
+        chronology: Chronology,
+        place: usize,
+        state: TimeState,
+    },
 }
 
 enum RowState {

@@ -76,7 +76,8 @@ impl RowGroups {
             Some(HoldOut::Blocks { fraction, seed }) => Some(Drawn::new(true, *fraction, *seed)),
             _ => None,
         };
-        let folds = spec.folds.as_ref().map(|folds| Folds::new(folds, columns, &mut next, (many, counts))).transpose()?;
+        let folds =
+            spec.folds.as_ref().map(|folds| Folds::new(folds, columns, &mut next, (many, counts))).transpose()?;
         Ok(RowGroups { group, flag, drawn, block_held_out: false, folds })
     }
 

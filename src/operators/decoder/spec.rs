@@ -145,7 +145,8 @@ impl<'a> DecoderSpec<'a> {
         let before = self.features.len() + usize::from(weight.is_some());
         let row_groups = self.row_groups.filter(|spec| !spec.is_empty());
         let for_folds = (self.kind.has_class_numbers(), !matches!(features, FeatureColumns::Compressed(_)));
-        let row_groups = row_groups.map(|spec| RowGroups::new(spec, columns, before, for_folds).map(Box::new)).transpose()?;
+        let row_groups =
+            row_groups.map(|spec| RowGroups::new(spec, columns, before, for_folds).map(Box::new)).transpose()?;
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
         let imputation = self.imputation(columns, &features)?;
         let transformed = Transformed::new(self.transform, &features)?;
@@ -178,9 +179,10 @@ impl<'a> DecoderSpec<'a> {
             return Err(TrainingError::NotOnCompressed("a model whose features are cut off (option clip)").into());
         }
         match self.row_groups {
-            Some(row_groups) if row_groups.columns().next().is_some() => {
-                Err(TrainingError::NotOnCompressed("group_by, like the options validation_column, folds_by and folds_by_time,").into())
-            }
+            Some(row_groups) if row_groups.columns().next().is_some() => Err(TrainingError::NotOnCompressed(
+                "group_by, like the options validation_column, folds_by and folds_by_time,",
+            )
+            .into()),
             _ => Ok(()),
         }
     }

@@ -41,7 +41,12 @@ pub fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_
 ///
 /// # Errors
 /// What does not go with them.
-pub fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String], decoder: &mut Decoder) -> Result<()> {
+pub fn check_decoder(
+    request: &Request,
+    resume: Option<&Resume>,
+    features: &[String],
+    decoder: &mut Decoder,
+) -> Result<()> {
     if let Some(resume) = resume {
         resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size)?;
     }

@@ -146,7 +146,8 @@ impl Training {
         let loader = LoaderChoice::new(request.loader, unfit, &mut buffers, load);
         phases.end(Phase::Opening);
         Ok(Training {
-            group_order: (!request.row_groups.is_empty() && request.search.is_none()).then(|| GroupOrder::new(&request.shuffling)),
+            group_order: (!request.row_groups.is_empty() && request.search.is_none())
+                .then(|| GroupOrder::new(&request.shuffling)),
             held_out: (request.row_groups.hold_out.is_some() && request.search.is_none()).then(HeldOut::new),
             only_group: OnlyGroup::default(),
             class_shares: ClassShares::default(),
@@ -460,7 +461,12 @@ impl Training {
 ///
 /// # Errors
 /// [`ResourceError::OutOfMemory`], [`TrainingError::TooManyWeights`], [`TrainingError::NetworkTooLarge`]
-pub(super) fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameters, batch: &Batch) -> Result<Trainer> {
+pub(super) fn new_trainer(
+    decoder: &Decoder,
+    resume: Option<&Resume>,
+    hyper: Hyperparameters,
+    batch: &Batch,
+) -> Result<Trainer> {
     let (outputs, sparse) = (decoder.labels().outputs(), batch.is_sparse());
     let dim = match hyper.design {
         // the first weights of a network depend on the number of features

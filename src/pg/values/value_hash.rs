@@ -29,9 +29,8 @@ impl ValueHash {
     pub fn hash(&self, value: TypedDatum<'_>) -> u64 {
         let datum = value.of_type(self.declared);
         // SAFETY: new() has seen that the type has a hash function, and the value is of it.
-        let hash = unsafe {
-            pg_sys::FunctionCall1Coll(&raw mut (*self.cache).hash_proc_finfo, self.collation, datum).value()
-        };
+        let hash =
+            unsafe { pg_sys::FunctionCall1Coll(&raw mut (*self.cache).hash_proc_finfo, self.collation, datum).value() };
         u64::from(hash as u32)
     }
 }
@@ -56,7 +55,13 @@ impl Chronology {
         match self {
             Chronology::Time(time) => match time.microseconds(value) {
                 Ok(microseconds) => microseconds.cast_unsigned() ^ (1 << 63),
-                Err(infinity) => if infinity < 0.0 { 0 } else { u64::MAX },
+                Err(infinity) => {
+                    if infinity < 0.0 {
+                        0
+                    } else {
+                        u64::MAX
+                    }
+                }
             },
             Chronology::Number(number) => {
                 // the order of the bits, those of negative numbers turned round; -0.0 is 0.0

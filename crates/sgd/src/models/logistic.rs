@@ -176,9 +176,8 @@ mod tests {
             let truth = probability(-m);
             assert!(many.iter().all(|one| (f64::from(*one) - truth).abs() <= 2e-7), "{m}: {many:?} {truth}");
         }
-        let ends = [f32::NEG_INFINITY, f32::INFINITY, f32::NAN].map(|m| {
-            MarginLoss::negative_gradients(Logistic::objective(), Portable, [m; 16])[0]
-        });
+        let ends = [f32::NEG_INFINITY, f32::INFINITY, f32::NAN]
+            .map(|m| MarginLoss::negative_gradients(Logistic::objective(), Portable, [m; 16])[0]);
         assert!(ends[0] == 1.0 && ends[1] == 0.0 && ends[2].is_nan());
     }
 

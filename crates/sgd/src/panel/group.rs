@@ -118,7 +118,9 @@ impl Group {
 
     /// Has the model in a lane, and its loss, only finite numbers?
     pub(super) fn is_finite(&self, lane: usize) -> bool {
-        self.losses[lane].is_finite() && self.intercepts.0[lane].is_finite() && self.weights_of(lane).all(f32::is_finite)
+        self.losses[lane].is_finite()
+            && self.intercepts.0[lane].is_finite()
+            && self.weights_of(lane).all(f32::is_finite)
     }
 }
 

@@ -96,7 +96,8 @@ impl Candidates {
         }
         let is_dense = !batch.is_sparse() && !batch.has_mini_batches();
         let mut lanes = Vec::new();
-        for (fold, (i, point)) in self.folds.clone().flat_map(|fold| points.iter().enumerate().map(move |p| (fold, p))) {
+        for (fold, (i, point)) in self.folds.clone().flat_map(|fold| points.iter().enumerate().map(move |p| (fold, p)))
+        {
             check_for_interrupts();
             self.all.push(Candidate {
                 fold,

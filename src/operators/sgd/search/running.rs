@@ -202,7 +202,8 @@ impl Search {
             let begun = Instant::now();
             tuples += batch.tuples_in_order() as u64;
             let (decoder, outputs) = (&buffers.decoder, buffers.decoder.labels().outputs());
-            candidates.make(&request.points, batch, |point| new_trainer(decoder, None, point.hyperparameters, batch))?;
+            candidates
+                .make(&request.points, batch, |point| new_trainer(decoder, None, point.hyperparameters, batch))?;
             candidates.learn(batch, outputs, epoch == 1)?;
             *compute += begun.elapsed();
         }
@@ -229,13 +230,7 @@ impl Search {
     }
 
     /// Judges these models by the rows that are held out of their folds: the source is read once more.
-    fn judge(
-        &mut self,
-        epoch: u32,
-        candidates: &mut Candidates,
-        which: &[usize],
-        batch: &mut Batch,
-    ) -> Result<()> {
+    fn judge(&mut self, epoch: u32, candidates: &mut Candidates, which: &[usize], batch: &mut Batch) -> Result<()> {
         if which.is_empty() {
             return Ok(());
         }

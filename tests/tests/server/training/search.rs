@@ -94,7 +94,8 @@ fn folds_are_stratified_by_label_unless_the_call_says_otherwise() {
     let plain = shares(&mut db, ", stratify => false");
     assert!(plain.iter().any(|share| (share - 0.7).abs() > 1e-3 && (share - 0.3).abs() > 1e-3), "{plain:?}");
     // three classes of 3000 rows
-    let classes = fold_scores(&mut db, &format!("'{source}', 'softmax', 'animal', '{{nothing}}', {NOTHING}, folds => 6"));
+    let classes =
+        fold_scores(&mut db, &format!("'{source}', 'softmax', 'animal', '{{nothing}}', {NOTHING}, folds => 6"));
     assert!(classes.iter().all(|share| (share - 1.0 / 3.0).abs() < 1e-9), "{classes:?}");
 }
 
@@ -136,7 +137,13 @@ fn the_model_is_the_one_that_the_best_point_makes_of_all_rows() {
     table(&mut db);
     for (model, label, features, more, grid) in [
         ("logistic", "positive", "{x}", "", r#"[{"l2": 1.0}, {"l2": 0.0001}]"#),
-        ("logistic", "positive", "{x}", ", shuffle => 'epoch_shuffle'", r#"[{"batch_size": 8, "l2": 2}, {"l2": 0.001, "batch_size": 8}]"#),
+        (
+            "logistic",
+            "positive",
+            "{x}",
+            ", shuffle => 'epoch_shuffle'",
+            r#"[{"batch_size": 8, "l2": 2}, {"l2": 0.001, "batch_size": 8}]"#,
+        ),
         ("linear", "target", "{x}", ", validation_fraction => 0.3", r#"[{"l2": 0.0001}, {"l2": 0.5}]"#),
         ("softmax", "animal", "{x}", ", shuffle => 'sliding'", r#"[{"l2": 0.001}, {"l2": 1.5}]"#),
         ("mlp", "animal", "{x}", ", folds_by => 'site'", r#"[{"hidden_layers": [4], "l2": 0.0001}]"#),
@@ -144,10 +151,11 @@ fn the_model_is_the_one_that_the_best_point_makes_of_all_rows() {
     ] {
         let more = more.replace(", shuffle => 'sliding'", ", buffer_size => '20%'");
         let call = format!("'t', '{model}', '{label}', '{features}', max_epochs => 3, seed => 5{more}");
-        let rows = ranked(&mut db, &format!("{call}, grid => '{grid}', name => 'best', folds => 3").replace(
-            ", folds => 3",
-            if more.contains("fraction") { "" } else { ", folds => 3" },
-        ));
+        let rows = ranked(
+            &mut db,
+            &format!("{call}, grid => '{grid}', name => 'best', folds => 3")
+                .replace(", folds => 3", if more.contains("fraction") { "" } else { ", folds => 3" }),
+        );
         let point: serde_json::Value = rows[0].get("grid_point");
         let id: i64 = rows[0].get("model_id");
         assert!(rows[1..].iter().all(|row| row.get::<_, Option<i64>>("model_id").is_none()));
@@ -171,7 +179,8 @@ fn scores_are_those_of_rows_that_were_not_learned_from() {
         ("mlp", "animal", "{x}", "{}"),
         ("logistic", "positive", "{k,v}", "{}"),
     ] {
-        let call = format!("'t', '{model}', '{label}', '{features}', max_epochs => 4, seed => 5, validation_fraction => 0.25");
+        let call =
+            format!("'t', '{model}', '{label}', '{features}', max_epochs => 4, seed => 5, validation_fraction => 0.25");
         let grid = r#"grid => '{"l2": [0, 0.01]}'"#;
         let found = ranked(&mut db, &format!("{call}, options => '{options}', {grid}"));
         for row in found {
@@ -250,11 +259,13 @@ fn the_rows_held_out_decide_how_many_epochs_are_worth_it() {
     let mut db = Database::new();
     table(&mut db);
     for more in ["patience => 2", "options => '{\"keep\": \"best\"}'"] {
-        let call = format!("'t', label => 'positive', features => '{{x}}', seed => 3, trials => 2, max_epochs => 30, {more}");
+        let call =
+            format!("'t', label => 'positive', features => '{{x}}', seed => 3, trials => 2, max_epochs => 30, {more}");
         let rows = ranked(&mut db, &call);
         let (epochs, id): (i32, i64) = (rows[0].get("epochs"), rows[0].get("model_id"));
         assert!(epochs < 30 || more.contains("best"), "{more}: {epochs}");
-        let trained: i32 = db.rows("SELECT max(epoch) FROM corgipile.training_history WHERE model_id = $1", &[&id])[0].get(0);
+        let trained: i32 =
+            db.rows("SELECT max(epoch) FROM corgipile.training_history WHERE model_id = $1", &[&id])[0].get(0);
         assert_eq!(trained, epochs, "{more}");
     }
 }
@@ -269,11 +280,14 @@ fn a_search_is_a_node_of_the_plan_and_a_function() {
         assert!(plan.contains(line), "{plan}");
     }
     assert_eq!(db.models(), 0);
-    let plan = db.lines(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM {call}")).join("\n");
+    let plan =
+        db.lines(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM {call}")).join("\n");
     assert!(plan.contains("Best Point: ") && plan.contains("Best Score: "), "{plan}");
     // an epoch is one pass over the rows, and so is judging; two epochs more for the best, and the pass before all
     assert!(plan.contains("loops=6") || plan.contains("Epochs: 6"), "{plan}");
-    let node: String = db.value(&format!("SELECT string_agg(f::text, ' ' ORDER BY rank) FROM (SELECT rank, grid_point, fold_scores FROM {call}) f"));
+    let node: String = db.value(&format!(
+        "SELECT string_agg(f::text, ' ' ORDER BY rank) FROM (SELECT rank, grid_point, fold_scores FROM {call}) f"
+    ));
     let function: String = db.value(&format!(
         "SELECT string_agg(f::text, ' ' ORDER BY rank) FROM (SELECT (s).rank, (s).grid_point, (s).fold_scores FROM (SELECT {call} AS s OFFSET 0) s) f"
     ));
@@ -285,14 +299,16 @@ fn a_search_needs_the_privileges_of_a_training() {
     let mut db = Database::with_small_table(200);
     let user = db.role("user");
     let mut session = db.session_as(&user);
-    let call = "SELECT * FROM corgipile_search('t', features => '{a,b}', trials => 2, max_epochs => 1, folds => 2, seed => 1";
+    let call =
+        "SELECT * FROM corgipile_search('t', features => '{a,b}', trials => 2, max_epochs => 1, folds => 2, seed => 1";
     session.rejects(&format!("{call})"), "42501").says(&["t"]);
     db.run(&format!("GRANT SELECT (label, a, b) ON t TO {user}"));
     for strategy in ["corgipile", "shuffle_once"] {
         assert_eq!(session.lines(&format!("{call}, shuffle => '{strategy}', name => 'own')")).len(), 2);
     }
     session.rejects(&format!("{call}, folds_by => 'id')"), "42501");
-    let owners: i64 = db.value(&format!("SELECT count(*) FROM corgipile.models WHERE pg_get_userbyid(owner::oid) = '{user}'"));
+    let owners: i64 =
+        db.value(&format!("SELECT count(*) FROM corgipile.models WHERE pg_get_userbyid(owner::oid) = '{user}'"));
     assert_eq!(owners, 2);
 }
 
@@ -301,7 +317,8 @@ fn compressed_tables_are_searched_by_mini_batches() {
     let mut db = Database::new();
     table(&mut db);
     db.run("SELECT * FROM corgipile_compress('t', 'c', label => 'positive', features => '{x}', batch_rows => 50, seed => 1)");
-    let rows = ranked(&mut db, "'c', label => 'positive', seed => 3, trials => 3, max_epochs => 3, learning_rate => 0.1");
+    let rows =
+        ranked(&mut db, "'c', label => 'positive', seed => 3, trials => 3, max_epochs => 3, learning_rate => 0.1");
     let score: f64 = rows[0].get("score");
     assert!(score > 0.72, "{score}");
 }
