@@ -5,6 +5,7 @@ halves the points and doubles the rows; ours learns from all rows with all point
 
 import os
 import struct
+import sys
 import warnings
 from pathlib import Path
 from time import monotonic
@@ -159,8 +160,11 @@ def main():
     directory = os.environ.get("CORGIPILE_DATA", Path(__file__).parents[2] / "../shared/data")
     with connect() as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS corgipile")
-        speed(connection)
-        quality(connection, Data(directory))
+        parts = sys.argv[1:] or ["speed", "quality"]
+        if "speed" in parts:
+            speed(connection)
+        if "quality" in parts:
+            quality(connection, Data(directory))
 
 
 if __name__ == "__main__":
