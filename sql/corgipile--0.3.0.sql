@@ -1015,7 +1015,7 @@ CREATE VIEW corgipile.stat_progress_train AS
            p.estimated_end
       FROM corgipile.progress() AS p
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
-COMMENT ON VIEW corgipile.stat_progress_train IS 'a row for each corgipile_train() and corgipile_train_uda() that runs now in the server, up to 64 of them';
+COMMENT ON VIEW corgipile.stat_progress_train IS 'a row for each corgipile_train(), corgipile_search() and corgipile_train_uda() that runs now in the server, up to 64 of them; a search is shown as one training of all points, and then as that of the best';
 COMMENT ON COLUMN corgipile.stat_progress_train.pid IS 'process that trains';
 COMMENT ON COLUMN corgipile.stat_progress_train.datid IS 'its database';
 COMMENT ON COLUMN corgipile.stat_progress_train.datname IS 'name of its database';

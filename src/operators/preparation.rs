@@ -41,7 +41,9 @@ pub fn measure(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     while buffers.next_batch(batch)? {
         check_for_interrupts();
         buffers.decoder.meet_dim(batch.dim());
-        leave_held_out(batch);
+        if !wanted.held_out {
+            leave_held_out(batch);
+        }
         measured.add(wanted, &mut buffers.decoder, batch)?;
         let labels_of_blocks =
             (0..if batch.has_mini_batches() { batch.len() } else { 0 }).flat_map(|i| batch.mini_batch(i).labels());

@@ -18,12 +18,20 @@ pub struct Wanted {
     pub targets: bool,
     /// are columns of numbers measured by their logarithms, too?
     pub shapes: bool,
+    /// are rows that are held out measured like all others, because the model that is stored will learn from them?
+    pub held_out: bool,
 }
 
 impl Wanted {
     /// Nothing.
-    pub const NOTHING: Wanted =
-        Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false, shapes: false };
+    pub const NOTHING: Wanted = Wanted {
+        standardize: Standardize::None,
+        scales: false,
+        moments: false,
+        targets: false,
+        shapes: false,
+        held_out: false,
+    };
 
     /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
     pub fn new(options: &Options, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
@@ -39,12 +47,12 @@ impl Wanted {
         let targets = standardize != Standardize::None && !kind.is_classifier();
         let is_open = options.transform == Some(Transform::Automatic) && standardize == Standardize::Automatic;
         let shapes = (is_open && decoder.features().number_names().is_some()) || decoder.columns_of_logs().is_some();
-        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets, shapes }
+        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets, shapes, held_out: false }
     }
 
     /// What features are to be scaled by, and not their targets.
     pub const fn of_features(standardize: Standardize) -> Wanted {
-        Wanted { standardize, scales: true, moments: true, targets: false, shapes: false }
+        Wanted { standardize, scales: true, moments: true, targets: false, shapes: false, held_out: false }
     }
 
     /// Is it to find anything?

@@ -4,9 +4,9 @@ use super::cache::CacheMode;
 use super::choices::choice;
 use super::date_parts::DateParts;
 use super::nodes::Nodes;
+use super::rounding::rounded;
 use super::row_groups::HoldOut;
 use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
-use super::trials::rounded;
 use serde_json::{Map, Value};
 use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Stopping};
 

@@ -4,7 +4,7 @@
 //! learning only: what makes tuples is the same for all.
 
 use super::chosen::{Options, Point, Rate};
-use super::trials::AUTO_TIMES;
+use super::rounding::AUTO_TIMES;
 use super::{parse, table};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean};
 use serde_json::{Map, Value};

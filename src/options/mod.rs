@@ -22,6 +22,7 @@ pub mod objective;
 pub mod parse;
 pub mod request;
 pub mod resolved;
+mod rounding;
 pub mod row_groups;
 pub mod rows;
 pub mod search;

@@ -2,7 +2,7 @@
 
 use super::call::{self, TrainArguments, integer, invalid, model_kind};
 use super::choices::Choice;
-use super::chosen::{Options, Point, Rate, Validation};
+use super::chosen::{Keep, Options, Point, Rate, Validation};
 use super::folds::{FoldSpec, FoldsBy};
 use super::grid::{self, Base};
 use super::loader::Loader;
@@ -241,7 +241,7 @@ impl Request {
         let mut point = self.points.swap_remove(i);
         point.says = None;
         if let Some(epochs) = epochs {
-            (point.max_epochs, point.stopping) = (epochs, None);
+            (point.max_epochs, point.stopping, self.options.keep) = (epochs, None, Keep::Last);
         }
         self.max_epochs = point.max_epochs;
         self.points = vec![point];

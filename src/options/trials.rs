@@ -1,6 +1,7 @@
 //! Random points of a search: what is drawn for each option, by the seed.
 
 use super::entry::Values;
+use super::rounding::{AUTO_TIMES, rounded};
 use super::search::TRIALS;
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
@@ -10,9 +11,6 @@ use shuffle::SortKeys;
 
 /// More points than this are no search.
 const MAX_TRIALS: i32 = 1_000;
-
-/// What the learning rate of a point is multiplied by, if it is drawn around the one that a call without it has.
-pub const AUTO_TIMES: &str = "auto_times";
 
 /// What one option is drawn from.
 enum Draw {
@@ -109,11 +107,6 @@ impl Draw {
             }
         }
     }
-}
-
-/// A number of three digits, which a reader takes in.
-pub fn rounded(number: f64) -> f64 {
-    format!("{number:.2e}").parse().unwrap_or(number)
 }
 
 /// What a grid says to draw from.

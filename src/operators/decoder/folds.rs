@@ -150,15 +150,15 @@ impl Folds {
         }
     }
 
-    /// Counts rows by the class of each, or makes their tags, which were keys, the numbers of their parts.
-    pub fn finish(&mut self, tags: &mut [u32], class: impl Fn(usize) -> usize) {
+    /// Counts rows with these labels by the class of each, or makes their tags, which were keys, the numbers of their
+    /// parts.
+    pub fn finish(&mut self, tags: &mut [u32], labels: &[f32], class: impl Fn(f32) -> usize) {
         let By::Row { stratified, state } = &mut self.by else { return };
-        let class = |i: usize| if *stratified { class(i) } else { 0 };
+        let class = |label: f32| if *stratified { class(label) } else { 0 };
+        let tuples = tags.iter_mut().zip(labels);
         match state {
-            RowState::Counting(strata) => tags.iter().enumerate().for_each(|(i, key)| strata.add(class(i), *key)),
-            RowState::Cut(cuts) => {
-                tags.iter_mut().enumerate().for_each(|(i, tag)| *tag = cuts.part(class(i), *tag));
-            }
+            RowState::Counting(strata) => tuples.for_each(|(key, label)| strata.add(class(*label), *key)),
+            RowState::Cut(cuts) => tuples.for_each(|(tag, label)| *tag = cuts.part(class(*label), *tag)),
             RowState::Drawn => {}
         }
     }

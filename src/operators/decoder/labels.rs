@@ -242,8 +242,8 @@ impl Labels {
         classes.closed.is_none() && (classes.limit > 2 || balanced)
     }
 
-    /// All rows have been read: the classes are those that were met. `counts` has the rows of each. Gives the order that
-    /// classes have from now on, by their numbers so far.
+    /// All rows have been read: the classes are those that were met. `counts` has the rows of each. Gives the order
+    /// that classes have from now on, by their numbers so far.
     ///
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::NearlyUniqueLabel`]

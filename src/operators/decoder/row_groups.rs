@@ -101,11 +101,11 @@ impl RowGroups {
         Ok(tag)
     }
 
-    /// Makes what the tags of tuples were so far their tags, once the class of each is known.
+    /// Makes what the tags of tuples with these labels were so far their tags, by the class of each.
     #[inline]
-    pub fn finish(&mut self, tags: &mut [u32], class: impl Fn(usize) -> usize) {
+    pub fn finish(&mut self, tags: &mut [u32], labels: &[f32], class: impl Fn(f32) -> usize) {
         if let Some(folds) = &mut self.folds {
-            folds.finish(tags, class);
+            folds.finish(tags, labels, class);
         }
     }
 

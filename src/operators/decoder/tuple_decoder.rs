@@ -450,8 +450,8 @@ impl Decoder {
         }
         self.decoded += if batch.has_mini_batches() { 0 } else { (first..batch.len()).len() as u64 };
         if self.row_groups.is_some() && first < batch.len() {
+            self.finish_tags(&batch.labels()[first..], batch.has_mini_batches());
             batch.tags_mut()[first..].copy_from_slice(&self.group_tags);
-            self.finish_tags(batch, first);
         }
         if self.preparing || first == batch.len() || batch.has_mini_batches() {
             return;
@@ -470,11 +470,11 @@ impl Decoder {
         }
     }
 
-    /// The tags of mini-batches depend on no class.
-    fn finish_tags(&mut self, batch: &mut Batch, first: usize) {
-        if let (Some(row_groups), false) = (&mut self.row_groups, batch.has_mini_batches()) {
-            let classes: Vec<usize> = batch.labels()[first..].iter().map(|label| self.labels.class(*label)).collect();
-            row_groups.finish(&mut batch.tags_mut()[first..], |i| classes[i]);
+    /// Tags may depend on classes; those of mini-batches do not.
+    fn finish_tags(&mut self, labels: &[f32], are_mini_batches: bool) {
+        let Decoder { row_groups, group_tags, labels: classes, .. } = self;
+        if let (Some(row_groups), false) = (row_groups, are_mini_batches) {
+            row_groups.finish(group_tags, labels, |label| classes.class(label));
         }
     }
 

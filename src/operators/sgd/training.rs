@@ -134,6 +134,7 @@ impl Training {
         let label_type = label_type(&source, &request.label, &decoder)?;
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
+        let wanted = Wanted { held_out: request.search.is_some(), ..wanted };
         let counts = request.row_groups.folds.is_some() && !decoder.has_mini_batches();
         let prepares = wanted.anything() || decoder.needs_preparation() || counts;
         let prepares = (resume.is_none() && prepares).then_some(wanted);

@@ -256,8 +256,7 @@ impl Candidates {
             let is_watched = point.stopping.is_some() || keep == Keep::Best;
             candidate.state == State::Learning && (is_last || is_watched)
         };
-        let watched: Vec<usize> = (0..self.all.len()).filter(|i| is_due(&self.all[*i])).collect();
-        watched
+        (0..self.all.len()).filter(|i| is_due(&self.all[*i])).collect()
     }
 
     /// Those that need not be judged before all of them have ended have learned their last epoch.

@@ -11,6 +11,7 @@ use crate::models;
 use crate::operators::scan_control::ScanControl;
 use crate::options::call::TrainArguments;
 use crate::options::choices::Choice;
+use crate::options::chosen::Keep;
 use crate::options::request::Request;
 use crate::options::rows::Standardize;
 use crate::options::search::{Score, SearchArguments, SearchSpec};
@@ -111,7 +112,7 @@ impl Search {
     /// Do the rows held out decide how many epochs this point takes?
     fn watches(&self, point: usize) -> bool {
         let request = &self.training.request;
-        request.points[point].stopping.is_some() || request.options.keep == crate::options::chosen::Keep::Best
+        request.points[point].stopping.is_some() || request.options.keep == Keep::Best
     }
 
     fn rows_of_points(&self) -> Vec<SearchRow> {

@@ -86,9 +86,9 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "Notice::PointsDiverged",
-        &["SELECT FROM corgipile_search('SELECT label * 1e30 AS label, a FROM t', 'linear', features => '{a}', standardize => false, seed => 1, \
-           grid => '{\"learning_rate\": [1e-4, 1e30]}', options => '{\"bounded_steps\": false}')"],
-        "...WARNING:  1 of 2 points diverged: {\"learning_rate\":1e30}\n\
+        &["SELECT FROM corgipile_search('t', 'linear', features => '{a}', standardize => false, seed => 1, \
+           grid => '{\"learning_rate\": [1e-4, 1e3]}')"],
+        "...WARNING:  1 of 2 points diverged: {\"learning_rate\":1000}\n\
          HINT:  They are ranked last. Try smaller learning rates.\n...",
     ),
     (

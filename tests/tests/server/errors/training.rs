@@ -345,7 +345,7 @@ pub const CASES: &[Case] = &[
         "TrainingError::NotOnCompressed",
         "SELECT corgipile_train('SELECT *, 1 AS g FROM packed', features => '{features}', group_by => 'g')",
         "0A000",
-        "group_by, like the option validation_column, cannot be used with a compressed source",
+        "group_by, like the options validation_column, folds_by and folds_by_time, cannot be used with a compressed source",
         "A row of it is a whole mini-batch. Train on the table that was compressed, or compress others.",
     ),
     Case(

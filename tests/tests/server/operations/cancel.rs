@@ -65,6 +65,8 @@ fn pg_cancel_backend_stops_training_in_every_shape() {
         "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t u USING (id)',
          max_epochs => 1000000)",
         "EXPLAIN ANALYZE SELECT * FROM corgipile_train('t', max_epochs => 1000000)",
+        "SELECT * FROM corgipile_search('t', max_epochs => 1000000)",
+        "SELECT * FROM corgipile_search('t', 'mlp', max_epochs => 1000000, folds_by => 'id', features => '{features_v}')",
         "DO 'BEGIN PERFORM * FROM corgipile_train(''t'', max_epochs => 1000000); END'",
     ] {
         let mut session = db.session();

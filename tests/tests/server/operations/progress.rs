@@ -15,13 +15,14 @@ fn a_running_training_is_shown_to_other_sessions_until_it_is_stopped() {
         ("t", "t", ", loader => 'worker', options => '{\"cache\": \"off\"}'", "pg_cancel_backend", "57014"),
         ("t", "t", ", workers => 2", "pg_cancel_backend", "57014"),
         ("SELECT t.* FROM t JOIN t u USING (id)", "NULL", "", "pg_cancel_backend", "57014"),
+        ("t", "t", ", trials => 3, folds => 2", "pg_cancel_backend", "57014"),
         ("t", "t", "", "pg_terminate_backend", "57P01"),
     ] {
         let mut session = db.session();
         let pid = session.pid();
-        let train = format!(
-            "SELECT * FROM corgipile_train('{source}', features => '{{features_v}}', max_epochs => 1000000{more})"
-        );
+        let function = if more.contains("trials") { "corgipile_search" } else { "corgipile_train" };
+        let train =
+            format!("SELECT * FROM {function}('{source}', features => '{{features_v}}', max_epochs => 1000000{more})");
         let thread = session.in_background(&train);
         let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
         db.wait_for(&format!("SELECT epoch > 2 AND blocks_done > 0 {of_training}"), "t");
