@@ -72,7 +72,7 @@ fn rows_like_those_of_the_training_say_nothing_and_what_has_changed_is_named() {
         ("SELECT a, b * 3 AS b, flag, c FROM t", "b|shifted"),
         ("SELECT a, CASE WHEN id % 4 > 0 THEN b END AS b, flag, c FROM t", "b|missing"),
         ("SELECT a, b, id % 2 = 0 AS flag, c FROM t", "flag|shifted"),
-        ("SELECT a, b, flag, CASE WHEN id % 30 = 0 THEN 'new' ELSE c END AS c FROM t", "c|unseen"),
+        ("SELECT a, b, flag, CASE WHEN id % 80 = 0 THEN 'new' ELSE c END AS c FROM t", "c|unseen"),
         ("SELECT a, b, flag, 'x' AS c FROM t", "c|shifted, missing"),
         ("SELECT NULL::real AS a, b, flag, c FROM t", "a|missing"),
     ] {
