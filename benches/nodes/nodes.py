@@ -106,8 +106,8 @@ def project(c, o, p):
     """Servers of their own, 100 million rows, gigabits per second, and 100 µs there and back."""
     rows, trip = 100_000_000, 100e-6
     print(
-        "\nSeconds of an epoch on 100 million rows by the model, servers with a processor each, 100 µs there and back; in "
-        "brackets how often faster than one server that has all rows in memory. A weight is 16 bytes, there and back."
+        "\nSeconds of an epoch on 100 million rows by the model, servers with a processor each, 100 µs there and back; "
+        "in brackets how often faster than one server with all rows in memory. A weight is 16 bytes, there and back."
     )
     print(f"{'features':>8} {'batch':>7} {'Gbit/s':>7} {'1 server':>9} {'10':>16} {'100':>16}")
     for width in (28, 2000):
