@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-# Of EXPLAIN's figures, those that grow with the epochs: an epoch's are the difference of a longer and a shorter training.
+# An epoch's figures are the difference of a longer and a shorter training.
 SHORT, LONG = 1, 3
 WIDTHS = {"narrow": 28, "wide": 2000}
 
@@ -30,7 +30,13 @@ def epoch(source, batch_size, nodes="off"):
     short, long = (training(source, batch_size, epochs, nodes) for epochs in (SHORT, LONG))
     first = (short["Preparation Time"] + short["Epochs Time"]) / 1000
     later = {}
-    for name in ("Epochs Time", "Bytes Sent to Nodes", "Bytes Received from Nodes", "Node Requests", "Waited for Slowest Node"):
+    for name in (
+        "Epochs Time",
+        "Bytes Sent to Nodes",
+        "Bytes Received from Nodes",
+        "Node Requests",
+        "Waited for Slowest Node",
+    ):
         later[name] = (long.get(name, 0) - short.get(name, 0)) / (LONG - SHORT)
     return {
         "first": first,
@@ -45,8 +51,10 @@ def measure():
     measured = {}
     for table, sizes in (("narrow", (256, 4096)), ("wide", (64, 256))):
         rows = int(psql(f"SELECT count(*) FROM {table}"))
-        print(f"\n{rows:,} rows x {WIDTHS[table]:,}: seconds of the first epoch with the pass before it and of a later one, "
-              "megabytes of a later one over all connections, requests to each server, microseconds per request")  # fmt: skip
+        print(
+            f"\n{rows:,} rows x {WIDTHS[table]:,}: seconds of the first epoch with the pass before it and of a later "
+            "one, megabytes of a later one over all connections, requests to each server, microseconds per request"
+        )
         print(f"{'batch':>6} {'rows are':<22} {'first':>8} {'epoch':>8} {'MB':>8} {'requests':>9} {'µs':>8}")
         for size in sizes:
             for where, source, nodes in (
@@ -59,14 +67,14 @@ def measure():
                 found = epoch(source, size, nodes)
                 measured[table, size, where] = found
                 each = f"{1e6 * found['seconds'] / found['requests']:8.0f}" if found["requests"] else ""
-                print(f"{size:>6} {where:<22} {found['first']:>8.2f} {found['seconds']:>8.2f} {found['bytes'] / 1e6:>8.1f} "
-                      f"{found['requests']:>9.0f} {each}", flush=True)  # fmt: skip
+                figures = f"{found['first']:>8.2f} {found['seconds']:>8.2f} {found['bytes'] / 1e6:>8.1f}"
+                print(f"{size:>6} {where:<22} {figures} {found['requests']:>9.0f} {each}", flush=True)
     return measured
 
 
 def model(measured):
-    """An epoch on n servers, of rows that take c seconds each: n servers learn from a share each, and every step takes a
-    while, and a while more for each server: all of them answer to one, whose link carries all bytes.
+    """An epoch on n servers, of rows that take c seconds each: n servers learn from a share each, and every step takes
+    a while, and a while more for each server: all of them answer to one, whose link carries all bytes.
 
         seconds = rows * c / n + steps * (o + n * p + round trip + n * bytes / bandwidth)
     """
@@ -80,7 +88,8 @@ def model(measured):
     }
     p = (per_step[3] - per_step[1]) / 2
     o = per_step[1] - p
-    print(f"\nPer step, by batches of 256: {1e6 * o:.0f} µs, and {1e6 * p:.0f} µs more for each server; {1e9 * c:.0f} ns per row.")
+    print(f"\nPer step, by batches of 256: {1e6 * o:.0f} µs, and {1e6 * p:.0f} µs more for each server.")
+    print(f"Per row: {1e9 * c:.0f} ns.")
     for n in (1, 2, 3):
         said = rows * c / min(n, processors) + steps[n] * (o + n * p)
         is_so = measured["narrow", 256, f"on {n}"]["seconds"]
@@ -96,8 +105,10 @@ def model(measured):
 def project(c, o, p):
     """Servers of their own, 100 million rows, gigabits per second, and 100 µs there and back."""
     rows, trip = 100_000_000, 100e-6
-    print("\nSeconds of an epoch on 100 million rows by the model, servers with a processor each, 100 µs there and back; in brackets how "
-          "often faster than one server that has all rows in memory. A weight is 16 bytes, there and back.")  # fmt: skip
+    print(
+        "\nSeconds of an epoch on 100 million rows by the model, servers with a processor each, 100 µs there and back; "
+        "in brackets how often faster than one server with all rows in memory. A weight is 16 bytes, there and back."
+    )
     print(f"{'features':>8} {'batch':>7} {'Gbit/s':>7} {'1 server':>9} {'10':>16} {'100':>16}")
     for width in (28, 2000):
         per_row = c * width / 28

@@ -150,7 +150,7 @@ impl Session {
         let mut last = None;
         loop {
             self.wait();
-            match self.call(|held| result(held)) {
+            match self.call(result) {
                 Some(value) => last = value,
                 None => return last,
             }

@@ -243,7 +243,7 @@ fn sparse_moments_unite_whoever_has_met_a_feature() {
     let of = |rows: &[[f32; 3]]| {
         let rows: Vec<(f32, &[f32])> = rows.iter().map(|row| (1.0, &row[..])).collect();
         let mut moments = Moments::new(0);
-        moments.add(&sparse_of(rows.into_iter())).unwrap();
+        moments.add(&sparse_of(rows)).unwrap();
         moments
     };
     let rows = [[1.0, 0.0, 0.0], [2.0, 5.0, 0.0], [0.0, 0.0, 7.0]];

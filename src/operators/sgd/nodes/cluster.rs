@@ -97,7 +97,8 @@ impl Cluster {
             let server = node.session.server().to_owned();
             let types = answer.types.filter(|types| types.len() == columns.len());
             let types = types.ok_or_else(|| NodeError::Nonsense(server.clone()))?;
-            for ((column, here), there) in columns.iter().zip(types).filter(|((_, here), there)| here != there) {
+            let other = columns.iter().zip(types).find(|((_, here), there)| here != there);
+            if let Some(((column, here), there)) = other {
                 let (column, here) = (column.clone(), here.clone());
                 return Err(NodeError::OtherType { server, column, there, here }.into());
             }
