@@ -1,4 +1,5 @@
-//! Sixteen lanes of f32, or eight of f64, in the registers of this processor, and the choice of the instruction set at run time.
+//! Sixteen lanes of f32, or eight of f64, in the registers of this processor, and the choice of the instruction set at
+//! run time.
 //!
 //! Guarantees: instructions run only where the processor has them, because a value of an instruction set cannot be made
 //! before they were detected; the same operations in the same order give the same bits in all sets.

@@ -178,7 +178,7 @@ fn every_linear_model_is_explained_by_name_by_id_and_by_value() {
     let id = MIXED.store(&mut db, "m");
     SOFTMAX.store(&mut db, "s");
     db.run("CREATE TABLE t AS SELECT 2::real AS a, 'high' AS level, 3::real AS b, ARRAY[1, 2, 3]::real[] AS x");
-    let expected = ["(base)||0.25", "a||1", "level||20", "b||-9"];
+    let expected = ["(base)|NULL|0.25", "a|NULL|1", "level|NULL|20", "b|NULL|-9"];
     // weights are in the sequence of the columns: a, three of level, b
     for model in ["'m'".to_owned(), id.to_string(), "corgipile_export('m')".to_owned()] {
         assert_eq!(db.lines(&format!("SELECT e.* FROM t, corgipile_explain({model}, t) e")), expected, "{model}");

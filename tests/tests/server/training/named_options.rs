@@ -34,6 +34,7 @@ const TWO_VALUES: [(&str, &str, &str); 30] = [
     ("notice", "true", "false"),
     ("share", "true", "false"),
     ("nodes", "'auto'", "\"off\""),
+    ("solver", "'sgd'", r#""newton""#),
 ];
 
 /// What is recorded of the last training.
@@ -128,14 +129,14 @@ fn every_argument_can_be_a_parameter_and_explain_shows_them() {
     let mut db = Database::with_small_table(100);
     let types: String =
         db.value("SELECT oidvectortypes(proargtypes) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
-    let places: Vec<String> = (1..=32).map(|i| format!("${i}")).collect();
+    let places: Vec<String> = (1..=33).map(|i| format!("${i}")).collect();
     db.run(&format!(
         "PREPARE train({types}) AS SELECT * FROM corgipile_train({}); SET plan_cache_mode = force_generic_plan",
         places.join(", ")
     ));
     let call =
         "EXECUTE train('t', 'svm', NULL, NULL, NULL, 3, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                NULL, 4, 0.01, 0.02, 'adam', 'constant', true, 'skip', 'balanced', NULL, 0.2, 2, false, true, 'off')";
+                NULL, 4, 0.01, 0.02, 'adam', 'constant', true, 'skip', 'balanced', NULL, 0.2, 2, false, true, 'off', 'sgd')";
     let plan = db.lines(&format!("EXPLAIN {call}")).join("\n");
     for line in [
         "Batch Size: 4",

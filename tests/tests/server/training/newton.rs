@@ -42,7 +42,7 @@ fn the_model_is_the_same_whatever_the_order_the_scaling_and_the_buffer() {
     for (i, how) in [
         ", shuffle => 'no_shuffle'",
         ", shuffle => 'shuffle_once', seed => 3",
-        ", seed => 9, buffer_size => '1 block'",
+        ", seed => 9, buffer_size => '10%'",
         ", loader => 'worker'",
     ]
     .into_iter()
