@@ -55,7 +55,7 @@ impl<L: Pointwise> Kernel for Learn<'_, L> {
             let square = if bounded { square(simd, row) } else { 0.0 };
             let tuple = Tuple { row: &row[..dim], label, weight, square, part: parts[k] as usize };
             let (is_counted, is_rescaled) =
-                (number % COUNTED as u64 == 0, number % RESCALED as u64 == RESCALED as u64 - 1);
+                (number.is_multiple_of(COUNTED as u64), number % RESCALED as u64 == RESCALED as u64 - 1);
             for group in groups.iter_mut().filter(|group| group.is_active) {
                 step(simd, loss, group, &tuple, is_counted);
                 if is_rescaled && group.shrinks {
