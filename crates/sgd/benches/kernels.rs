@@ -115,7 +115,7 @@ fn search(criterion: &mut Criterion) {
         shuffle(&mut batch);
         let hyper = |i: usize| Hyperparameters {
             learning_rate: 0.2 / dim as f64,
-            l2: if i % 2 == 0 { 1e-5 } else { 1e-4 },
+            l2: if i.is_multiple_of(2) { 1e-5 } else { 1e-4 },
             bounded: true,
             averaging: true,
             ..Hyperparameters::new(ModelKind::Logistic)

@@ -308,7 +308,7 @@ mod tests {
             seed: i64, rows in 1_usize..3000, parts in 2_u32..12,
         ) {
             let keys = FoldKeys::new(seed);
-            let of_row = |i: usize| (usize::from(i % 7 == 0), keys.key(i as u64));
+            let of_row = |i: usize| (usize::from(i.is_multiple_of(7)), keys.key(i as u64));
             let (mut forwards, mut backwards) = (Strata::new(false), Strata::new(false));
             (0..rows).for_each(|i| forwards.add(of_row(i).0, of_row(i).1));
             (0..rows).rev().for_each(|i| backwards.add(of_row(i).0, of_row(i).1));
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn large_classes_are_cut_to_one_row_in_as_many_as_there_are_bins() {
         let (keys, rows, parts) = (FoldKeys::new(3), 1_000_000_usize, 5);
-        let class = |i: usize| usize::from(i % 10 == 0);
+        let class = |i: usize| usize::from(i.is_multiple_of(10));
         let mut strata = Strata::new(false);
         (0..rows).for_each(|i| strata.add(class(i), keys.key(i as u64)));
         let cuts = strata.cuts(&[0, 1], parts);

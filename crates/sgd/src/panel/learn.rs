@@ -55,7 +55,7 @@ impl<L: Pointwise> Kernel for Learn<'_, L> {
             let square = if bounded { square(simd, row) } else { 0.0 };
             let tuple = Tuple { row: &row[..dim], label, weight, square, part: parts[k] as usize };
             let (is_counted, is_rescaled) =
-                (number % COUNTED as u64 == 0, number % RESCALED as u64 == RESCALED as u64 - 1);
+                (number.is_multiple_of(COUNTED as u64), number % RESCALED as u64 == RESCALED as u64 - 1);
             for group in groups.iter_mut().filter(|group| group.is_active) {
                 step(simd, loss, group, &tuple, is_counted);
                 if is_rescaled && group.shrinks {
@@ -100,10 +100,11 @@ fn step<S: Simd, L: Pointwise>(simd: S, loss: L, group: &mut Group, tuple: &Tupl
     let gradients = loss.negative_gradients(simd, margins, label);
     let part = &group.parts[part];
     if is_counted {
-        for lane in 0..LANES {
-            let learned = weight * part.learns.0[lane];
-            group.losses[lane] += f64::from(learned * loss.loss(margins[lane], label));
-            group.counts[lane] += f64::from(learned);
+        let sums = group.losses.iter_mut().zip(&mut group.counts);
+        for ((lost, count), (margin, learns)) in sums.zip(margins.iter().zip(&part.learns.0)) {
+            let learned = weight * learns;
+            *lost += f64::from(learned * loss.loss(*margin, label));
+            *count += f64::from(learned);
         }
     }
     let direction = loss.direction(label) * weight;
@@ -114,9 +115,9 @@ fn step<S: Simd, L: Pointwise>(simd: S, loss: L, group: &mut Group, tuple: &Tupl
         intercepts[lane] += steps[lane];
     }
     if group.shrinks {
-        for lane in 0..LANES {
-            group.scale[lane] *= part.shrink[lane];
-            steps[lane] *= (1.0 / group.scale[lane]) as f32;
+        for ((step, scale), shrink) in steps.iter_mut().zip(&mut group.scale).zip(&part.shrink) {
+            *scale *= shrink;
+            *step *= (1.0 / *scale) as f32;
         }
     }
     let steps = simd.load(&steps);

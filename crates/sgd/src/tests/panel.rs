@@ -13,8 +13,8 @@ fn settings(kind: ModelKind) -> Vec<Hyperparameters> {
     let setting = |i: usize| Hyperparameters {
         learning_rate: [0.003, 0.03, 0.1, 0.2][i % 4],
         l2: [0.0, 1e-6, 1e-2, 0.3, 2.0][i % 5],
-        bounded: i % 2 == 0,
-        averaging: i % 3 == 0,
+        bounded: i.is_multiple_of(2),
+        averaging: i.is_multiple_of(3),
         ..Hyperparameters::new(kind)
     };
     (0..20).map(setting).collect()
