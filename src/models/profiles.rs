@@ -1,7 +1,7 @@
 //! What the features of a model were like, kept beside it: table and documents. No prediction reads it.
 
 use super::features::{ColumnKind, FeatureKind};
-use super::table::{self, Field, Key, ModelTable};
+use super::table::{Field, Key, ModelTable};
 use crate::errors::{ModelError, Result};
 use pgrx::JsonB;
 use serde_json::Value;
