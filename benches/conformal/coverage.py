@@ -1,8 +1,9 @@
-"""How often the truth lies in corgipile_predict_interval() and corgipile_predict_set(): see benches/conformal/run.
+"""How often the truth lies in corgipile_predict_interval() and corgipile_predict_set(): see
+benches/conformal/run.
 
-For each seed the rows of a set are put in a random order. The model learns from the first, is calibrated with the next
-thousand, and is judged on the rest. numpy computes thresholds, intervals and sets anew from the predictions alone; MAPIE,
-if it is there, does the same from a model that it is handed.
+For each seed the rows of a set are put in a random order. The model learns from the first, is calibrated with
+the next thousand, and is judged on the rest. numpy computes thresholds, intervals and sets anew from the
+predictions alone; MAPIE, if it is there, does the same from a model that it is handed.
 """
 
 import gzip
@@ -21,7 +22,8 @@ SEEDS = int(os.environ.get("SEEDS", "50"))
 
 
 def california(data):
-    text = gzip.open(data / "california_train.csv.gz", "rt").read()
+    with gzip.open(data / "california_train.csv.gz", "rt") as file:
+        text = file.read()
     columns = text.split("\n", 1)[0].split(",")
     kinds = ", ".join(f"{name} {'text' if name == 'ocean_proximity' else 'real'}" for name in columns)
     return kinds.replace("median_house_value real", "label real"), text
@@ -31,7 +33,8 @@ def dense(name, label="int", without=None):
     """A set whose label comes first; without the rows of a label, if it says so."""
 
     def read(data):
-        lines = gzip.open(data / f"{name}.csv.gz", "rt").readlines()
+        with gzip.open(data / f"{name}.csv.gz", "rt") as file:
+            lines = file.readlines()
         text = "".join(line for line in lines if line.split(",", 1)[0] != without)
         columns = text.split("\n", 1)[0].split(",")
         return ", ".join([f"label {label}"] + [f'"{column}" real' for column in columns[1:]]), text
@@ -97,14 +100,16 @@ def shuffle(connection, seed, rows):
     connection.execute("DROP TABLE IF EXISTS parts")
     connection.execute("SELECT setseed(%s)", [seed / 1000])
     connection.execute(
-        f"CREATE TABLE parts AS SELECT row_number() OVER (ORDER BY random())::int AS place, * FROM rows ORDER BY 1 LIMIT {rows}"
+        "CREATE TABLE parts AS SELECT row_number() OVER (ORDER BY random())::int AS place, * FROM rows "
+        f"ORDER BY 1 LIMIT {rows}"
     )
 
 
 def train(connection, seed, model, trained, calibrated):
     features = "'{*,-place}'"
     connection.execute(
-        f"SELECT FROM corgipile_train('SELECT * FROM parts WHERE place <= {trained}', '{model}', features => {features}, "
+        f"SELECT FROM corgipile_train('SELECT * FROM parts WHERE place <= {trained}', '{model}', "
+        f"features => {features}, "
         f"name => 'm', seed => {seed}, options => '{{\"keep_versions\": 1}}')"
     )
     source = f"SELECT * FROM parts WHERE place > {trained} AND place <= {trained + calibrated}"
@@ -118,14 +123,19 @@ def numpy_threshold(scores):
 
 
 def judge_regression(connection, trained, calibrated):
-    query = "SELECT place, label, corgipile_predict('m', p), i.low, i.high FROM parts p, corgipile_predict_interval('m', p) i WHERE place > %s"
+    query = (
+        "SELECT place, label, corgipile_predict('m', p), i.low, i.high "
+        "FROM parts p, corgipile_predict_interval('m', p) i WHERE place > %s"
+    )
     place, label, predicted, low, high = (
         np.array(column, float) for column in zip(*connection.execute(query, [trained]).fetchall())
     )
     held_out = place <= trained + calibrated
     threshold = numpy_threshold(np.abs(label - predicted)[held_out])
     scale = np.abs(predicted) + threshold
-    apart = max(np.max(np.abs(low - (predicted - threshold)) / scale), np.max(np.abs(high - (predicted + threshold)) / scale))
+    apart = max(
+        np.max(np.abs(low - (predicted - threshold)) / scale), np.max(np.abs(high - (predicted + threshold)) / scale)
+    )
     new = ~held_out
     mapie = mapie_intervals(label, predicted, held_out)
     if mapie is not None:
@@ -143,11 +153,11 @@ class Predicted:
         from sklearn.base import BaseEstimator, RegressorMixin
 
         class Handed(RegressorMixin, BaseEstimator):
-            def fit(self, X, y):
+            def fit(self, X, y):  # noqa: N803
                 self.n_features_in_ = 1
                 return self
 
-            def predict(self, X):
+            def predict(self, X):  # noqa: N803
                 return answers[np.asarray(X)[:, 0].astype(int)]
 
         return Handed().fit(None, None)
@@ -198,29 +208,34 @@ def measure(connection, data, name, task, read, model):
     coverage, size, apart, mapie = (list(column) for column in zip(*figures))
     mean, deviation = statistics.mean(coverage), statistics.stdev(coverage)
     parts = f"{trained} / {calibrated} / {rows - trained - calibrated}"
-    numpy_says = f"{max(apart):.1e}" if task == "regression" else ("" if model == "svm" else f"{int(sum(apart))} labels")
+    numpy_says = (
+        f"{max(apart):.1e}" if task == "regression" else ("" if model == "svm" else f"{int(sum(apart))} labels")
+    )
     mapie_says = f"{max(mapie):.1e}" if task == "regression" and not np.isnan(mapie[0]) else ""
-    line = f"{name} | `{model}` | {parts} | {100 * mean:.2f}% | {100 * deviation:.2f}% | {100 * min(coverage):.1f}% to {100 * max(coverage):.1f}% | {statistics.mean(size):.4g} | {numpy_says} | {mapie_says}"
+    shown = f"{100 * mean:.2f}% | {100 * deviation:.2f}% | {100 * min(coverage):.1f}% to {100 * max(coverage):.1f}%"
+    line = f"{name} | `{model}` | {parts} | {shown} | {statistics.mean(size):.4g} | {numpy_says} | {mapie_says}"
     print(line, flush=True)
     return line, 0.88 <= mean <= 0.92
 
 
 PAGE = """# Coverage of Intervals and Sets
 
-This page is for whoever wants to know whether [intervals and sets of labels](../how-to/intervals-and-sets.md) hold the truth as
-often as they say. `benches/conformal/run` writes it.
+This page is for whoever wants to know whether [intervals and sets of labels](../how-to/intervals-and-sets.md)
+hold the truth as often as they say. `benches/conformal/run` writes it.
 
-Each line is the mean of {seeds} seeds. For each, the rows are put in another random order: a model is trained on the first, calibrated
-with the next, and judged on the rest. 90% is asked for. *Size* is the mean width of the intervals, or the mean number of labels in a
-set. *numpy* is how far intervals are from those that numpy computes from `corgipile_predict` alone, relative to their size, at most; or
-how many labels are in one set and not in the other. *MAPIE* is the same for MAPIE's `SplitConformalRegressor`. Of covtype the
-label 4 is left out, of which some trainings would see no row: a label that the model does not know is an error.
+Each line is the mean of {seeds} seeds. For each, the rows are put in another random order: a model is trained
+on the first, calibrated with the next, and judged on the rest. 90% is asked for. *Size* is the mean width of
+the intervals, or the mean number of labels in a set. *numpy* is how far intervals are from those that numpy
+computes from `corgipile_predict` alone, relative to their size, at most; or how many labels are in one set
+and not in the other. *MAPIE* is the same for MAPIE's `SplitConformalRegressor`. Of covtype the label 4 is
+left out, of which some trainings would see no row: a label that the model does not know is an error.
 
 Set | Model | Trained / calibrated / judged | Coverage | Deviation over seeds | From, to | Size | numpy | MAPIE
 --- | --- | --- | --- | --- | --- | --- | --- | ---
 {lines}
 
-A single calibration with n rows has a coverage that is spread around 90% by about the square root of 0.09 / n: 0.9% with 1,000 rows.
+A single calibration with n rows has a coverage that is spread around 90% by about the square root of 0.09 /
+n: 0.9% with 1,000 rows.
 """
 
 

@@ -1,7 +1,7 @@
 """corgipile_drift() beside scipy and numpy, on the histogram that is kept: see benches/conformal/drift.
 
-numpy puts the new values into the kept bins; scipy.stats.ks_2samp compares the numbers of the bins, as many of each as the
-shares say; the index is the sum of both of scipy.special.rel_entr.
+numpy puts the new values into the kept bins; scipy.stats.ks_2samp compares the numbers of the bins, as many
+of each as the shares say; the index is the sum of both of scipy.special.rel_entr.
 """
 
 import os
@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import psycopg
-from coverage import SETS, load
 from scipy.special import rel_entr
 from scipy.stats import ks_2samp
+
+from coverage import SETS, load
 
 LEAST_SHARE = 1e-4
 
@@ -29,8 +30,12 @@ def expected(feature, values):
 
 def compare(connection, source, features):
     """The greatest differences of index and statistic, and the features that are named."""
-    profile = connection.execute("SELECT profile FROM corgipile.models WHERE name = 'm' ORDER BY version DESC LIMIT 1").fetchone()[0]
-    rows = connection.execute("SELECT feature, verdict, psi, ks FROM corgipile_drift('m', %s::text)", [source]).fetchall()
+    profile = connection.execute(
+        "SELECT profile FROM corgipile.models WHERE name = 'm' ORDER BY version DESC LIMIT 1"
+    ).fetchone()[0]
+    rows = connection.execute(
+        "SELECT feature, verdict, psi, ks FROM corgipile_drift('m', %s::text)", [source]
+    ).fetchall()
     apart, named = [0.0, 0.0], []
     for (name, verdict, psi, ks), kept in zip(rows, profile["features"]):
         if verdict:
@@ -45,31 +50,44 @@ def compare(connection, source, features):
 
 def measure(connection, data, name, read, model):
     load(connection, data, read)
-    connection.execute(f"SELECT FROM corgipile_train('rows', '{model}', features => '{{*}}', name => 'm', max_epochs => 2, seed => 1)")
-    features = connection.execute("SELECT features FROM corgipile.models WHERE name = 'm' ORDER BY version DESC LIMIT 1").fetchone()[0]
-    numbers = [row[0] for row in connection.execute(
-        "SELECT attname FROM pg_attribute WHERE attrelid = 'rows'::regclass AND attnum > 0 AND atttypid = 'real'::regtype"
-    ).fetchall() if row[0] in features]
+    connection.execute(
+        f"SELECT FROM corgipile_train('rows', '{model}', features => '{{*}}', name => 'm', max_epochs => 2, seed => 1)"
+    )
+    features = connection.execute(
+        "SELECT features FROM corgipile.models WHERE name = 'm' ORDER BY version DESC LIMIT 1"
+    ).fetchone()[0]
+    numbers = [
+        row[0]
+        for row in connection.execute(
+            "SELECT attname FROM pg_attribute "
+            "WHERE attrelid = 'rows'::regclass AND attnum > 0 AND atttypid = 'real'::regtype"
+        ).fetchall()
+        if row[0] in features
+    ]
     deviations = {name: connection.execute(f'SELECT stddev("{name}") FROM rows').fetchone()[0] for name in numbers}
     raised, deviation = next((name, deviation) for name, deviation in deviations.items() if deviation)
     others = ", ".join(f'"{feature}"' for feature in features if feature != raised)
     same, named_same = compare(connection, "SELECT * FROM rows", features)
-    moved, named_moved = compare(connection, f'SELECT ("{raised}" + {deviation})::real AS "{raised}", {others} FROM rows', features)
+    moved, named_moved = compare(
+        connection, f'SELECT ("{raised}" + {deviation})::real AS "{raised}", {others} FROM rows', features
+    )
     good = not named_same and named_moved == [raised] and max(same + moved) < 1e-3
     psi, ks = max(same[0], moved[0]), max(same[1], moved[1])
-    line = f"{name} | {len(features)} | {', '.join(named_same) or 'none'} | {', '.join(named_moved)} | {psi:.1e} | {ks:.1e}"
+    named = f"{', '.join(named_same) or 'none'} | {', '.join(named_moved)}"
+    line = f"{name} | {len(features)} | {named} | {psi:.1e} | {ks:.1e}"
     print(line, flush=True)
     return line, good
 
 
 PAGE = """# Drift beside scipy
 
-This page is for whoever wants to know whether [`corgipile_drift`](../how-to/drift.md) counts rightly. `benches/conformal/drift`
-writes it.
+This page is for whoever wants to know whether [`corgipile_drift`](../how-to/drift.md) counts rightly.
+`benches/conformal/drift` writes it.
 
-A model is trained on all rows of a set, and compared with the same rows, and with the same rows after the first number that varies was
-raised by one deviation. *Index* and *statistic* are how far `psi` and `ks` of all numbers are, at most, from those that numpy and scipy compute
-from the new rows and the histograms that are kept.
+A model is trained on all rows of a set, and compared with the same rows, and with the same rows after the
+first number that varies was raised by one deviation. *Index* and *statistic* are how far `psi` and `ks` of
+all numbers are, at most, from those that numpy and scipy compute from the new rows and the histograms that
+are kept.
 
 Set | Features | Named of the same rows | Named of the raised | Index | Statistic
 --- | --- | --- | --- | --- | ---

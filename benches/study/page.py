@@ -60,6 +60,12 @@ OTHER_PAGES = (
         "What jobs get that train on the same pictures at once, beside DataLoaders of their own and TensorSocket",
     ),
     ("compression.md", "Compression", "How small compressed mini-batches are, in each encoding"),
+    (
+        "conformal.md",
+        "Coverage",
+        "How often intervals and sets of labels hold the truth, over many seeds; numpy's and MAPIE's beside them",
+    ),
+    ("drift.md", "Drift", "The index and the statistic of changed features beside scipy's"),
     ("faults.md", "Faults", "What was done to servers to break them, and what was left behind"),
 )
 

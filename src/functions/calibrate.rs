@@ -1,5 +1,5 @@
-//! corgipile_calibrate(): the scores of rows that were held out of training, by which intervals and sets of labels have a
-//! stated coverage.
+//! corgipile_calibrate(): the scores of rows that were held out of training, by which intervals and sets of labels have
+//! a stated coverage.
 //!
 //! The rows are named by the call and not taken from a training's validation part: rows that have chosen the number of
 //! epochs are no longer like new ones. Sorting spills to disk within work_mem; what is kept is bounded.

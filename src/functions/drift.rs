@@ -1,5 +1,5 @@
-//! corgipile_profile() and corgipile_drift(): what the features of a model were like, and how far those of other rows are
-//! from that. Labels are not read: new rows often have none yet.
+//! corgipile_profile() and corgipile_drift(): what the features of a model were like, and how far those of other rows
+//! are from that. Labels are not read: new rows often have none yet.
 
 use super::model_rows::check_types;
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
@@ -232,8 +232,8 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Opens the features of `source`, by the names of the columns that the model was trained on, as they are: neither scaled
-/// nor taken by logarithms, with NaN for NULLs among numbers.
+/// Opens the features of `source`, by the names of the columns that the model was trained on, as they are: neither
+/// scaled nor taken by logarithms, with NaN for NULLs among numbers.
 ///
 /// # Errors
 /// Whatever can be wrong with the source.

@@ -3,12 +3,14 @@
 
 use super::lookup::not_found;
 use super::names::{Access, Named, resolve};
+use super::profiles::profile_field;
 use super::store::calibration_fields;
 use crate::errors::{Error, ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable};
 use crate::options::model_name::check_name;
 use pgrx::pg_sys;
 use sgd::conformal::Calibration;
+use sgd::profile::Profile;
 
 /// Selects models.
 #[derive(Debug, Clone, Copy)]
@@ -140,6 +142,19 @@ pub fn calibrate(id: i64, calibration: &Calibration) -> Result<()> {
     let mut values = vec![Field::new("model_id", Some(id))];
     values.extend(calibration_fields(calibration));
     if table::change(sql, values) == 0 { Err(gone(ModelSelector::Id(id))) } else { Ok(()) }
+}
+
+/// Keeps this profile with one model, in place of another.
+///
+/// # Errors
+/// Those of [`deploy`].
+pub fn keep_profile(id: i64, profile: &Profile) -> Result<()> {
+    check_may_change(id)?;
+    let sql = "UPDATE corgipile.stored_models SET profile = $2 WHERE model_id = $1";
+    match table::change(sql, vec![Field::new("model_id", Some(id)), profile_field(profile)]) {
+        0 => Err(gone(ModelSelector::Id(id))),
+        _ => Ok(()),
+    }
 }
 
 /// Checks whether the current user may change this model, before work is done for that.

@@ -29,11 +29,11 @@ pub use import::import;
 pub use inline::inline;
 pub use lookup::{by_id, by_name, by_name_or_id, forget, stats};
 pub use management::{
-    ModelSelector, calibrate, check_may_change, comment, deploy, drop, grant, rename, revoke, source_of,
+    ModelSelector, calibrate, check_may_change, comment, deploy, drop, grant, keep_profile, rename, revoke, source_of,
 };
 pub use model::Model;
 pub use policies::Policies;
-pub use profiles::{feature_shapes, keep_profile, profile};
+pub use profiles::{feature_shapes, profile};
 pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};

@@ -1,8 +1,7 @@
 //! What the features of a model were like, kept beside it: table and documents. No prediction reads it.
 
 use super::features::{ColumnKind, FeatureKind};
-use super::management::check_may_change;
-use super::table::{self, Field, Key, ModelTable};
+use super::table::{Field, Key, ModelTable};
 use crate::errors::{ModelError, Result};
 use pgrx::JsonB;
 use serde_json::Value;
@@ -55,19 +54,6 @@ pub fn profile(id: i64, kind: &FeatureKind, dim: usize) -> Result<Option<Profile
             Ok(Some(read_profile(value, shapes.as_deref()).map_err(corrupt)?))
         }
         Err(fault) => Err(corrupt(fault.reason().to_owned()).into()),
-    }
-}
-
-/// Keeps this profile with one model, in place of another.
-///
-/// # Errors
-/// Those of [`check_may_change`].
-pub fn keep_profile(id: i64, profile: &Profile) -> Result<()> {
-    check_may_change(id)?;
-    let sql = "UPDATE corgipile.stored_models SET profile = $2 WHERE model_id = $1";
-    match table::change(sql, vec![Field::new("model_id", Some(id)), profile_field(profile)]) {
-        0 => Err(ModelError::NoModelId(id).into()),
-        _ => Ok(()),
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Guarantees: let `n` rows be held out of training, and a further one be exchangeable with them (drawn the same way,
 //! in any order). The probability that the further row's score is at most the k-th smallest of theirs, where
-//! k = ceil(c (n + 1)), is at least c, whatever the model is worth; and below c + 1 / (n + 1) if no scores are tied (Vovk,
-//! Gammerman and Shafer 2005; Lei et al. 2018). Where k > n, nothing less than everything holds the truth so often.
+//! k = ceil(c (n + 1)), is at least c, whatever the model is worth; and below c + 1 / (n + 1) if no scores are tied
+//! (Vovk, Gammerman and Shafer 2005; Lei et al. 2018). Where k > n, nothing less than everything holds the truth so
+//! often.
 //!
 //! It prevents a sketch of the scores whose error eats the guarantee: of many scores only some are kept, but these are
 //! order statistics with their ranks, and the rank that is asked for is rounded up to one that is kept.
@@ -72,8 +73,8 @@ impl Calibration {
         }
     }
 
-    /// The ranks, from 1 and ascending, whose scores are kept of so many rows: all of up to 3,072 rows; of n more, those of
-    /// ceil(j (n - 1024) / 2048) for j from 1 to 2048, and the 1024 largest.
+    /// The ranks, from 1 and ascending, whose scores are kept of so many rows: all of up to 3,072 rows; of n more,
+    /// those of ceil(j (n - 1024) / 2048) for j from 1 to 2048, and the 1024 largest.
     pub fn ranks(rows: u64) -> impl Iterator<Item = u64> {
         (0..Calibration::kept(rows)).map(move |i| Calibration::rank(rows, i))
     }
@@ -93,8 +94,8 @@ impl Calibration {
         self.rows as f64 / (self.rows as f64 + 1.0)
     }
 
-    /// What a score is at most, in as large a part of all rows as `coverage` says, which is above 0 and below 1; None if
-    /// no rows were held out with which to say it.
+    /// What a score is at most, in as large a part of all rows as `coverage` says, which is above 0 and below 1; None
+    /// if no rows were held out with which to say it.
     pub fn threshold(&self, coverage: f64) -> Option<f64> {
         // a product such as 0.7 * 10 may lie above the whole number that is meant
         let rank = (coverage * (self.rows as f64 + 1.0) * (1.0 - 1e-14)).ceil().max(1.0);
@@ -107,8 +108,8 @@ impl Calibration {
     }
 }
 
-/// What is left to rounding where a score is compared with a threshold: decisions and labels are of single precision, and a
-/// row that gave the threshold is to be within it.
+/// What is left to rounding where a score is compared with a threshold: decisions and labels are of single precision,
+/// and a row that gave the threshold is to be within it.
 fn slack(size: f64) -> f64 {
     4.0 * f64::from(f32::EPSILON) * size.abs()
 }
@@ -126,8 +127,8 @@ pub fn interval(decision: f32, threshold: Option<f64>) -> (f64, f64) {
     (prediction - half, prediction + half)
 }
 
-/// The score of each class, were it the true one: 1 less its probability (Sadinle, Lei and Wasserman 2019). Where a model
-/// has no probabilities, it is what speaks against the class: its decision with the other sign.
+/// The score of each class, were it the true one: 1 less its probability (Sadinle, Lei and Wasserman 2019). Where a
+/// model has no probabilities, it is what speaks against the class: its decision with the other sign.
 ///
 /// # Panics
 /// If `out` has not a place for every class.

@@ -1,5 +1,5 @@
-//! corgipile_predict_interval() and corgipile_predict_set(): what holds the truth with a stated probability, by the scores
-//! of rows that were held out of training.
+//! corgipile_predict_interval() and corgipile_predict_set(): what holds the truth with a stated probability, by the
+//! scores of rows that were held out of training.
 
 use super::arrays::{DenseInput, SparseInput};
 use super::by_value::by_value;

@@ -251,8 +251,8 @@ impl MixedColumns {
         columns.filter(|(c, _)| matches!(c.kind, MixedKind::Number(_))).map(|(_, number)| *number).collect()
     }
 
-    /// What a pass has met, column by column, with these of the columns of numbers; None if it has not counted categories.
-    /// `nulls` are counted by column.
+    /// What a pass has met, column by column, with these of the columns of numbers; None if it has not counted
+    /// categories. `nulls` are counted by column.
     pub fn profile(&self, numbers: Vec<FeatureProfile>, rows: u64, nulls: &[u64]) -> Option<Vec<FeatureProfile>> {
         let mut numbers = numbers.into_iter();
         let rows = rows.max(1) as f64;

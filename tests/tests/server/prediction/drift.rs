@@ -135,7 +135,7 @@ fn the_profile_goes_with_the_model_and_is_kept_by_a_training_that_goes_on() {
 fn a_model_that_keeps_nothing_is_given_a_profile() {
     let mut db = Database::new();
     table(&mut db);
-    // as a superuser has written it, of a group, of an aggregate's
+    // as a superuser has written it, and of a group
     DENSE.store(&mut db, "dense");
     MIXED.store(&mut db, "mixed");
     db.run("SELECT corgipile_train('SELECT label, x, id % 2 AS g FROM t', features => '{x}', group_by => 'g', name => 'of', max_epochs => 1)");

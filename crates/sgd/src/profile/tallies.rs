@@ -1,0 +1,118 @@
+//! What is counted of all rows.
+
+use super::{FeatureProfile, FeatureShape, Profile, RowSample};
+
+/// Counts of rows, feature by feature.
+#[derive(Debug)]
+pub struct Tallies {
+    rows: u64,
+    numbers: Vec<Tally>,
+    /// by column of categories, the rows of each
+    categories: Vec<Vec<u64>>,
+}
+
+/// Of a number.
+#[derive(Debug, Default)]
+struct Tally {
+    count: u64,
+    /// the first value, and sums of differences from it and of their squares
+    origin: f64,
+    sum: f64,
+    squares: f64,
+    /// the edges are those of what is compared with
+    like: FeatureProfile,
+    bins: Vec<u64>,
+}
+
+impl Tallies {
+    /// No rows yet, of features of these shapes; numbers are put into the bins of `like`, if it is there, which has as
+    /// many features.
+    pub fn new(shapes: &[FeatureShape], like: Option<&Profile>) -> Tallies {
+        let mut tallies = Tallies { rows: 0, numbers: Vec::new(), categories: Vec::new() };
+        for (i, shape) in shapes.iter().enumerate() {
+            match shape {
+                FeatureShape::Number => {
+                    let like = like.and_then(|profile| profile.features.get(i)).cloned().unwrap_or_default();
+                    let bins = if like.edges.is_empty() { 0 } else { like.edges.len() + 1 };
+                    tallies.numbers.push(Tally { like, bins: vec![0; bins], ..Tally::default() });
+                }
+                FeatureShape::Categories(categories) => tallies.categories.push(vec![0; *categories]),
+                FeatureShape::Hashed => {}
+            }
+        }
+        tallies
+    }
+
+    /// Adds a row with these numbers; NaN stands for what is missing.
+    pub fn add(&mut self, numbers: &[f32]) {
+        self.rows += 1;
+        for (value, tally) in numbers.iter().zip(&mut self.numbers).filter(|(value, _)| !value.is_nan()) {
+            let value = f64::from(*value);
+            if tally.count == 0 {
+                tally.origin = value;
+            }
+            tally.count += 1;
+            tally.sum += value - tally.origin;
+            tally.squares += (value - tally.origin).powi(2);
+            if !tally.bins.is_empty() {
+                tally.bins[tally.like.bin(value)] += 1;
+            }
+        }
+    }
+
+    /// The row is of this category of the n-th column of categories.
+    pub fn add_category(&mut self, column: usize, place: usize) {
+        self.categories[column][place] += 1;
+    }
+
+    /// How many rows there were.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The profile of all rows, of features of these shapes; `nulls` are the rows in which a column that has no numbers
+    /// is NULL. Bins are those of `sample`, if it is there.
+    pub fn finish(self, shapes: &[FeatureShape], sample: Option<&RowSample>, nulls: impl Fn(usize) -> u64) -> Profile {
+        let rows = self.rows.max(1) as f64;
+        let mut sampled = sample.map(|sample| sample.features().into_iter());
+        let (mut numbers, mut categories) = (self.numbers.into_iter(), self.categories.into_iter());
+        let mut feature = |(i, shape): (usize, &FeatureShape)| match shape {
+            FeatureShape::Number => {
+                let tally = numbers.next().unwrap_or_default();
+                let mut feature = match &mut sampled {
+                    Some(sampled) => sampled.next().unwrap_or_default(),
+                    None => tally.binned(),
+                };
+                let (mean, deviation) = tally.moments();
+                feature.missing = (self.rows - tally.count) as f64 / rows;
+                (feature.mean, feature.deviation) = (Some(mean), Some(deviation));
+                feature
+            }
+            FeatureShape::Categories(_) => {
+                let counts = categories.next().unwrap_or_default();
+                let unseen = self.rows.saturating_sub(counts.iter().sum());
+                FeatureProfile { missing: nulls(i) as f64 / rows, counts, unseen, ..FeatureProfile::default() }
+            }
+            FeatureShape::Hashed => FeatureProfile { missing: nulls(i) as f64 / rows, ..FeatureProfile::default() },
+        };
+        Profile { rows: self.rows, features: shapes.iter().enumerate().map(&mut feature).collect() }
+    }
+}
+
+impl Tally {
+    fn moments(&self) -> (f64, f64) {
+        let count = self.count.max(1) as f64;
+        let mean = self.sum / count;
+        (self.origin + mean, (self.squares / count - mean * mean).max(0.0).sqrt())
+    }
+
+    fn binned(&self) -> FeatureProfile {
+        let share = |count: &u64| *count as f64 / self.count.max(1) as f64;
+        FeatureProfile {
+            edges: self.like.edges.clone(),
+            shares: self.bins.iter().map(share).collect(),
+            sampled: self.count,
+            ..FeatureProfile::default()
+        }
+    }
+}
