@@ -55,6 +55,8 @@ pub enum Notice {
     NotShared(String),
     /// The training that goes on has read its source together with other sessions.
     WasShared { model_id: i64 },
+    /// The seed is given, but rows come as a scan of another extension gives them.
+    OrderNotFixed,
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
 }
@@ -254,6 +256,13 @@ impl Notice {
             Notice::WasShared { model_id } => (
                 format!("model {model_id} was trained with share: the order of its rows cannot be had again"),
                 Some("Who trains the same epochs anew gets another model."),
+            ),
+            Notice::OrderNotFixed => (
+                "rows come in the order of another extension's scan: the same seed need not give the same model"
+                    .to_owned(),
+                Some(
+                    "A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.",
+                ),
             ),
             Notice::NoLoader(why) => (format!("the loader runs in process, without a worker: {why}"), None),
         };

@@ -92,6 +92,7 @@ impl Training {
         flags: Flags,
     ) -> Result<Training> {
         let mut phases = Phases::begin();
+        let seed_is_given = arguments.seed.is_some();
         let resume = match arguments.warm_start.take() {
             Some(model) => Some(Resume::new(&model, &mut arguments)?),
             None => None,
@@ -112,6 +113,9 @@ impl Training {
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
         let prepares = (resume.is_none() && (wanted.anything() || decoder.needs_preparation())).then_some(wanted);
         let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
+        if seed_is_given && planned.has_extension_nodes() && !flags.explain_only() {
+            pg::report_notice(Notice::OrderNotFixed);
+        }
         let owned_spec = OwnedSpec::new(&spec, source.columns());
         fit_to_mini_batches(&mut request, &decoder);
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {

@@ -27,6 +27,11 @@ impl Planned {
         }
     }
 
+    /// Does another extension decide in which order rows come?
+    pub fn has_extension_nodes(&self) -> bool {
+        self.has_extension_nodes
+    }
+
     /// The query's text.
     pub fn text(&self) -> &CStr {
         // SAFETY: a C string that lives as long as the plan.

@@ -7,6 +7,7 @@ use super::extension_nodes::has_only_paths_of_postgres;
 use super::function_paths::{self, FunctionNode};
 use super::methods::Methods;
 use super::paths::{private_list, replace_paths};
+use crate::pg::settings::Settings;
 use crate::pg::tuples::heap::HeapRelation;
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -59,7 +60,10 @@ pub(in crate::pg) unsafe fn plan_query(
     unsafe {
         let inner = scan.map(|scan| Inner { query, scan, private: private_list(private), used: false });
         let _restore = Restore(INNER.replace(inner));
+        // Foreign tables would be read by turns, as their servers answer: in another order each time.
+        let settings = Settings::set(&[(c"enable_async_append", c"off")]);
         let statement = pg_sys::pg_plan_query(query, text, 0, std::ptr::null_mut());
+        settings.restore();
         (statement, INNER.get().is_some_and(|inner| inner.used))
     }
 }

@@ -11,6 +11,7 @@ pub const TESTS: &[(&str, &str)] = &[
     ("ModelError::NoModelTable", "situations::who_waits_for_the_end_of_the_extension_is_told"),
     ("ModelError::TooLargeForOnnx", "export_onnx::a_model_that_no_graph_holds_is_not_exported"),
     ("ModelError::VersionConflict", "situations::a_version_that_the_transaction_cannot_see_is_not_stored_again"),
+    ("Notice::OrderNotFixed", "other_extensions::a_seed_promises_nothing_where_another_extension_orders_the_rows"),
     ("ResourceError::OutOfMemory", "resources::memory_that_the_system_refuses_is_an_error_that_says_what_takes_less"),
     ("ResourceError::TemporaryFile", "situations::a_temporary_file_that_cannot_be_written_is_an_error"),
     ("SourceError::DamagedPage", "damaged::a_line_pointer_that_points_out_of_its_page_is_an_error_that_names_the_page"),

@@ -3,7 +3,7 @@
 //! `tests/extension/hooked.c` is that extension. Its scan reads tables named `hooked_...`, and gives all of their rows,
 //! and not only those that it should, if its ExecutorRun hook has not been called before.
 
-use corgipile_tests::{Cluster, Database, Session, hooked, log, skip};
+use corgipile_tests::{Cluster, Database, Nodes, Session, hooked, log, skip};
 
 /// Ids from 1 to 2000, of which the scan of a hooked table gives those that 5 does not divide.
 const SETUP: &str = "
@@ -115,6 +115,59 @@ fn every_function_reads_the_rows_that_another_extensions_scan_gives() {
     }
     let complaints: Vec<_> = log(db.name()).into_iter().filter(|line| line.contains("WARNING")).collect();
     assert!(complaints.is_empty(), "{complaints:#?}");
+}
+
+#[test]
+fn a_seed_promises_nothing_where_another_extension_orders_the_rows() {
+    let test = a_seed_promises_nothing_where_another_extension_orders_the_rows;
+    let Some((db, _)) = databases(test) else { return };
+    let load = format!("LOAD '{}'", hooked().expect("compiled before").display());
+    let told = |source: &str, seed: &str| {
+        db.notices(&[
+            &load,
+            &format!("SELECT FROM corgipile_train('{source}', features => '{{a,b}}', max_epochs => 1{seed})"),
+        ])
+    };
+    let remark = "NOTICE:  rows come in the order of another extension's scan: the same seed need not give the same model\n\
+                  HINT:  A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.\n";
+    for source in ["hooked_t", "SELECT p.* FROM plain p JOIN hooked_t h USING (id)"] {
+        assert!(told(source, ", seed => 7").contains(remark), "{source}");
+        assert!(!told(source, "").contains("another extension"), "{source}: no seed was given");
+    }
+    assert!(!told("plain", ", seed => 7").contains("another extension"));
+}
+
+#[test]
+fn foreign_tables_are_read_one_after_the_other_whichever_server_answers_first() {
+    let test = foreign_tables_are_read_one_after_the_other_whichever_server_answers_first;
+    let Some(mut nodes) = Nodes::new(test) else { return };
+    for session in &mut nodes.sessions() {
+        session.run(
+            "CREATE TABLE readings (id int, label int, a real, b real);
+             INSERT INTO readings SELECT i, i % 2, normal(i, 1) + i % 2, normal(i, 2) FROM generate_series(1, 1000::bigint) i",
+        );
+    }
+    nodes.near.run(
+        "CREATE TABLE readings (id int, label int, a real, b real) PARTITION BY LIST (id);
+         CREATE FOREIGN TABLE far_1 PARTITION OF readings DEFAULT SERVER north
+           OPTIONS (table_name 'readings', async_capable 'true');
+         CREATE FOREIGN TABLE far_2 (id int, label int, a real, b real) SERVER south
+           OPTIONS (table_name 'readings', async_capable 'true');
+         CREATE VIEW both_parts AS SELECT * FROM readings UNION ALL SELECT * FROM far_2",
+    );
+    let near = &mut nodes.near;
+    let plain = near.lines("EXPLAIN SELECT * FROM both_parts").join("\n");
+    assert_eq!(plain.matches("Async Foreign Scan").count(), 2, "PostgreSQL itself reads them by turns: {plain}");
+    let train = "corgipile_train('both_parts', features => '{a,b}', max_epochs => 2, seed => 7)";
+    let plan = near.lines(&format!("EXPLAIN SELECT * FROM {train}")).join("\n");
+    assert_eq!((plan.matches("Async").count(), plan.matches("Foreign Scan").count()), (0, 2), "{plan}");
+    let weights = |near: &mut Database| {
+        let model: i64 = near.value(&format!("SELECT max(model_id) FROM {train}"));
+        near.line(&format!("SELECT weights FROM corgipile.models WHERE model_id = {model}"))
+    };
+    let first = weights(near);
+    assert_eq!(weights(near), first);
+    assert_eq!(near.line("SHOW enable_async_append"), "on", "the user's setting is as it was");
 }
 
 #[test]
