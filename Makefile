@@ -12,6 +12,14 @@ DESTDIR ?=
 TEST_DATA := $(if $(DATA),$(DATA),../shared/data)
 
 CARGO_TARGET_DIR ?= target
+# Names of targets have no blanks, for make.
+ifneq ($(words $(CARGO_TARGET_DIR)),1)
+$(error CARGO_TARGET_DIR is '$(CARGO_TARGET_DIR)': it must be a path without blanks)
+endif
+# A relative one would be below this source tree.
+ifneq ($(filter-out /%,$(firstword $(DESTDIR))),)
+$(error DESTDIR is '$(DESTDIR)': it must be an absolute path)
+endif
 export PG_CONFIG CARGO_TARGET_DIR
 # where rustup puts cargo if `make deps` has to install it
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
@@ -19,6 +27,9 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 # Packages are of the PostgreSQL that Debian's packages have, and take PG=17 for that.
 ifneq ($(and $(PG),$(filter-out deb image,$(or $(MAKECMDGOALS),help))),)
 PG_CONFIG := $(shell CARGO_TARGET_DIR=$(CARGO_TARGET_DIR) scripts/other-postgres $(PG))
+ifneq ($(.SHELLSTATUS),0)
+$(error there is no PostgreSQL $(PG), see above)
+endif
 # where `make test` has what is the same for all versions
 export COMMON_TARGET_DIR := $(CARGO_TARGET_DIR)
 CARGO_TARGET_DIR := $(CARGO_TARGET_DIR)/pg$(PG)
@@ -44,7 +55,7 @@ demo: build ## Train on a label-clustered table without shuffling it (DATA=../sh
 
 test: ## Test everything: pure crates, the extension in a real server (PG=17: another version), the Python package (TORCH=pypi: with PyPI's torch)
 	@TORCH=$(TORCH) scripts/deps --python
-	@TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
+	@PG=$(PG) TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
 
 architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
 	@scripts/architectures $(PARTS)
@@ -72,17 +83,18 @@ all: $(LIBRARY)
 # Not by way of `build`: `sudo make install` should find the library that was built without sudo.
 install: $(LIBRARY) ## Install into the PostgreSQL of PG_CONFIG
 	@pg_config=$$(scripts/pg-config) && \
-	  scripts/install $(LIBRARY) "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
+	  scripts/install --major "$$(scripts/pg-config --major)" $(LIBRARY) \
+	  "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
 
 $(LIBRARY): $(SOURCES)
 	@scripts/build
 
 uninstall: ## Remove what `make install` installed
 	@pg_config=$$(scripts/pg-config) && scripts/install --uninstall \
-	  $(LIBRARY) "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
+	  "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
 
 installcheck: ## Test what is installed in the PostgreSQL of PG_CONFIG, with a cluster of its own (TESTS=...: whose names have this)
-	@CORGIPILE_DATA=$(TEST_DATA) scripts/test --installed $(TESTS)
+	@PG=$(PG) CORGIPILE_DATA=$(TEST_DATA) scripts/test --installed $(TESTS)
 
 deb: deps ## Build Debian packages, for each PostgreSQL that has its headers here, into target/deb (PG=17: for this one)
 	@scripts/deb $(PG)
@@ -117,4 +129,4 @@ lint: ## Check formatting, the warnings of clippy, shellcheck and ruff, licences
 	@scripts/lint
 
 clean: ## Remove everything that was built
-	@rm -rf $(CARGO_TARGET_DIR)
+	@scripts/clean

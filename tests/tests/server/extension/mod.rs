@@ -2,6 +2,7 @@
 
 mod backend;
 mod documents;
+mod installation;
 mod lifecycle;
 mod reference;
 mod upgrade;
