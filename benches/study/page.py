@@ -66,6 +66,11 @@ OTHER_PAGES = (
         "How often intervals and sets of labels hold the truth, over many seeds; numpy's and MAPIE's beside them",
     ),
     ("drift.md", "Drift", "The index and the statistic of changed features beside scipy's"),
+    (
+        "packages.md",
+        "Packages and fresh machines",
+        "Which tests ran with which PostgreSQL, what packages are built, checked and tried, and how long that takes",
+    ),
     ("faults.md", "Faults", "What was done to servers to break them, and what was left behind"),
 )
 
