@@ -8,6 +8,7 @@ use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::choices::Choice;
+use crate::options::loss::number_of_record;
 use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
@@ -43,6 +44,8 @@ pub struct Model {
     pub logs: Option<LogTransform>,
     /// at how many deviations standardized features are cut off, if they are
     pub clip: Option<f32>,
+    /// the number of the loss, in units of the label; 0 of a loss that has none
+    pub loss_number: f64,
 }
 
 /// The numbers of a model, in memory of this process or of all.
@@ -95,6 +98,7 @@ impl Model {
             transform: document.transform,
             logs: document.logs,
             clip: document.clip,
+            loss_number: document.loss_number,
         }
     }
 
@@ -291,6 +295,8 @@ fn describe(
     let logs = feature_kind.logs(&features, &transform).map_err(|()| TRANSFORM)?;
     let clip = Clip::of_record(options.as_ref().and_then(|options| options.get("clip")));
     let clip = clip.ok_or("clip in hyperparameters is no number above 0")?;
+    let loss_number = number_of_record(kind, options.as_ref().and_then(Value::as_object));
+    let loss_number = loss_number.ok_or("the number of the loss in hyperparameters is out of range")?;
     Ok(Model {
         id,
         name: row.get(c"name"),
@@ -309,6 +315,7 @@ fn describe(
         transform,
         logs,
         clip,
+        loss_number,
     })
 }
 

@@ -25,6 +25,9 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         return Ok(());
     }
     buffers.decoder.begin_preparation();
+    if wanted.more_classes {
+        buffers.decoder.take_more_classes();
+    }
     let mut measured = Measured::default();
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
@@ -149,7 +152,8 @@ impl Measured {
         });
         Statistics {
             standardizer,
-            target: wanted.targets.then(|| self.targets.finish()),
+            target: wanted.scales_targets.then(|| self.targets.finish()),
+            mean_target: wanted.targets.then(|| self.targets.mean()),
             mean_square,
             means,
             spanning_decades,

@@ -4,7 +4,7 @@ use super::decoder::{Decoder, FeatureColumns};
 use crate::options::chosen::Options;
 use crate::options::rows::{Standardize, Transform};
 use serde::{Deserialize, Serialize};
-use sgd::ModelKind;
+use sgd::{Link, ModelKind};
 
 /// What the pass is to find out beside classes and categories.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -14,16 +14,27 @@ pub struct Wanted {
     pub scales: bool,
     /// are features or targets to be measured?
     pub moments: bool,
-    /// are targets numbers that are to be scaled?
+    /// are targets numbers that are to be measured?
     pub targets: bool,
+    /// are they to be scaled?
+    pub scales_targets: bool,
+    /// may there be more than two classes of a model for two, which then has another kind?
+    pub more_classes: bool,
     /// are columns of numbers measured by their logarithms, too?
     pub shapes: bool,
 }
 
 impl Wanted {
     /// Nothing.
-    pub const NOTHING: Wanted =
-        Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false, shapes: false };
+    pub const NOTHING: Wanted = Wanted {
+        standardize: Standardize::None,
+        scales: false,
+        moments: false,
+        targets: false,
+        scales_targets: false,
+        more_classes: false,
+        shapes: false,
+    };
 
     /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
     pub fn new(options: &Options, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
@@ -36,15 +47,35 @@ impl Wanted {
             Standardize::All => true,
             Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
         };
-        let targets = standardize != Standardize::None && !kind.is_classifier();
+        // the gradient of a loss that grows with the error alone does not: a rate can suit it in one unit only
+        let needs_scale = has_open_rate && kind.target_units().loss == 1;
+        let scales_targets = kind.scales_targets() && (standardize != Standardize::None || needs_scale);
+        // the rate of a model with a logarithmic link follows from their mean
+        let targets = scales_targets || (has_open_rate && kind.link() == Link::Logarithm);
         let is_open = options.transform == Some(Transform::Automatic) && standardize == Standardize::Automatic;
         let shapes = (is_open && decoder.features().number_names().is_some()) || decoder.columns_of_logs().is_some();
-        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets, shapes }
+        Wanted {
+            standardize,
+            scales,
+            moments: scales || targets || has_open_rate,
+            targets,
+            scales_targets,
+            more_classes: kind == ModelKind::Svm,
+            shapes,
+        }
     }
 
     /// What features are to be scaled by, and not their targets.
     pub const fn of_features(standardize: Standardize) -> Wanted {
-        Wanted { standardize, scales: true, moments: true, targets: false, shapes: false }
+        Wanted {
+            standardize,
+            scales: true,
+            moments: true,
+            targets: false,
+            scales_targets: false,
+            more_classes: false,
+            shapes: false,
+        }
     }
 
     /// Is it to find anything?

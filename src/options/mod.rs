@@ -15,6 +15,7 @@ mod given;
 pub mod grid;
 mod keys;
 pub mod loader;
+pub mod loss;
 pub mod model_name;
 pub mod objective;
 pub mod parse;

@@ -96,6 +96,7 @@ fn check(request: &Request) -> Result<()> {
         return Err(AggregateError::NotByAggregate(format!("model {}", request.kind).into()).into());
     }
     let given = [
+        ("loss huber", request.kind.follows_residuals()),
         ("option weight", options.weight.is_some()),
         ("option class_weight", options.class_weight.is_some()),
         ("option date_parts", options.date_parts.is_some()),

@@ -204,7 +204,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
     let state = NewState {
         hyperparameters: request.first_point().hyperparameters,
         dim,
-        outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
+        outputs: if kind.has_class_numbers() { decoder.labels().outputs() } else { 1 },
         sparse: matches!(decoder.features(), FeatureColumns::Sparse(_)),
         index_base: request.options.index_base.unwrap_or(1),
         skip_nulls: request.options.nulls == Some(Nulls::Skip),

@@ -5,6 +5,8 @@ use crate::errors::{Result, excerpt, one_of};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
 use crate::options::choices::Choice;
+use crate::options::entry::without_classes;
+use crate::options::loss::number_of_record;
 use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::jsonb;
@@ -46,6 +48,8 @@ pub struct ModelDocument {
     pub transform: Transform,
     pub logs: Option<LogTransform>,
     pub clip: Option<f32>,
+    /// the number of the loss, in units of the label
+    pub loss_number: f64,
 }
 
 /// An epoch of corgipile.training_history. Other keys are refused,
@@ -93,6 +97,10 @@ impl ModelDocument {
         let clip = Clip::of_record(hyperparameters.get("clip"));
         let clip =
             clip.ok_or_else(|| invalid("hyperparameters", format!("says clip, but not {}", Clip::WHAT), None))?;
+        let loss_number = number_of_record(kind, Some(&hyperparameters)).ok_or_else(|| {
+            let name = kind.loss_number().map_or("", |number| number.name);
+            invalid("hyperparameters", format!("says what {name} of loss {} cannot be", kind.name()), None)
+        })?;
         Ok(ModelDocument {
             name: keys.read_as("name", "a text")?,
             source: keys.read_as("source", "a text")?.unwrap_or_default(),
@@ -111,6 +119,7 @@ impl ModelDocument {
             transform,
             logs,
             clip,
+            loss_number,
             kind,
             label_type,
             label_type_name,
@@ -165,7 +174,7 @@ impl Members<'_> {
         let classes = match (self.texts(KEY)?, kind) {
             (None, kind) if !kind.is_classifier() => return Ok(None),
             (Some(_), kind) if !kind.is_classifier() => {
-                return refuse("must not be there: models linear and mlp_regression have none".to_owned());
+                return refuse(format!("must not be there: models {} have none", without_classes()));
             }
             (None, _) => return Err(missing(KEY)),
             (Some(classes), _) => classes,

@@ -187,7 +187,7 @@ impl<'a> DecoderSpec<'a> {
     fn labels_of(&self, label: &Column) -> Result<Labels> {
         let base = base_type(label.type_oid);
         match (NumberType::from_oid(base), self.known) {
-            (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number)),
+            (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number, self.kind)),
             _ if !self.kind.is_classifier() => Err(column_type("label", label, TARGET_TYPES)),
             (None, _) if !is_category(base) => Err(column_type("label", label, LABEL_TYPES)),
             (_, Some(known)) => Labels::known(label, self.kind, known.classes),

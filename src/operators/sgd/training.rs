@@ -34,7 +34,7 @@ use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, Trainer};
+use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -216,9 +216,13 @@ impl Training {
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     fn choose(&mut self) {
         self.choose_features();
+        if self.request.kind == ModelKind::Svm && self.buffers.decoder.labels().outputs() > 1 {
+            self.request.tell_many_apart();
+        }
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let decoder = &self.buffers.decoder;
-        self.request.choose(decoder.extent(), decoder.mean_square().unwrap_or_default());
+        let mean_square = decoder.mean_square().unwrap_or_default();
+        self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let rate = point.hyperparameters.learning_rate;
@@ -319,7 +323,7 @@ impl Training {
 
     /// What a loss is to be multiplied by to be that of the targets as they are.
     fn loss_unit(&self) -> f64 {
-        self.buffers.decoder.target().map_or(1.0, |target| target.loss_unit())
+        self.buffers.decoder.target().map_or(1.0, |target| target.loss_unit(self.request.kind))
     }
 
     /// One epoch of SGD. Returns its times.
@@ -427,6 +431,7 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
     };
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     check_network(&hyper, dim, outputs)?;
+    let hyper = decoder.target().map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
     match resume {
         Some(resume) => resume.trainer(hyper, dim, outputs, sparse),
         None => Ok(Trainer::new(hyper, dim, outputs, sparse)?),

@@ -62,7 +62,7 @@ impl Model for Logistic {
     const HAS_PROBABILITIES: bool = true;
     const CURVATURE: f64 = 0.25;
 
-    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
         softplus(-f64::from(y * decisions[0]))
     }
 
@@ -74,7 +74,7 @@ impl Model for Logistic {
 impl LinearModel for Logistic {
     /// The first call computes the table.
     #[inline(always)]
-    fn objective() -> Logistic {
+    fn objective(_: f32) -> Logistic {
         Logistic { table: &TABLE }
     }
 }
@@ -137,15 +137,15 @@ mod tests {
 
     /// At a margin that is not in units.
     fn negative_gradient(m: f32) -> f32 {
-        MarginLoss::negative_gradient(Logistic::objective(), Portable, m * Logistic::UNITS)
+        MarginLoss::negative_gradient(Logistic::objective(0.0), Portable, m * Logistic::UNITS)
     }
 
     fn loss(m: f32) -> f32 {
-        MarginLoss::loss(Logistic::objective(), m * Logistic::UNITS)
+        MarginLoss::loss(Logistic::objective(0.0), m * Logistic::UNITS)
     }
 
     fn single_loss(m: f32) -> f32 {
-        MarginLoss::single_loss(Logistic::objective(), m)
+        MarginLoss::single_loss(Logistic::objective(0.0), m)
     }
 
     #[test]
