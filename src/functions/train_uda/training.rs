@@ -21,7 +21,7 @@ use crate::pg::settings::Settings;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::values::varlena::Bytes;
 use pgrx::pg_sys;
-use sgd::{ModelKind, ModelParameters};
+use sgd::ModelParameters;
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 use tuples::Batch;

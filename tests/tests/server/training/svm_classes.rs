@@ -86,6 +86,6 @@ fn models_of_groups_and_grids_travel_and_go_on() {
     ));
     assert!(same);
     let first = db.train("'species', 'svm', 'name', '{a,b}', seed => 1, max_epochs => 3")[0].model_id;
-    let more = db.train(&format!("'species', label => 'name', seed => 1, warm_start => {first}, max_epochs => 2"));
+    let more = db.train(&format!("'species', label => 'name', seed => 1, warm_start => '{first}', max_epochs => 2"));
     assert_eq!(more.last().expect("epochs").epoch, 5);
 }
