@@ -163,9 +163,9 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "RowFault::NegativeLabel",
-        "SELECT corgipile_train('SELECT 3 - i AS label, i AS a FROM generate_series(1, 9) i', 'poisson', features => '{a}')",
+        "SELECT corgipile_train('SELECT 8 - i AS label, i AS a FROM generate_series(1, 9) i', 'poisson', features => '{a}')",
         "22003",
-        "label -1 is negative in row number 4 of the source",
+        "label -1 is negative in row number 9 of the source",
         "Model poisson predicts counts and amounts of at least 0. For numbers of any sign say model => 'linear' without the option \
          loss, or leave such rows out with a query as source.",
     ),

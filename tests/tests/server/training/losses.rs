@@ -230,7 +230,7 @@ fn an_aggregate_learns_counts_too() {
     let mut db = Database::new();
     counts(&mut db);
     let id: i64 = db.value(
-        "SELECT model_id FROM corgipile_train_uda('counts', 'poisson', 'y', '{a,b}', learning_rate => 0.01, max_epochs => 40,
+        "SELECT model_id FROM corgipile_train_uda('counts', 'poisson', 'y', '{a,b}', learning_rate => 0.01, max_epochs => 40, shuffle => 'shuffle_once',
                                                   options => '{\"standardize\": true}') LIMIT 1",
     );
     let found = metrics(&mut db, id, "counts", "d2")[0];
