@@ -248,25 +248,30 @@ def ours_by_grid(connection, model):
 
 def theirs(estimator, train, test):
     """Score, log-loss and seconds of an estimator of scikit-learn; all None if it has not ended within LIMIT."""
+    return within_processor_time(fit, estimator, train, test) or (None, None, None)
+
+
+def within_processor_time(function, *arguments):
+    """What a function gives in a process of its own; None if it has not ended within LIMIT."""
     fork = multiprocessing.get_context("fork")  # which copies nothing
     receiver, sender = fork.Pipe(duplex=False)
-    child = fork.Process(target=within_limit, args=(sender, estimator, train, test))
+    child = fork.Process(target=within_limit, args=(sender, function, arguments))
     child.start()
     sender.close()
     try:
         found = receiver.recv()
     except EOFError:
-        found = None, None, None
+        found = None
     child.join()
     if child.exitcode not in (0, -signal.SIGXCPU):
-        raise RuntimeError(f"{estimator} ended with {child.exitcode}")
+        raise RuntimeError(f"{arguments[0]} ended with {child.exitcode}")
     return found
 
 
-def within_limit(sender, estimator, train, test):
+def within_limit(sender, function, arguments):
     """In a process of its own, which the kernel ends at the limit."""
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 1))
-    sender.send(fit(estimator, train, test))
+    sender.send(function(*arguments))
 
 
 def fit(estimator, train, test):

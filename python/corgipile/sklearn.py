@@ -30,6 +30,7 @@ except ImportError as error:
 
 from ._checks import called
 from .db._connections import check_connection
+from .db._document import REGRESSIONS
 from .db._model import Model
 from .db._sklearn import Trained, fit_columns, fit_matrix, fit_table, predictions_of_table, score_of_table
 
@@ -301,7 +302,7 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
     """A regression that is trained in the database.
 
     Args:
-        model: 'linear' or 'mlp'; 'auto' is linear. All others are those of `DatabaseClassifier`.
+        model: 'linear', 'poisson', 'quantile', 'epsilon_insensitive', 'huber' or 'mlp'; 'auto' is linear. All others are those of `DatabaseClassifier`.
 
     Attributes:
         model_, n_iter_, loss_curve_, history_, notices_: those of `DatabaseClassifier`.
@@ -313,7 +314,7 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
         Arguments are those of `DatabaseClassifier.fit`.
         """
         arguments = self._arguments()
-        kinds = {"auto": "linear", "linear": "linear", "mlp": "mlp_regression", "mlp_regression": "mlp_regression"}
+        kinds = {"auto": "linear", **{kind: kind for kind in REGRESSIONS}, "mlp": "mlp_regression"}
         if self.model not in kinds:
             raise ValueError(
                 f"model: {self.model!r} predicts no numbers; it can be one of {', '.join(map(repr, kinds))}"

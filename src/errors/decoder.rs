@@ -82,6 +82,8 @@ pub enum RowFault {
     LabelNotFinite(f64),
     #[error("label is out of range for type real: {0:e}")]
     LabelOutOfRange(f64),
+    #[error("label {0} is negative")]
+    NegativeLabel(f64),
     #[error("weight is {}", in_words(*.0))]
     WeightNotFinite(f64),
     #[error("weight is out of range for type real: {0:e}")]
@@ -156,6 +158,7 @@ impl RowFault {
             | R::NullValidation => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             R::LabelNotFinite(..)
             | R::LabelOutOfRange(..)
+            | R::NegativeLabel(..)
             | R::NotFinite(..)
             | R::OutOfRange(..)
             | R::WeightNotFinite(..)
@@ -201,12 +204,17 @@ impl RowFault {
                 "With \"nulls\": \"impute\", the default, means stand for NULLs in features, and other rows with NULLs are \
                      left out; with \"skip\", all are.",
             ),
+            R::NegativeLabel(..) => fixed(
+                "Model poisson predicts counts and amounts of at least 0. For numbers of any sign say model => 'linear' without \
+                 the option loss, or leave such rows out with a query as source.",
+            ),
             fault if fault.sqlstate() == Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => {
                 fixed("Leave such rows out with a query as source, or correct them.")
             }
             R::ThirdClass { .. } => fixed(
-                "Models logistic and svm tell exactly two classes apart. For numbers to be predicted say model => 'linear', for \
-                 more classes model => 'softmax' or 'mlp'; or make two classes of them with a query as source.",
+                "Model logistic tells exactly two classes apart, and svm does unless rows are read before the first epoch. For numbers \
+                 to be predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two \
+                 classes of them with a query as source.",
             ),
             R::ContinuousLabel { .. } => fixed(
                 "For numbers to be predicted say model => 'linear' or 'mlp_regression'. If they are classes, cast them to text in a query.",
@@ -232,7 +240,8 @@ impl RowFault {
             )),
             R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
             R::NotASign(_) | R::NotAClass { .. } => fixed(
-                "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
+                "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax and svm_one_vs_rest, numbers of at least 0 for poisson, any \
+                 numbers for linear.",
             ),
             R::LabelCount(..) => fixed("corgipile_compress() writes tables with a label for each row."),
             R::LabelTooLong(..) => Some(format!("Labels are at most {MAX_TEXT_BYTES} bytes long.")),

@@ -81,7 +81,7 @@ fn calibrate<M: FromDatum + IntoDatum>(
 /// Whatever can be wrong with source and rows.
 fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibration, u64)> {
     let LabelledRows { mut buffers, linear } = open(model, source, policies)?;
-    let mut evaluation = Evaluation::new(model.kind);
+    let mut evaluation = Evaluation::new(model.kind).with_loss_number(model.loss_number);
     let mut sort = NumberSort::new(1);
     let mut scores = vec![0.0; model.classes.len()];
     let mut batch = Batch::new(model.dim());
@@ -90,7 +90,7 @@ fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibrati
         let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
         evaluation.add_and_show(&linear, &batch, |decisions, label| {
             rows += 1;
-            if !decisions.iter().all(|z| z.is_finite()) {
+            if !decisions.iter().all(|z| model.kind.link().prediction(*z).is_finite()) {
                 fault.get_or_insert(before + rows);
                 return;
             }
@@ -98,7 +98,7 @@ fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibrati
                 class_scores(model.kind, &linear.view(), decisions, &mut scores);
                 scores[class_of_label(model.kind, label)]
             } else {
-                residual(decisions[0], label)
+                residual(model.kind.link().prediction(decisions[0]), label)
             }));
         });
         if let Some(row) = fault {

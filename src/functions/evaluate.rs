@@ -10,7 +10,7 @@ use crate::pg::catalog::relation::Relation;
 use crate::pg::check_for_interrupts;
 use crate::pg::tuples::number_sort::NumberSort;
 use pgrx::prelude::*;
-use sgd::{Confusion, Evaluation, ModelParameters, Retrieval, RocAuc, rank_key};
+use sgd::{Confusion, Evaluation, ModelKind, ModelParameters, Retrieval, RocAuc, rank_key};
 use std::borrow::Cow;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -108,7 +108,7 @@ pub(super) fn finish(buffers: Buffers) -> u64 {
 /// Those of [`open`]; whatever can be wrong with rows; [`PredictError::DecisionOutOfRange`]
 fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> {
     let LabelledRows { mut buffers, linear } = open(model, source, policies)?;
-    let mut evaluation = Evaluation::new(model.kind);
+    let mut evaluation = Evaluation::new(model.kind).with_loss_number(model.loss_number);
     let mut curves = Curves::new(model);
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
@@ -126,10 +126,11 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
 
 /// Evaluates the model on a buffer of tuples. Returns the number, from 1, of the first whose decision is not finite.
 fn add_batch(model: &ModelParameters, batch: &Batch, evaluation: &mut Evaluation, curves: &mut Curves) -> Option<u64> {
-    let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+    let (before, mut rows, mut fault, model_kind) = (evaluation.tuples(), 0, None, evaluation.kind());
     evaluation.add_and_show(model, batch, |decisions, label| {
         rows += 1;
-        if !decisions.iter().all(|z| z.is_finite()) {
+        let beyond = |z: &f32| !z.is_finite() || !model_kind.link().prediction(*z).is_finite();
+        if decisions.iter().any(beyond) {
             fault.get_or_insert(before + rows);
         }
         curves.add(model, decisions, label);
@@ -155,6 +156,14 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
     if !model.kind.is_classifier() {
         say("rmse", evaluation.rmse());
         say("mae", evaluation.mae());
+        if model.kind == ModelKind::Quantile {
+            say("mean_pinball_loss", Some(loss));
+            say("fraction_below", evaluation.fraction_below());
+        }
+        if let Some((deviance, explained)) = evaluation.poisson_deviance() {
+            say("mean_poisson_deviance", Some(deviance));
+            say("d2", Some(explained));
+        }
         return all;
     }
     if model.kind.has_probabilities() {
@@ -200,7 +209,9 @@ fn in_brackets(class: &str) -> Cow<'_, str> {
 /// class against the others.
 struct Curves {
     sorts: Vec<NumberSort>,
+    /// of a tuple; decisions of a model that has no probabilities
     probabilities: Vec<f64>,
+    has_probabilities: bool,
 }
 
 impl Curves {
@@ -209,7 +220,7 @@ impl Curves {
         let outputs = model.linear().outputs;
         let curves = if model.kind.is_classifier() && outputs <= Confusion::CELLS { outputs } else { 0 };
         let sorts = (0..curves).map(|_| NumberSort::new(curves)).collect();
-        Curves { sorts, probabilities: vec![0.0; curves] }
+        Curves { sorts, probabilities: vec![0.0; curves], has_probabilities: model.kind.has_probabilities() }
     }
 
     fn add(&mut self, model: &ModelParameters, decisions: &[f32], label: f32) {
@@ -217,7 +228,10 @@ impl Curves {
             [] => {}
             [binary] => binary.push(rank_key(decisions[0].into(), label > 0.0)),
             sorts => {
-                model.view().probabilities(decisions, &mut self.probabilities);
+                match self.has_probabilities {
+                    true => model.view().probabilities(decisions, &mut self.probabilities),
+                    false => self.probabilities.iter_mut().zip(decisions).for_each(|(p, z)| *p = f64::from(*z)),
+                }
                 for (class, (sort, p)) in sorts.iter_mut().zip(&self.probabilities).enumerate() {
                     sort.push(rank_key(*p, class == label as usize));
                 }

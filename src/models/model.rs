@@ -8,6 +8,7 @@ use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::choices::Choice;
+use crate::options::loss::number_of_record;
 use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
@@ -47,6 +48,8 @@ pub struct Model {
     pub clip: Option<f32>,
     /// scores of rows that were held out of training, if it was calibrated
     pub calibration: Option<Calibration>,
+    /// the number of the loss, in units of the label; 0 of a loss that has none
+    pub loss_number: f64,
 }
 
 /// The numbers of a model, in memory of this process or of all.
@@ -100,6 +103,7 @@ impl Model {
             logs: document.logs,
             clip: document.clip,
             calibration: document.calibration,
+            loss_number: document.loss_number,
         }
     }
 
@@ -341,6 +345,8 @@ fn describe(
     let logs = feature_kind.logs(&features, &transform).map_err(|()| TRANSFORM)?;
     let clip = Clip::of_record(options.as_ref().and_then(|options| options.get("clip")));
     let clip = clip.ok_or("clip in hyperparameters is no number above 0")?;
+    let loss_number = number_of_record(kind, options.as_ref().and_then(Value::as_object));
+    let loss_number = loss_number.ok_or("the number of the loss in hyperparameters is out of range")?;
     Ok(Model {
         id,
         name: row.get(c"name"),
@@ -360,6 +366,7 @@ fn describe(
         logs,
         clip,
         calibration: calibration(row)?,
+        loss_number,
     })
 }
 

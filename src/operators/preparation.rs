@@ -36,6 +36,9 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
 /// What can be wrong with the rows.
 pub fn measure(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Result<Found> {
     buffers.decoder.begin_preparation();
+    if wanted.more_classes {
+        buffers.decoder.take_more_classes();
+    }
     let mut measured = Measured::default();
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
@@ -67,6 +70,9 @@ pub fn measure(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
 /// [`NodeError::Differ`], and as [`prepare`].
 pub fn unite(decoder: &mut Decoder, wanted: Wanted, all: &[Found]) -> Result<Vec<Vec<u64>>> {
     decoder.begin_preparation();
+    if wanted.more_classes {
+        decoder.take_more_classes();
+    }
     let (mut counts, mut measured, mut parts) = (Vec::new(), Measured::default(), Vec::new());
     for found in all {
         let mut before = counts.clone();
@@ -237,7 +243,8 @@ impl Measured {
         });
         Statistics {
             standardizer,
-            target: wanted.targets.then(|| self.targets.finish()),
+            target: wanted.scales_targets.then(|| self.targets.finish()),
+            mean_target: wanted.targets.then(|| self.targets.mean()),
             mean_square,
             means,
             spanning_decades,

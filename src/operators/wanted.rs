@@ -4,7 +4,7 @@ use super::decoder::{Decoder, FeatureColumns};
 use crate::options::chosen::Options;
 use crate::options::rows::{Standardize, Transform};
 use serde::{Deserialize, Serialize};
-use sgd::ModelKind;
+use sgd::{Link, ModelKind};
 
 /// What the pass is to find out beside classes and categories.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -14,8 +14,12 @@ pub struct Wanted {
     pub scales: bool,
     /// are features or targets to be measured?
     pub moments: bool,
-    /// are targets numbers that are to be scaled?
+    /// are targets numbers that are to be measured?
     pub targets: bool,
+    /// are they to be scaled?
+    pub scales_targets: bool,
+    /// may there be more than two classes of a model for two, which then has another kind?
+    pub more_classes: bool,
     /// are columns of numbers measured by their logarithms, too?
     pub shapes: bool,
     /// are rows that are held out measured like all others, because the model that is stored will learn from them?
@@ -29,6 +33,8 @@ impl Wanted {
         scales: false,
         moments: false,
         targets: false,
+        scales_targets: false,
+        more_classes: false,
         shapes: false,
         held_out: false,
     };
@@ -44,15 +50,37 @@ impl Wanted {
             Standardize::All => true,
             Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
         };
-        let targets = standardize != Standardize::None && !kind.is_classifier();
+        // the gradient of a loss that grows with the error alone does not: a rate can suit it in one unit only
+        let needs_scale = has_open_rate && kind.target_units().loss == 1;
+        let scales_targets = kind.scales_targets() && (standardize != Standardize::None || needs_scale);
+        // the rate of a model with a logarithmic link follows from their mean
+        let targets = scales_targets || (has_open_rate && kind.link() == Link::Logarithm);
         let is_open = options.transform == Some(Transform::Automatic) && standardize == Standardize::Automatic;
         let shapes = (is_open && decoder.features().number_names().is_some()) || decoder.columns_of_logs().is_some();
-        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets, shapes, held_out: false }
+        Wanted {
+            standardize,
+            scales,
+            moments: scales || targets || has_open_rate,
+            targets,
+            scales_targets,
+            more_classes: kind == ModelKind::Svm,
+            shapes,
+            held_out: false,
+        }
     }
 
     /// What features are to be scaled by, and not their targets.
     pub const fn of_features(standardize: Standardize) -> Wanted {
-        Wanted { standardize, scales: true, moments: true, targets: false, shapes: false, held_out: false }
+        Wanted {
+            standardize,
+            scales: true,
+            moments: true,
+            targets: false,
+            scales_targets: false,
+            more_classes: false,
+            shapes: false,
+            held_out: false,
+        }
     }
 
     /// Is it to find anything?

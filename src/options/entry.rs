@@ -92,6 +92,10 @@ pub enum Models {
     Classifiers,
     /// those without hidden layers
     Linear,
+    /// linear models that predict numbers
+    LinearRegressions,
+    /// those whose loss has a number of this name
+    LossNumber(&'static str),
     Networks,
 }
 
@@ -220,18 +224,33 @@ impl Models {
             Models::All => true,
             Models::Classifiers => kind.is_classifier(),
             Models::Linear => kind.is_linear(),
+            Models::LossNumber(name) => kind.loss_number().is_some_and(|number| number.name == name),
+            Models::LinearRegressions => kind.is_linear() && !kind.is_classifier(),
             Models::Networks => !kind.is_linear(),
         }
     }
 
     /// Why an option does not go with a model that is none of them; None if that is said of the option that it needs.
-    pub fn refusal(self) -> Option<&'static str> {
+    pub fn refusal(self) -> Option<String> {
         match self {
             Models::All | Models::Linear => None,
-            Models::Classifiers => Some("applies to classes, and models linear and mlp_regression have none"),
-            Models::Networks => Some("applies only to model mlp"),
+            Models::Classifiers => Some(format!("applies to classes, and models {} have none", without_classes())),
+            Models::LinearRegressions => Some("applies only to model linear".to_owned()),
+            Models::LossNumber(_) => {
+                let of = ModelKind::ALL.into_iter().filter(|kind| self.include(*kind)).map(ModelKind::name);
+                Some(format!("applies only to loss {}", of.collect::<Vec<_>>().join(" and ")))
+            }
+            Models::Networks => Some("applies only to model mlp".to_owned()),
         }
     }
+}
+
+/// The models that have no classes: "a, b and c".
+pub fn without_classes() -> String {
+    let names = ModelKind::ALL.into_iter().filter(|kind| !kind.is_classifier()).map(ModelKind::name);
+    let names: Vec<&str> = names.collect();
+    let (last, others) = names.split_last().expect("models that predict numbers");
+    format!("{} and {last}", others.join(", "))
 }
 
 impl Needs {

@@ -42,7 +42,7 @@ impl Keys {
             return Err(invalid(entry.name, &needs.refusal()));
         }
         match entry.models.refusal() {
-            Some(reason) if !entry.models.include(kind) => Err(invalid(entry.name, reason)),
+            Some(reason) if !entry.models.include(kind) => Err(invalid(entry.name, &reason)),
             _ => Ok(()),
         }
     }

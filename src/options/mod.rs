@@ -16,6 +16,7 @@ mod given;
 pub mod grid;
 mod keys;
 pub mod loader;
+pub mod loss;
 pub mod model_name;
 pub mod nodes;
 pub mod objective;

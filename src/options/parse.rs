@@ -4,7 +4,8 @@ use super::choices::Choice;
 use super::chosen::{Options, Rate, Validation};
 use super::date_parts::DateParts;
 use super::defaults;
-use super::keys::{Keys, invalid};
+use super::keys::{Keys, invalid, not};
+use super::loss::Loss;
 use super::nodes::Nodes;
 use super::objective::Objective;
 use super::rows::{ClassWeight, Clip, Hashing, Standardize, Transform};
@@ -66,6 +67,7 @@ fn hyperparameters(
     learning_rate: Option<f64>,
     automatic: bool,
 ) -> Result<(Hyperparameters, Rate)> {
+    check_loss(keys, kind)?;
     let optimizer = optimizer(keys)?;
     let design = design(keys, kind)?;
     let l2 = keys.number_or_default("l2")?;
@@ -83,6 +85,7 @@ fn hyperparameters(
         bounded: false,
         averaging: false,
         solver,
+        loss_number: loss_number(keys, kind)?,
         design,
     };
     let is_open = automatic && learning_rate.is_none() && hyperparameters.has_automatic_rate();
@@ -168,11 +171,34 @@ fn design(keys: &Keys, kind: ModelKind) -> Result<Option<Design>> {
     Ok(Some(Design { hidden: hidden.unwrap_or_default(), activation, output, seed: 0 }))
 }
 
-/// The kind of network that the option `objective` makes of this kind, if it is one and the option is there.
+/// The kind of model that this one is with these options: what a network predicts is an option of it, and what a linear
+/// regression minimises.
 pub fn with_objective(kind: ModelKind, options: &Map<String, Value>) -> ModelKind {
-    match options.get("objective").and_then(Value::as_str).and_then(Objective::named) {
-        Some(objective) if kind == ModelKind::Mlp => objective.network(),
+    let word = |key: &str| options.get(key).and_then(Value::as_str);
+    match kind {
+        ModelKind::Mlp => word("objective").and_then(Objective::named).map_or(kind, Objective::network),
+        ModelKind::Linear => word("loss").and_then(Loss::named).map_or(kind, Loss::kind),
         _ => kind,
+    }
+}
+
+/// The number that the loss has of its own; 0 of one that has none.
+fn loss_number(keys: &Keys, kind: ModelKind) -> Result<f64> {
+    let Some(number) = kind.loss_number() else { return Ok(0.0) };
+    let given = keys.number(number.name)?;
+    match given.filter(|given| !number.range.contains(*given)) {
+        Some(given) => Err(not(number.name, &number.range.words(), &given.into())),
+        None => Ok(given.unwrap_or(number.default)),
+    }
+}
+
+/// The option `loss` has made the kind of model, unless the kind was named.
+fn check_loss(keys: &Keys, kind: ModelKind) -> Result<()> {
+    match (keys.choice::<Loss>("loss")?, Loss::of(kind)) {
+        (Some(given), Some(own)) if given != own => {
+            Err(invalid("loss", &format!("must be \"{}\" for model {kind}", own.name())))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -283,15 +283,21 @@ impl Request {
         }
     }
 
+    /// There are more than two classes: an SVM is one for each of them.
+    pub fn tell_many_apart(&mut self) {
+        self.kind = ModelKind::SvmOneVsRest;
+        self.points.iter_mut().for_each(|point| point.hyperparameters.kind = self.kind);
+    }
+
     /// Chooses sizes of mini-batches, and learning rates and epochs that are open, for such data
-    /// with this mean of |x|².
-    pub fn choose(&mut self, data: Extent, mean_square: f64) {
+    /// with this mean of |x|², and this one of the targets.
+    pub fn choose(&mut self, data: Extent, mean_square: f64, mean_target: Option<f64>) {
         for point in self.points.iter_mut().filter(|point| point.has_open_batch_size) {
             point.has_open_batch_size = false;
             point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, data.tuples);
         }
         for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {
-            point.choose_rate(data, mean_square);
+            point.choose_rate(data, mean_square, mean_target);
         }
         self.max_epochs = most_epochs(&self.points);
     }

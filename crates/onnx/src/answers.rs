@@ -9,8 +9,12 @@ use crate::proto::Type;
 pub fn write(graph: &mut Graph, model: &Description<'_>, decisions: &Decisions) {
     let outputs = model.layers.last().map_or(1, |(_, outputs)| *outputs);
     match &model.answer {
-        Answer::Number => {
-            let number = graph.squeezed(&decisions.doubles);
+        Answer::Number | Answer::Exponential => {
+            let decision = graph.squeezed(&decisions.doubles);
+            let number = match model.answer {
+                Answer::Exponential => graph.node("Exp", &[&decision]),
+                _ => decision,
+            };
             let value = graph.output_name("value");
             masked(graph, &decisions.unanswered, &number, &value);
             graph.output(&value, Type::Double, Behind::Nothing, "the prediction; NaN without an answer".to_owned());

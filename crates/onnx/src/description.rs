@@ -126,6 +126,8 @@ pub enum Activation {
 pub enum Answer<'a> {
     /// the only one is what is predicted
     Number,
+    /// e to the power of the only one is what is predicted
+    Exponential,
     /// of one decision, the second class if it is above 0; of several, the class with the largest
     Classes {
         /// the classes, ascending

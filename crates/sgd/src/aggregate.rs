@@ -13,7 +13,7 @@ use bytemuck::{bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut}
 use simd::Level;
 
 use crate::reference::{self, TrainerState};
-use crate::{EpochReport, Hyperparameters, ModelParameters};
+use crate::{EpochReport, Hyperparameters, ModelParameters, Task};
 
 /// What is wrong with a state, or with what it should learn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -54,6 +54,9 @@ pub enum StateError {
     /// A label that the model does not know: neither -1 nor 1, or no class number; or one that is not finite.
     #[error("label {0} is none of the model's")]
     Label(f32),
+    /// A target below 0 of a model that predicts what is above.
+    #[error("target {0} is negative")]
+    NegativeTarget(f32),
     /// Two states to be merged are of different trainings.
     #[error("the states are of different trainings")]
     Different,
@@ -190,7 +193,8 @@ impl<'a> StateMut<'a> {
     /// Learns from one dense row: `dim` features; the label as [`Trainer::learn`](crate::Trainer::learn) has it.
     ///
     /// # Errors
-    /// [`StateError::Features`], [`StateError::OtherKind`], [`StateError::Label`]; then nothing was learned.
+    /// [`StateError::Features`], [`StateError::OtherKind`], [`StateError::Label`], [`StateError::NegativeTarget`]; then
+    /// nothing was learned.
     #[inline(always)]
     pub fn learn_dense(&mut self, label: f32, features: &[f32], weight: f32) -> Result<(), StateError> {
         self.check_row(label, false)?;
@@ -230,8 +234,12 @@ impl<'a> StateMut<'a> {
         if self.header.sparse() != sparse {
             return Err(StateError::OtherKind);
         }
-        let known = self.header.kind().accepts_label(label, self.header.outputs);
-        if known { Ok(()) } else { Err(StateError::Label(label)) }
+        let kind = self.header.kind();
+        match kind.accepts_label(label, self.header.outputs) {
+            true => Ok(()),
+            false if kind.task() == Task::Regression && label < 0.0 => Err(StateError::NegativeTarget(label)),
+            false => Err(StateError::Label(label)),
+        }
     }
 
     /// Ends the epoch: makes the step of a mini-batch that is not full, reports, and sets totals and learning rate to

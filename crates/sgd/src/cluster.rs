@@ -22,6 +22,7 @@ use tuples::{Batch, OutOfMemory};
 #[derive(Debug)]
 pub struct ClusterFactor {
     softmax: bool,
+    kind: ModelKind,
     /// sums of the block under way, and of the blocks that are complete
     block: Sums,
     table: Sums,
@@ -46,6 +47,7 @@ impl ClusterFactor {
     pub fn new(kind: ModelKind) -> ClusterFactor {
         ClusterFactor {
             softmax: kind.has_class_numbers(),
+            kind,
             block: Sums::new(),
             table: Sums::new(),
             in_block: 0,
@@ -65,7 +67,7 @@ impl ClusterFactor {
     pub fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
         for i in 0..batch.len() {
             let label = f64::from(batch.label(i));
-            let (class, factor) = if self.softmax { (label as usize, 1.0) } else { (0, label) };
+            let (class, factor) = if self.softmax { (label as usize, 1.0) } else { (0, self.kind.pull_at_zero(label)) };
             let sums = sums_of(&mut self.block, class, batch.dim())?;
             let mut square = 1.0;
             let mut add = |j: usize, value: f32| {
@@ -133,8 +135,13 @@ impl ClusterFactor {
 
     /// h_D of the complete blocks; None if all gradients are the same, or there is none.
     pub fn factor(&self) -> Option<f64> {
-        // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class
-        let share = if self.softmax { 1.0 / self.table.len() as f64 } else { 0.0 };
+        // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class; with a hinge for each
+        // class it is |1/2 - [y = k]|^2
+        let share = match (self.softmax, self.table.len() as f64) {
+            (false, _) => 0.0,
+            (true, classes) if self.kind == ModelKind::SvmOneVsRest => 1.0 - classes / 4.0,
+            (true, classes) => 1.0 / classes,
+        };
         let total = self.seen as f64;
         let places = self.table.iter().map(Vec::len).max().unwrap_or(0);
         let (mut of_classes, mut of_all) = (0.0, 0.0);

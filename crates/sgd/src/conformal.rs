@@ -115,14 +115,13 @@ fn slack(size: f64) -> f64 {
 }
 
 /// The score of a regression: how far the truth is from the prediction.
-pub fn residual(decision: f32, truth: f32) -> f64 {
-    (f64::from(truth) - f64::from(decision)).abs()
+pub fn residual(prediction: f64, truth: f32) -> f64 {
+    (f64::from(truth) - prediction).abs()
 }
 
 /// The numbers that are no farther from the prediction than `threshold`; all numbers without one.
-pub fn interval(decision: f32, threshold: Option<f64>) -> (f64, f64) {
+pub fn interval(prediction: f64, threshold: Option<f64>) -> (f64, f64) {
     let Some(threshold) = threshold else { return (f64::NEG_INFINITY, f64::INFINITY) };
-    let prediction = f64::from(decision);
     let half = threshold + slack(prediction.abs() + threshold);
     (prediction - half, prediction + half)
 }
@@ -213,9 +212,9 @@ mod tests {
 
     #[test]
     fn the_row_that_gave_the_threshold_is_within_it() {
-        for (decision, truth) in [(0.3f32, 0.1f64), (1e6, 1e6 + 0.1), (-2.5, 7.3), (0.0, 0.1)] {
-            let (low, high) = interval(decision, Some(residual(decision, truth as f32)));
-            assert!(low <= truth && truth <= high, "{decision} {truth}: {low} {high}");
+        for (prediction, truth) in [(f64::from(0.3f32), 0.1f64), (1e6, 1e6 + 0.1), (-2.5, 7.3), (0.0, 0.1)] {
+            let (low, high) = interval(prediction, Some(residual(prediction, truth as f32)));
+            assert!(low <= truth && truth <= high, "{prediction} {truth}: {low} {high}");
         }
         assert_eq!(interval(1.0, None), (f64::NEG_INFINITY, f64::INFINITY));
         assert!(belongs(0.3, Some(0.3)) && belongs(0.300_000_01, Some(0.3)) && !belongs(0.301, Some(0.3)));

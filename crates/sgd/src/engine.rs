@@ -23,6 +23,14 @@ pub(crate) trait Engine: Debug {
     /// Changes the learning rate.
     fn set_rate(&mut self, rate: f64);
 
+    /// Changes the number of the loss, at the begin of an epoch.
+    ///
+    /// # Panics
+    /// If the engine's loss has none.
+    fn set_loss_number(&mut self, _number: f64) {
+        unreachable!("a loss without a number")
+    }
+
     /// Learns from the tuples at the places `range` of the batch's order; of [mini-batches](tuples::MiniBatch),
     /// each makes a step.
     ///

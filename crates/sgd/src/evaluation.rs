@@ -10,12 +10,14 @@ use tuples::{Batch, MiniBatch};
 use crate::kernels::{Decisions, sparse_decision};
 use crate::network::decide_rows;
 use crate::variance_sum::VarianceSum;
-use crate::{ModelKind, ModelParameters, Output};
+use crate::{Hyperparameters, Link, ModelKind, ModelParameters, Output};
 
 /// Evaluates a model on any number of batches. Weights of tuples do not count.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
     kind: ModelKind,
+    /// of the loss
+    number: f64,
     level: Level,
     /// of a network
     output: Option<Output>,
@@ -28,6 +30,12 @@ pub struct Evaluation {
     targets: VarianceSum,
     /// of the absolute errors of a regression
     absolute: f64,
+    /// of their squares
+    squares: f64,
+    /// targets that are at most what is predicted
+    below: u64,
+    /// of y ln y, with a logarithmic link
+    target_logs: f64,
     confusion: Confusion,
     /// of a batch, output by output
     decisions: Vec<f32>,
@@ -116,6 +124,7 @@ impl Evaluation {
         let confusion = Confusion::default();
         Evaluation {
             kind,
+            number: Hyperparameters::new(kind).loss_number,
             level,
             output: None,
             loss: 0.0,
@@ -125,9 +134,17 @@ impl Evaluation {
             in_range: true,
             targets,
             absolute: 0.0,
+            squares: 0.0,
+            below: 0,
+            target_logs: 0.0,
             confusion,
             decisions: Vec::new(),
         }
+    }
+
+    /// The same with this number of the loss, in the units of the targets.
+    pub fn with_loss_number(self, number: f64) -> Evaluation {
+        Evaluation { number, ..self }
     }
 
     /// Evaluates `model` on all tuples of `batch`, whose labels are as in training.
@@ -228,18 +245,22 @@ impl Evaluation {
     /// Counts one tuple of the given decisions and label.
     fn count(&mut self, decisions: &[f32], y: f32) {
         self.in_range &= decisions.iter().all(|z| z.is_finite());
-        let z = decisions[0];
         self.loss += match self.output {
             Some(output) if output.has_classes() => {
                 let (loss, log_loss) = output.losses(decisions, y as usize);
                 self.log_loss += log_loss;
                 loss
             }
-            _ => self.kind.exact_loss(decisions, y),
+            _ => self.kind.exact_loss(decisions, y, self.number),
         };
         if !self.kind.is_classifier() {
-            self.targets.add(y.into());
-            self.absolute += (f64::from(z) - f64::from(y)).abs();
+            let (prediction, target) = (self.kind.link().prediction(decisions[0]), f64::from(y));
+            self.in_range &= prediction.is_finite();
+            self.targets.add(target);
+            self.absolute += (prediction - target).abs();
+            self.below += u64::from(target <= prediction);
+            self.squares += (prediction - target).powi(2);
+            self.target_logs += if target > 0.0 { target * target.ln() } else { 0.0 };
             return;
         }
         let (actual, predicted, classes) = match decisions {
@@ -271,17 +292,37 @@ impl Evaluation {
     /// 1 - Σ (y - z)² / Σ (y - mean y)², of a regression only. If all targets are the same it is 1 if they were met,
     /// else 0.
     pub fn r2(&self) -> Option<f64> {
-        (!self.kind.is_classifier()).then(|| self.targets.r2(2.0 * self.loss))
+        (!self.kind.is_classifier()).then(|| self.targets.r2(self.squares))
     }
 
     /// The root of the mean squared error, of a regression only.
     pub fn rmse(&self) -> Option<f64> {
-        (!self.kind.is_classifier()).then(|| self.mean(2.0 * self.loss).sqrt())
+        (!self.kind.is_classifier()).then(|| self.mean(self.squares).sqrt())
     }
 
     /// The mean absolute error, of a regression only.
     pub fn mae(&self) -> Option<f64> {
         (!self.kind.is_classifier()).then(|| self.mean(self.absolute))
+    }
+
+    /// The mean of Poisson's deviance, and the fraction of it that is less than a constant's, that of the mean: 1 if all
+    /// of it is, also if there is none. Of a logarithmic link only.
+    pub fn poisson_deviance(&self) -> Option<(f64, f64)> {
+        let has_counts = !self.kind.is_classifier() && self.kind.link() == Link::Logarithm;
+        let (mean, _) = self.targets.moments();
+        let of_mean = self.target_logs - if mean > 0.0 { self.tuples as f64 * mean * mean.ln() } else { 0.0 };
+        let explained = if of_mean > 0.0 { 1.0 - self.loss / of_mean } else { f64::from(u8::from(self.loss == 0.0)) };
+        has_counts.then(|| (2.0 * self.mean(self.loss), explained))
+    }
+
+    /// By the loss of which kind of model.
+    pub fn kind(&self) -> ModelKind {
+        self.kind
+    }
+
+    /// The fraction of the targets that are at most what is predicted, of a regression only.
+    pub fn fraction_below(&self) -> Option<f64> {
+        (!self.kind.is_classifier()).then(|| self.mean(self.below as f64))
     }
 
     /// Which tuples were put into which class: nothing of a regression. Of two classes, class 1 is the positive one.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::invalid::{InvalidHyperparameter, require, within};
 use crate::range::Range;
-use crate::{Design, ModelKind, Optimizer, Schedule, Solver};
+use crate::{Design, Link, LossNumber, ModelKind, Optimizer, Schedule, Solver};
 
 /// How much data there is to learn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,10 @@ pub struct Hyperparameters {
     /// How the loss is made small. Newton's method takes nothing of the others but l2.
     #[serde(default)]
     pub solver: Solver,
+    /// The [number](ModelKind::loss_number) of the loss, in units of the targets that are learned from; 0 of a loss that
+    /// has none.
+    #[serde(default)]
+    pub loss_number: f64,
     /// What a network is made of; None for linear models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
@@ -80,6 +84,7 @@ impl Hyperparameters {
             bounded: false,
             averaging: false,
             solver: Solver::Sgd,
+            loss_number: kind.loss_number().map_or(0.0, |number| number.default),
             design: defaults.design,
         }
     }
@@ -135,15 +140,26 @@ impl Hyperparameters {
     ///
     /// A tuple's step moves its decision by rate * gradient * (|x|² + 1): with the reciprocal of the mean of that, by
     /// about the gradient. A mini-batch may step as far as its tuples one by one, and momentum adds up 1 / (1 - β)
-    /// steps. The hinge's gradient does not fade as margins are reached, so that its rate is a tenth.
-    pub fn with_automatic_rate(self, mean_square: f64) -> Hyperparameters {
+    /// steps. The hinge's gradient does not fade as margins are reached, so that its rate is a tenth. With a logarithmic
+    /// link the loss bends by what is predicted, of which the mean is that of the targets: the rate is divided by it.
+    pub fn with_automatic_rate(self, mean_square: f64, mean_target: Option<f64>) -> Hyperparameters {
         let of_kind = self.kind.defaults().automatic_rate;
         let steps = self.optimizer.steps_in_the_end();
-        let of_tuples = f64::from(self.batch_size) * of_kind / (steps * (mean_square + 1.0));
+        let of_link = match self.kind.link() {
+            Link::Identity => 1.0,
+            Link::Logarithm => mean_target.filter(|mean| *mean > 0.0).unwrap_or(1.0),
+        };
+        let of_tuples = f64::from(self.batch_size) * of_kind / (steps * (mean_square + 1.0) * of_link);
         // the penalty must not turn signs, and the rate is to be a number also where the features are all but infinite
         let longest = if self.l2 > 0.0 { 0.5 / self.l2 } else { f64::MAX };
         let learning_rate = of_tuples.min(longest).clamp(f64::from(f32::MIN_POSITIVE), 1e6);
         Hyperparameters { learning_rate, bounded: true, averaging: true, ..self }
+    }
+
+    /// The same for targets that were divided by `scale`.
+    pub fn of_scaled_targets(self, scale: f64) -> Hyperparameters {
+        let loss_number = self.loss_number / scale.powi(self.kind.target_units().number);
+        Hyperparameters { loss_number, ..self }
     }
 
     /// Checks the ranges.
@@ -165,6 +181,11 @@ impl Hyperparameters {
             "must not be \"theorem1\", which is about convex losses",
         )?;
         require(
+            self.kind.link() == Link::Identity || !self.schedule.averages(),
+            "schedule",
+            "must not be \"theorem1\" with model poisson, whose loss bends without a bound",
+        )?;
+        require(
             !self.bounded || self.can_bound(),
             "bounded_steps",
             "must be false with optimizer \"adam\" and for networks",
@@ -177,6 +198,9 @@ impl Hyperparameters {
         let sizes = 1..=Self::MAX_BATCH_SIZE;
         let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_MINI_BATCHES;
         require(is_size, "batch_size", "must be from 1 to 1000000")?;
+        if let Some(LossNumber { name, range, .. }) = self.kind.loss_number() {
+            within(range, self.loss_number, name)?;
+        }
         within(Self::PENALTIES, self.l1, "l1")?;
         within(Self::PENALTIES, self.l2, "l2")?;
         if self.solver == Solver::Newton {
@@ -313,6 +337,7 @@ mod tests {
                 bounded: true,
                 averaging: true,
                 solver: Solver::Newton,
+                loss_number: 0.0,
                 design: Some(Design::default()),
             };
             let json = serde_json::to_string(&hyper).unwrap();

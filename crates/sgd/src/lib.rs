@@ -75,7 +75,7 @@ pub use invalid::{InvalidHyperparameter, Parameter};
 pub use logarithm::{LogTransform, inverse_signed_log};
 pub use math::{probability, softmax};
 pub use model::{ModelParameters, ParametersView};
-pub use models::{ModelKind, Task, UnknownModel};
+pub use models::{Link, LossNumber, ModelKind, TargetUnits, Task, UnknownModel};
 pub use moments::{Moments, Standardizer, is_coarse, standardize_entries, standardize_row};
 pub use network::{Activation, Design, Hidden, Network, Output};
 pub use newton::{Estimate, Estimates, Inference, Solver, two_sided_quantile, two_sided_tail};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::variance_sum::VarianceSum;
-use crate::{ModelParameters, is_coarse};
+use crate::{ModelKind, ModelParameters, is_coarse};
 
 /// Mean and deviation of targets, while they arrive.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -24,6 +24,11 @@ impl TargetMoments {
     pub fn is_coarse(&self) -> bool {
         let (mean, variance) = self.0.moments();
         is_coarse(mean, variance.sqrt())
+    }
+
+    /// The mean of the targets added so far.
+    pub fn mean(&self) -> f64 {
+        self.0.moments().0
     }
 
     /// What the targets added so far are scaled by.
@@ -49,9 +54,9 @@ impl TargetScale {
         ((f64::from(target) - self.mean) / self.scale) as f32
     }
 
-    /// A squared loss of scaled targets, times this, is that of the targets.
-    pub fn loss_unit(&self) -> f64 {
-        self.scale * self.scale
+    /// The loss that a model of this kind has of scaled targets, times this, is that of the targets.
+    pub fn loss_unit(&self, kind: ModelKind) -> f64 {
+        self.scale.powi(kind.target_units().loss)
     }
 
     /// Makes a model of scaled targets, linear or a network, one of the targets: its last layer is scaled.
@@ -83,7 +88,7 @@ mod tests {
         let expected = scaled * scale.scale + scale.mean;
         assert!((f64::from(model.decision(&[3.0, 4.0])) - expected).abs() < 0.1, "{expected}");
         assert_eq!(scale.apply((1e6 + 2.0) as f32), 0.0);
-        assert!((scale.loss_unit() - 2.0).abs() < 1e-12);
+        assert!((scale.loss_unit(ModelKind::Linear) - 2.0).abs() < 1e-12);
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub(crate) struct Totals {
     pub(crate) weight: f64,
     /// The sum of the squared errors, if the loss is that.
     pub(crate) residuals: f64,
+    /// The sum of the squared errors, each cut at the square of the loss's threshold, if it has one that follows them.
+    pub(crate) cut_residuals: f64,
     /// The targets, if the loss is the squared error.
     pub(crate) targets: VarianceSum,
     /// Tuples with a margin above 0.
@@ -23,11 +25,22 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// Counts tuples whose decisions are predictions of these targets.
+    #[inline(always)]
+    pub(crate) fn count_targets(&mut self, decisions: &[f32], targets: &[f32]) {
+        for (z, &y) in decisions.iter().zip(targets) {
+            let error = f64::from(y - z);
+            self.residuals += error * error;
+            self.targets.add(y.into());
+        }
+    }
+
     /// Adds those of other tuples.
     pub(crate) fn add(&mut self, other: &Totals) {
         self.loss += other.loss;
         self.weight += other.weight;
         self.residuals += other.residuals;
+        self.cut_residuals += other.cut_residuals;
         self.targets.merge(&other.targets);
         self.correct = self.correct.saturating_add(other.correct);
         self.tuples = self.tuples.saturating_add(other.tuples);

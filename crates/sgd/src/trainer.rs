@@ -14,6 +14,7 @@ use crate::averaging::Averaging;
 use crate::curvature::curvature;
 use crate::engine::Engine;
 use crate::engines::EngineKind;
+use crate::totals::Totals;
 use crate::{EpochReport, Hyperparameters, ModelParameters, Schedule};
 
 /// A parameter or the loss has become infinite or NaN; usually the learning rate is too large.
@@ -44,6 +45,8 @@ pub struct Trainer {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) theorem: Option<Theorem1>,
     pub(crate) averaging: Option<Averaging>,
+    /// of the residuals of the last epoch, if the loss follows them: 1 before the first
+    pub(crate) residual_scale: f64,
     /// whether it learns together with others
     pub(crate) is_replica: bool,
 }
@@ -86,19 +89,38 @@ impl Trainer {
         theorem: Option<Theorem1>,
         epoch: u32,
     ) -> Trainer {
-        Trainer { hyper, kind, epoch, rate: hyper.learning_rate, engine, theorem, averaging: None, is_replica: false }
+        Trainer {
+            hyper,
+            kind,
+            epoch,
+            rate: hyper.learning_rate,
+            engine,
+            theorem,
+            averaging: None,
+            residual_scale: 1.0,
+            is_replica: false,
+        }
     }
 
     /// Begins the next epoch, whose learning rate holds from now on.
     pub fn begin_epoch(&mut self) {
         self.epoch += 1;
         self.engine.begin_epoch();
+        if self.hyper.kind.follows_residuals() {
+            self.engine.set_loss_number(self.loss_number());
+        }
         if self.theorem.is_none() {
             self.set_rate(self.hyper.learning_rate_at(self.epoch));
         }
         if let Some(averaging) = &mut self.averaging {
             averaging.begin_epoch(self.engine.dim());
         }
+    }
+
+    /// The number of the loss in this epoch, in units of the targets: a multiple of the scale of the residuals of the last
+    /// one, if the loss follows them.
+    pub fn loss_number(&self) -> f64 {
+        self.hyper.loss_number * self.residual_scale
     }
 
     /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each
@@ -244,11 +266,20 @@ impl Trainer {
             averaging.add(&mut *self.engine);
         }
         let (totals, norms) = (self.engine.totals(), self.engine.norms());
+        self.follow_residuals(&totals);
         let norms = self.theorem.as_ref().map_or(norms, Theorem1::norms);
         let norms = self.averaging.as_ref().map_or(norms, Averaging::norms);
         let rate = self.engine.step_length().unwrap_or(self.rate);
         let report = EpochReport::new(&self.hyper, self.epoch, rate, &totals, norms);
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
+    }
+
+    /// Takes the scale of the residuals, if the loss follows it; a scale of 0 would leave no gradient.
+    fn follow_residuals(&mut self, totals: &Totals) {
+        let scale = (totals.cut_residuals / totals.tuples.max(1) as f64).sqrt();
+        if self.hyper.kind.follows_residuals() && scale > f64::from(f32::MIN_POSITIVE) {
+            self.residual_scale = scale;
+        }
     }
 
     /// Looks for a parameter or a loss that is infinite or NaN, in a time proportional to the number of features.

@@ -19,8 +19,14 @@ from numpy.typing import NDArray
 from .._checks import called
 
 VERSION = 1
-KINDS = ("logistic", "svm", "linear", "softmax", "mlp", "mlp_regression")
-REGRESSIONS = ("linear", "mlp_regression")
+#: models that predict numbers, without hidden layers: linear, and what the option `loss` makes of it
+LINEAR_REGRESSIONS = ("linear", "poisson", "quantile", "epsilon_insensitive", "huber")
+KINDS = ("logistic", "svm", "linear", "softmax", *LINEAR_REGRESSIONS[1:], "svm_one_vs_rest", "mlp", "mlp_regression")
+REGRESSIONS = (*LINEAR_REGRESSIONS, "mlp_regression")
+#: those that have no probabilities, though they tell classes apart
+SVMS = ("svm", "svm_one_vs_rest")
+#: those whose decision is the logarithm of what they predict
+LOGARITHMIC = ("poisson",)
 NETWORKS = ("mlp", "mlp_regression")
 _KEYS = frozenset(
     (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_path
 from . import _arithmetic as arithmetic
-from ._document import NETWORKS, Document
+from ._document import LOGARITHMIC, NETWORKS, SVMS, Document
 from ._features import Dense, Policies, features, given_columns
 from ._inputs import rows_of
 from ._sparse import Entries
@@ -39,7 +39,7 @@ class Model:
     or, of a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
 
     Attributes:
-        kind: 'logistic', 'svm', 'linear', 'softmax', 'mlp' or 'mlp_regression'.
+        kind: 'logistic', 'svm', 'linear', 'softmax', 'poisson', 'quantile', 'epsilon_insensitive', 'huber', 'svm_one_vs_rest', 'mlp' or 'mlp_regression'.
         name: the name under which it was stored, or None.
         model_id: its id in the database, if it comes from there.
         version: its version there.
@@ -162,7 +162,7 @@ class Model:
         """What the model decides by: a number per row, or one per row and class (softmax, mlp).
 
         A logistic model, an SVM or a network with one output gives the second class if it is above 0; a model that
-        predicts numbers gives the prediction. NaN for rows without an answer.
+        predicts numbers gives the prediction, or its logarithm if that is what the model is linear in ('poisson'). NaN for rows without an answer.
 
         Args:
             X: rows.
@@ -186,7 +186,13 @@ class Model:
         """
         z, answered = self._decisions(X, nulls, unseen, exact)
         if self._labels is None:
-            return np.where(answered, z[:, 0].astype(np.float64), np.nan)
+            predicted = z[:, 0].astype(np.float64)
+            if self.kind in LOGARITHMIC:
+                with np.errstate(over="ignore"):
+                    predicted = np.exp(predicted)
+                if not np.isfinite(predicted[answered]).all():
+                    raise ValueError("a prediction is out of range: e to the power of its decision")
+            return np.where(answered, predicted, np.nan)
         places = (z[:, 0] > 0).astype(np.int64) if z.shape[1] == 1 else np.argmax(z, axis=1)
         labels = self._labels[places]
         if not answered.all():
@@ -204,8 +210,8 @@ class Model:
         Raises:
             TypeError: the model has no probabilities: it is an SVM, or predicts numbers.
         """
-        if self._labels is None or self.kind == "svm":
-            what = "an SVM" if self.kind == "svm" else "a model that predicts numbers"
+        if self._labels is None or self.kind in SVMS:
+            what = "an SVM" if self.kind in SVMS else "a model that predicts numbers"
             raise TypeError(f"{what} has no probabilities; use decision_function or predict")
         z, answered = self._decisions(X, nulls, unseen, exact)
         doubles = z.astype(np.float64)

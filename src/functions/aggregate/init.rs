@@ -76,14 +76,18 @@ fn check(request: &Request) -> Result<()> {
 /// The number of the model's outputs.
 fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
     match (kind, classes) {
-        (kind, _) if !kind.is_linear() => Err(AggregateError::NotByAggregate(format!("model {kind}").into()).into()),
-        (ModelKind::Softmax, None) => Err(ArgumentError::NullArgument("classes").into()),
-        (ModelKind::Softmax, Some(classes)) if (2..=MAX_CLASSES as i32).contains(&classes) => Ok(classes as usize),
-        (ModelKind::Softmax, Some(classes)) => {
+        (kind, _) if !kind.is_linear() || kind.follows_residuals() => {
+            Err(AggregateError::NotByAggregate(format!("model {kind}").into()).into())
+        }
+        (kind, None) if kind.has_class_numbers() => Err(ArgumentError::NullArgument("classes").into()),
+        (kind, Some(classes)) if kind.has_class_numbers() && (2..=MAX_CLASSES as i32).contains(&classes) => {
+            Ok(classes as usize)
+        }
+        (kind, Some(classes)) if kind.has_class_numbers() => {
             Err(invalid("classes", format!("{classes} is not in 2 to {MAX_CLASSES}")))
         }
         (_, None) => Ok(1),
-        (_, Some(_)) => Err(invalid("classes", "it applies only to model softmax".into())),
+        (_, Some(_)) => Err(invalid("classes", "it applies only to models softmax and svm_one_vs_rest".into())),
     }
 }
 

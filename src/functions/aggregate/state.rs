@@ -274,6 +274,7 @@ impl<'a> StateMut<'a> {
             StateError::Label(label) if self.outputs() > 1 => {
                 RowFault::NotAClass { label: label.into(), classes: self.outputs() }.into()
             }
+            StateError::NegativeTarget(label) => RowFault::NegativeLabel(label.into()).into(),
             StateError::Label(label) => RowFault::NotASign(label.into()).into(),
             e => Failure::State(trouble(e)),
         }

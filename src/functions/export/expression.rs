@@ -17,7 +17,7 @@ use crate::options::choices::choice;
 use crate::options::rows::{Nulls, Unseen};
 use crate::pg::catalog::names::quote_literal;
 use crate::pg::check_for_interrupts;
-use sgd::{Activation, LogTransform, Output, ParametersView};
+use sgd::{Activation, Link, LogTransform, Output, ParametersView};
 use std::fmt::{LowerExp, Write};
 
 choice! {
@@ -147,6 +147,12 @@ fn falling_power(value: &str) -> String {
     format!(
         "CASE WHEN pg_catalog.abs({value}) > {least} THEN {zero} ELSE pg_catalog.exp(- pg_catalog.abs({value})) END"
     )
+}
+
+/// e^value, for a double that is named; SQL's own function refuses a result that is next to nothing.
+fn rising_power(value: &str) -> String {
+    let (least, zero) = (double(-745.13), double(0.0));
+    format!("CASE WHEN {value} < {least} THEN {zero} ELSE pg_catalog.exp({value}) END")
 }
 
 /// The logistic function of a double, both of which are named, and its e^-|value|.
@@ -423,7 +429,10 @@ fn meaning(model: &Model, answer: Answer) -> String {
         (Answer::Value, Some(values)) if model.kind.is_classifier() => {
             format!("{}[{class}]", doubles(values.iter().copied()))
         }
-        (Answer::Value, _) => "d.z[1]".to_owned(),
+        (Answer::Value, _) => match model.kind.link() {
+            Link::Identity => "d.z[1]".to_owned(),
+            Link::Logarithm => rising_power("d.z[1]"),
+        },
         (Answer::Label, _) => format!("{}[{class}]", texts(model.classes.iter())),
         (Answer::Probabilities, _) if outputs == 1 => {
             let (less, more) = (format!("q.e / ({one} + q.e)"), format!("{one} / ({one} + q.e)"));

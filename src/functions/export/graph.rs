@@ -8,7 +8,7 @@ use crate::models::{Categories, ColumnKind, FeatureKind, Model};
 use crate::options::rows::{Nulls, Unseen};
 use onnx::{Answer, Column, Description, Features, Instead, Kind, Logarithms, NULL_TEXT, Probabilities};
 use serde_json::json;
-use sgd::{Activation, LogTransform, Output};
+use sgd::{Activation, Link, LogTransform, Output};
 use tuples::HashedColumn;
 
 /// The bytes of a model's graph.
@@ -117,7 +117,10 @@ fn unseen(model: &Model) -> Instead {
 
 fn answer(model: &Model) -> Answer<'_> {
     if !model.kind.is_classifier() {
-        return Answer::Number;
+        return match model.kind.link() {
+            Link::Identity => Answer::Number,
+            Link::Logarithm => Answer::Exponential,
+        };
     }
     let output = model.linear().network.map(|network| network.output);
     let probabilities = match output {

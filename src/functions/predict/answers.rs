@@ -5,13 +5,20 @@ use crate::errors::{PredictError, Result};
 use crate::models::{Model, Policies};
 use sgd::probability;
 
-/// The value of `linear`; of other models the class as a number.
+/// The number that a regression predicts; of other models the class as a number.
 ///
 /// # Errors
-/// Those of [`decide`]; [`PredictError::TextLabels`]
+/// Those of [`decide`]; [`PredictError::TextLabels`], [`PredictError::DecisionOutOfRange`]
 pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<f64>> {
     if !model.kind.is_classifier() {
-        return decide(model, policies, features, |z| f64::from(z[0]));
+        let predicted = decide(model, policies, features, |z| model.kind.link().prediction(z[0]))?;
+        return match predicted {
+            // e to the power of a decision
+            Some(infinite) if !infinite.is_finite() => {
+                Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: None }.into())
+            }
+            predicted => Ok(predicted),
+        };
     }
     let Some(values) = &model.values else { return Err(PredictError::TextLabels(model.in_error()).into()) };
     decide(model, policies, features, |z| values[class(z)])

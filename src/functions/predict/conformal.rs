@@ -11,6 +11,7 @@ use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::values::varlena::Value;
 use pgrx::prelude::*;
+use sgd::Link;
 use sgd::conformal::{Calibration, belongs, class_scores, interval as interval_around};
 use std::rc::Rc;
 
@@ -79,14 +80,24 @@ fn answer_with_coverage<M, R>(
 /// The numbers of the interval, from the lowest to the highest.
 ///
 /// # Errors
-/// Those of [`decide`]; [`PredictError::NoIntervals`], [`PredictError::NotCalibrated`]
+/// Those of [`decide`]; [`PredictError::NoIntervals`], [`PredictError::NotCalibrated`],
+/// [`PredictError::DecisionOutOfRange`]
 fn interval(model: &Model, asked: Asked, features: impl FeatureInput, call: Call<'_>) -> Result<Option<Value>> {
     if model.kind.is_classifier() {
         return Err(PredictError::NoIntervals(model.in_error()).into());
     }
     let threshold = calibration(model)?.threshold(asked.coverage);
-    let bounds = decide(model, asked.policies, features, |z| interval_around(z[0], threshold))?;
-    Ok(bounds.map(|(low, high)| call.row(&[low.into(), high.into()])))
+    let link = model.kind.link();
+    let bounds = decide(model, asked.policies, features, |z| {
+        let prediction = link.prediction(z[0]);
+        prediction.is_finite().then(|| interval_around(prediction, threshold))
+    })?;
+    // targets of a logarithmic link are at least 0
+    let least = if link == Link::Logarithm { 0.0 } else { f64::NEG_INFINITY };
+    match bounds {
+        Some(None) => Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: None }.into()),
+        bounds => Ok(bounds.flatten().map(|(low, high)| call.row(&[low.max(least).into(), high.into()]))),
+    }
 }
 
 /// The labels of the set, in the ascending order of all labels.

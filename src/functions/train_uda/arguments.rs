@@ -98,6 +98,7 @@ fn check(request: &Request) -> Result<()> {
     }
     let given = [
         ("solver newton", request.first_point().hyperparameters.solver == Solver::Newton),
+        ("loss huber", request.kind.follows_residuals()),
         ("option weight", options.weight.is_some()),
         ("option class_weight", options.class_weight.is_some()),
         ("option date_parts", options.date_parts.is_some()),

@@ -21,7 +21,7 @@ use crate::pg::settings::Settings;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::values::varlena::Bytes;
 use pgrx::pg_sys;
-use sgd::{ModelKind, ModelParameters};
+use sgd::ModelParameters;
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 use tuples::Batch;
@@ -206,7 +206,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
     let state = NewState {
         hyperparameters: request.first_point().hyperparameters,
         dim,
-        outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
+        outputs: if kind.has_class_numbers() { decoder.labels().outputs() } else { 1 },
         sparse: matches!(decoder.features(), FeatureColumns::Sparse(_)),
         index_base: request.options.index_base.unwrap_or(1),
         skip_nulls: request.options.nulls == Some(Nulls::Skip),

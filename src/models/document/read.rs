@@ -6,6 +6,8 @@ use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
 use crate::models::profiles::{feature_shapes, read_profile};
 use crate::options::choices::Choice;
+use crate::options::entry::without_classes;
+use crate::options::loss::number_of_record;
 use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::jsonb;
@@ -52,6 +54,8 @@ pub struct ModelDocument {
     pub clip: Option<f32>,
     pub calibration: Option<Calibration>,
     pub profile: Option<Profile>,
+    /// the number of the loss, in units of the label
+    pub loss_number: f64,
 }
 
 /// An epoch of corgipile.training_history. Other keys are refused,
@@ -100,6 +104,10 @@ impl ModelDocument {
         let clip = Clip::of_record(hyperparameters.get("clip"));
         let clip =
             clip.ok_or_else(|| invalid("hyperparameters", format!("says clip, but not {}", Clip::WHAT), None))?;
+        let loss_number = number_of_record(kind, Some(&hyperparameters)).ok_or_else(|| {
+            let name = kind.loss_number().map_or("", |number| number.name);
+            invalid("hyperparameters", format!("says what {name} of loss {} cannot be", kind.name()), None)
+        })?;
         Ok(ModelDocument {
             name: keys.read_as("name", "a text")?,
             source: keys.read_as("source", "a text")?.unwrap_or_default(),
@@ -120,6 +128,7 @@ impl ModelDocument {
             logs,
             clip,
             profile,
+            loss_number,
             kind,
             label_type,
             label_type_name,
@@ -174,7 +183,7 @@ impl Members<'_> {
         let classes = match (self.texts(KEY)?, kind) {
             (None, kind) if !kind.is_classifier() => return Ok(None),
             (Some(_), kind) if !kind.is_classifier() => {
-                return refuse("must not be there: models linear and mlp_regression have none".to_owned());
+                return refuse(format!("must not be there: models {} have none", without_classes()));
             }
             (None, _) => return Err(missing(KEY)),
             (Some(classes), _) => classes,

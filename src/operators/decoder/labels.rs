@@ -25,8 +25,8 @@ pub struct Labels {
 }
 
 enum Meaning {
-    /// a number to be predicted
-    Target(NumberType),
+    /// a number to be predicted, and by what kind of model
+    Target(NumberType, ModelKind),
     Class(Box<ClassLabels>),
 }
 
@@ -38,6 +38,8 @@ struct ClassLabels {
     codes: Vec<f32>,
     /// the largest number of classes
     limit: usize,
+    /// is the limit 2 if no more than two are met?
+    may_be_two: bool,
     /// a value that is no whole number, if one was met
     fraction: Option<f64>,
     /// why no more classes may come along
@@ -76,9 +78,9 @@ pub struct MetClasses {
 }
 
 impl Labels {
-    /// Numbers in this column.
-    pub fn targets(column: &str, number: NumberType) -> Labels {
-        Labels { column: column.to_owned(), meaning: Meaning::Target(number) }
+    /// Numbers in this column, to be predicted by a model of this kind.
+    pub fn targets(column: &str, number: NumberType, kind: ModelKind) -> Labels {
+        Labels { column: column.to_owned(), meaning: Meaning::Target(number, kind) }
     }
 
     /// Classes to be found in this column.
@@ -90,8 +92,8 @@ impl Labels {
         let weights = weights.map(|weights| ClassWeights::new(weights, column)).transpose()?;
         let limit = if kind.has_class_numbers() { MAX_CLASSES } else { 2 };
         let type_name = type_name(column.type_oid);
-        let classes =
-            ClassLabels { values, type_name, codes: Vec::new(), limit, fraction: None, closed: None, weights };
+        let (codes, fraction, closed, may_be_two) = (Vec::new(), None, None, false);
+        let classes = ClassLabels { values, type_name, codes, limit, may_be_two, fraction, closed, weights };
         Ok(Labels { column: column.name.clone(), meaning: Meaning::Class(Box::new(classes)) })
     }
 
@@ -116,6 +118,14 @@ impl Labels {
         Ok(labels)
     }
 
+    /// All rows are about to be read before anything is learned: there may be more than two classes after all.
+    pub fn take_more_classes(&mut self) {
+        if let Meaning::Class(classes) = &mut self.meaning {
+            classes.limit = MAX_CLASSES;
+            classes.may_be_two = true;
+        }
+    }
+
     /// The classes that were met; None if there are no classes.
     pub fn met_classes(&self) -> Option<MetClasses> {
         let Meaning::Class(classes) = &self.meaning else { return None };
@@ -136,6 +146,9 @@ impl Labels {
             classes.values.add_text(value);
         }
         classes.codes = met.codes.clone();
+        if met.prepared && classes.limit == 2 && met.values.len() > 2 {
+            classes.limit = MAX_CLASSES;
+        }
         if let (Some(weights), Some(bits)) = (&mut classes.weights, &met.weights) {
             weights.set_all(bits.iter().map(|bits| f32::from_bits(*bits)).collect(), &met.met);
         }
@@ -231,7 +244,7 @@ impl Labels {
                 Some(i) => Ok(classes.codes[i]),
                 None => classes.unseen(&self.column, label).map_err(Box::new),
             },
-            Meaning::Target(number) => target(number.read(label)),
+            Meaning::Target(number, kind) => target(number.read(label), *kind),
         }
     }
 
@@ -250,6 +263,10 @@ impl Labels {
     pub fn close(&mut self, counts: &[u64]) -> Result<Vec<u32>> {
         self.check()?;
         let Meaning::Class(classes) = &mut self.meaning else { return Ok(vec![0]) };
+        if classes.may_be_two && classes.values.len() == 2 {
+            classes.limit = 2;
+            classes.codes = (0..2).map(|i| code(2, i)).collect();
+        }
         classes.check_repeated(&self.column, counts.iter().sum())?;
         let mut order: Vec<u32> = (0..classes.values.len() as u32).collect();
         if classes.limit > 2 {
@@ -408,11 +425,12 @@ fn code(limit: usize, i: usize) -> f32 {
 }
 
 #[inline]
-fn target(value: f64) -> std::result::Result<f32, Box<RowFault>> {
-    narrow(value).map_err(|fault| {
+fn target(value: f64, kind: ModelKind) -> std::result::Result<f32, Box<RowFault>> {
+    let target = narrow(value).map_err(|fault| {
         Box::new(match fault {
             NumberFault::NotFinite(value) => RowFault::LabelNotFinite(value),
             NumberFault::OutOfRange(value) => RowFault::LabelOutOfRange(value),
         })
-    })
+    })?;
+    if kind.accepts_target(target) { Ok(target) } else { Err(Box::new(RowFault::NegativeLabel(value))) }
 }

@@ -144,7 +144,9 @@ impl<'a> DecoderSpec<'a> {
         let weight = self.weight.map(|name| self.weight(column(columns, name)?)).transpose()?;
         let before = self.features.len() + usize::from(weight.is_some());
         let row_groups = self.row_groups.filter(|spec| !spec.is_empty());
-        let for_folds = (self.kind.has_class_numbers(), !matches!(features, FeatureColumns::Compressed(_)));
+        // an SVM may turn out to be one of many classes
+        let many_classes = self.kind.has_class_numbers() || self.kind == ModelKind::Svm;
+        let for_folds = (many_classes, !matches!(features, FeatureColumns::Compressed(_)));
         let row_groups =
             row_groups.map(|spec| RowGroups::new(spec, columns, before, for_folds).map(Box::new)).transpose()?;
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
@@ -190,7 +192,7 @@ impl<'a> DecoderSpec<'a> {
     fn labels_of(&self, label: &Column) -> Result<Labels> {
         let base = base_type(label.type_oid);
         match (NumberType::from_oid(base), self.known) {
-            (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number)),
+            (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number, self.kind)),
             _ if !self.kind.is_classifier() => Err(column_type("label", label, TARGET_TYPES)),
             (None, _) if !is_category(base) => Err(column_type("label", label, LABEL_TYPES)),
             (_, Some(known)) => Labels::known(label, self.kind, known.classes),

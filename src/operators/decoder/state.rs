@@ -54,6 +54,9 @@ pub struct DecoderState {
     /// of the targets of a regression
     #[serde(default)]
     target: Option<TargetScale>,
+    /// their mean, if it was to be found
+    #[serde(default)]
+    mean_target: Option<f64>,
     /// the mean of |x|², if it was to be found
     #[serde(default)]
     mean_square: Option<f64>,
@@ -95,6 +98,7 @@ impl Decoder {
             },
             standardizer: self.standardizer().cloned(),
             target: self.target,
+            mean_target: self.mean_target,
             mean_square: self.mean_square,
             met: self.met,
             transformed: self.transformed.clone(),
@@ -136,7 +140,8 @@ impl Decoder {
         }
         self.set_standardizer(state.standardizer.clone());
         self.profile.clone_from(&state.profile);
-        (self.target, self.mean_square, self.met) = (state.target, state.mean_square, state.met);
+        (self.target, self.mean_target) = (state.target, state.mean_target);
+        (self.mean_square, self.met) = (state.mean_square, state.met);
         self.preparing = false;
         if state.continued {
             self.close_by_model();

@@ -33,6 +33,8 @@ pub struct Statistics {
     /// of the numbers
     pub standardizer: Option<Standardizer>,
     pub target: Option<TargetScale>,
+    /// of a regression, if it was to be found
+    pub mean_target: Option<f64>,
     /// the mean of |x|² of the numbers, as they are learned from
     pub mean_square: Option<f64>,
     /// what stands for NULLs among the numbers
@@ -63,6 +65,8 @@ pub struct Decoder {
     pub(super) clipped: u64,
     /// what the targets of a regression are scaled by
     pub(super) target: Option<TargetScale>,
+    /// the mean of the targets of a regression, if it was to be found
+    pub(super) mean_target: Option<f64>,
     /// the mean of |x|² of the tuples that a preparation pass has met, as they are learned from
     pub(super) mean_square: Option<f64>,
     /// how many tuples a preparation pass has met, without those that are held out
@@ -118,6 +122,7 @@ impl Decoder {
             clip,
             clipped: 0,
             target: None,
+            mean_target: None,
             mean_square: None,
             met: 0,
             profile: None,
@@ -209,7 +214,7 @@ impl Decoder {
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.end_preparation(&classes));
         self.met = counts.iter().sum();
         let mut standardizer = found.standardizer;
-        self.target = found.target;
+        (self.target, self.mean_target) = (found.target, found.mean_target);
         // of each column of categories, a tuple has one feature of 1
         let categories = self.features.categories().map_or(0, |columns| columns.len());
         self.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
@@ -258,6 +263,11 @@ impl Decoder {
         self.profile.as_ref()
     }
 
+    /// There may be more than two classes, which the preparation pass is about to find.
+    pub fn take_more_classes(&mut self) {
+        self.labels.take_more_classes();
+    }
+
     /// What targets are scaled by.
     pub fn target(&self) -> Option<TargetScale> {
         self.target
@@ -286,6 +296,11 @@ impl Decoder {
     /// The mean of |x|² of the tuples, if a preparation pass was to find it.
     pub fn mean_square(&self) -> Option<f64> {
         self.mean_square
+    }
+
+    /// The mean of the targets of a regression, if a preparation pass was to find it.
+    pub fn mean_target(&self) -> Option<f64> {
+        self.mean_target
     }
 
     /// What stands for NULLs in features, if anything is to.

@@ -30,6 +30,14 @@ pub struct Learner {
     state: LearnerState,
 }
 
+/// A model that is to be judged on the held out tuples of its group.
+pub struct Judged {
+    pub group: usize,
+    pub model: ModelParameters,
+    /// of its loss, in the units of the targets that are learned from
+    pub loss_number: f64,
+}
+
 /// Result of evaluating a model on the held out tuples of its group.
 #[derive(Debug, Clone, Copy)]
 pub struct Judgement {
@@ -242,12 +250,16 @@ impl Learners {
         }
     }
 
-    /// The models that have just ended an epoch, each with its group.
+    /// The models that have just ended an epoch.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
-    pub fn models(&mut self) -> Result<Vec<(usize, ModelParameters)>> {
-        self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
+    pub fn models(&mut self) -> Result<Vec<Judged>> {
+        let judged = |learner: &mut Learner| {
+            let (model, loss_number) = (learner.trainer.model()?, learner.trainer.loss_number());
+            Ok(Judged { group: learner.group, model, loss_number })
+        };
+        self.learning().map(judged).collect()
     }
 
     /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which

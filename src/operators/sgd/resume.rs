@@ -7,6 +7,7 @@ use crate::errors::{Error, Notice, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
+use crate::options::loss::Loss;
 use crate::options::request::WarmStart;
 use crate::options::rows::{Clip, Hashing, Standardize, Transform};
 use crate::options::warm_start::{Before, inherit};
@@ -200,8 +201,12 @@ fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
 /// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     let is_other = |given: &String| match given.parse::<ModelKind>() {
-        // what a network predicts may have been decided by the labels
-        Ok(given) => given != model.kind && (given != ModelKind::Mlp || model.kind.is_linear()),
+        // what a network predicts may have been decided by the labels, and a loss of a linear regression by an option
+        Ok(given) => {
+            let is_network = given == ModelKind::Mlp && !model.kind.is_linear();
+            let is_regression = given == ModelKind::Linear && Loss::of(model.kind).is_some();
+            given != model.kind && !is_network && !is_regression
+        }
         Err(_) => true,
     };
     if arguments.model.as_ref().is_some_and(is_other) {

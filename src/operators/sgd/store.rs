@@ -10,6 +10,7 @@ use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, RowGroups};
 use crate::operators::scan_control::ScanReport;
 use crate::options::chosen::Point;
+use crate::options::loss::THRESHOLD;
 use crate::options::request::Request;
 use pgrx::pg_sys;
 use serde_json::value::RawValue;
@@ -97,6 +98,7 @@ impl Store<'_> {
         let linear = self.parameters(&mut learner)?;
         let point = &request.points[learner.point];
         let group = groups.and_then(|groups| groups[learner.group].clone());
+        let loss_number = learner.trainer.loss_number();
         let training_state = resume::save(&learner.trainer, decoder.state(), learner.losses);
         let mut history = learner.history;
         let before = self.resume.map_or(&[][..], |resume| &resume.history);
@@ -109,7 +111,7 @@ impl Store<'_> {
             classes: decoder.labels().classes().map(|classes| classes.names),
             features: self.features,
             feature_kind: feature_kind(decoder.features(), self.features),
-            hyperparameters: Value::Object(self.record(point, group.as_deref(), report)),
+            hyperparameters: Value::Object(self.record(point, group.as_deref(), report, loss_number)),
             linear,
             standardizer: decoder.standardizer().cloned(),
             fill: decoder.fill(),
@@ -158,8 +160,12 @@ impl Store<'_> {
     }
 
     /// The record of the training: what it takes to train the model of this point again.
-    fn record(&self, point: &Point, group: Option<&str>, report: &ScanReport) -> Map<String, Value> {
+    fn record(&self, point: &Point, group: Option<&str>, report: &ScanReport, loss_number: f64) -> Map<String, Value> {
         let mut record = self.request.to_json(point, report.geometry(), self.processes);
+        if self.request.kind.follows_residuals() {
+            let scale = self.decoder().target().map_or(1.0, |target| target.scale);
+            record.insert(THRESHOLD.into(), (loss_number * scale).into());
+        }
         if let (Some(column), Some(group)) = (&self.request.row_groups.group, group) {
             record.insert("group_by".into(), column.as_str().into());
             record.insert("group".into(), group.into());

@@ -33,7 +33,7 @@ use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, Trainer};
+use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -278,9 +278,13 @@ impl Training {
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     pub(super) fn choose(&mut self) {
         self.choose_features();
+        if self.request.kind == ModelKind::Svm && self.buffers.decoder.labels().outputs() > 1 {
+            self.request.tell_many_apart();
+        }
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let decoder = &self.buffers.decoder;
-        self.request.choose(decoder.extent(), decoder.mean_square().unwrap_or_default());
+        let mean_square = decoder.mean_square().unwrap_or_default();
+        self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let rate = point.hyperparameters.learning_rate;
@@ -381,7 +385,7 @@ impl Training {
 
     /// What a loss is to be multiplied by to be that of the targets as they are.
     pub(super) fn loss_unit(&self) -> f64 {
-        self.buffers.decoder.target().map_or(1.0, |target| target.loss_unit())
+        self.buffers.decoder.target().map_or(1.0, |target| target.loss_unit(self.request.kind))
     }
 
     /// One epoch of SGD. Returns its times.
@@ -497,6 +501,7 @@ pub(super) fn new_trainer(
     };
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     check_network(&hyper, dim, outputs)?;
+    let hyper = decoder.target().map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
     match resume {
         Some(resume) => resume.trainer(hyper, dim, outputs, sparse),
         None => Ok(Trainer::new(hyper, dim, outputs, sparse)?),

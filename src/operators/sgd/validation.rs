@@ -4,12 +4,12 @@
 //! after each epoch: they are the same then, whatever it costs.
 
 use super::group_order::GroupOrder;
-use super::learners::Judgement;
+use super::learners::{Judged, Judgement};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::scan_control::ScanControl;
 use crate::pg::check_for_interrupts;
-use sgd::{Evaluation, ModelKind, ModelParameters};
+use sgd::{Evaluation, ModelKind};
 use tuples::{Batch, TupleSource};
 
 /// Memory for tuples that are held out.
@@ -78,10 +78,10 @@ impl HeldOut {
     }
 
     /// Judges a model on what was kept of a group.
-    fn judge(&self, kind: ModelKind, group: usize, model: &ModelParameters) -> Option<Judgement> {
-        let batch = self.kept.get(group)?;
-        let mut evaluation = Evaluation::new(kind);
-        evaluation.add(model, batch);
+    fn judge(&self, kind: ModelKind, judged: &Judged) -> Option<Judgement> {
+        let batch = self.kept.get(judged.group)?;
+        let mut evaluation = Evaluation::new(kind).with_loss_number(judged.loss_number);
+        evaluation.add(&judged.model, batch);
         judgement(&evaluation)
     }
 }
@@ -94,7 +94,7 @@ impl HeldOut {
 pub fn judge(
     held_out: &mut HeldOut,
     kind: ModelKind,
-    models: Vec<(usize, ModelParameters)>,
+    models: Vec<Judged>,
     epoch: EndedEpoch<'_>,
 ) -> Result<Vec<Option<Judgement>>> {
     if epoch.is_first && !held_out.end_first_epoch() {
@@ -103,9 +103,9 @@ pub fn judge(
     if held_out.must_be_read() {
         return read_held_out(epoch, Judges::new(kind, models));
     }
-    let judge = |(group, model)| {
+    let judge = |judged: Judged| {
         check_for_interrupts();
-        held_out.judge(kind, group, &model)
+        held_out.judge(kind, &judged)
     };
     Ok(models.into_iter().map(judge).collect())
 }
@@ -134,16 +134,18 @@ fn read_held_out(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Option
 /// Models that are judged while the source is read.
 struct Judges {
     /// a group and a model of it, by group: whose they are is searched for each group of each buffer
-    models: Vec<(usize, ModelParameters, Evaluation)>,
+    models: Vec<(Judged, Evaluation)>,
     /// some tuples of a group
     scratch: Option<Batch>,
 }
 
 impl Judges {
     /// For these models, in ascending sequence of their groups.
-    fn new(kind: ModelKind, models: Vec<(usize, ModelParameters)>) -> Judges {
-        debug_assert!(models.is_sorted_by_key(|(group, _)| *group), "models by group");
-        let models = models.into_iter().map(|(group, model)| (group, model, Evaluation::new(kind))).collect();
+    fn new(kind: ModelKind, models: Vec<Judged>) -> Judges {
+        debug_assert!(models.is_sorted_by_key(|judged| judged.group), "models by group");
+        let evaluation = |judged: &Judged| Evaluation::new(kind).with_loss_number(judged.loss_number);
+        let evaluations: Vec<Evaluation> = models.iter().map(evaluation).collect();
+        let models = models.into_iter().zip(evaluations).collect();
         Judges { models, scratch: None }
     }
 
@@ -152,8 +154,8 @@ impl Judges {
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
-        let first = self.models.partition_point(|(of, ..)| *of < group);
-        let models = self.models[first..].iter_mut().take_while(|(of, ..)| *of == group).count();
+        let first = self.models.partition_point(|(judged, _)| judged.group < group);
+        let models = self.models[first..].iter_mut().take_while(|(judged, _)| judged.group == group).count();
         let models = &mut self.models[first..first + models];
         if models.is_empty() {
             return Ok(()); // none that still learns
@@ -162,9 +164,9 @@ impl Judges {
         for places in places.chunks(PER_JUDGEMENT) {
             scratch.clear();
             copy(batch, places, scratch)?;
-            for (_, model, evaluation) in models.iter_mut() {
+            for (judged, evaluation) in models.iter_mut() {
                 check_for_interrupts();
-                evaluation.add(model, scratch);
+                evaluation.add(&judged.model, scratch);
             }
         }
         Ok(())
@@ -172,7 +174,7 @@ impl Judges {
 
     /// What came out, in the sequence of the models.
     fn judgements(&self) -> impl Iterator<Item = Option<Judgement>> {
-        self.models.iter().map(|(_, _, evaluation)| judgement(evaluation))
+        self.models.iter().map(|(_, evaluation)| judgement(evaluation))
     }
 }
 

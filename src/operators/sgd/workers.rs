@@ -237,7 +237,9 @@ fn replica(all_gather: AllGather, rank: Rank, task: &TrainingTask) -> Replica {
 /// A process's trainer.
 fn trainer(task: &TrainingTask, buffers: &Buffers) -> Result<Trainer> {
     let outputs = buffers.decoder.labels().outputs();
-    Ok(Trainer::replica(task.hyperparameters, task.dim, outputs, task.sparse)?)
+    let hyper = task.hyperparameters;
+    let hyper = buffers.decoder.target().map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
+    Ok(Trainer::replica(hyper, task.dim, outputs, task.sparse)?)
 }
 
 impl TrainingTask {

@@ -63,3 +63,13 @@ pub(super) fn default_batch_size(model: Option<ModelKind>) -> String {
         None => format!("{}; of mlp {of_networks}", of(ModelKind::Logistic)),
     }
 }
+
+pub(super) fn default_loss_epsilon(model: Option<ModelKind>) -> String {
+    let of = |kind: ModelKind| kind.loss_number().map_or_else(String::new, |number| number.default.to_string());
+    match model {
+        Some(model) => of(model),
+        None => {
+            format!("{} of huber, {} of epsilon_insensitive", of(ModelKind::Huber), of(ModelKind::EpsilonInsensitive))
+        }
+    }
+}

@@ -1,14 +1,17 @@
 //! How a model learns, for how long, and what is kept.
 
-use super::default_texts::{default_batch_size, default_decay, default_epochs, default_optimizer, default_rate};
+use super::default_texts::{
+    default_batch_size, default_decay, default_epochs, default_loss_epsilon, default_optimizer, default_rate,
+};
 use crate::options::choices::Choice;
 use crate::options::chosen::{Keep, Point, Rate};
 use crate::options::defaults;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
+use crate::options::loss::Loss;
 use crate::options::objective::Objective;
 use crate::options::resolved::Resolved;
 use serde_json::{Value, json};
-use sgd::{Activation, Hidden, Hyperparameters, Optimizer, Output, Schedule, Solver, Stopping};
+use sgd::{Activation, Hidden, Hyperparameters, Optimizer, Output, Range, Schedule, Solver, Stopping};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
 const MAX_EPOCHS: u64 = 1_000_000;
@@ -32,6 +35,17 @@ fn number_of_optimizer(call: &Resolved, name: &str) -> Option<Value> {
 /// One that belongs to a schedule.
 const fn of_schedule(word: &'static str, entry: Entry) -> Entry {
     Entry { in_grid: true, group: Some(Group::Schedule), needs: Some(Needs::Word("schedule", word)), ..entry }
+}
+
+/// One that is the number of a loss.
+const fn of_loss(name: &'static str, entry: Entry) -> Entry {
+    Entry { in_grid: true, models: Models::LossNumber(name), ..entry }
+}
+
+/// The number of the loss, if it has one of this name.
+fn number_of_loss(call: &Resolved, name: &str) -> Option<f64> {
+    let number = call.kind.loss_number().filter(|number| number.name == name);
+    number.and(call.hyper()).map(|hyper| hyper.loss_number)
 }
 
 /// One of networks.
@@ -128,8 +142,8 @@ pub const ENTRIES: &[Entry] = &[
             "float8",
             Values::Number(Hyperparameters::LEARNING_RATES),
             Default::Depends(default_rate),
-            "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of model svm a tenth of that, the \
-             features being standardized",
+            "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of models svm, quantile and \
+             epsilon_insensitive a tenth of that, of poisson divided by the mean of the labels, the features being standardized",
         )
     },
     Entry {
@@ -359,6 +373,49 @@ pub const ENTRIES: &[Entry] = &[
             "strength of the penalty l2 / 2 * w^2; times learning_rate it is below 1",
         ))
     },
+    Entry {
+        record: Some(|call| Some(json!(Loss::of(call.kind)?.name()))),
+        models: Models::LinearRegressions,
+        ..Entry::option(
+            "loss",
+            Values::Words(Loss::names),
+            Default::Word("squared"),
+            "what a linear regression minimises; each but squared is a model of this name, too. With poisson the prediction is \
+             e^z of the decision z, and labels are at least 0",
+        )
+    },
+    of_loss(
+        "quantile",
+        Entry {
+            record: Some(|call| number_of_loss(call, "quantile").map(|number| json!(number))),
+            explain: Some(|call, explain| {
+                number_of_loss(call, "quantile").iter().for_each(|number| explain.real(c"Quantile", *number));
+            }),
+            ..Entry::option(
+                "quantile",
+                Values::Number(Range::above(0.0).below(1.0)),
+                Default::Number(0.5),
+                "the fraction of the labels that are to be below the prediction",
+            )
+        },
+    ),
+    of_loss(
+        "loss_epsilon",
+        Entry {
+            record: Some(|call| number_of_loss(call, "loss_epsilon").map(|number| json!(number))),
+            explain: Some(|call, explain| {
+                number_of_loss(call, "loss_epsilon").iter().for_each(|number| explain.real(c"Loss Epsilon", *number));
+            }),
+            ..Entry::option(
+                "loss_epsilon",
+                Values::Number(Range::from(0.0)),
+                Default::Depends(default_loss_epsilon),
+                "of huber, above 0: beyond so many times the scale of the residuals the loss is a line, as in scikit-learn's \
+                 HuberRegressor; the scale is found along with the model. Of epsilon_insensitive: errors up to this, in units of \
+                 the label, cost nothing",
+            )
+        },
+    ),
     Entry {
         record: Some(|call| call.design().map(|_| json!(Objective::of(call.kind).name()))),
         explain: Some(|call, explain| {

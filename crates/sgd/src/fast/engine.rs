@@ -19,6 +19,8 @@ use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer};
 #[derive(Debug)]
 pub(crate) struct FastEngine {
     kind: ModelKind,
+    /// of the loss
+    number: f32,
     dim: usize,
     l2: f64,
     bounded: bool,
@@ -36,17 +38,17 @@ impl FastEngine {
 
     /// Before the first epoch.
     pub(crate) fn new(hyper: Hyperparameters, dim: usize, level: Level) -> FastEngine {
-        FastEngine::with_state(hyper, dim, level, State::new(dim, hyper.kind))
+        FastEngine::with_state(hyper, dim, level, State::new(dim, hyper.kind, hyper.loss_number as f32))
     }
 
     /// The engine that was saved, of so many features; None if it is not one.
     pub(crate) fn read(from: &mut Reader<'_>, hyper: Hyperparameters, dim: usize, level: Level) -> Option<FastEngine> {
-        Some(FastEngine::with_state(hyper, dim, level, State::read(from, dim, hyper.kind)?))
+        Some(FastEngine::with_state(hyper, dim, level, State::read(from, dim, hyper.kind, hyper.loss_number as f32)?))
     }
 
     fn with_state(hyper: Hyperparameters, dim: usize, level: Level, state: State) -> FastEngine {
         let Hyperparameters { kind, l2, bounded, learning_rate: rate, .. } = hyper;
-        FastEngine { kind, dim, l2, bounded, rate, state, level }
+        FastEngine { kind, number: hyper.loss_number as f32, dim, l2, bounded, rate, state, level }
     }
 }
 
@@ -81,10 +83,16 @@ impl Engine for FastEngine {
         self.rate = rate;
     }
 
+    fn set_loss_number(&mut self, number: f64) {
+        self.number = number as f32;
+        self.state.set_loss_number(self.number);
+    }
+
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         assert!(!batch.is_sparse() && batch.dim() == self.dim, "as many features as the trainer was made for");
         let rates = Rates::new(self.rate, self.l2, self.bounded.then(|| self.kind.curvature()));
-        self.kind.with_pointwise(LearnFrom { state: &mut self.state, rates, batch, range, level: self.level });
+        self.kind
+            .with_pointwise(self.number, LearnFrom { state: &mut self.state, rates, batch, range, level: self.level });
         Ok(())
     }
 

@@ -113,14 +113,14 @@ impl LossAccumulator {
         loss.count(&mut self.totals, margins, labels);
     }
 
-    /// All tuples so far, of a model of this kind.
-    pub(crate) fn totals(&self, kind: ModelKind) -> Totals {
-        *self.clone().totals_mut(kind)
+    /// All tuples so far, of a model of this kind with this number of the loss.
+    pub(crate) fn totals(&self, kind: ModelKind, number: f32) -> Totals {
+        *self.clone().totals_mut(kind, number)
     }
 
     /// The same, to be changed: nothing waits any more.
-    pub(crate) fn totals_mut(&mut self, kind: ModelKind) -> &mut Totals {
-        kind.with_pointwise(CountRest(self));
+    pub(crate) fn totals_mut(&mut self, kind: ModelKind, number: f32) -> &mut Totals {
+        kind.with_pointwise(number, CountRest(self));
         &mut self.totals
     }
 }

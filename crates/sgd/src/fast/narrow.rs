@@ -128,7 +128,7 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S
             let mut direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
             if BOUNDED {
                 let square = if PENALTY { square + 1.0 } else { square };
-                direction = bounded(direction, of_tuples.times(i, bound), square);
+                direction = bounded(direction, of_tuples.times(i, bound) * loss.bend(margin, y), square);
             }
             let along = if PENALTY { direction * inverse_scale } else { direction };
             last = Update { gradient: loss.negative_gradient(simd, margin, y), direction, along };

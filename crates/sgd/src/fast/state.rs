@@ -18,6 +18,8 @@ use crate::{ModelKind, ModelParameters};
 pub(crate) struct State {
     dim: usize,
     kind: ModelKind,
+    /// of the loss
+    number: f32,
     /// zero where the row has the constant 1, between two calls: the intercept is not to be shrunk
     pub(super) weights: Vec<Aligned>,
     /// without the pending steps, as the weights
@@ -50,13 +52,14 @@ pub(super) struct Update {
 
 impl State {
     /// All zeros.
-    pub(crate) fn new(dim: usize, kind: ModelKind) -> State {
+    pub(crate) fn new(dim: usize, kind: ModelKind, number: f32) -> State {
         let chunks = dim / LANES + 1;
         let mut mask = [1.0; LANES];
         mask[dim % LANES] = 0.0;
         State {
             dim,
             kind,
+            number,
             weights: vec![Aligned([0.0; LANES]); chunks],
             previous: [vec![[0.0; LANES]; chunks], vec![[0.0; LANES]; chunks]],
             intercept: 0.0,
@@ -72,14 +75,19 @@ impl State {
         self.accumulator.clear();
     }
 
+    /// Changes the number of the loss: nothing waits to be counted.
+    pub(crate) fn set_loss_number(&mut self, number: f32) {
+        self.number = number;
+    }
+
     /// What was counted in this epoch.
     pub(crate) fn totals(&self) -> Totals {
-        self.accumulator.totals(self.kind)
+        self.accumulator.totals(self.kind, self.number)
     }
 
     /// What was counted.
     pub(crate) fn totals_mut(&mut self) -> &mut Totals {
-        self.accumulator.totals_mut(self.kind)
+        self.accumulator.totals_mut(self.kind, self.number)
     }
 
     /// Makes this the model, with all steps made.
@@ -148,8 +156,8 @@ impl State {
     }
 
     /// The state that was saved, of a model of this kind with so many features; None if it is not one.
-    pub(crate) fn read(from: &mut Reader<'_>, dim: usize, kind: ModelKind) -> Option<State> {
-        let mut state = State::new(dim, kind);
+    pub(crate) fn read(from: &mut Reader<'_>, dim: usize, kind: ModelKind, number: f32) -> Option<State> {
+        let mut state = State::new(dim, kind, number);
         let places = state.weights.iter_mut().flat_map(|chunk| chunk.0.iter_mut());
         from.floats_into(places)?;
         for row in &mut state.previous {

@@ -43,7 +43,7 @@ pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(simd:
         rescale(&mut state.scale, &mut state.weights);
         let mut direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
         if BOUNDED {
-            direction = bounded(direction, of_tuples.times(i, bound), square + 1.0);
+            direction = bounded(direction, of_tuples.times(i, bound) * loss.bend(margin, y), square + 1.0);
         }
         let gradient = loss.negative_gradient(simd, margin, y);
         state.steps.last = Update { gradient, direction, along: direction * inverse(state.scale) };

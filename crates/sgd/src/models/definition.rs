@@ -2,6 +2,7 @@
 
 use super::objective::Objective;
 use crate::network::Design;
+use crate::range::Range;
 use crate::{Optimizer, Schedule};
 
 /// What labels and decisions mean.
@@ -13,6 +14,46 @@ pub enum Task {
     Regression,
     /// Any number of classes: labels are their numbers from 0, and the greatest decision is that of the class.
     Classes,
+}
+
+/// How a decision becomes what a regression predicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// The decision is the prediction.
+    Identity,
+    /// The decision is the logarithm of the prediction, which is above 0; targets are at least 0.
+    Logarithm,
+}
+
+impl Link {
+    /// What a decision predicts; with [`Link::Logarithm`] infinite above 709.78.
+    #[inline]
+    pub fn prediction(self, decision: f32) -> f64 {
+        match self {
+            Link::Identity => f64::from(decision),
+            Link::Logarithm => f64::from(decision).exp(),
+        }
+    }
+}
+
+/// A number that a loss has of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LossNumber {
+    /// The name by which users know it.
+    pub name: &'static str,
+    /// What it may be.
+    pub range: Range,
+    /// What it is unless the user says otherwise.
+    pub default: f64,
+}
+
+/// How loss and its number change when targets and predictions are multiplied by a factor: by which power of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TargetUnits {
+    /// of the loss
+    pub loss: i32,
+    /// of the loss's number
+    pub number: i32,
 }
 
 /// What a model starts from unless the user says otherwise.
@@ -74,7 +115,20 @@ pub(crate) trait Model {
     /// Whether its decisions stand for probabilities.
     const HAS_PROBABILITIES: bool;
 
-    /// A bound of the second derivative of its loss by a decision. A loss with corners says how far a step may move a
+    /// How a decision becomes a prediction, of a regression.
+    const LINK: Link = Link::Identity;
+
+    /// The number that its loss has, if it has one.
+    const LOSS_NUMBER: Option<LossNumber> = None;
+
+    /// Whether the number is a multiple of the scale of the residuals, which is found along with the model.
+    const FOLLOWS_RESIDUALS: bool = false;
+
+    /// How its loss changes with the units of the targets, of a regression.
+    const TARGET_UNITS: TargetUnits = TargetUnits { loss: 2, number: 0 };
+
+    /// A bound of the second derivative of its loss by a decision, for those tuples whose
+    /// [`bend`](super::objective::Pointwise::bend) is 1. A loss with corners says how far a step may move a
     /// decision: the distance from one margin to the other.
     const CURVATURE: f64;
 
@@ -90,8 +144,9 @@ pub(crate) trait Model {
         unreachable!("a loss without a second derivative")
     }
 
-    /// The loss of a tuple with these decisions, to the rounding of f64.
-    fn exact_loss(decisions: &[f32], y: f32) -> f64;
+    /// The loss of a tuple with these decisions, to the rounding of f64, if this is the [number](Model::LOSS_NUMBER) of
+    /// the loss.
+    fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64;
 
     /// The least mean loss of a model that says the same of every tuple, if classes have these shares of the tuples,
     /// which add up to 1; None of a model without classes.
@@ -105,6 +160,6 @@ pub(crate) trait Model {
 
 /// A model without hidden layers.
 pub(crate) trait LinearModel: Model + Objective {
-    /// What it minimises.
-    fn objective() -> Self;
+    /// What it minimises, if this is the [number](Model::LOSS_NUMBER) of the loss.
+    fn objective(number: f32) -> Self;
 }

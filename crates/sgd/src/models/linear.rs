@@ -35,11 +35,7 @@ impl Pointwise for Linear {
 
     #[inline(always)]
     fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
-        for (m, &y) in margins.iter().zip(labels) {
-            let error = f64::from(y - m);
-            totals.residuals += error * error;
-            totals.targets.add(y.into());
-        }
+        totals.count_targets(margins, labels);
     }
 }
 
@@ -59,7 +55,7 @@ impl Model for Linear {
         Derivatives { loss: 0.5 * (error * error), first: error, second: 1.0 }
     }
 
-    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
         (f64::from(decisions[0]) - f64::from(y)).powi(2) / 2.0
     }
 
@@ -70,7 +66,7 @@ impl Model for Linear {
 
 impl LinearModel for Linear {
     #[inline(always)]
-    fn objective() -> Linear {
+    fn objective(_: f32) -> Linear {
         Linear
     }
 }

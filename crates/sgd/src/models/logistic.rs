@@ -76,7 +76,7 @@ impl Model for Logistic {
         Derivatives { loss, first: -y * of_other, second: near * far }
     }
 
-    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
         softplus(-f64::from(y * decisions[0]))
     }
 
@@ -88,7 +88,7 @@ impl Model for Logistic {
 impl LinearModel for Logistic {
     /// The first call computes the table.
     #[inline(always)]
-    fn objective() -> Logistic {
+    fn objective(_: f32) -> Logistic {
         Logistic { table: &TABLE }
     }
 }
@@ -163,15 +163,15 @@ mod tests {
 
     /// At a margin that is not in units.
     fn negative_gradient(m: f32) -> f32 {
-        MarginLoss::negative_gradient(Logistic::objective(), Portable, m * Logistic::UNITS)
+        MarginLoss::negative_gradient(Logistic::objective(0.0), Portable, m * Logistic::UNITS)
     }
 
     fn loss(m: f32) -> f32 {
-        MarginLoss::loss(Logistic::objective(), m * Logistic::UNITS)
+        MarginLoss::loss(Logistic::objective(0.0), m * Logistic::UNITS)
     }
 
     fn single_loss(m: f32) -> f32 {
-        MarginLoss::single_loss(Logistic::objective(), m)
+        MarginLoss::single_loss(Logistic::objective(0.0), m)
     }
 
     #[test]
@@ -186,12 +186,12 @@ mod tests {
     #[test]
     fn sixteen_logistic_derivatives_are_within_2e_7_of_the_logistic_function() {
         for m in margins() {
-            let many = MarginLoss::negative_gradients(Logistic::objective(), Portable, [m * Logistic::UNITS; 16]);
+            let many = MarginLoss::negative_gradients(Logistic::objective(0.0), Portable, [m * Logistic::UNITS; 16]);
             let truth = probability(-m);
             assert!(many.iter().all(|one| (f64::from(*one) - truth).abs() <= 2e-7), "{m}: {many:?} {truth}");
         }
         let ends = [f32::NEG_INFINITY, f32::INFINITY, f32::NAN]
-            .map(|m| MarginLoss::negative_gradients(Logistic::objective(), Portable, [m; 16])[0]);
+            .map(|m| MarginLoss::negative_gradients(Logistic::objective(0.0), Portable, [m; 16])[0]);
         assert!(ends[0] == 1.0 && ends[1] == 0.0 && ends[2].is_nan());
     }
 

@@ -17,8 +17,8 @@ impl Model for MlpRegression {
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = 1.0;
 
-    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
-        Linear::exact_loss(decisions, y)
+    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
+        Linear::exact_loss(decisions, y, 0.0)
     }
 
     fn constant_loss(_: &[f64]) -> Option<f64> {

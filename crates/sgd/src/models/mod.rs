@@ -1,13 +1,18 @@
 //! The models, a file for each with its loss, its checks and its names, and their list.
 
 mod definition;
+mod epsilon_insensitive;
+mod huber;
 mod linear;
 mod logistic;
 mod mlp;
 mod mlp_regression;
 mod objective;
+mod poisson;
+mod quantile;
 mod softmax;
 mod svm;
+mod svm_one_vs_rest;
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,8 +20,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use definition::Derivatives;
-pub use definition::Task;
 use definition::{Defaults, LinearModel, Model};
+pub use definition::{Link, LossNumber, TargetUnits, Task};
 pub(crate) use objective::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor, count_one};
 pub(crate) use softmax::{FEW, few_softmax_gradients, softmax_gradient};
 
@@ -83,6 +88,39 @@ macro_rules! models {
                 }
             }
 
+            /// How a decision becomes a prediction, of a regression.
+            pub fn link(self) -> Link {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::LINK,)*
+                    $(ModelKind::$network => <$network_type>::LINK,)*
+                }
+            }
+
+            /// The number that its loss has, if it has one.
+            pub fn loss_number(self) -> Option<LossNumber> {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::LOSS_NUMBER,)*
+                    $(ModelKind::$network => <$network_type>::LOSS_NUMBER,)*
+                }
+            }
+
+            /// Whether the number of its loss is a multiple of the scale of the residuals, which is found along with the
+            /// model.
+            pub fn follows_residuals(self) -> bool {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::FOLLOWS_RESIDUALS,)*
+                    $(ModelKind::$network => <$network_type>::FOLLOWS_RESIDUALS,)*
+                }
+            }
+
+            /// How its loss changes with the units of the targets, of a regression.
+            pub fn target_units(self) -> TargetUnits {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::TARGET_UNITS,)*
+                    $(ModelKind::$network => <$network_type>::TARGET_UNITS,)*
+                }
+            }
+
             /// A bound of the second derivative of its loss by a decision.
             pub(crate) fn curvature(self) -> f64 {
                 match self {
@@ -123,11 +161,11 @@ macro_rules! models {
                 }
             }
 
-            /// The loss of a tuple with these decisions, to the rounding of f64.
-            pub(crate) fn exact_loss(self, decisions: &[f32], y: f32) -> f64 {
+            /// The loss of a tuple with these decisions, to the rounding of f64, if this is the number of the loss.
+            pub(crate) fn exact_loss(self, decisions: &[f32], y: f32, number: f64) -> f64 {
                 match self {
-                    $(ModelKind::$linear => <$linear_type>::exact_loss(decisions, y),)*
-                    $(ModelKind::$network => <$network_type>::exact_loss(decisions, y),)*
+                    $(ModelKind::$linear => <$linear_type>::exact_loss(decisions, y, number),)*
+                    $(ModelKind::$network => <$network_type>::exact_loss(decisions, y, number),)*
                 }
             }
 
@@ -140,14 +178,14 @@ macro_rules! models {
                 }
             }
 
-            /// Hands what a linear model minimises to the visitor.
+            /// Hands what a linear model minimises, with this number of the loss, to the visitor.
             ///
             /// # Panics
             /// If it is not linear.
             #[inline(always)]
-            pub(crate) fn with_objective<V: ObjectiveVisitor>(self, visitor: V) -> V::Output {
+            pub(crate) fn with_objective<V: ObjectiveVisitor>(self, number: f32, visitor: V) -> V::Output {
                 match self {
-                    $(ModelKind::$linear => visitor.visit(<$linear_type>::objective()),)*
+                    $(ModelKind::$linear => visitor.visit(<$linear_type>::objective(number)),)*
                     $(ModelKind::$network => panic!("a network's objective is that of its outputs"),)*
                 }
             }
@@ -165,6 +203,16 @@ models! {
         Linear = linear::Linear,
         /// Multinomial logistic regression: the cross entropy -ln p_y with p_k = e^(z_k) / Σ e^(z_j), y = 0, 1, ...
         Softmax = softmax::Softmax,
+        /// Poisson regression: half of the deviance of e^z, y at least 0.
+        Poisson = poisson::Poisson,
+        /// Quantile regression: the pinball loss, y any number.
+        Quantile = quantile::Quantile,
+        /// Support vector regression: max(0, |y - z| - ε), y any number.
+        EpsilonInsensitive = epsilon_insensitive::EpsilonInsensitive,
+        /// Huber's robust regression: squared up to a multiple of the residuals' scale, a line beyond, y any number.
+        Huber = huber::Huber,
+        /// Linear support vector machines, one for each class against the others: a sum of hinges, y = 0, 1, ...
+        SvmOneVsRest = svm_one_vs_rest::SvmOneVsRest,
     }
     networks {
         /// Feed-forward network of a [`Design`](crate::Design): the cross entropy of its outputs, y = 0, 1, ...
@@ -210,9 +258,19 @@ impl ModelKind {
     pub(crate) fn accepts_label(self, label: f32, outputs: u32) -> bool {
         match self.task() {
             Task::Binary => label == 1.0 || label == -1.0,
-            Task::Regression => label.is_finite(),
+            Task::Regression => self.accepts_target(label),
             Task::Classes => label >= 0.0 && label < outputs as f32 && label.fract() == 0.0,
         }
+    }
+
+    /// Whether a regression can learn from this target, which is finite.
+    pub fn accepts_target(self, target: f32) -> bool {
+        target.is_finite() && (self.link() == Link::Identity || target >= 0.0)
+    }
+
+    /// Whether targets that are brought to mean 0 and deviation 1 make the same model, in other units.
+    pub fn scales_targets(self) -> bool {
+        self.task() == Task::Regression && self.link() == Link::Identity
     }
 
     /// Whether a linear model has one decision per tuple, of which its loss is a function.
@@ -224,15 +282,28 @@ impl ModelKind {
                 O::POINTWISE
             }
         }
-        self.is_linear() && self.with_objective(IsPointwise)
+        self.is_linear() && self.with_objective(0.0, IsPointwise)
     }
 
-    /// Hands what a linear model minimises to the visitor.
+    /// Minus the derivative of the loss where the decision is 0, up to a factor that does not depend on the label; of a
+    /// model with one output, whose number of the loss is the default.
+    pub(crate) fn pull_at_zero(self, label: f64) -> f64 {
+        let number = self.loss_number().map_or(0.0, |number| number.default);
+        match self {
+            ModelKind::Poisson => label - 1.0,
+            ModelKind::Quantile => label.signum() * if label < 0.0 { 1.0 - number } else { number },
+            ModelKind::EpsilonInsensitive => label.signum(),
+            ModelKind::Huber => label.clamp(-number, number),
+            _ => label,
+        }
+    }
+
+    /// Hands what a linear model minimises, with this number of the loss, to the visitor.
     ///
     /// # Panics
     /// If it is not [pointwise](ModelKind::is_pointwise).
     #[inline(always)]
-    pub(crate) fn with_pointwise<V: PointwiseVisitor>(self, visitor: V) -> V::Output {
+    pub(crate) fn with_pointwise<V: PointwiseVisitor>(self, number: f32, visitor: V) -> V::Output {
         struct Unwrap<V>(V);
         impl<V: PointwiseVisitor> ObjectiveVisitor for Unwrap<V> {
             type Output = Option<V::Output>;
@@ -241,7 +312,7 @@ impl ModelKind {
                 objective.with_pointwise(self.0)
             }
         }
-        self.with_objective(Unwrap(visitor)).expect("a pointwise model")
+        self.with_objective(number, Unwrap(visitor)).expect("a pointwise model")
     }
 }
 
@@ -282,7 +353,7 @@ mod tests {
         }
         assert!(
             ModelKind::known()
-                .starts_with("logistic, svm, linear, softmax, mlp, mlp_regression, logistic_regression, ")
+                .starts_with("logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp, mlp_regression, logistic_regression, ")
         );
     }
 
@@ -294,6 +365,7 @@ mod tests {
             ("SUPPORT_VECTOR_MACHINE", ModelKind::Svm),
             ("linear_regression", ModelKind::Linear),
             ("softmax_regression", ModelKind::Softmax),
+            ("Poisson_Regression", ModelKind::Poisson),
             ("Multinomial_Logistic_Regression", ModelKind::Softmax),
             ("neural_network", ModelKind::Mlp),
             ("MultiLayer_Perceptron", ModelKind::Mlp),
@@ -309,13 +381,14 @@ mod tests {
     fn no_constant_has_less_loss_than_the_best_one() {
         let shares = [0.2, 0.8];
         for kind in [ModelKind::Logistic, ModelKind::Svm] {
-            let loss = |z: f32| 0.2 * kind.exact_loss(&[z], -1.0) + 0.8 * kind.exact_loss(&[z], 1.0);
+            let loss = |z: f32| 0.2 * kind.exact_loss(&[z], -1.0, 0.0) + 0.8 * kind.exact_loss(&[z], 1.0, 0.0);
             let least = (-400..=400).map(|z| loss(z as f32 / 100.0)).fold(f64::INFINITY, f64::min);
             let best = kind.constant_loss(&shares).unwrap();
             assert!((least - best).abs() < 1e-4, "{kind}: {least} {best}");
         }
         let shares = [0.5, 0.25, 0.25, 0.0];
         let entropy = 1.5 * std::f64::consts::LN_2;
+        assert_eq!(ModelKind::SvmOneVsRest.constant_loss(&shares), Some(2.0), "1 + 1/2 + 1/2");
         for kind in [ModelKind::Softmax, ModelKind::Mlp] {
             assert!((kind.constant_loss(&shares).unwrap() - entropy).abs() < 1e-12);
         }

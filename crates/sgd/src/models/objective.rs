@@ -52,6 +52,13 @@ pub(crate) trait Pointwise: Copy {
         margins.map(|m| self.negative_gradient(simd, m, y))
     }
 
+    /// How much the loss of this tuple bends along a step, in units of the model's
+    /// [`CURVATURE`](super::definition::Model::CURVATURE): other than 1 where there is no bound for all tuples.
+    #[inline(always)]
+    fn bend(self, _m: f32, _y: f32) -> f32 {
+        1.0
+    }
+
     /// The loss.
     fn loss(self, m: f32, y: f32) -> f32;
 
@@ -69,6 +76,12 @@ pub(crate) trait Pointwise: Copy {
 pub(crate) trait Objective: Copy {
     /// Whether it is [`Pointwise`].
     const POINTWISE: bool;
+
+    /// How much the loss of a tuple with these decisions bends, in units of the model's curvature.
+    #[inline(always)]
+    fn bend(self, _decisions: &[f32], _y: f32) -> f32 {
+        1.0
+    }
 
     /// Counts a tuple with these decisions, without its loss, and replaces them by minus the derivatives of its
     /// weighted loss by each. Returns the loss without the weight.
@@ -125,6 +138,11 @@ pub(crate) fn count_one<S: Simd, O: Objective>(
 
 impl<L: Pointwise> Objective for L {
     const POINTWISE: bool = true;
+
+    #[inline(always)]
+    fn bend(self, decisions: &[f32], y: f32) -> f32 {
+        Pointwise::bend(self, self.factor(y) * decisions[0], y)
+    }
 
     #[inline(always)]
     fn loss_and_gradient<S: Simd>(self, simd: S, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32 {

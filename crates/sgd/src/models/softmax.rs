@@ -19,7 +19,7 @@ impl Model for Softmax {
     const HAS_PROBABILITIES: bool = true;
     const CURVATURE: f64 = 0.5;
 
-    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
         cross_entropy(decisions, y as usize)
     }
 
@@ -30,7 +30,7 @@ impl Model for Softmax {
 
 impl LinearModel for Softmax {
     #[inline(always)]
-    fn objective() -> Softmax {
+    fn objective(_: f32) -> Softmax {
         Softmax
     }
 }

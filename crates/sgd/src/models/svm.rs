@@ -33,7 +33,7 @@ impl Model for Svm {
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = 1.0;
 
-    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
         let margin = f64::from(y * decisions[0]);
         if margin >= 1.0 { 0.0 } else { 1.0 - margin }
     }
@@ -50,7 +50,7 @@ impl Model for Svm {
 
 impl LinearModel for Svm {
     #[inline(always)]
-    fn objective() -> Svm {
+    fn objective(_: f32) -> Svm {
         Svm
     }
 }

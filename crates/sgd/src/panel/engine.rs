@@ -10,7 +10,7 @@ use super::learn::Learn;
 use crate::fast::FastEngine;
 use crate::mean::Mean;
 use crate::models::{Pointwise, PointwiseVisitor};
-use crate::{Diverged, Hyperparameters, ModelKind, ModelParameters};
+use crate::{Diverged, Hyperparameters, Link, ModelKind, ModelParameters};
 
 /// Many linear models of one kind that learn from the same dense tuples, one at a time.
 #[derive(Debug)]
@@ -48,9 +48,11 @@ const MAX_DIM: usize = 2_048;
 
 impl Panel {
     /// Whether a model can be one of a panel of this many features: plain SGD on dense tuples, one at a time, of one
-    /// decision.
+    /// decision. The members share one loss, so that it is none with a number of its own; and one bound of how it bends,
+    /// which there is none of with a logarithmic link.
     pub fn supports(hyper: &Hyperparameters, dim: usize, sparse: bool) -> bool {
-        FastEngine::supports(hyper, sparse) && !hyper.schedule.averages() && dim <= MAX_DIM
+        let one_loss = hyper.kind.loss_number().is_none() && hyper.kind.link() == Link::Identity;
+        one_loss && FastEngine::supports(hyper, sparse) && !hyper.schedule.averages() && dim <= MAX_DIM
     }
 
     /// Models before their first epoch, all zeros: the hyperparameters of each, which are of one kind and
@@ -154,7 +156,7 @@ impl Panel {
         let bounded = self.members.iter().any(|member| member.hyper.bounded);
         let Panel { groups, level, tuples: seen, .. } = self;
         let visitor = Visitor { groups, batch, parts, range, seen: *seen, bounded, level: *level };
-        self.kind.with_pointwise(visitor);
+        self.kind.with_pointwise(0.0, visitor);
     }
 
     /// Takes the iterates of all models that still learn into their means.

@@ -8,7 +8,7 @@ use simd::{Chunk, Kernel, Simd, prefetch, prefetch_far};
 use tuples::{Batch, LANES};
 
 use super::arrays::Arrays;
-use super::gradients::{loss_and_gradient, losses_and_gradients};
+use super::gradients::{bend, loss_and_gradient, losses_and_gradients};
 use super::state::TrainerState;
 use crate::kernels::{add_products, add_rows, lane_products};
 use crate::optimizers::{Method, Rule, cut_all, with_method};
@@ -132,8 +132,9 @@ fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, 
     let following = range.end..range.end + count;
     for (i, k) in range.enumerate() {
         (rows[i], labels[i], weights[i]) = tuples.get(k);
-        add_square(simd, state, rows[i], weights[i]);
-        decide(simd, state, arrays, rows[i], &mut factors[i * outputs..(i + 1) * outputs]);
+        let decisions = &mut factors[i * outputs..(i + 1) * outputs];
+        decide(simd, state, arrays, rows[i], decisions);
+        add_square(simd, state, rows[i], decisions, labels[i], weights[i]);
     }
     let (rows, factors) = (&rows[..count], &mut factors[..count * outputs]);
     if outputs == 1 {
@@ -210,8 +211,8 @@ fn learn_short<const N: usize, S: Simd>(
     for (&place, out) in rest.iter().zip(&mut out[here.len() - rest.len()..]) {
         *out = simd.sum(lane_products(simd, model, &rows[place as usize])) * scale + intercept;
     }
-    for (&place, &weight) in here.iter().zip(&weights) {
-        add_square(simd, state, &rows[place as usize], weight);
+    for ((&place, z), (&y, &weight)) in here.iter().zip(&out).zip(labels.iter().zip(&weights)) {
+        add_square(simd, state, &rows[place as usize], &[*z], y, weight);
     }
     let out = &mut out[..here.len()];
     losses_and_gradients(simd, state, out, &labels[..here.len()], &weights[..here.len()]);
@@ -241,15 +242,16 @@ fn decide<S: Simd>(simd: S, state: &TrainerState, arrays: &Arrays, row: &[Chunk]
     }
 }
 
-/// Adds the square of a row's length to those of the pending gradient, if it is to be known.
+/// Adds the square of a row's length, times how much its loss bends, to those of the pending gradient, if it is to be
+/// known.
 #[inline(always)]
-fn add_square<S: Simd>(simd: S, state: &mut TrainerState, row: &[Chunk], weight: f32) {
+fn add_square<S: Simd>(simd: S, state: &mut TrainerState, row: &[Chunk], decisions: &[f32], y: f32, weight: f32) {
     if state.is_bounded() {
         // the constant is 1, whether it is there or not
         let lane = state.dim as usize;
         let constant = row[lane / LANES][lane % LANES];
         let square = simd.sum(lane_products(simd, row, row)) - constant * constant + 1.0;
-        state.squares += f64::from(weight) * f64::from(square);
+        state.squares += f64::from(weight) * f64::from(bend(state, decisions, y)) * f64::from(square);
     }
 }
 
@@ -279,8 +281,8 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     let out = std::mem::take(&mut arrays.out);
     decide(simd, state, arrays, row, out);
     arrays.out = out;
+    add_square(simd, state, row, arrays.out, y, weight);
     loss_and_gradient(simd, state, arrays.out, y, weight);
-    add_square(simd, state, row, weight);
     state.bound_single(arrays.out);
     state.pending += 1;
     if state.batch_size > 1 {

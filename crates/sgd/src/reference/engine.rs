@@ -133,6 +133,10 @@ impl Engine for ReferenceEngine {
         self.state.rate = rate;
     }
 
+    fn set_loss_number(&mut self, number: f64) {
+        self.state.set_number(number);
+    }
+
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         assert_eq!(batch.is_sparse(), self.state.sparse(), "dense or sparse as the trainer");
         assert!(batch.is_sparse() || batch.dim() == self.dim(), "as many features as the trainer was made for");

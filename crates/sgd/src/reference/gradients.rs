@@ -9,7 +9,7 @@ use crate::totals::Totals;
 /// Counts a tuple with these decisions and replaces them by minus the derivatives of its weighted loss by each.
 #[inline(always)]
 pub(crate) fn loss_and_gradient<S: Simd>(simd: S, state: &mut TrainerState, out: &mut [f32], y: f32, weight: f32) {
-    state.kind().with_objective(One { simd, totals: &mut state.totals, out, y, weight });
+    state.kind().with_objective(state.number(), One { simd, totals: &mut state.totals, out, y, weight });
 }
 
 /// The same for the decisions of many tuples with one output, to the same bits.
@@ -21,7 +21,27 @@ pub(crate) fn losses_and_gradients<S: Simd>(
     labels: &[f32],
     weights: &[f32],
 ) {
-    state.kind().with_objective(Many { simd, totals: &mut state.totals, out, labels, weights });
+    state.kind().with_objective(state.number(), Many { simd, totals: &mut state.totals, out, labels, weights });
+}
+
+/// How much the loss of a tuple with these decisions bends, in units of the model's curvature.
+#[inline(always)]
+pub(crate) fn bend(state: &TrainerState, decisions: &[f32], y: f32) -> f32 {
+    state.kind().with_objective(state.number(), Bend { decisions, y })
+}
+
+struct Bend<'a> {
+    decisions: &'a [f32],
+    y: f32,
+}
+
+impl ObjectiveVisitor for Bend<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn visit<O: Objective>(self, objective: O) -> f32 {
+        objective.bend(self.decisions, self.y)
+    }
 }
 
 struct One<'a, S> {

@@ -10,7 +10,7 @@ use simd::{Entries, Kernel, Simd, prefetch, square};
 use tuples::Batch;
 
 use super::arrays::{Arrays, weights_of};
-use super::gradients::loss_and_gradient;
+use super::gradients::{bend, loss_and_gradient};
 use super::lazy::{self, make_room_for_step};
 use super::sparse_plain::{BEYOND, Plain};
 use super::state::{END, Step, TrainerState};
@@ -38,7 +38,7 @@ impl Kernel for LearnSparse<'_> {
     fn run<S: Simd>(self, simd: S) {
         let LearnSparse { state, mut arrays, batch, range } = self;
         if state.is_plain() {
-            return state.kind().with_pointwise(Plain { simd, state, arrays, batch, range });
+            return state.kind().with_pointwise(state.number(), Plain { simd, state, arrays, batch, range });
         }
         let (labels, weights, order) = (batch.labels(), batch.weights(), batch.order());
         for k in range {
@@ -124,10 +124,11 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
         lazy::bring_up_to_date(state, arrays, row.indices.iter().map(|&index| index as usize));
     }
     decide(state, arrays, row);
-    loss_and_gradient(simd, state, arrays.out, row.label, row.weight);
     if state.is_bounded() {
-        state.squares += f64::from(row.weight) * (f64::from(square(row.values)) + 1.0);
+        let bend = f64::from(bend(state, arrays.out, row.label));
+        state.squares += f64::from(row.weight) * bend * (f64::from(square(row.values)) + 1.0);
     }
+    loss_and_gradient(simd, state, arrays.out, row.label, row.weight);
     state.bound_single(arrays.out);
     state.pending += 1;
     if state.batch_size > 1 {

@@ -12,7 +12,7 @@ use tuples::{Batch, SparseParts};
 use super::arrays::Arrays;
 use super::lazy::make_room_for_step;
 use super::state::TrainerState;
-use crate::models::{Pointwise, PointwiseVisitor, count_one};
+use crate::models::{Objective, Pointwise, PointwiseVisitor, count_one};
 
 /// What a row has to be that anything is learned from.
 pub(super) const BEYOND: &str = "indices below the number of features, and as many values";
@@ -73,6 +73,7 @@ impl<S: Simd> Plain<'_, S> {
             let [product, square] = entries.dot::<BOUNDED>(arrays.weights);
             let weight = tuples.weights.map_or(1.0, |weights| weights[i]);
             let mut out = [product * state.scale as f32 + arrays.intercepts.values[0]];
+            let bend = if BOUNDED { bend * f64::from(Objective::bend(loss, &out, tuples.labels[i])) } else { 0.0 };
             count_one(simd, loss, &mut state.totals, &mut out, tuples.labels[i], weight);
             if BOUNDED {
                 out[0] *= (1.0 / (1.0 + bend * (f64::from(weight) * (f64::from(square) + 1.0)))) as f32;

@@ -11,7 +11,7 @@ use crate::totals::Totals;
 use crate::{EpochReport, Hyperparameters, ModelKind, Optimizer, Schedule, Solver};
 
 /// Says that bytes are a state, and of which version.
-const MAGIC: u64 = u64::from_le_bytes(*b"cgpsgd02");
+const MAGIC: u64 = u64::from_le_bytes(*b"cgpsgd03");
 
 /// More outputs than classes could be told apart in f32 labels.
 const MAX_OUTPUTS: u32 = 1 << 24;
@@ -27,6 +27,7 @@ pub(crate) struct TrainerState {
     learning_rate: f64,
     l1: f64,
     l2: f64,
+    loss_number: f64,
     schedule_numbers: [f64; 2],
     optimizer_numbers: [f64; 3],
     /// features
@@ -110,6 +111,7 @@ impl TrainerState {
             learning_rate: hyper.learning_rate,
             l1: hyper.l1,
             l2: hyper.l2,
+            loss_number: hyper.loss_number,
             schedule_numbers: schedule_numbers.map(|number| number.unwrap_or(NO_NUMBER)),
             optimizer_numbers,
             dim: dim as u64,
@@ -190,6 +192,7 @@ impl TrainerState {
             bounded: self.bounded != 0,
             averaging: false,
             solver: Solver::Sgd,
+            loss_number: self.loss_number,
             design: None,
         })
     }
@@ -202,6 +205,17 @@ impl TrainerState {
     #[inline(always)]
     pub(crate) fn kind(&self) -> ModelKind {
         ModelKind::LINEAR[self.kind as usize]
+    }
+
+    /// The number of the loss.
+    #[inline(always)]
+    pub(crate) fn number(&self) -> f32 {
+        self.loss_number as f32
+    }
+
+    /// Changes the number of the loss.
+    pub(crate) fn set_number(&mut self, number: f64) {
+        self.loss_number = number;
     }
 
     #[inline(always)]

@@ -47,6 +47,12 @@ fn gradient(kind: ModelKind, classes: usize, (label, features): &Tuple) -> Vec<f
         ModelKind::Logistic => vec![-y / (1.0 + 0_f64.exp())],
         ModelKind::Svm => vec![-y],
         ModelKind::Linear => vec![0.0 - y],
+        ModelKind::SvmOneVsRest => (0..classes).map(|k| if k as f64 == y { -1.0 } else { 1.0 }).collect(),
+        ModelKind::Poisson => vec![1.0 - y],
+        // a quantile of 1/2
+        ModelKind::Quantile => vec![-y.signum() / 2.0],
+        ModelKind::EpsilonInsensitive => vec![-y.signum()],
+        ModelKind::Huber => vec![-y.clamp(-1.35, 1.35)],
         ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
         ModelKind::Softmax => (0..classes).map(|k| 1.0 / classes as f64 - f64::from(u8::from(k as f64 == y))).collect(),
     };

@@ -176,8 +176,11 @@ fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
     for i in 0..batch.len() {
         let label = match kind {
             ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
-            ModelKind::Softmax => ((noise.next() + 1.0) * 1.499) as u32 as f32,
-            ModelKind::Linear => 3.0 * noise.next(),
+            ModelKind::Softmax | ModelKind::SvmOneVsRest => ((noise.next() + 1.0) * 1.499) as u32 as f32,
+            ModelKind::Linear | ModelKind::Quantile | ModelKind::EpsilonInsensitive | ModelKind::Huber => {
+                3.0 * noise.next()
+            }
+            ModelKind::Poisson => (3.0 * noise.next()).abs().floor(),
             _ => continue,
         };
         batch.labels_mut()[i] = label;
@@ -218,7 +221,7 @@ proptest! {
     ) {
         let batch = if sparse { sparse_batch(19, n, seed) } else { noisy_batch(19, n, seed) };
         let batch = labelled(kind, batch, seed);
-        let outputs = if kind == ModelKind::Softmax { 3 } else { 1 };
+        let outputs = if kind.has_class_numbers() { 3 } else { 1 };
         let bounded = automatic && !matches!(optimizer, Optimizer::Adam { .. });
         let hyper = Hyperparameters { optimizer, l1, l2, bounded, averaging: automatic, ..hyper(kind, batch_size) };
         let (model, reports) = alone(hyper, &batch, outputs, 3);
@@ -245,7 +248,7 @@ proptest! {
     ) {
         let batch = if sparse { sparse_batch(19, n, seed) } else { noisy_batch(19, n, seed) };
         let batch = labelled(kind, batch, seed);
-        let outputs = if kind == ModelKind::Softmax { 3 } else { 1 };
+        let outputs = if kind.has_class_numbers() { 3 } else { 1 };
         let hyper = Hyperparameters { optimizer, l1, l2, ..hyper(kind, 1) };
         // each on its own, then the mean of them
         let mut mean = ModelParameters { dim: 19, outputs, weights: vec![0.0; 19 * outputs], intercepts: vec![0.0; outputs], network: None };

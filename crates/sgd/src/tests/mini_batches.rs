@@ -102,9 +102,9 @@ fn blocks_teach_what_mini_batches_of_their_rows_teach() {
     for optimizer in [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM] {
         for kind in ModelKind::LINEAR {
             for (l1, l2, weighted) in [(0.0, 0.0, false), (1e-3, 0.0, true), (0.0, 1e-2, true), (1e-3, 1e-2, false)] {
-                let outputs = if kind == ModelKind::Softmax { 3 } else { 1 };
+                let outputs = if kind.has_class_numbers() { 3 } else { 1 };
                 let mut batch = noisy_batch(19, 300, 3);
-                if kind == ModelKind::Softmax {
+                if kind.has_class_numbers() {
                     batch.labels_mut().iter_mut().enumerate().for_each(|(i, y)| *y = (*y + 1.0).min((i % 3) as f32));
                 }
                 if weighted {

@@ -219,6 +219,17 @@ fn steps_are_minus_the_learning_rate_times_the_gradient_by_finite_differences() 
                             ModelKind::Logistic => (-y * z[0]).exp().ln_1p(),
                             ModelKind::Svm => (1.0 - y * z[0]).max(0.0),
                             ModelKind::Linear => (z[0] - y).powi(2) / 2.0,
+                            ModelKind::Quantile => (y - z[0]).abs() / 2.0,
+                            ModelKind::EpsilonInsensitive => (y - z[0]).abs(),
+                            ModelKind::Huber => {
+                                let near = (y - z[0]).abs().min(1.35);
+                                near * ((y - z[0]).abs() - near / 2.0)
+                            }
+                            ModelKind::SvmOneVsRest => {
+                                let margin = |(k, z): (usize, &f64)| if k == y as usize { *z } else { -z };
+                                z.iter().enumerate().map(|z| (1.0 - margin(z)).max(0.0)).sum::<f64>()
+                            }
+                            ModelKind::Poisson => z[0].exp() - y * z[0],
                             ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
                             ModelKind::Softmax => z.iter().map(|z| z.exp()).sum::<f64>().ln() - z[y as usize],
                         }

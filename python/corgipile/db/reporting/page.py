@@ -17,8 +17,13 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _KINDS = {
     "logistic": "logistic regression",
     "svm": "support vector machine",
+    "svm_one_vs_rest": "support vector machine, one for each class",
     "linear": "linear regression",
     "softmax": "softmax regression",
+    "poisson": "Poisson regression",
+    "quantile": "quantile regression",
+    "epsilon_insensitive": "support vector regression",
+    "huber": "Huber regression",
     "mlp": "multilayer perceptron, for classes",
     "mlp_regression": "multilayer perceptron, for numbers",
 }

@@ -33,6 +33,10 @@ impl Cluster {
     /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
     pub fn start(&mut self, decoder: &Decoder, hyperparameters: Hyperparameters) -> Result<Trainer> {
         let (dim, outputs, sparse) = (decoder.dim(), decoder.labels().outputs(), decoder.is_sparse());
+        let hyperparameters = match decoder.target() {
+            Some(target) => hyperparameters.of_scaled_targets(target.scale),
+            None => hyperparameters,
+        };
         // the mean of the iterates is the coordinator's affair
         let of_nodes = Hyperparameters { averaging: false, ..hyperparameters };
         self.order(|_| {

@@ -284,12 +284,14 @@ impl Candidates {
         let mut models = Vec::with_capacity(which.len());
         for i in which {
             let candidate = &self.all[*i];
-            let model = match (&candidate.learner, &self.panel) {
-                (Learner::Alone(trainer), _) => trainer.model()?,
-                (Learner::Lane(lane), Some(panel)) => panel.model(*lane),
+            let evaluation = Evaluation::new(kind);
+            let (model, evaluation) = match (&candidate.learner, &self.panel) {
+                (Learner::Alone(trainer), _) => (trainer.model()?, evaluation.with_loss_number(trainer.loss_number())),
+                // a loss of lanes has no number
+                (Learner::Lane(lane), Some(panel)) => (panel.model(*lane), evaluation),
                 (Learner::Lane(_), None) => panic!("a panel has lanes"),
             };
-            models.push((*i, candidate.fold, model, Evaluation::new(kind)));
+            models.push((*i, candidate.fold, model, evaluation));
         }
         Ok(Judges { rule: self.rule, folds: self.folds.clone(), models, scratch: None, places: Vec::new() })
     }

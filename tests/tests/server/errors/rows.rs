@@ -164,8 +164,17 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT i AS label, i AS a FROM generate_series(1, 9) i', features => '{a}', shuffle => 'no_shuffle')",
         "22000",
         r#"label column "label" has more than two values (...): a third was found in row ..."#,
-        "Models logistic and svm tell exactly two classes apart. For numbers to be predicted say model => 'linear', for more classes \
-         model => 'softmax' or 'mlp'; or make two classes of them with a query as source.",
+        "Model logistic tells exactly two classes apart, and svm does unless rows are read before the first epoch. For numbers to be \
+         predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two classes of them \
+         with a query as source.",
+    ),
+    Case(
+        "RowFault::NegativeLabel",
+        "SELECT corgipile_train('SELECT 8 - i AS label, i AS a FROM generate_series(1, 9) i', 'poisson', features => '{a}')",
+        "22003",
+        "label -1 is negative in row number 9 of the source",
+        "Model poisson predicts counts and amounts of at least 0. For numbers of any sign say model => 'linear' without the option \
+         loss, or leave such rows out with a query as source.",
     ),
     Case(
         "RowFault::TooManyClasses",
@@ -326,14 +335,16 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_sgd_agg(s, 0, ARRAY[1, 2]) FROM corgipile_sgd_init('logistic', 2) s",
         "22023",
         "label 0 is neither -1 nor 1 in row number 1 of the source",
-        "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
+        "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax and svm_one_vs_rest, numbers of at least 0 for poisson, any numbers \
+         for linear.",
     ),
     Case(
         "RowFault::NotAClass",
         "SELECT corgipile_sgd_agg(s, 3, ARRAY[1, 2]) FROM corgipile_sgd_init('softmax', 2, classes => 3) s",
         "22023",
         "label 3 is no class number from 0 to 2 in row number 1 of the source",
-        "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
+        "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax and svm_one_vs_rest, numbers of at least 0 for poisson, any numbers \
+         for linear.",
     ),
     Case(
         "DecoderError::NullInRow",

@@ -114,7 +114,7 @@ fn is_near(a: &str, b: &str) -> bool {
 }
 
 /// Trainings of every kind of model and of features, by what is special about them.
-const TRAININGS: [&str; 31] = [
+const TRAININGS: [&str; 33] = [
     "'t', 'logistic', features => '{x}'",
     "'t', 'svm', features => '{x}', label => 'mood', standardize => true",
     "'t', 'linear', features => '{x}', label => 'target', optimizer => 'adam'",
@@ -143,6 +143,8 @@ const TRAININGS: [&str; 31] = [
     "'t', 'mlp', features => '{k,v}', hidden_layers => '{3,3}'",
     "'t', 'mlp_regression', features => '{x}', label => 'target', hidden_layers => '{7}', options => '{\"activation\": \"tanh\"}'",
     "'t', 'mlp_regression', features => '{a,code,b,huge}', label => 'target', hidden_layers => '{4,4}'",
+    "'t', 'svm', features => '{a,colour,n}', label => 'animal'",
+    "'SELECT *, floor(exp(a)) AS count FROM t', 'poisson', features => '{a,colour,n}', label => 'count'",
     "'t', 'logistic', features => '{a}', label => 'flag'",
     "'t', 'svm', features => '{id,a}'",
     "'SELECT id % 17 AS label, a, b FROM t', 'softmax', features => '{a,b}'",

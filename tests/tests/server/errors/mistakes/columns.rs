@@ -139,7 +139,7 @@ pub const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers', 'survived')",
         "22023",
         r#"unknown model "survived""#,
-        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, mlp, ...",
+        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp, ...",
     ),
     Case(
         "the label's argument by another name",
@@ -153,8 +153,9 @@ pub const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'Class', features => '{age}')",
         "22000",
         r#"label column "Class" has more than two values (...): a third was found in row ..."#,
-        "Models logistic and svm tell exactly two classes apart. For numbers to be predicted say model => 'linear', for more classes \
-         model => 'softmax' or 'mlp'; or make two classes of them with a query as source.",
+        "Model logistic tells exactly two classes apart, and svm does unless rows are read before the first epoch. For numbers to be \
+         predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two classes of them \
+         with a query as source.",
     ),
     Case(
         "a measured number for a classifier",

@@ -1,0 +1,118 @@
+//! Linear support vector machines of more than two classes, one for each class against all others: the sum over the
+//! classes k of max(0, 1 - m_k), where the margin m_k is z_k for the tuple's own class and -z_k for the others.
+//! A tuple is put into the class of the greatest decision.
+
+use simd::Simd;
+
+use super::definition::{Defaults, LinearModel, Model, Task};
+use super::objective::{Objective, PointwiseVisitor, count_one};
+use super::svm::Svm;
+use crate::totals::Totals;
+
+/// A hinge for each class.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SvmOneVsRest;
+
+impl Model for SvmOneVsRest {
+    const NAME: &'static str = "svm_one_vs_rest";
+    const ALIASES: &'static [&'static str] = &["multiclass_svm"];
+    const DESCRIPTION: &'static str = "an SVM";
+    const TASK: Task = Task::Classes;
+    const HAS_PROBABILITIES: bool = false;
+    const CURVATURE: f64 = Svm::CURVATURE;
+
+    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
+        let hinge = |(k, z): (usize, &f32)| {
+            let margin = f64::from(if k == y as usize { *z } else { -z });
+            if margin >= 1.0 { 0.0 } else { 1.0 - margin }
+        };
+        decisions.iter().enumerate().map(hinge).sum()
+    }
+
+    /// The sum of those of the classes, each against the others.
+    fn constant_loss(shares: &[f64]) -> Option<f64> {
+        Some(shares.iter().map(|share| 2.0 * share.min(1.0 - share)).sum())
+    }
+
+    fn defaults() -> Defaults {
+        Svm::defaults()
+    }
+}
+
+impl LinearModel for SvmOneVsRest {
+    #[inline(always)]
+    fn objective(_: f32) -> SvmOneVsRest {
+        SvmOneVsRest
+    }
+}
+
+impl Objective for SvmOneVsRest {
+    const POINTWISE: bool = false;
+
+    /// As of softmax, a tie is wrong.
+    #[inline(always)]
+    fn loss_and_gradient<S: Simd>(self, simd: S, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32 {
+        let class = y as usize;
+        let own = out[class];
+        let (mut loss, mut reached) = (0.0, 0);
+        for (k, z) in out.iter_mut().enumerate() {
+            reached += u32::from(*z >= own);
+            let sign = if k == class { 1.0 } else { -1.0 };
+            let margin = sign * *z;
+            let short = 1.0 - margin;
+            // not f32::max, which would hide a NaN
+            loss += if short < 0.0 { 0.0 } else { short };
+            *z = weight * (sign * simd.one_if_less(margin, 1.0));
+        }
+        totals.correct += u64::from(reached == 1);
+        loss
+    }
+
+    #[inline(always)]
+    fn losses_and_gradients<S: Simd>(
+        self,
+        simd: S,
+        totals: &mut Totals,
+        out: &mut [f32],
+        labels: &[f32],
+        weights: &[f32],
+    ) {
+        for ((out, &y), &weight) in out.iter_mut().zip(labels).zip(weights) {
+            count_one(simd, self, totals, std::slice::from_mut(out), y, weight);
+        }
+    }
+
+    fn with_pointwise<V: PointwiseVisitor>(self, _: V) -> Option<V::Output> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use simd::Portable;
+
+    use super::super::objective::MarginLoss;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_output_is_the_svm_of_its_class_against_the_others(
+            z in prop::array::uniform5(-3.0f32..3.0), class in 0usize..5, weight in 0.5f32..2.0,
+        ) {
+            let (mut totals, mut out) = (Totals::default(), z);
+            let loss = SvmOneVsRest.loss_and_gradient(Portable, &mut totals, &mut out, class as f32, weight);
+            let mut sum = 0.0;
+            for k in 0..5 {
+                let sign = if k == class { 1.0 } else { -1.0 };
+                let gradient = weight * sign * MarginLoss::negative_gradient(Svm, Portable, sign * z[k]);
+                prop_assert_eq!(out[k], gradient);
+                sum += MarginLoss::loss(Svm, sign * z[k]);
+            }
+            prop_assert!((loss - sum).abs() < 1e-5);
+            prop_assert!((f64::from(loss) - SvmOneVsRest::exact_loss(&z, class as f32, 0.0)).abs() < 1e-5);
+            let is_greatest = z.iter().enumerate().all(|(k, other)| k == class || *other < z[class]);
+            prop_assert_eq!(totals.correct, u64::from(is_greatest));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a linear regression minimises: the option `loss`, and the number that a loss has of its own.
+
+use super::choices::choice;
+use serde_json::{Map, Value};
+use sgd::ModelKind;
+
+choice! {
+    /// What a linear regression minimises.
+    Loss {
+        /// half of the squared error
+        Squared = "squared",
+        /// half of the squared error up to a threshold, a line beyond
+        Huber = "huber",
+        /// the error beyond a tube
+        EpsilonInsensitive = "epsilon_insensitive",
+        /// the pinball loss
+        Quantile = "quantile",
+        /// half of Poisson's deviance, of targets that are at least 0
+        Poisson = "poisson",
+    }
+}
+
+/// The key of a record with the threshold that a loss had in the end, which followed the residuals, in units of the label.
+pub const THRESHOLD: &str = "loss_threshold";
+
+impl Loss {
+    /// That of a kind of model; None if it is no linear regression.
+    pub fn of(kind: ModelKind) -> Option<Loss> {
+        match kind {
+            ModelKind::Linear => Some(Loss::Squared),
+            ModelKind::Huber => Some(Loss::Huber),
+            ModelKind::EpsilonInsensitive => Some(Loss::EpsilonInsensitive),
+            ModelKind::Quantile => Some(Loss::Quantile),
+            ModelKind::Poisson => Some(Loss::Poisson),
+            ModelKind::Logistic
+            | ModelKind::Svm
+            | ModelKind::SvmOneVsRest
+            | ModelKind::Softmax
+            | ModelKind::Mlp
+            | ModelKind::MlpRegression => None,
+        }
+    }
+
+    /// The kind of model that minimises it.
+    pub fn kind(self) -> ModelKind {
+        match self {
+            Loss::Squared => ModelKind::Linear,
+            Loss::Huber => ModelKind::Huber,
+            Loss::EpsilonInsensitive => ModelKind::EpsilonInsensitive,
+            Loss::Quantile => ModelKind::Quantile,
+            Loss::Poisson => ModelKind::Poisson,
+        }
+    }
+}
+
+/// The number of the loss that a model of this kind has, in units of the label, by the record of its training; the default
+/// if that does not say it. None if the record says what it cannot be.
+pub fn number_of_record(kind: ModelKind, record: Option<&Map<String, Value>>) -> Option<f64> {
+    let Some(number) = kind.loss_number() else { return Some(0.0) };
+    let key = if kind.follows_residuals() { THRESHOLD } else { number.name };
+    match record.and_then(|record| record.get(key)) {
+        None => Some(number.default),
+        Some(value) => value.as_f64().filter(|value| number.range.contains(*value)),
+    }
+}

@@ -1,0 +1,91 @@
+//! SVMs of more than two classes: one for each class against the others, in one pass.
+
+use corgipile_tests::{Database, Session};
+
+/// Four species around four corners, sorted by species; one of them is rare.
+fn species(db: &mut Session) {
+    db.run(
+        "CREATE TABLE species AS
+         SELECT i AS id, name, (name = 'emu')::int AS flag, ARRAY[a, b] AS x, ARRAY[1, 2] AS k, a, b, i % 5 = 0 AS test, i % 2 AS part
+           FROM (SELECT i, (ARRAY['cat', 'dog', 'emu', 'fox'])[1 + k] AS name,
+                        (CASE WHEN k IN (0, 1) THEN 3 ELSE -3 END + normal(i, 2))::real AS a,
+                        (CASE WHEN k IN (0, 2) THEN 3 ELSE -3 END + normal(i, 3))::real AS b
+                   FROM (SELECT i, (ARRAY[0, 0, 0, 1, 1, 1, 2, 2, 2, 3])[1 + i % 10] AS k FROM generate_series(1, 3000) i) AS r) AS u
+          ORDER BY name",
+    );
+}
+
+#[test]
+fn an_svm_tells_more_than_two_classes_apart_however_its_features_come() {
+    let mut db = Database::new();
+    species(&mut db);
+    for call in [
+        "'{a,b}'",
+        "'{x}'",
+        "'{k,x}'",
+        "'{a,b}', batch_size => 16",
+        "'{a,b}', workers => 2",
+        "'{a,b}', options => '{\"class_weight\": \"balanced\"}'",
+        "'{a,b}', validation_fraction => 0.2, options => '{\"keep\": \"best\"}'",
+        "'{a,b}', optimizer => 'adam'",
+    ] {
+        let id = db.train(&format!("'species', 'svm', 'name', seed => 1, features => {call}"))[0].model_id;
+        let kind = format!("SELECT model, classes FROM corgipile.models WHERE model_id = {id}");
+        assert_eq!(db.line(&kind), "svm_one_vs_rest|{cat,dog,emu,fox}", "{call}");
+        let found = db.evaluate(id, "species");
+        assert!(found.accuracy > 0.98, "{call}: {found:?}");
+        let right: f64 =
+            db.value(&format!("SELECT avg((corgipile_predict_label({id}, t) = name)::int)::float8 FROM species AS t"));
+        assert!((right - found.accuracy).abs() < 1e-9, "{call}: {right}");
+    }
+}
+
+#[test]
+fn each_class_has_its_figures_and_there_are_no_probabilities() {
+    let mut db = Database::new();
+    species(&mut db);
+    let id = db.train("'species', 'svm', 'name', '{a,b}', seed => 1")[0].model_id;
+    let metrics = db.lines(&format!("SELECT metric FROM corgipile_evaluate({id}, 'species')"));
+    for metric in ["accuracy", "loss", "roc_auc", "f1[emu]", "roc_auc[fox]", "confusion[cat,fox]"] {
+        assert!(metrics.iter().any(|found| found == metric), "{metric}: {metrics:?}");
+    }
+    assert!(!metrics.iter().any(|found| found == "log_loss"), "{metrics:?}");
+    // the area of a class by the definition, from decisions that an import as a regression gives
+    let loss: f64 = db.value(&format!("SELECT value FROM corgipile_evaluate({id}, 'species') WHERE metric = 'loss'"));
+    assert!(loss < 0.3, "{loss}");
+    let failure =
+        db.attempt(&format!("SELECT corgipile_predict_proba({id}, ARRAY[1, 2])")).expect_err("no probabilities");
+    assert_eq!(failure.code, "0A000", "{failure:?}");
+}
+
+#[test]
+fn of_two_classes_an_svm_is_what_it_was() {
+    let mut db = Database::new();
+    species(&mut db);
+    let id = db.train("'species', 'svm', 'flag', '{a,b}', seed => 1")[0].model_id;
+    assert_eq!(db.line(&format!("SELECT model, classes FROM corgipile.models WHERE model_id = {id}")), "svm|{0,1}");
+    // each output is the SVM of its class against the rest, to the sequence of the same rows
+    let all = db.trained("'species', 'svm', 'name', '{a,b}', seed => 1, max_epochs => 20");
+    let one = db.trained("'species', 'svm', 'flag', '{a,b}', seed => 1, max_epochs => 20");
+    for j in 0..2 {
+        let (of_all, alone) = (all.weights[2 * 2 + j], one.weights[j]);
+        assert!((of_all - alone).abs() < 1e-3 * alone.abs().max(1.0), "{of_all} {alone}");
+    }
+}
+
+#[test]
+fn models_of_groups_and_grids_travel_and_go_on() {
+    let mut db = Database::new();
+    species(&mut db);
+    let rows = db.train("'species', 'svm', 'name', '{a,b}', seed => 1, max_epochs => 3, group_by => 'part', grid => '{\"l2\": [0, 0.001]}'");
+    assert_eq!(rows.iter().filter(|row| row.epoch == 3).count(), 4);
+    let id = rows[0].model_id;
+    let copy: i64 = db.value(&format!("SELECT corgipile_import(corgipile_export({id}), 'copy')"));
+    let same: bool = db.value(&format!(
+        "SELECT bool_and(corgipile_predict_label({id}, t) = corgipile_predict_label({copy}, t)) FROM species AS t"
+    ));
+    assert!(same);
+    let first = db.train("'species', 'svm', 'name', '{a,b}', seed => 1, max_epochs => 3")[0].model_id;
+    let more = db.train(&format!("'species', label => 'name', seed => 1, warm_start => '{first}', max_epochs => 2"));
+    assert_eq!(more.last().expect("epochs").epoch, 5);
+}
