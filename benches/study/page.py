@@ -71,6 +71,11 @@ OTHER_PAGES = (
         "Packages and fresh machines",
         "Which tests ran with which PostgreSQL, what packages are built, checked and tried, and how long that takes",
     ),
+    (
+        "losses.md",
+        "Losses",
+        "Huber, quantile and Poisson regressions and SVMs of many classes, against scikit-learn's estimators",
+    ),
     ("faults.md", "Faults", "What was done to servers to break them, and what was left behind"),
 )
 
