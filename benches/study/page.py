@@ -44,6 +44,11 @@ OTHER_PAGES = (
         "How long an epoch and a prediction take, against scikit-learn and against reading the table",
     ),
     (
+        "search.md",
+        "Searches",
+        "What a search finds and how long it takes, beside scikit-learn's and beside single trainings",
+    ),
+    (
         "versions.md",
         "Versions of PostgreSQL",
         "What an epoch costs on several versions, cold and warm, in time and processor time",
