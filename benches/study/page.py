@@ -60,6 +60,11 @@ OTHER_PAGES = (
         "What jobs get that train on the same pictures at once, beside DataLoaders of their own and TensorSocket",
     ),
     ("compression.md", "Compression", "How small compressed mini-batches are, in each encoding"),
+    (
+        "packages.md",
+        "Packages and fresh machines",
+        "Which tests ran with which PostgreSQL, what packages are built, checked and tried, and how long that takes",
+    ),
     ("faults.md", "Faults", "What was done to servers to break them, and what was left behind"),
 )
 
