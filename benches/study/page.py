@@ -60,6 +60,11 @@ OTHER_PAGES = (
         "What jobs get that train on the same pictures at once, beside DataLoaders of their own and TensorSocket",
     ),
     ("compression.md", "Compression", "How small compressed mini-batches are, in each encoding"),
+    (
+        "losses.md",
+        "Losses",
+        "Huber, quantile and Poisson regressions and SVMs of many classes, against scikit-learn's estimators",
+    ),
     ("faults.md", "Faults", "What was done to servers to break them, and what was left behind"),
 )
 

@@ -155,7 +155,7 @@ fn what_is_no_model_is_refused_by_the_key_that_is_wrong() {
     let mut refuse = |model: &str, words: &[&str]| -> Failure {
         let failure = db.rejects(&format!("SELECT corgipile_import({model})"), "22023");
         failure.says(words);
-        assert!(!failure.hint.is_empty() && failure.message.len() < 300 && failure.hint.len() < 400, "{failure:?}");
+        assert!(!failure.hint.is_empty() && failure.message.len() < 300 && failure.hint.len() < 600, "{failure:?}");
         let in_prediction =
             format!("SELECT corgipile_predict({model}, r) FROM (SELECT 1 AS a, 'low' AS level, 2 AS b) r");
         assert_eq!(db.fails_with(&in_prediction, "22023"), failure);
