@@ -3,7 +3,7 @@
 use corgipile_tests::Database;
 
 /// Every argument but source and options: a value in SQL, and another one in JSON.
-const TWO_VALUES: [(&str, &str, &str); 30] = [
+const TWO_VALUES: [(&str, &str, &str); 31] = [
     ("model", "'svm'", r#""linear""#),
     ("label", "'label'", r#""a""#),
     ("features", "'{a,b}'", r#"["a", "c"]"#),
