@@ -253,6 +253,8 @@ mod tests {
     #[test]
     fn few_rows_differ_by_chance() {
         // 0.999 quantile of chi-square with 9 degrees of freedom: scipy.stats.chi2.ppf(0.999, 9)
-        assert!((chance(10, 1, u64::MAX) - 27.877_164_9).abs() < 0.05, "{}", chance(10, 1, u64::MAX));
+        // (the approximation is less than a hundredth above it)
+        let beyond = chance(10, 1, u64::MAX) / 27.877_164_9;
+        assert!((1.0..1.01).contains(&beyond), "{beyond}");
     }
 }

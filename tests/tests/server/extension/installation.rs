@@ -107,8 +107,8 @@ fn a_program_that_is_no_extension_is_not_installed() {
 
 #[test]
 fn a_place_where_no_server_can_run_is_told() {
-    let long = format!("/tmp/{}", "x".repeat(40));
-    fs::create_dir_all(&long).expect("a directory can be made");
+    let scratch = Scratch::new(&"x".repeat(40));
+    let long = scratch.0.to_str().expect("a plain name").to_owned();
     for (place, reason) in [
         ("relative", "is not an absolute path"),
         ("/nonexistent", "is no directory that can be written to"),
@@ -117,5 +117,4 @@ fn a_place_where_no_server_can_run_is_told() {
         let said = run(script("server-directory").env("CORGIPILE_TMP", place));
         assert!(said.as_ref().is_err_and(|said| said.contains(reason)), "{place}: {said:?}");
     }
-    fs::remove_dir(&long).expect("the directory is there");
 }

@@ -195,7 +195,7 @@ fn the_functions_have_the_documented_signatures() {
     );
     let predict = db.lines(
         "SELECT proname, pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc
-         WHERE proname LIKE 'corgipile\\_predict%' ORDER BY proname, pg_get_function_arguments(oid) COLLATE \"C\"",
+         WHERE proname IN ('corgipile_predict', 'corgipile_predict_label', 'corgipile_predict_proba') ORDER BY proname, pg_get_function_arguments(oid) COLLATE \"C\"",
     );
     let mut expected = Vec::new();
     for (suffix, result) in [("", "double precision"), ("_label", "text"), ("_proba", "double precision[]")] {
