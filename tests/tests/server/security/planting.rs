@@ -267,6 +267,17 @@ pub const CALLS: &[&str] = &[
             public.corgipile_export('plain', 'json'), public.corgipile_export_onnx('words'), public.corgipile_export_onnx(1)",
     "SELECT * FROM public.corgipile_evaluate('words', 'public.words') AS a, public.corgipile_evaluate(1, 'public.numbers') AS b",
     "SELECT * FROM public.corgipile_evaluate('colours', 'SELECT * FROM public.words')",
+    "SELECT * FROM public.corgipile_search('public.numbers', label => 'label', features => '{a,b}', trials => 2, folds => 2, max_epochs => 2)",
+    "SELECT * FROM public.corgipile_train('public.numbers', 'linear', label => 'a', features => '{b,label}', solver => 'newton', name => 'line')",
+    "SELECT * FROM public.corgipile_coefficients('line', 'public.numbers') AS a, public.corgipile_coefficients(1, 'public.numbers') AS b",
+    "SELECT * FROM public.corgipile_importance('words', 'public.words') AS a, public.corgipile_importance(1, 'public.numbers') AS b",
+    "SELECT e.* FROM public.numbers AS n, public.corgipile_explain('plain', n) AS e",
+    "SELECT e.* FROM public.words AS w, public.corgipile_explain('words', w, 'public.words') AS e",
+    "SELECT * FROM public.corgipile_calibrate('line', 'public.numbers') AS a, public.corgipile_calibrate('words', 'public.words') AS b",
+    "SELECT public.corgipile_predict_interval('line', ARRAY[b, label]), public.corgipile_predict_interval('line', n) FROM public.numbers AS n",
+    "SELECT public.corgipile_predict_set('words', w) FROM public.words AS w",
+    "SELECT * FROM public.corgipile_profile('words', 'public.words') AS a, public.corgipile_profile(1, 'public.numbers') AS b",
+    "SELECT * FROM public.corgipile_drift('words', 'public.words') AS a, public.corgipile_drift(1, 'public.numbers') AS b",
     "SELECT public.corgipile_import(public.corgipile_export('words'), 'copy'), public.corgipile_import(public.corgipile_export(1), 'second')",
     "SELECT (public.corgipile_sgd_report(s)).loss, public.corgipile_sgd_weights(s), public.corgipile_sgd_intercepts(s), s
        FROM (SELECT public.corgipile_sgd_agg(public.corgipile_sgd_init('logistic', 3), CASE WHEN label OPERATOR(pg_catalog.=) 1 THEN 1 ELSE -1 END, x) AS s
@@ -326,6 +337,9 @@ pub const PUBLISHING: &[&str] = &[
 
 /// Functions of the extension that are called by another name: by the aggregate, a type, a trigger or the planner.
 pub const INDIRECT: &[&str] = &[
+    // by trainings on other servers: training/nodes.rs
+    "node_step",
+    "node_training",
     // by PUBLISHING, where there is dblink
     "answer_of_server",
     "corgipile_publish",
