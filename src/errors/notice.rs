@@ -36,7 +36,8 @@ pub enum Notice {
     NoNodes(String),
     /// Models of single steps on several servers are not to be averaged: mini-batches of this size are learned from.
     NodesNeedBatches { batch_size: u32 },
-    /// So many of all models have not come to their optimum; were the classes of one of them told apart without a fault?
+    /// So many of all models have not come to their optimum; were the classes of one of them told apart without a
+    /// fault?
     NotConverged { models: usize, all: usize, separated: bool },
     /// A weight of the model is so many standard errors from that of the least loss.
     NotOptimum { feature: String, distance: f64 },

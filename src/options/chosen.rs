@@ -108,8 +108,8 @@ pub enum Validation {
 }
 
 impl Point {
-    /// Chooses the learning rate for such data, with this mean of |x|² and this one of the targets, and what else is open
-    /// with it.
+    /// Chooses the learning rate for such data, with this mean of |x|² and this one of the targets, and what else is
+    /// open with it.
     pub fn choose_rate(&mut self, data: Extent, mean_square: f64, mean_target: Option<f64>) {
         let Hyperparameters { bounded, averaging, schedule, .. } = self.hyperparameters;
         let chosen = self.hyperparameters.with_automatic_rate(mean_square, mean_target);

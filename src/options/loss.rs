@@ -20,7 +20,8 @@ choice! {
     }
 }
 
-/// The key of a record with the threshold that a loss had in the end, which followed the residuals, in units of the label.
+/// The key of a record with the threshold that a loss had in the end, which followed the residuals, in units of the
+/// label.
 pub const THRESHOLD: &str = "loss_threshold";
 
 impl Loss {
@@ -53,8 +54,8 @@ impl Loss {
     }
 }
 
-/// The number of the loss that a model of this kind has, in units of the label, by the record of its training; the default
-/// if that does not say it. None if the record says what it cannot be.
+/// The number of the loss that a model of this kind has, in units of the label, by the record of its training; the
+/// default if that does not say it. None if the record says what it cannot be.
 pub fn number_of_record(kind: ModelKind, record: Option<&Map<String, Value>>) -> Option<f64> {
     let Some(number) = kind.loss_number() else { return Some(0.0) };
     let key = if kind.follows_residuals() { THRESHOLD } else { number.name };

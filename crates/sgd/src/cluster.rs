@@ -135,8 +135,8 @@ impl ClusterFactor {
 
     /// h_D of the complete blocks; None if all gradients are the same, or there is none.
     pub fn factor(&self) -> Option<f64> {
-        // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class; with a hinge for each
-        // class it is |1/2 - [y = k]|^2
+        // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class; with a hinge for
+        // each class it is |1/2 - [y = k]|^2
         let share = match (self.softmax, self.table.len() as f64) {
             (false, _) => 0.0,
             (true, classes) if self.kind == ModelKind::SvmOneVsRest => 1.0 - classes / 4.0,

@@ -305,8 +305,8 @@ impl Evaluation {
         (!self.kind.is_classifier()).then(|| self.mean(self.absolute))
     }
 
-    /// The mean of Poisson's deviance, and the fraction of it that is less than a constant's, that of the mean: 1 if all
-    /// of it is, also if there is none. Of a logarithmic link only.
+    /// The mean of Poisson's deviance, and the fraction of it that is less than a constant's, that of the mean: 1 if
+    /// all of it is, also if there is none. Of a logarithmic link only.
     pub fn poisson_deviance(&self) -> Option<(f64, f64)> {
         let has_counts = !self.kind.is_classifier() && self.kind.link() == Link::Logarithm;
         let (mean, _) = self.targets.moments();

@@ -47,8 +47,8 @@ pub struct Hyperparameters {
     /// How the loss is made small. Newton's method takes nothing of the others but l2.
     #[serde(default)]
     pub solver: Solver,
-    /// The [number](ModelKind::loss_number) of the loss, in units of the targets that are learned from; 0 of a loss that
-    /// has none.
+    /// The [number](ModelKind::loss_number) of the loss, in units of the targets that are learned from; 0 of a loss
+    /// that has none.
     #[serde(default)]
     pub loss_number: f64,
     /// What a network is made of; None for linear models.
@@ -140,8 +140,9 @@ impl Hyperparameters {
     ///
     /// A tuple's step moves its decision by rate * gradient * (|x|² + 1): with the reciprocal of the mean of that, by
     /// about the gradient. A mini-batch may step as far as its tuples one by one, and momentum adds up 1 / (1 - β)
-    /// steps. The hinge's gradient does not fade as margins are reached, so that its rate is a tenth. With a logarithmic
-    /// link the loss bends by what is predicted, of which the mean is that of the targets: the rate is divided by it.
+    /// steps. The hinge's gradient does not fade as margins are reached, so that its rate is a tenth. With a
+    /// logarithmic link the loss bends by what is predicted, of which the mean is that of the targets: the rate is
+    /// divided by it.
     pub fn with_automatic_rate(self, mean_square: f64, mean_target: Option<f64>) -> Hyperparameters {
         let of_kind = self.kind.defaults().automatic_rate;
         let steps = self.optimizer.steps_in_the_end();

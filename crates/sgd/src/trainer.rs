@@ -117,8 +117,8 @@ impl Trainer {
         }
     }
 
-    /// The number of the loss in this epoch, in units of the targets: a multiple of the scale of the residuals of the last
-    /// one, if the loss follows them.
+    /// The number of the loss in this epoch, in units of the targets: a multiple of the scale of the residuals of the
+    /// last one, if the loss follows them.
     pub fn loss_number(&self) -> f64 {
         self.hyper.loss_number * self.residual_scale
     }
@@ -306,8 +306,8 @@ impl Trainer {
         Ok(model)
     }
 
-    /// Whether the model is the optimum, but for rounding, so that more epochs change nothing; None if the solver cannot
-    /// tell.
+    /// Whether the model is the optimum, but for rounding, so that more epochs change nothing; None if the solver
+    /// cannot tell.
     pub fn has_converged(&self) -> Option<bool> {
         self.engine.has_converged()
     }

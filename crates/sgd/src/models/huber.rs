@@ -1,6 +1,6 @@
-//! Huber's robust regression: half of the squared error up to a threshold δ, and beyond it a line, |y - z| δ - δ²/2, y any
-//! number. The threshold is a multiple ε of the scale σ of the residuals, which is found along with the model: σ² is the
-//! mean of min((y - z)², δ²), as in Huber's Proposal 2 (Robust Statistics, 1981, ch. 7), and in scikit-learn's
+//! Huber's robust regression: half of the squared error up to a threshold δ, and beyond it a line, |y - z| δ - δ²/2, y
+//! any number. The threshold is a multiple ε of the scale σ of the residuals, which is found along with the model: σ²
+//! is the mean of min((y - z)², δ²), as in Huber's Proposal 2 (Robust Statistics, 1981, ch. 7), and in scikit-learn's
 //! `HuberRegressor`, whose joint minimum it is.
 
 use simd::Simd;

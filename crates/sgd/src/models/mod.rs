@@ -104,8 +104,8 @@ macro_rules! models {
                 }
             }
 
-            /// Whether the number of its loss is a multiple of the scale of the residuals, which is found along with the
-            /// model.
+            /// Whether the number of its loss is a multiple of the scale of the residuals, which is found along with
+            /// the model.
             pub fn follows_residuals(self) -> bool {
                 match self {
                     $(ModelKind::$linear => <$linear_type>::FOLLOWS_RESIDUALS,)*

@@ -1,5 +1,5 @@
-//! Quantile regression: the pinball loss q (y - z) if y is above z, else (1 - q) (z - y), y any number. Its least mean is
-//! at the quantile q of the targets.
+//! Quantile regression: the pinball loss q (y - z) if y is above z, else (1 - q) (z - y), y any number. Its least mean
+//! is at the quantile q of the targets.
 
 use simd::Simd;
 

@@ -48,8 +48,8 @@ const MAX_DIM: usize = 2_048;
 
 impl Panel {
     /// Whether a model can be one of a panel of this many features: plain SGD on dense tuples, one at a time, of one
-    /// decision. The members share one loss, so that it is none with a number of its own; and one bound of how it bends,
-    /// which there is none of with a logarithmic link.
+    /// decision. The members share one loss, so that it is none with a number of its own; and one bound of how it
+    /// bends, which there is none of with a logarithmic link.
     pub fn supports(hyper: &Hyperparameters, dim: usize, sparse: bool) -> bool {
         let one_loss = hyper.kind.loss_number().is_none() && hyper.kind.link() == Link::Identity;
         one_loss && FastEngine::supports(hyper, sparse) && !hyper.schedule.averages() && dim <= MAX_DIM

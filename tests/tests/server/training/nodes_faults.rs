@@ -1,5 +1,5 @@
-//! Trainings where the rows are that are stopped, by everything that can stop one: nothing is left on any server, and no
-//! model is a wrong one.
+//! Trainings where the rows are that are stopped, by everything that can stop one: nothing is left on any server, and
+//! no model is a wrong one.
 
 use super::nodes::Spread;
 use std::collections::BTreeMap;
