@@ -48,7 +48,7 @@ enum State {
 
 /// What a candidate learns by.
 enum Learner {
-    Alone(Trainer),
+    Alone(Box<Trainer>),
     /// the model of this number in the panel
     Lane(usize),
 }
@@ -109,7 +109,7 @@ impl Candidates {
                 } else {
                     let mut trainer = new(point)?;
                     trainer.begin_epoch();
-                    Learner::Alone(trainer)
+                    Learner::Alone(Box::new(trainer))
                 },
                 epoch: 1,
                 state: State::Learning,
