@@ -1,7 +1,8 @@
-"""A search of 20 points on 5 folds: its seconds beside single trainings and scikit-learn's, and the scores of what both find.
+"""A search of 20 points on 5 folds: seconds beside single trainings and scikit-learn's, and the scores found.
 
-scikit-learn gets the rows from the server by COPY in binary form, which numpy takes as it is: nothing is faster. Its search
-halves the points and doubles the rows; ours learns from all rows with all points."""
+scikit-learn gets the rows from the server by COPY in binary form, which numpy takes as it is: nothing is faster. Its
+search halves the points and doubles the rows; ours learns from all rows with all points.
+"""
 
 import os
 import struct
@@ -11,8 +12,8 @@ from pathlib import Path
 from time import monotonic, process_time
 
 import numpy as np
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from scipy.sparse import issparse
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.model_selection import HalvingGridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -66,8 +67,10 @@ def export(connection, name, features):
         copied = b"".join(bytes(block) for block in copy)
     # two fields: an int, and an array with its header of 20 bytes and 8 bytes per element
     row = np.dtype(
-        [("fields", ">i2"), ("length", ">i4"), ("label", ">i4"), ("bytes", ">i4"), ("head", "V20")]
-        + [("features", [("size", ">i4"), ("value", ">f4")], features)]
+        [
+            *(("fields", ">i2"), ("length", ">i4"), ("label", ">i4"), ("bytes", ">i4"), ("head", "V20")),
+            ("features", [("size", ">i4"), ("value", ">f4")], features),
+        ]
     )
     assert struct.unpack(">h", copied[-2:]) == (-1,)
     rows = np.frombuffer(copied[19:-2], row)
@@ -154,8 +157,12 @@ def quality(connection, data):
         least = min(least, ours - theirs)
         point = {key.split("__")[1]: value for key, value in found.best_params_.items()}
         lines.append(
-            [task.name, model, f"{len(train):,}", f"{best[2]:.4f}", f"{ours:.4f}", f"{ours_seconds:.1f}"]
-            + [f"{found.best_score_:.4f}", f"{theirs:.4f}", f"{theirs_seconds:.1f}", str(best[1]), str(point)]
+            [
+                *(task.name, model, f"{len(train):,}"),
+                *(f"{best[2]:.4f}", f"{ours:.4f}", f"{ours_seconds:.1f}"),
+                *(f"{found.best_score_:.4f}", f"{theirs:.4f}", f"{theirs_seconds:.1f}"),
+                *(str(best[1]), str(point)),
+            ]
         )
         print("  " + "  ".join(map(str, lines[-1])), flush=True)
     columns = ["set", "model", "rows", "folds", "test", "s", "sklearn folds", "sklearn test", "s", "point", "its point"]

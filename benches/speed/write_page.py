@@ -58,7 +58,8 @@ PARTS = {
     ),
     "newton": (
         "A pass of Newton's method",
-        "Gradient and Hessian of all rows, with `solver => 'newton'`: 2,000,000 rows x 28 and 200,000 rows x 200, one process, all in "
+        "Gradient and Hessian of all rows, with `solver => 'newton'`: 2,000,000 rows x 28 and 200,000 rows x 200, one "
+        "process, all in "
         "memory, beside `SELECT count(*)` of the same table.",
     ),
     "first": (

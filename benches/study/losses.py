@@ -1,5 +1,5 @@
-"""The losses of linear regressions and one-against-rest SVMs against scikit-learn's estimators, plain calls on tables that
-are sorted by label. Writes docs/results/losses.csv and docs/results/losses.md:
+"""The losses of linear regressions and one-against-rest SVMs against scikit-learn's estimators, plain calls on tables
+that are sorted by label. Writes docs/results/losses.csv and docs/results/losses.md:
 
     scripts/with-postgres --library target/release/libcorgipile.so -- \\
         "$(scripts/venv)/bin/python" benches/study/losses.py ../shared/data [SET ...]
@@ -155,7 +155,8 @@ def ours(connection, comparison, test):
 
 def theirs(comparison, train, test):
     """The same of the estimator, behind a StandardScaler."""
-    pipeline = comparison.estimator if issparse(train.features) else make_pipeline(StandardScaler(), comparison.estimator)
+    estimator = comparison.estimator
+    pipeline = estimator if issparse(train.features) else make_pipeline(StandardScaler(), estimator)
     begun = perf_counter()
     pipeline.fit(train.features, train.labels)
     return comparison.score(test.labels, pipeline.predict(test.features)), perf_counter() - begun
@@ -196,12 +197,14 @@ def passed(row):
     return worse <= max(LEAST, RELATIVE * abs(reference))
 
 
-INTRODUCTION = f"""The losses of linear regressions other than the squared error, and SVMs of more than two classes, against
-scikit-learn's estimators behind a `StandardScaler`. Each training part is sorted by label. Ours is one plain call with seed 1:
-`corgipile_train('t', model => 'linear', options => '{{"loss": ...}}')`, or `model => 'svm'`, and nothing else. The test
-score may be {LEAST} worse than the reference, or {RELATIVE:.0%}. Penalties of the references that are not theirs by the loss are
-off: `alpha=0`; all else is their default. `QuantileRegressor` solves a linear program, so that both get {LP_ROWS} rows drawn
-from the training part, as of blogfeedback always. `LinearSVC` minimises the squared hinge by default, and ours the hinge: it is compared with both. The page is made by `benches/study/losses.py`."""
+INTRODUCTION = f"""The losses of linear regressions other than the squared error, and SVMs of more than two classes,
+against scikit-learn's estimators behind a `StandardScaler`. Each training part is sorted by label. Ours is one
+plain call with seed 1: `corgipile_train('t', model => 'linear', options => '{{"loss": ...}}')`, or `model =>
+'svm'`, and nothing else. The test score may be {LEAST} worse than the reference, or {RELATIVE:.0%}. Penalties
+of the references that are not theirs by the loss are off: `alpha=0`; all else is their default.
+`QuantileRegressor` solves a linear program, so that both get {LP_ROWS} rows drawn from the training part, as of
+blogfeedback always. `LinearSVC` minimises the squared hinge by default, and ours the hinge: it is compared with
+both. The page is made by `benches/study/losses.py`."""
 
 
 def number(key, digits=4):

@@ -302,7 +302,8 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
     """A regression that is trained in the database.
 
     Args:
-        model: 'linear', 'poisson', 'quantile', 'epsilon_insensitive', 'huber' or 'mlp'; 'auto' is linear. All others are those of `DatabaseClassifier`.
+        model: 'linear', 'poisson', 'quantile', 'epsilon_insensitive', 'huber' or 'mlp'; 'auto' is linear. All others
+            are those of `DatabaseClassifier`.
 
     Attributes:
         model_, n_iter_, loss_curve_, history_, notices_: those of `DatabaseClassifier`.

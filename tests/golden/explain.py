@@ -1,6 +1,7 @@
 """What statsmodels, scikit-learn and shap say of models: standard errors, permutation importance, contributions.
 
-Writes explain.json beside itself, with the rows: pip install statsmodels scikit-learn shap, python tests/golden/explain.py
+Writes explain.json beside itself, with the rows: pip install statsmodels scikit-learn shap, then
+python tests/golden/explain.py
 """
 
 import json
@@ -35,7 +36,8 @@ def inference(data, label, numbers, category=None, weight=None, logistic=False):
         fit = sm.WLS(y, x, weights=weights).fit()
     intervals = fit.conf_int(0.1)
     estimates = {
-        name: [fit.params[i], fit.bse[i], fit.tvalues[i], fit.pvalues[i], *intervals[i]] for i, name in enumerate(design)
+        name: [fit.params[i], fit.bse[i], fit.tvalues[i], fit.pvalues[i], *intervals[i]]
+        for i, name in enumerate(design)
     }
     rows = rows.rename(columns={label: "label"})
     return {

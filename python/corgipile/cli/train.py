@@ -15,7 +15,12 @@ DESCRIPTION = "Train a model on a table in the database and store it there. A ro
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="a table or view as SQL names it, or a query")
-    parser.add_argument("--model", default="logistic", help="logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp or mlp_regression")
+    parser.add_argument(
+        "--model",
+        default="logistic",
+        help="logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp or "
+        "mlp_regression",
+    )
     parser.add_argument("--label", help="the column to predict ('label')")
     parser.add_argument("--features", help="columns, with commas between them")
     parser.add_argument("--name", help="the model's name")

@@ -33,7 +33,7 @@ _KEYS = frozenset(
         *("corgipile_model", "name", "model", "source", "label", "label_type", "classes", "features", "feature_kind"),
         *("categories", "index_base", "hidden_layers", "activation", "output", "weights", "intercepts"),
         *("feature_mean", "feature_scale", "feature_fill", "hyperparameters", "skipped", "imputed"),
-        *("preparation_seconds", "shuffle_bytes", "history"),
+        *("preparation_seconds", "shuffle_bytes", "history", "calibration_rows", "calibration_scores", "profile"),
     )
 )
 

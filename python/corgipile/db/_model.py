@@ -39,7 +39,8 @@ class Model:
     or, of a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
 
     Attributes:
-        kind: 'logistic', 'svm', 'linear', 'softmax', 'poisson', 'quantile', 'epsilon_insensitive', 'huber', 'svm_one_vs_rest', 'mlp' or 'mlp_regression'.
+        kind: 'logistic', 'svm', 'linear', 'softmax', 'poisson', 'quantile', 'epsilon_insensitive', 'huber',
+            'svm_one_vs_rest', 'mlp' or 'mlp_regression'.
         name: the name under which it was stored, or None.
         model_id: its id in the database, if it comes from there.
         version: its version there.
@@ -162,7 +163,8 @@ class Model:
         """What the model decides by: a number per row, or one per row and class (softmax, mlp).
 
         A logistic model, an SVM or a network with one output gives the second class if it is above 0; a model that
-        predicts numbers gives the prediction, or its logarithm if that is what the model is linear in ('poisson'). NaN for rows without an answer.
+        predicts numbers gives the prediction, or its logarithm if that is what the model is linear in ('poisson'). NaN
+        for rows without an answer.
 
         Args:
             X: rows.

@@ -36,7 +36,8 @@ def train(
     Args:
         conn: a connection of psycopg 3.
         source: a table or view as SQL names it, or a query.
-        model: 'logistic', 'svm', 'linear', 'softmax', 'poisson', 'quantile', 'epsilon_insensitive', 'huber', 'svm_one_vs_rest', 'mlp' or 'mlp_regression', or another name that SQL knows.
+        model: 'logistic', 'svm', 'linear', 'softmax', 'poisson', 'quantile', 'epsilon_insensitive', 'huber',
+            'svm_one_vs_rest', 'mlp' or 'mlp_regression', or another name that SQL knows.
         progress: whether to show a bar with tqdm, on standard error. None: in terminals and notebooks, if tqdm is
             installed. It needs a second connection.
         **arguments: all arguments and options of `corgipile_train`, by name: `label`, `features`, `name`,
