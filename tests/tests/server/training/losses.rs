@@ -290,3 +290,41 @@ fn a_rate_beyond_double_precision_is_an_error_and_not_infinite() {
         .expect_err("the same");
     assert_eq!(failure.code, "22003", "{failure:?}");
 }
+
+#[test]
+fn searches_intervals_and_importance_know_the_losses() {
+    let mut db = Database::new();
+    counts(&mut db);
+    let search = |more: &str| {
+        format!("FROM corgipile_search('counts', label => 'y', features => '{{a,b}}', folds => 3, seed => 1, {more})")
+    };
+    // a rate that learns nothing is worse than one that learns
+    for model in ["huber", "quantile", "epsilon_insensitive", "poisson"] {
+        let points = r#"grid => '{"learning_rate": [1e-9, 0.01]}', max_epochs => 5"#;
+        let best: f64 = db.value(&format!(
+            "SELECT (grid_point->>'learning_rate')::float8 {} WHERE rank = 1",
+            search(&format!("model => '{model}', {points}"))
+        ));
+        assert_eq!(best, 0.01, "{model}");
+    }
+    // rates are not below 0, and 9 of 10 counts lie within
+    db.train("'SELECT * FROM counts WHERE id % 2 = 0', 'poisson', 'y', '{a,b}', seed => 1, name => 'rates'");
+    db.run("SELECT corgipile_calibrate('rates', 'SELECT * FROM counts WHERE id % 4 = 1')");
+    let (least, inside): (f64, f64) = {
+        let row = &db.rows(
+            "SELECT min((i).low), avg((y BETWEEN (i).low AND (i).high)::int)::float8
+               FROM (SELECT y, corgipile_predict_interval('rates', ARRAY[a, b]) AS i FROM counts WHERE id % 4 = 3) AS p",
+            &[],
+        )[0];
+        (row.get(0), row.get(1))
+    };
+    assert!(least >= 0.0, "{least}");
+    assert!((0.86..0.94).contains(&inside), "{inside}");
+    let order =
+        db.column::<String>("SELECT feature FROM corgipile_importance('rates', 'counts') ORDER BY importance DESC");
+    assert_eq!(order, ["a", "b"], "deviations of what they add: 0.46 and 0.43");
+    assert_eq!(
+        db.line("SELECT coalesce(bool_and(verdict IS NULL), false) FROM corgipile_drift('rates', 'SELECT * FROM counts WHERE id % 2 = 0')"),
+        "t"
+    );
+}

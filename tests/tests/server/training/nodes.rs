@@ -88,7 +88,7 @@ fn assert_equal([there, here]: [Vec<f64>; 2], what: &str) {
 }
 
 /// Every kind of model and of features.
-const TRAININGS: [&str; 14] = [
+const TRAININGS: [&str; 19] = [
     "label => 'half', features => '{a,b}'",
     "label => 'half', features => '{a,b}', standardize => false, learning_rate => 0.01",
     "label => 'half', features => '{v}', model => 'svm', optimizer => 'momentum'",
@@ -98,6 +98,11 @@ const TRAININGS: [&str; 14] = [
     "label => 'half', features => '{k,kv}', optimizer => 'adam', learning_rate => 0.01",
     "label => 'half', features => '{k,kv}', l1 => 0.001, standardize => true",
     "label => 'y', features => '{a,b,c}', model => 'linear'",
+    "label => 'y', features => '{a,b,c}', model => 'huber'",
+    "label => 'y', features => '{a,b}', model => 'quantile', options => '{\"quantile\": 0.8}'",
+    "label => 'y', features => '{a,b}', model => 'epsilon_insensitive', options => '{\"loss_epsilon\": 0.5}'",
+    "label => 'half', features => '{a,b}', model => 'poisson'",
+    "label => 'class', features => '{a,b}', model => 'svm'",
     "label => 'class', features => '{a,b,cat}', model => 'softmax'",
     "label => 'class', features => '{v}', model => 'softmax', schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 100}'",
     "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01",
