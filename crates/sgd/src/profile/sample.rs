@@ -131,13 +131,13 @@ impl RowSample {
         let (mut random, mut values) = (self.random.clone(), Vec::new());
         let mut below = |end: u64| random.next_u64() % end.max(1);
         while values.len() < self.size * self.dim && !rows.iter().all(Vec::is_empty) {
-            let from = usize::from(rows[0].is_empty() || below(left[0] + left[1]) >= left[0]);
+            let from = usize::from(rows[0].is_empty() || below(left[0].saturating_add(left[1])) >= left[0]);
             let from = if rows[from].is_empty() { 1 - from } else { from };
             let place = below(rows[from].len() as u64) as usize;
             values.extend_from_slice(rows[from].swap_remove(place));
             left[from] -= 1;
         }
-        (self.seen, self.random, self.values) = (self.seen + other.seen, random, values);
+        (self.seen, self.random, self.values) = (self.seen.saturating_add(other.seen), random, values);
         true
     }
 
