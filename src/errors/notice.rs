@@ -11,6 +11,8 @@ pub enum Notice {
     FewBlocks { buffer_blocks: u32, blocks: u32, are_large: bool, is_cut: bool },
     /// Not as many processes as were asked for.
     FewerProcesses { asked: u32, processes: u32, why: String },
+    /// A search has not as many processes as were asked for.
+    SmallerSearch { asked: u32, processes: u32, why: String },
     /// An epoch is over, of one of several models if it has a name.
     Epoch { of: Option<String>, epoch: u32, epochs: u32, figures: String },
     /// One of several models has diverged.
@@ -180,6 +182,10 @@ impl Notice {
             Notice::FewerProcesses { asked, processes, why } => (
                 format!("the model is trained by {processes} of {asked} processes: {why}"),
                 Some("With another number of workers the model differs; corgipile.models says how many there were."),
+            ),
+            Notice::SmallerSearch { asked, processes, why } => (
+                format!("the search runs in {processes} of {asked} processes: {why}"),
+                Some("What it finds is the same with any number of workers."),
             ),
             Notice::Chosen { epochs, rate, scaled } => {
                 let epochs = epochs.map_or(String::new(), |epochs| format!("{epochs} epochs, "));

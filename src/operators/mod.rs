@@ -39,4 +39,4 @@ pub fn register() {
 }
 
 /// The kinds of our worker processes.
-pub static WORKER_KINDS: [WorkerKind; 2] = [sgd::TRAINING_WORKERS, loader::KIND];
+pub static WORKER_KINDS: [WorkerKind; 3] = [sgd::TRAINING_WORKERS, sgd::SEARCH_WORKERS, loader::KIND];

@@ -20,6 +20,8 @@ pub struct ScanControl {
     pub pages_per_block: Option<u32>,
     /// From the next epoch on, this process reads one partition of the blocks.
     pub rank: Option<Rank>,
+    /// From the next epoch on, all of so many processes read all blocks, each for itself.
+    pub replica: Option<Rank>,
     pub cache: Option<CacheControl>,
     /// What EXPLAIN says about who fills the buffers.
     #[serde(skip)]

@@ -1,10 +1,12 @@
 //! Into which parts the rows of a search fall, for its folds.
 
+use serde::{Deserialize, Serialize};
 use shuffle::FoldRule;
 
 /// How rows fall into the parts of which folds are made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoldSpec {
+    #[serde(with = "FoldRuleVariants")]
     pub rule: FoldRule,
     pub by: FoldsBy,
     pub seed: i64,
@@ -13,7 +15,7 @@ pub struct FoldSpec {
 }
 
 /// What decides in which part a row is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum FoldsBy {
     /// what identifies the row; classes are cut each by itself if it is stratified
     Row { stratified: bool },
@@ -21,6 +23,15 @@ pub enum FoldsBy {
     Group(String),
     /// the time, or number, in this column
     Time(String),
+}
+
+/// As serde sees [`FoldRule`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "FoldRule")]
+pub enum FoldRuleVariants {
+    Each(u32),
+    Forward(u32),
+    HeldOut,
 }
 
 impl FoldSpec {

@@ -112,7 +112,7 @@ impl Request {
         let max_epochs = arguments.max_epochs.map(|given| integer("max_epochs", given)).transpose()?;
         arguments.name.as_deref().map_or(Ok(()), check_name)?;
         let workers = arguments.workers.map(|given| integer("workers", given)).transpose()?;
-        let workers = workers.unwrap_or(table::default_integer("workers") as u32);
+        let mut workers = workers.unwrap_or(table::default_integer("workers") as u32);
         let (options, mut grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
         if let Some(search) = search {
             let seed = *arguments.seed.get_or_insert_with(crate::pg::random_seed);
@@ -138,7 +138,9 @@ impl Request {
         let mut row_groups = RowGroupSpec { group: arguments.group_by, hold_out, folds: None };
         let search = match search {
             Some(search) => {
-                let (spec, of_search) = search.read(&options, shuffling.seed)?;
+                // the best point is trained as by corgipile_train() without workers
+                let of_search = std::mem::replace(&mut workers, 1);
+                let (spec, of_search) = search.read(&options, shuffling.seed, of_search)?;
                 check_fold_column(of_search.folds.as_ref().and_then(FoldSpec::column), &label, features.as_deref())?;
                 row_groups = of_search;
                 Some(spec)
@@ -178,7 +180,6 @@ impl Request {
             return Err(TrainingError::NotByWorkers(self.shuffling.strategy.name()).into());
         }
         let together = [
-            ("a search", self.search.is_some()),
             ("hidden layers", !self.kind.is_linear()),
             ("solver newton", self.points.iter().any(|point| point.hyperparameters.solver == Solver::Newton)),
             ("a warm start", self.resume.is_some()),

@@ -53,6 +53,8 @@ pub struct SearchSpec {
     stratify: bool,
     /// the folds in words, once they are settled
     pub folds: String,
+    /// processes that the models are dealt out to
+    pub workers: u32,
 }
 
 impl SearchArguments {
@@ -77,7 +79,7 @@ impl SearchArguments {
     ///
     /// # Errors
     /// [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`]
-    pub fn read(&self, options: &Options, seed: i64) -> Result<(SearchSpec, RowGroupSpec)> {
+    pub fn read(&self, options: &Options, seed: i64, workers: u32) -> Result<(SearchSpec, RowGroupSpec)> {
         let score = self.score.as_deref().map(|given| argument_choice("score", given)).transpose()?;
         let stratify = self.stratify.unwrap_or(true);
         let by = match (&self.folds_by, &self.folds_by_time) {
@@ -90,7 +92,8 @@ impl SearchArguments {
         if is_by_column && self.stratify == Some(true) {
             return Err(invalid("stratify", "it goes with folds of single rows only".into()));
         }
-        let spec = |rule| SearchSpec { rule, score, stratify: stratify && !is_by_column, folds: String::new() };
+        let stratify = stratify && !is_by_column;
+        let spec = |rule| SearchSpec { rule, score, stratify, folds: String::new(), workers };
         if let Some(validation) = &options.validation {
             self.check_no_folds(is_by_column)?;
             let folds = match validation {

@@ -25,6 +25,7 @@ mod cluster;
 pub mod conformal;
 mod curvature;
 mod data_parallel;
+mod dealing;
 mod engine;
 mod engines;
 mod evaluation;
@@ -66,6 +67,7 @@ mod trainer;
 mod variance_sum;
 
 pub use cluster::ClusterFactor;
+pub use dealing::{Load, deal, most_processes};
 pub use evaluation::{Confusion, Evaluation, Retrieval};
 pub use exchange::{Combine, Exchange};
 pub use halting::{Halt, Halting, Round};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Stop when the loss has not become better for some epochs, as scikit-learn's `tol` and `n_iter_no_change` have it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
     /// By how much the loss has to be below the lowest so far, at least, for the epoch to count as better.
     pub tolerance: f64,

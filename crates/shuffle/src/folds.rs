@@ -206,6 +206,16 @@ pub struct Cuts {
 }
 
 impl Cuts {
+    /// The cuts with these [keys](Cuts::keys).
+    pub fn from_keys(keys: Vec<u32>, parts: u32) -> Cuts {
+        Cuts { classes: keys, parts }
+    }
+
+    /// Of each class, ascending keys: one for each part but the first.
+    pub fn keys(&self) -> &[u32] {
+        &self.classes
+    }
+
     /// The part of a row of a class with this key.
     #[inline]
     pub fn part(&self, class: usize, key: u32) -> u32 {

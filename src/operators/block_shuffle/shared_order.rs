@@ -30,7 +30,7 @@ impl BlockShuffle {
                 Sharing::Member(Box::new(Member::new(group, CommonDecoding::new(node, pages))))
             }
             Err(why) => {
-                if self.shuffling.share == Some(SaysShare::Call) && self.partition.index() == 0 {
+                if self.shuffling.share == Some(SaysShare::Call) && self.partition.index() == 0 && self.is_first {
                     report_notice(Notice::NotShared(why.to_string()));
                 }
                 Sharing::Alone(why)

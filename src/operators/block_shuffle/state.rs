@@ -36,6 +36,8 @@ pub struct BlockShuffle {
     /// the blocks that this process reads of those that several read together, in all epochs and in this one
     pub(super) partition: BlockPartition,
     pub(super) partition_epoch: PartitionEpoch,
+    /// is it the first of several processes that all read all blocks, or the only one?
+    pub(super) is_first: bool,
     /// if it is to read together with others
     pub(super) sharing: Option<Sharing>,
     /// pages of each table, if all of them have to agree on that
@@ -156,6 +158,7 @@ impl BlockShuffle {
             copies: FullShuffleCopies::default(),
             partition: BlockPartition::SINGLE,
             partition_epoch: PartitionEpoch::default(),
+            is_first: true,
             sharing: shuffling.share.map(|_| Sharing::Asked),
             agreed_pages: None,
             projects: leaves.is_some()
@@ -198,6 +201,10 @@ impl BlockShuffle {
         if let Some(rank) = control.rank {
             self.partition = rank.partition();
             self.cache.iter_mut().for_each(|cache| cache.share_memory(rank.processes));
+        }
+        if let Some(replica) = control.replica {
+            self.is_first = replica.rank == 0;
+            self.cache.iter_mut().for_each(|cache| cache.share_memory(replica.processes));
         }
         match control.cache {
             Some(CacheControl::FileOnly) => {

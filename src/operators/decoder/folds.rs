@@ -11,6 +11,7 @@ use crate::pg::tuples::row::Row;
 use crate::pg::values::tid::row_at;
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::value_hash::{Chronology, ValueHash};
+use serde::{Deserialize, Serialize};
 use shuffle::{Cuts, FoldKeys, FoldRule, Strata, ValueCounts, part_of_key};
 use std::collections::HashMap;
 
@@ -60,6 +61,16 @@ enum TimeState {
     Counting(ValueCounts),
     /// the first value of each stretch but the first
     Cut(Vec<u64>),
+}
+
+/// Where a pass over all rows has cut them, for other processes that read the same rows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum FoundCuts {
+    /// of each class, the keys before which its rows are cut
+    Classes(Vec<u32>),
+    /// the part of each group; None: by their keys
+    Groups(Option<Vec<(u64, u32)>>),
+    Times(Vec<u64>),
 }
 
 const TIMES: &str = "A time is a date, a timestamp or a number.";
@@ -183,6 +194,34 @@ impl Folds {
                     *state = TimeState::Cut(counts.stretches(parts));
                 }
             }
+        }
+    }
+
+    /// Where rows are cut, once all were counted; None if each is drawn by its key alone.
+    pub fn cuts(&self) -> Option<FoundCuts> {
+        match &self.by {
+            By::Row { state: RowState::Cut(cuts), .. } => Some(FoundCuts::Classes(cuts.keys().to_vec())),
+            By::Group { state: GroupState::Dealt(parts), .. } => {
+                let parts = parts.as_ref().map(|parts| parts.iter().map(|(group, part)| (*group, *part)).collect());
+                Some(FoundCuts::Groups(parts))
+            }
+            By::Time { state: TimeState::Cut(cuts), .. } => Some(FoundCuts::Times(cuts.clone())),
+            _ => None,
+        }
+    }
+
+    /// Takes over where another process has cut the rows.
+    pub fn adopt(&mut self, found: Option<&FoundCuts>) {
+        match (&mut self.by, found) {
+            (By::Row { state, .. }, Some(FoundCuts::Classes(keys))) => {
+                *state = RowState::Cut(Cuts::from_keys(keys.clone(), self.rule.parts()));
+            }
+            (By::Row { state, .. }, _) => *state = RowState::Drawn,
+            (By::Group { state, .. }, Some(FoundCuts::Groups(parts))) => {
+                *state = GroupState::Dealt(parts.as_ref().map(|parts| parts.iter().copied().collect()));
+            }
+            (By::Time { state, .. }, Some(FoundCuts::Times(cuts))) => *state = TimeState::Cut(cuts.clone()),
+            (By::Group { .. } | By::Time { .. }, _) => {}
         }
     }
 }

@@ -5,7 +5,7 @@
 //! so that it is the same in every epoch.
 
 use super::columns::{FIRST_FEATURE, column, column_type, is_category};
-use super::folds::Folds;
+use super::folds::{Folds, FoundCuts};
 use crate::errors::{Result, RowAt, RowFault};
 use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
 use crate::options::row_groups::{HoldOut, RowGroupSpec};
@@ -114,6 +114,16 @@ impl RowGroups {
         if let Some(folds) = &mut self.folds {
             folds.close(classes);
         }
+    }
+
+    /// Where the rows are cut into the parts of folds, once that is known.
+    pub fn cuts(&self) -> Option<FoundCuts> {
+        self.folds.as_ref().and_then(Folds::cuts)
+    }
+
+    /// Takes over where another process has cut the rows.
+    pub fn adopt_cuts(&mut self, found: Option<&FoundCuts>) {
+        self.folds.iter_mut().for_each(|folds| folds.adopt(found));
     }
 
     /// The rows that follow are of this block.

@@ -334,6 +334,14 @@ impl OwnedSpec {
         self.spec().decoder(&self.columns)
     }
 
+    /// The decoder of rows that fall into groups, or parts, so.
+    ///
+    /// # Errors
+    /// As [`DecoderSpec::decoder`].
+    pub fn decoder_of_groups(&self, row_groups: &RowGroupSpec) -> Result<Decoder> {
+        DecoderSpec { row_groups: Some(row_groups), ..self.spec() }.decoder(&self.columns)
+    }
+
     /// The specification, which names the columns.
     pub fn spec(&self) -> DecoderSpec<'_> {
         DecoderSpec {

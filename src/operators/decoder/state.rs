@@ -4,6 +4,7 @@
 //! order in which it meets them.
 
 use super::features::FeatureColumns;
+use super::folds::FoundCuts;
 use super::imputation::NullCounts;
 use super::labels::MetClasses;
 use super::transformed::Transformed;
@@ -77,6 +78,9 @@ pub struct DecoderState {
     /// is it that of a model whose training is continued?
     #[serde(default)]
     continued: bool,
+    /// where rows are cut into the parts of folds
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cuts: Option<FoundCuts>,
 }
 
 impl Decoder {
@@ -106,6 +110,7 @@ impl Decoder {
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             profile: self.profile.clone(),
             continued: self.continued,
+            cuts: self.row_groups.as_ref().and_then(|row_groups| row_groups.cuts()),
         }
     }
 
@@ -143,6 +148,7 @@ impl Decoder {
         (self.target, self.mean_target) = (state.target, state.mean_target);
         (self.mean_square, self.met) = (state.mean_square, state.met);
         self.preparing = false;
+        self.row_groups.iter_mut().for_each(|row_groups| row_groups.adopt_cuts(state.cuts.as_ref()));
         if state.continued {
             self.close_by_model();
         }

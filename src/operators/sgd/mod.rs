@@ -31,7 +31,7 @@ use crate::pg::executor::explain::Explain;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
 pub use nodes::{NodeScan, step};
-pub use search::{Search, SearchRow, SearchScan};
+pub use search::{SEARCH_WORKERS, Search, SearchRow, SearchScan};
 pub use training::Training;
 pub use workers::KIND as TRAINING_WORKERS;
 

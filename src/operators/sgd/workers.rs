@@ -26,7 +26,7 @@ use tuples::{Batch, TupleSource};
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: work };
 
 /// Bytes of the queues between leader and worker: for a few short messages.
-const QUEUE: usize = 1 << 14;
+pub(super) const QUEUE: usize = 1 << 14;
 
 /// What the leader sends to all workers, beside the plan.
 #[derive(Serialize, Deserialize)]
@@ -63,10 +63,10 @@ pub struct WorkerGroup {
 const FEW_BLOCKS: Unavailable = Unavailable::Borrowed("the buffer has no more blocks");
 
 /// A server without processes to spare.
-const NOT_FREE: Unavailable = Unavailable::Borrowed("no more worker processes were free");
+pub(super) const NOT_FREE: Unavailable = Unavailable::Borrowed("no more worker processes were free");
 
 /// A source that no other process can read.
-const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
+pub(super) const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
 
 impl WorkerGroup {
     /// Starts workers, if they are to be had, and gives the leader's trainer before the first epoch, which is the next.
@@ -251,10 +251,10 @@ impl TrainingTask {
     }
 }
 
-fn json(value: &impl Serialize) -> Vec<u8> {
+pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("structs of plain values are always JSON")
 }
 
-fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> T {
+pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> T {
     serde_json::from_slice(json).unwrap_or_else(|e| pgrx::error!("a training process was told nonsense: {e}"))
 }

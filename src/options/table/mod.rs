@@ -7,6 +7,7 @@ mod learning;
 mod order;
 
 use super::entry::{Default, Entry, Values};
+pub use order::explain_processes;
 
 /// All of them.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {

@@ -4,20 +4,26 @@ use crate::options::cache::CacheMode;
 use crate::options::choices::Choice;
 use crate::options::entry::{Default, Entry, Inherited, Place, Values};
 use crate::options::loader::Loader;
+use crate::pg::executor::explain::Explain;
 use serde_json::{Value, json};
 use sgd::Range;
 use shuffle::{MAX_PROCESSES, Strategy};
+
+/// Shows how many processes there are to be, and how many there were; nothing of a single one.
+pub fn explain_processes(explain: Explain, asked: u32, ran: Option<u32>) {
+    if asked > 1 {
+        explain.integer(c"Processes", ran.unwrap_or(asked).into());
+        explain.integer(c"Workers Planned", i64::from(asked) - 1);
+        ran.into_iter().for_each(|processes| explain.integer(c"Workers Launched", i64::from(processes) - 1));
+    }
+}
 
 pub const ENTRIES: &[Entry] = &[
     Entry {
         record: Some(|call| call.in_blocks.then(|| json!(call.processes.unwrap_or(1)))),
         explain: Some(|call, explain| {
-            if call.workers > 1 {
-                let ran = call.processes.filter(|_| explain.analyze());
-                explain.integer(c"Processes", ran.unwrap_or(call.workers).into());
-                explain.integer(c"Workers Planned", i64::from(call.workers) - 1);
-                ran.into_iter().for_each(|processes| explain.integer(c"Workers Launched", i64::from(processes) - 1));
-            }
+            let ran = call.processes.filter(|_| explain.analyze());
+            explain_processes(explain, call.workers, ran);
         }),
         ..Entry::argument(
             "workers",

@@ -2,12 +2,15 @@
 
 use super::super::learn::{floats_per_tuple, learn};
 use super::super::learners::Judgement;
-use super::super::validation::{copy, judgement, like};
+use super::course::{Course, Trial};
+use super::judges::Judges;
+use super::team::{Outcome, Team};
 use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::HELD_OUT;
-use crate::options::chosen::{Keep, Point};
+use crate::operators::scan_control::Rank;
+use crate::options::chosen::Keep;
 use crate::pg::check_for_interrupts;
-use sgd::{Evaluation, Losses, ModelKind, ModelParameters, Panel, Trainer};
+use sgd::{Evaluation, Losses, Panel, Trainer, deal};
 use shuffle::FoldRule;
 use std::ops::Range;
 use tuples::Batch;
@@ -17,9 +20,6 @@ const FLOATS_PER_CHUNK: usize = 1 << 13;
 
 /// Tuples that all models of a panel learn from between two looks at pending interrupts.
 const TUPLES_PER_PAUSE: usize = 1 << 12;
-
-/// Tuples that are judged at once.
-const PER_JUDGEMENT: usize = 4096;
 
 /// A point on a fold.
 pub struct Candidate {
@@ -51,15 +51,18 @@ enum Learner {
     Alone(Box<Trainer>),
     /// the model of this number in the panel
     Lane(usize),
+    /// another process has it
+    Elsewhere,
 }
 
-/// The points on some of the folds, fold by fold.
-pub struct Candidates {
+/// The points on some of the folds, fold by fold. Each process knows how all of them are doing, and trains those that
+/// it was dealt.
+pub struct Candidates<'a> {
+    course: &'a Course,
     all: Vec<Candidate>,
     rule: FoldRule,
     folds: Range<u32>,
-    /// points, all of which each fold has
-    points: usize,
+    rank: Rank,
     /// tuples of each part that came in the first epoch
     pub parts: Vec<u64>,
     /// those of them that can learn lane by lane, the points of a fold side by side
@@ -69,16 +72,16 @@ pub struct Candidates {
     places: Vec<u32>,
 }
 
-impl Candidates {
-    /// None yet, of so many points on these folds.
-    pub fn new(rule: FoldRule, folds: Range<u32>, points: usize) -> Candidates {
-        let parts = vec![0; rule.parts() as usize];
+impl Candidates<'_> {
+    /// None yet, of all points on these folds, of which this process trains its own.
+    pub fn new(course: &Course, folds: Range<u32>, rank: Rank) -> Candidates<'_> {
         Candidates {
+            course,
             all: Vec::new(),
-            rule,
+            rule: course.rule,
             folds,
-            points,
-            parts,
+            rank,
+            parts: vec![0; course.rule.parts() as usize],
             panel: None,
             order: Vec::new(),
             parts_of_order: Vec::new(),
@@ -90,27 +93,33 @@ impl Candidates {
     ///
     /// # Errors
     /// Those of `new`, which makes a trainer; [`ResourceError::OutOfMemory`]
-    pub fn make(&mut self, points: &[Point], batch: &Batch, new: impl Fn(&Point) -> Result<Trainer>) -> Result<()> {
+    pub fn make(&mut self, batch: &Batch, outputs: usize, new: impl Fn(&Trial) -> Result<Trainer>) -> Result<()> {
         if !self.all.is_empty() {
             return Ok(());
         }
-        let is_dense = !batch.is_sparse() && !batch.has_mini_batches();
+        let course = self.course;
+        let loads = course.loads(self.folds.clone(), batch, outputs);
+        let dealt = deal(&loads, self.rank.processes as usize);
         let mut lanes = Vec::new();
-        for (fold, (i, point)) in self.folds.clone().flat_map(|fold| points.iter().enumerate().map(move |p| (fold, p)))
-        {
+        for (i, (load, process)) in loads.into_iter().zip(dealt).enumerate() {
             check_for_interrupts();
+            let (fold, point) = (self.folds.start + (i / course.trials.len()) as u32, i % course.trials.len());
+            let trial = &course.trials[point];
+            let learner = if process != self.rank.rank as usize {
+                Learner::Elsewhere
+            } else if load.in_panel {
+                let learns = (0..self.rule.parts()).map(|part| self.rule.learns(fold, part)).collect();
+                lanes.push((trial.hyperparameters, learns));
+                Learner::Lane(lanes.len() - 1)
+            } else {
+                let mut trainer = new(trial)?;
+                trainer.begin_epoch();
+                Learner::Alone(Box::new(trainer))
+            };
             self.all.push(Candidate {
                 fold,
-                point: i,
-                learner: if is_dense && Panel::supports(&point.hyperparameters, batch.dim(), false) {
-                    let learns = (0..self.rule.parts()).map(|part| self.rule.learns(fold, part)).collect();
-                    lanes.push((point.hyperparameters, learns));
-                    Learner::Lane(lanes.len() - 1)
-                } else {
-                    let mut trainer = new(point)?;
-                    trainer.begin_epoch();
-                    Learner::Alone(Box::new(trainer))
-                },
+                point,
+                learner,
                 epoch: 1,
                 state: State::Learning,
                 losses: Losses::default(),
@@ -134,6 +143,11 @@ impl Candidates {
     /// Does any still learn?
     pub fn learn_on(&self) -> bool {
         self.all.iter().any(|candidate| candidate.state == State::Learning)
+    }
+
+    /// Does any that this process trains still learn?
+    pub fn learn_here(&self) -> bool {
+        self.all.iter().any(|candidate| candidate.state == State::Learning && candidate.is_here())
     }
 
     fn learning(&mut self) -> impl Iterator<Item = &mut Candidate> {
@@ -167,7 +181,7 @@ impl Candidates {
         let learned_alone = if self.all.iter().any(alone) { &order[..] } else { &[] };
         for (i, places) in learned_alone.chunks(chunk).enumerate() {
             let ranges = self.order_by_fold(batch, places, i * chunk)?;
-            for (range, candidates) in ranges.into_iter().zip(self.all.chunks_mut(self.points)) {
+            for (range, candidates) in ranges.into_iter().zip(self.all.chunks_mut(self.course.trials.len())) {
                 for candidate in candidates.iter_mut().filter(|candidate| candidate.state == State::Learning) {
                     if let Learner::Alone(trainer) = &mut candidate.learner {
                         learn(trainer, batch, outputs, range.clone())?;
@@ -218,22 +232,27 @@ impl Candidates {
         Ok(ranges)
     }
 
-    /// Ends an epoch; gives the least loss. A point that has diverged is given up on all folds.
-    pub fn end_epoch(&mut self) -> f64 {
-        let (mut least, mut diverged) = (f64::INFINITY, Vec::new());
+    /// Ends an epoch in all processes; gives the least loss. A point that has diverged is given up on all folds.
+    pub fn end_epoch(&mut self, team: &mut Team) -> f64 {
         let Candidates { all, panel, .. } = self;
         panel.iter_mut().for_each(Panel::end_epoch);
-        for candidate in all.iter_mut().filter(|candidate| candidate.state == State::Learning) {
+        let learning = all.iter_mut().enumerate().filter(|(_, candidate)| candidate.state == State::Learning);
+        let outcome = |(i, candidate): (usize, &mut Candidate)| {
             let loss = match &mut candidate.learner {
                 Learner::Alone(trainer) => trainer.end_epoch().map(|report| report.loss),
-                Learner::Lane(lane) => panel.as_ref().map_or(Ok(f64::INFINITY), |panel| panel.loss(*lane)),
+                Learner::Lane(lane) => panel.as_ref()?.loss(*lane),
+                Learner::Elsewhere => return None,
             };
-            match loss {
-                Ok(loss) => {
-                    least = least.min(loss);
-                    candidate.epochs = candidate.epoch;
-                }
-                Err(_) => diverged.push(candidate.point),
+            Some(loss.map_or(Outcome::diverged(i), |loss| Outcome { candidate: i, loss, score: 0.0 }))
+        };
+        let (mut least, mut diverged) = (f64::INFINITY, Vec::new());
+        for outcome in team.share(learning.filter_map(outcome).collect()) {
+            let candidate = &mut self.all[outcome.candidate];
+            if outcome.has_diverged() {
+                diverged.push(candidate.point);
+            } else {
+                least = least.min(outcome.loss);
+                candidate.epochs = candidate.epoch;
             }
         }
         self.give_up(&diverged);
@@ -249,21 +268,21 @@ impl Candidates {
 
     /// The models of which it is to be known how good they are after this epoch: those that then have learned all that
     /// they will, and those of points whose epochs depend on that.
-    pub fn due(&self, points: &[Point], keep: Keep, epoch: u32) -> Vec<usize> {
+    pub fn due(&self, epoch: u32) -> Vec<usize> {
         let is_due = |candidate: &Candidate| {
-            let point = &points[candidate.point];
-            let is_last = epoch >= point.max_epochs;
-            let is_watched = point.stopping.is_some() || keep == Keep::Best;
+            let trial = &self.course.trials[candidate.point];
+            let is_last = epoch >= trial.max_epochs;
+            let is_watched = trial.stopping.is_some() || self.course.keep == Keep::Best;
             candidate.state == State::Learning && (is_last || is_watched)
         };
         (0..self.all.len()).filter(|i| is_due(&self.all[*i])).collect()
     }
 
     /// Those that need not be judged before all of them have ended have learned their last epoch.
-    pub fn rest(&mut self, points: &[Point], keep: Keep, epoch: u32) {
+    pub fn rest(&mut self, epoch: u32) {
         for candidate in self.all.iter_mut().filter(|candidate| candidate.state == State::Learning) {
-            let point = &points[candidate.point];
-            if epoch >= point.max_epochs && point.stopping.is_none() && keep == Keep::Last {
+            let trial = &self.course.trials[candidate.point];
+            if epoch >= trial.max_epochs && trial.stopping.is_none() && self.course.keep == Keep::Last {
                 candidate.state = State::Done;
                 stop(&mut self.panel, candidate);
             }
@@ -276,46 +295,47 @@ impl Candidates {
         (0..self.all.len()).filter(|i| is_unjudged(&self.all[*i])).collect()
     }
 
-    /// Makes these models ready to be judged.
+    /// Makes those of these models ready to be judged that this process has.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
-    pub fn judges(&self, which: &[usize], kind: ModelKind) -> Result<Judges> {
+    pub fn judges(&self, which: &[usize]) -> Result<Judges> {
         let mut models = Vec::with_capacity(which.len());
         for i in which {
             let candidate = &self.all[*i];
-            let evaluation = Evaluation::new(kind);
+            let evaluation = Evaluation::new(self.course.kind);
             let (model, evaluation) = match (&candidate.learner, &self.panel) {
                 (Learner::Alone(trainer), _) => (trainer.model()?, evaluation.with_loss_number(trainer.loss_number())),
                 // a loss of lanes has no number
                 (Learner::Lane(lane), Some(panel)) => (panel.model(*lane), evaluation),
                 (Learner::Lane(_), None) => panic!("a panel has lanes"),
+                (Learner::Elsewhere, _) => continue,
             };
             models.push((*i, candidate.fold, model, evaluation));
         }
         Ok(Judges { rule: self.rule, folds: self.folds.clone(), models, scratch: None, places: Vec::new() })
     }
 
-    /// Takes what came out after an epoch, the loss in units of the targets, and decides which models learn on.
-    pub fn judge(&mut self, points: &[Point], keep: Keep, judges: Judges, unit: f64) {
+    /// Takes what came out after an epoch in all processes, and decides which models learn on.
+    pub fn judge(&mut self, outcomes: Vec<Outcome>) {
         let mut diverged = Vec::new();
-        for (i, _, _, evaluation) in judges.models {
-            let candidate = &mut self.all[i];
+        for outcome in outcomes {
+            let candidate = &mut self.all[outcome.candidate];
             let Candidate { point, state, losses, best, epochs, judgement: result, epoch, .. } = candidate;
-            let judged = judgement(&evaluation).map(|judged| Judgement { loss: judged.loss * unit, ..judged });
-            let Some(judged) = judged.filter(|judged| judged.loss.is_finite()) else {
+            if outcome.has_diverged() {
                 diverged.push(*point);
                 continue;
-            };
-            let rule = &points[*point];
-            let improved = losses.add(judged.loss, rule.stopping);
-            match keep {
+            }
+            let judged = Judgement { loss: outcome.loss, score: outcome.score };
+            let trial = &self.course.trials[*point];
+            let improved = losses.add(judged.loss, trial.stopping);
+            match self.course.keep {
                 Keep::Best if improved => (*best, *epochs) = (Some(judged), *epoch),
                 Keep::Best => {}
                 Keep::Last => *epochs = *epoch,
             }
             *result = Some(best.unwrap_or(judged));
-            if *epoch >= rule.max_epochs || rule.stopping.is_some_and(|rule| losses.stop(rule)) {
+            if *epoch >= trial.max_epochs || trial.stopping.is_some_and(|rule| losses.stop(rule)) {
                 *state = State::Done;
                 stop(&mut self.panel, candidate);
             }
@@ -343,6 +363,13 @@ impl Candidates {
     }
 }
 
+impl Candidate {
+    /// Does this process train it?
+    fn is_here(&self) -> bool {
+        !matches!(self.learner, Learner::Elsewhere)
+    }
+}
+
 /// A candidate learns no more.
 fn stop(panel: &mut Option<Panel>, candidate: &Candidate) {
     if let (Learner::Lane(lane), Some(panel)) = (&candidate.learner, panel) {
@@ -352,49 +379,9 @@ fn stop(panel: &mut Option<Panel>, candidate: &Candidate) {
 
 /// The part that a tag stands for.
 #[inline]
-fn part(rule: FoldRule, tag: u32) -> u32 {
+pub fn part(rule: FoldRule, tag: u32) -> u32 {
     match rule {
         FoldRule::HeldOut => u32::from(tag & HELD_OUT != 0),
         _ => tag,
-    }
-}
-
-/// Models that are judged while the source is read.
-pub struct Judges {
-    rule: FoldRule,
-    folds: Range<u32>,
-    /// number of the candidate, its fold and its model
-    models: Vec<(usize, u32, ModelParameters, Evaluation)>,
-    /// some tuples of a part
-    scratch: Option<Batch>,
-    places: Vec<u32>,
-}
-
-impl Judges {
-    /// Takes the tuples of a buffer.
-    ///
-    /// # Errors
-    /// [`ResourceError::OutOfMemory`]
-    pub fn add(&mut self, batch: &Batch) -> Result<()> {
-        let Judges { rule, folds, models, scratch, places } = self;
-        let scratch = scratch.get_or_insert_with(|| like(batch));
-        let tags = batch.tags().unwrap_or_default();
-        for fold in folds.clone() {
-            let judges = |place: &&u32| {
-                let tag = tags.get(**place as usize).copied().unwrap_or_default();
-                rule.judged_by(part(*rule, tag)) == Some(fold)
-            };
-            places.clear();
-            places.extend(batch.order().iter().filter(judges));
-            for some in places.chunks(PER_JUDGEMENT) {
-                scratch.clear();
-                copy(batch, some, scratch)?;
-                for (_, _, model, evaluation) in models.iter_mut().filter(|(_, of, ..)| *of == fold) {
-                    check_for_interrupts();
-                    evaluation.add(model, scratch);
-                }
-            }
-        }
-        Ok(())
     }
 }

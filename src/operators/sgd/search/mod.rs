@@ -5,8 +5,12 @@
 //! judge. Then what is left is a training with one point, which goes through the epochs on all rows as any other does.
 
 mod candidates;
+mod course;
+mod judges;
 mod ranking;
 mod running;
+mod team;
+mod workers;
 
 use super::explain::explain;
 use crate::errors::OrRaise;
@@ -17,6 +21,7 @@ use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 pub use ranking::SearchRow;
 pub use running::Search;
+pub use workers::KIND as SEARCH_WORKERS;
 
 /// State of the node.
 pub struct SearchScan {

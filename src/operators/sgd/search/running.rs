@@ -2,12 +2,16 @@
 
 use super::super::learners::check_network;
 use super::super::phases::{Phase, Phases};
-use super::super::training::{Training, new_trainer};
-use super::candidates::{Candidates, Judges};
+use super::super::training::Training;
+use super::candidates::Candidates;
+use super::course::{Course, Runner, weights};
 use super::ranking::{SearchRow, rank};
+use super::team::Team;
+use super::workers::{Reading, SearchWorkers};
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
 use crate::models;
+use crate::operators::decoder::{DecoderSpec, OwnedSpec};
 use crate::operators::scan_control::ScanControl;
 use crate::options::call::TrainArguments;
 use crate::options::choices::Choice;
@@ -15,22 +19,23 @@ use crate::options::chosen::Keep;
 use crate::options::request::Request;
 use crate::options::rows::Standardize;
 use crate::options::search::{Score, SearchArguments, SearchSpec};
+use crate::options::table;
 use crate::pg;
-use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::explain::Explain;
-use crate::pg::process::progress::{self, Progress};
+use crate::pg::process::progress::Progress;
 use crate::pg::snapshot::Snapshot;
 use std::ffi::c_int;
-use std::ops::Range;
-use std::time::Instant;
-use tuples::{Batch, TupleSource};
+use std::time::Duration;
+use tuples::Batch;
 
 /// A search. It is opened, run once, and closed.
 pub struct Search {
     training: Training,
     spec: SearchSpec,
     points: usize,
+    /// processes that have searched
+    processes: Option<u32>,
     outcome: Option<Vec<SearchRow>>,
 }
 
@@ -48,7 +53,7 @@ impl Search {
         let request = Request::for_search(arguments, own)?;
         let training = Training::open_request(request, None, reads, phases)?;
         let Some(spec) = training.request.search.clone() else { panic!("a request for a search has what it takes") };
-        Ok(Search { points: training.request.points.len(), training, spec, outcome: None })
+        Ok(Search { points: training.request.points.len(), training, spec, processes: None, outcome: None })
     }
 
     /// The training that it is, and in the end that of the best point.
@@ -78,6 +83,7 @@ impl Search {
         explain.text(c"Folds", &self.spec.folds);
         explain.integer(c"Points", self.points as i64);
         explain.text(c"Score", self.spec.score().name());
+        table::explain_processes(explain, self.spec.workers, self.processes.filter(|_| explain.analyze()));
         if let Some(best) = self.outcome.as_ref().and_then(|rows| rows.first()).filter(|_| explain.analyze()) {
             explain.text(c"Best Point", &serde_json::Value::Object(best.grid_point.clone()).to_string());
             best.score().into_iter().for_each(|score| explain.float(c"Best Score", score, 6));
@@ -89,11 +95,9 @@ impl Search {
         let shown = Progress::begin(self.training.relation, 1, self.training.request.last_epoch());
         let prepared = self.training.prepare(&mut batch)?;
         let at_once = self.folds_at_once(&mut batch)?;
+        let course = Course::new(&self.training.request, self.spec.rule, at_once);
         let mut rows: Vec<SearchRow> = self.rows_of_points();
-        let folds = self.spec.rule.folds();
-        for first in (0..folds).step_by(at_once as usize) {
-            self.search_folds(first..(first + at_once).min(folds), &mut batch, &mut rows)?;
-        }
+        self.search_all_folds(&course, &mut batch, &mut rows)?;
         self.warn_of_diverged(&rows)?;
         rank(&mut rows, self.spec.score());
         self.training.phases.end(Phase::Epochs);
@@ -102,7 +106,8 @@ impl Search {
         let watches = self.watches(rows[0].point);
         self.training.request.keep_point(rows[0].point, watches.then_some(rows[0].epochs));
         let _shown = Progress::begin(self.training.relation, 1, self.training.request.last_epoch());
-        self.begin_epoch(1);
+        self.training.buffers.decoder.begin_epoch();
+        self.training.buffers.control(&ScanControl::epoch(1));
         let history = self.training.learn_and_store(&mut batch, prepared)?;
         rows[0].model_id = history.first().map(|row| row.model_id);
         self.training.outcome = Some(history);
@@ -134,10 +139,7 @@ impl Search {
         for point in &request.points {
             check_network(&point.hyperparameters, dim, outputs)?;
         }
-        let weights = request.points.iter().map(|point| match point.hyperparameters.design {
-            Some(design) => design.weights(dim, outputs),
-            None => dim.max(1).saturating_mul(outputs),
-        });
+        let weights = request.points.iter().map(|point| weights(&point.hyperparameters, dim, outputs));
         let (models, weights) = (request.points.len(), weights.fold(0_usize, usize::saturating_add));
         let (folds, room) = (self.spec.rule.folds(), (MAX_MODELS / models).min(MAX_WEIGHTS / weights.max(1)));
         match u32::try_from(room).unwrap_or(u32::MAX) {
@@ -150,30 +152,36 @@ impl Search {
         }
     }
 
-    /// The next epoch is this one.
-    fn begin_epoch(&mut self, epoch: u32) {
-        self.training.buffers.decoder.begin_epoch();
-        self.training.buffers.control(&ScanControl::epoch(epoch.into()));
+    /// Trains and judges all points on all folds, in as many processes as are asked for and to be had.
+    fn search_all_folds(&mut self, course: &Course, batch: &mut Batch, rows: &mut [SearchRow]) -> Result<()> {
+        let (workers, mut team) = self.launch_workers(course, batch)?;
+        for folds in course.turns() {
+            let buffers = &mut self.training.buffers;
+            let mut runner = Runner { course, team: &mut team, buffers, batch, compute: Duration::ZERO };
+            let candidates = runner.run(folds)?;
+            self.training.compute += runner.compute;
+            self.take(&candidates, rows);
+        }
+        workers.into_iter().for_each(|workers| workers.finish(&mut self.training.buffers));
+        Ok(())
     }
 
-    /// Trains and judges all points on these folds.
-    fn search_folds(&mut self, folds: Range<u32>, batch: &mut Batch, rows: &mut [SearchRow]) -> Result<()> {
-        let last = self.training.request.last_epoch();
-        let keep = self.training.request.options.keep;
-        let mut candidates = Candidates::new(self.spec.rule, folds, self.points);
-        for epoch in 1..=last {
-            self.begin_epoch(epoch);
-            self.epoch(epoch, &mut candidates, batch)?;
-            let points = &self.training.request.points;
-            candidates.rest(points, keep, epoch);
-            let due = candidates.due(points, keep, epoch);
-            self.judge(epoch, &mut candidates, &due, batch)?;
-            if !candidates.learn_on() {
-                break;
-            }
+    /// Starts workers, if some were asked for and can be had, and gives the leader's place among them.
+    fn launch_workers(&mut self, course: &Course, batch: &mut Batch) -> Result<(Option<SearchWorkers>, Team)> {
+        let asked = self.spec.workers;
+        if asked == 1 {
+            return Ok((None, Team::alone()));
         }
-        let due = candidates.unjudged();
-        self.judge(last, &mut candidates, &due, batch)?;
+        let Training { request, features, columns, buffers, .. } = &mut self.training;
+        let spec = OwnedSpec::new(&DecoderSpec::of_request(request, features), columns);
+        let reading = Reading { spec, row_groups: &request.row_groups, shuffling: &request.shuffling };
+        let (workers, team) = SearchWorkers::launch(asked, course, reading, buffers, batch)?;
+        self.processes = Some(team.rank().processes);
+        Ok((workers, team))
+    }
+
+    /// Takes what came of all points on some folds.
+    fn take(&self, candidates: &Candidates, rows: &mut [SearchRow]) {
         let mut epochs = vec![(0, 0); self.points];
         for candidate in candidates.iter() {
             let row = &mut rows[candidate.point];
@@ -189,60 +197,6 @@ impl Search {
             // of several turns the last counts: they differ by little
             row.epochs = (sum as f64 / f64::from(count.max(1))).round().max(1.0) as u32;
         }
-        Ok(())
-    }
-
-    /// One epoch of all models.
-    fn epoch(&mut self, epoch: u32, candidates: &mut Candidates, batch: &mut Batch) -> Result<()> {
-        let (start, mut tuples) = (Instant::now(), 0);
-        candidates.begin_epoch();
-        let Training { request, buffers, compute, .. } = &mut self.training;
-        while buffers.next_batch(batch)? {
-            progress::tuples(batch.tuples_in_order());
-            let begun = Instant::now();
-            tuples += batch.tuples_in_order() as u64;
-            let (decoder, outputs) = (&buffers.decoder, buffers.decoder.labels().outputs());
-            candidates
-                .make(&request.points, batch, |point| new_trainer(decoder, None, point.hyperparameters, batch))?;
-            candidates.learn(batch, outputs, epoch == 1)?;
-            *compute += begun.elapsed();
-        }
-        if tuples == 0 {
-            return Err(TrainingError::no_rows("train on", buffers.decoder.skipped()).into());
-        }
-        if epoch == 1 {
-            buffers.decoder.labels().check()?;
-            if buffers.decoder.all_weigh_nothing() {
-                return Err(TrainingError::NoWeight.into());
-            }
-            candidates.check_parts()?;
-        }
-        let (notice, last) = (request.options.notice, request.last_epoch());
-        let loss = candidates.end_epoch() * self.training.loss_unit();
-        progress::loss(loss);
-        if notice {
-            let rate = tuples as f64 / start.elapsed().as_secs_f64().max(1e-9);
-            let figures = format!("least loss {loss:.6}, {rate:.0} tuples/s");
-            let of = Some(format!("{} models", candidates.iter().count()));
-            pg::report_notice(Notice::Epoch { of, epoch, epochs: last, figures });
-        }
-        Ok(())
-    }
-
-    /// Judges these models by the rows that are held out of their folds: the source is read once more.
-    fn judge(&mut self, epoch: u32, candidates: &mut Candidates, which: &[usize], batch: &mut Batch) -> Result<()> {
-        if which.is_empty() {
-            return Ok(());
-        }
-        let mut judges: Judges = candidates.judges(which, self.training.request.kind)?;
-        self.begin_epoch(epoch);
-        while self.training.buffers.next_batch(batch)? {
-            check_for_interrupts();
-            judges.add(batch)?;
-        }
-        let (unit, request) = (self.training.loss_unit(), &self.training.request);
-        candidates.judge(&request.points, request.options.keep, judges, unit);
-        Ok(())
     }
 
     /// Tells which points have diverged on a fold, and fails if all of them have.

@@ -135,6 +135,12 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  With another number of workers the model differs; corgipile.models says how many there were.\n",
     ),
     (
+        "Notice::SmallerSearch",
+        &["SET max_parallel_workers = 0", "SELECT FROM corgipile_search('t', features => '{a}', max_epochs => 1, seed => 1, workers => 3)"],
+        "...NOTICE:  the search runs in 1 of 3 processes: max_parallel_workers is 0\n\
+         HINT:  What it finds is the same with any number of workers.\n...",
+    ),
+    (
         "Notice::NoLoader",
         &[
             "SET max_parallel_workers = 0",

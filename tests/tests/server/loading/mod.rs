@@ -4,5 +4,6 @@ mod cache;
 mod loader;
 mod loader_ends;
 mod pages;
+mod search_workers;
 mod toast;
 mod workers;

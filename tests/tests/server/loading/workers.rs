@@ -309,7 +309,7 @@ fn an_error_in_any_process_is_that_of_the_statement_and_nobody_stays() {
 }
 
 /// Runs a statement in another session until `stop` has ended it; gives its SQLSTATE.
-fn stopped(db: &mut Database, sql: &str, stop: impl FnOnce(&mut Database, i32)) -> String {
+pub(super) fn stopped(db: &mut Database, sql: &str, stop: impl FnOnce(&mut Database, i32)) -> String {
     let mut session = db.session();
     let pid = session.pid();
     let sql = sql.to_owned();

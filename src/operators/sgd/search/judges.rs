@@ -1,0 +1,67 @@
+//! Judging models of a search: by the rows that are held out of their folds, while the source is read once more.
+
+use super::super::validation::{copy, judgement, like};
+use super::candidates::part;
+use super::team::Outcome;
+use crate::errors::Result;
+use crate::pg::check_for_interrupts;
+use sgd::{Evaluation, ModelParameters};
+use shuffle::FoldRule;
+use std::ops::Range;
+use tuples::Batch;
+
+/// Tuples that are judged at once.
+const PER_JUDGEMENT: usize = 4096;
+
+/// Models that are judged while the source is read.
+pub struct Judges {
+    pub(super) rule: FoldRule,
+    pub(super) folds: Range<u32>,
+    /// number of the candidate, its fold and its model
+    pub(super) models: Vec<(usize, u32, ModelParameters, Evaluation)>,
+    /// some tuples of a part
+    pub(super) scratch: Option<Batch>,
+    pub(super) places: Vec<u32>,
+}
+
+impl Judges {
+    /// Takes the tuples of a buffer.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]
+    pub fn add(&mut self, batch: &Batch) -> Result<()> {
+        let Judges { rule, folds, models, scratch, places } = self;
+        let scratch = scratch.get_or_insert_with(|| like(batch));
+        let tags = batch.tags().unwrap_or_default();
+        for fold in folds.clone() {
+            let judges = |place: &&u32| {
+                let tag = tags.get(**place as usize).copied().unwrap_or_default();
+                rule.judged_by(part(*rule, tag)) == Some(fold)
+            };
+            places.clear();
+            places.extend(batch.order().iter().filter(judges));
+            for some in places.chunks(PER_JUDGEMENT) {
+                scratch.clear();
+                copy(batch, some, scratch)?;
+                for (_, _, model, evaluation) in models.iter_mut().filter(|(_, of, ..)| *of == fold) {
+                    check_for_interrupts();
+                    evaluation.add(model, scratch);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What came out, the losses in units of the targets.
+    pub fn outcomes(self, unit: f64) -> Vec<Outcome> {
+        let outcome = |(candidate, _, _, evaluation): (usize, u32, ModelParameters, Evaluation)| {
+            let judged = judgement(&evaluation).filter(|judged| (judged.loss * unit).is_finite());
+            judged.map_or(Outcome::diverged(candidate), |judged| Outcome {
+                candidate,
+                loss: judged.loss * unit,
+                score: judged.score,
+            })
+        };
+        self.models.into_iter().map(outcome).collect()
+    }
+}

@@ -1,0 +1,92 @@
+//! The processes of a search, and what they tell each other.
+//!
+//! All read the same rows in the same order, and each trains its own of the models. So there is nothing to be averaged:
+//! a model is bit for bit what it would be if one process had all of them. What came of an epoch is given to everybody,
+//! so that all know how all models are doing, and nobody needs to be told when to stop.
+
+use crate::operators::scan_control::Rank;
+use crate::pg::process::all_gather::AllGather;
+
+/// What came of a model, after an epoch or when it was judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome {
+    /// its number among all models
+    pub candidate: usize,
+    /// not a number: it has diverged
+    pub loss: f64,
+    pub score: f64,
+}
+
+/// Words of an outcome.
+const WORDS: usize = 5;
+
+impl Outcome {
+    /// A model that has diverged.
+    pub fn diverged(candidate: usize) -> Outcome {
+        Outcome { candidate, loss: f64::NAN, score: 0.0 }
+    }
+
+    /// Has the model diverged?
+    pub fn has_diverged(self) -> bool {
+        self.loss.is_nan()
+    }
+
+    fn words(self) -> [u32; WORDS] {
+        let ([a, b], [c, d]) = (halves(self.loss), halves(self.score));
+        [self.candidate as u32, a, b, c, d]
+    }
+
+    fn from_words([candidate, a, b, c, d]: [u32; WORDS]) -> Outcome {
+        Outcome { candidate: candidate as usize, loss: joined([a, b]), score: joined([c, d]) }
+    }
+}
+
+fn halves(number: f64) -> [u32; 2] {
+    let bits = number.to_bits();
+    [bits as u32, (bits >> 32) as u32]
+}
+
+fn joined([low, high]: [u32; 2]) -> f64 {
+    f64::from_bits(u64::from(high) << 32 | u64::from(low))
+}
+
+/// This process's place among those of a search.
+pub struct Team {
+    /// None of the only one
+    all_gather: Option<AllGather>,
+    rank: Rank,
+}
+
+impl Team {
+    /// The only process.
+    pub const fn alone() -> Team {
+        Team { all_gather: None, rank: Rank { processes: 1, rank: 0 } }
+    }
+
+    /// One of several.
+    pub fn new(all_gather: AllGather, rank: Rank) -> Team {
+        Team { all_gather: Some(all_gather), rank }
+    }
+
+    /// Which one.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Is it the leader?
+    pub fn is_leader(&self) -> bool {
+        self.rank.rank == 0
+    }
+
+    /// The outcomes of all processes' models, those of this one being `own`. All make the same calls in the same
+    /// sequence.
+    pub fn share(&mut self, own: Vec<Outcome>) -> Vec<Outcome> {
+        let Some(all_gather) = &mut self.all_gather else { return own };
+        let words: Vec<u32> = own.into_iter().flat_map(Outcome::words).collect();
+        let mut all = vec![Vec::new(); all_gather.processes()];
+        all_gather.gather(&words, |pieces| {
+            all.iter_mut().zip(pieces).for_each(|(words, piece)| words.extend_from_slice(piece));
+        });
+        all.iter().flat_map(|words| words.as_chunks().0).map(|words| Outcome::from_words(*words)).collect()
+    }
+}
