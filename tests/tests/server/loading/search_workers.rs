@@ -69,7 +69,7 @@ fn any_number_of_processes_finds_the_same_with_every_kind_of_model() {
         ("linear", "target", "{x}", r#"trials => 9, score => 'loss', options => '{"optimizer": "momentum"}'"#),
         ("logistic", "positive", "{k,v}", "trials => 4"),
         ("logistic", "positive", "{animal,gap}", r#"trials => 4, options => '{"nulls": "impute"}'"#),
-        ("logistic", "positive", "{x}", r#"trials => 9, weight => 'weight', options => '{"class_weight": "balanced"}'"#),
+        ("logistic", "positive", "{x}", r#"trials => 9, options => '{"weight": "weight", "class_weight": "balanced"}'"#),
         ("logistic", "positive", "{x}", r#"trials => 9, standardize => false, learning_rate => 0.01"#),
     ] {
         assert_same(&mut db, &format!("'t', '{model}', '{label}', '{features}', max_epochs => 2, seed => 7, {more}"));
@@ -89,10 +89,10 @@ fn any_number_of_processes_finds_the_same_whatever_the_folds() {
         "folds_by => 'id'",
         "folds_by_time => 'day'",
         "validation_fraction => 0.25",
-        "validation_column => 'test'",
-        r#"validation_column => 'test', standardize => false, learning_rate => 0.01, options => '{"nulls": "error"}'"#,
+        r#"options => '{"validation_column": "test"}'"#,
+        r#"standardize => false, learning_rate => 0.01, options => '{"nulls": "error", "validation_column": "test"}'"#,
         r#"validation_fraction => 0.25, options => '{"validation_by": "block"}'"#,
-        "patience => 1, tol => 0.01",
+        r#"patience => 1, options => '{"tolerance": 0.01}'"#,
         r#"options => '{"keep": "best"}'"#,
         "sample => 0.5",
     ] {
@@ -126,8 +126,9 @@ fn the_best_point_is_trained_as_without_workers() {
     let (rows, model) = found(&mut db, &format!("{call}, trials => 8, workers => 3"));
     assert!(rows.len() == 8);
     let point: String = db.value(
-        "SELECT jsonb_build_object('l2', h->'l2', 'learning_rate', h->'learning_rate')::text
-           FROM (SELECT hyperparameters::jsonb AS h FROM corgipile.models ORDER BY model_id DESC LIMIT 1) AS last",
+        "SELECT jsonb_object_agg(key, value)::text
+           FROM (SELECT * FROM corgipile.models ORDER BY model_id DESC LIMIT 1) AS last, jsonb_each(hyperparameters::jsonb)
+          WHERE key IN ('l2', 'learning_rate', 'decay', 'averaging', 'bounded_steps')",
     );
     let alone = db.trained(&format!("{call}, options => '{point}'")).bits();
     assert!(format!("{alone:?}").into_bytes() == model);
@@ -172,7 +173,7 @@ fn what_workers_cannot_read_is_searched_by_one_process() {
          CREATE TABLE low PARTITION OF parts FOR VALUES FROM (1) TO (4000);
          CREATE TABLE high PARTITION OF parts FOR VALUES FROM (4000) TO (19999);
          INSERT INTO parts SELECT * FROM t;
-         CREATE VIEW some AS SELECT id, positive, x FROM t WHERE id % 3 > 0;
+         CREATE VIEW two_thirds AS SELECT id, positive, x FROM t WHERE id % 3 > 0;
          CREATE FUNCTION unsafe(int) RETURNS boolean IMMUTABLE PARALLEL UNSAFE LANGUAGE plpgsql AS 'BEGIN RETURN $1 > 0; END'",
     );
     let more = "label => 'positive', features => '{x}', seed => 5, max_epochs => 1, trials => 8";
@@ -186,7 +187,7 @@ fn what_workers_cannot_read_is_searched_by_one_process() {
         let notice = db.notices(&[&sql]);
         assert!(notice.contains(&format!("in 1 of 2 processes: {why}")), "{source}: {notice}");
     }
-    for source in ["parts", "some", "SELECT id, positive, x FROM t WHERE id < 8000", "TABLE t"] {
+    for source in ["parts", "two_thirds", "SELECT id, positive, x FROM t WHERE id < 8000", "TABLE t"] {
         assert_same(&mut db, &format!("'{source}', {more}"));
         assert_same(&mut db, &format!("'{source}', {more}, shuffle => 'shuffle_once'"));
     }
@@ -211,8 +212,11 @@ fn an_error_in_any_process_of_a_search_is_that_of_the_statement() {
     db.run("UPDATE t SET label = 0 WHERE id = 2500; UPDATE t SET label = 2 WHERE id IN (5, 3995)");
     db.rejects(&format!("{search}, {plain})"), "22000").says(&["more than two values"]);
     db.run("UPDATE t SET label = 0 WHERE label = 2");
-    let diverging = r#", model => 'linear', standardize => false, options => '{"bounded_steps": false}', learning_rate => 1e30)"#;
-    db.rejects(&format!("{search}{diverging}"), "22003").says(&["diverged in epoch"]);
+    let diverging = search.replace(
+        "trials => 8",
+        r#"model => 'linear', standardize => false, grid => '{"learning_rate": [1e30, 1e29, 1e28, 1e27]}'"#,
+    );
+    db.rejects(&format!("{diverging})"), "22003").says(&["diverged in epoch"]);
     db.run("CREATE TABLE empty (LIKE t)");
     db.rejects(&format!("{})", search.replace("'t'", "'empty'")), "22000");
     // in a subtransaction of PL/pgSQL, and on in the same transaction
@@ -222,7 +226,7 @@ fn an_error_in_any_process_of_a_search_is_that_of_the_statement() {
              EXCEPTION WHEN numeric_value_out_of_range THEN NULL; END;
              PERFORM * FROM corgipile_search('t', max_epochs => 1, trials => 8, workers => 3, name => 'after');
          END $$",
-        format!("{search}{diverging}").trim_start_matches("SELECT * FROM ")
+        format!("{diverging})").trim_start_matches("SELECT * FROM ")
     ));
     assert!(db.parallel_workers().is_empty());
     assert_eq!(db.line("SELECT count(*) FROM corgipile.models WHERE name = 'after'"), "1");
@@ -302,9 +306,10 @@ fn explain_shows_the_processes_of_a_search() {
     assert!(!plan.iter().any(|line| line.contains("Launched")), "{plan:#?}");
     let plan = db.lines(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}"));
     assert!(has(&plan, "Processes: 3") && has(&plan, "Workers Launched: 2"), "{plan:#?}");
-    // two epochs and the judgement of all three processes; the pass before them, and two epochs of the best, of one
+    // 108,000 rows: two epochs and the judgement of all three processes; the pass before them, and two epochs of the
+    // best, of one
     let nodes: Vec<_> = plan.iter().filter(|line| line.contains("Shuffle)")).collect();
-    assert!(nodes.len() == 2 && nodes.iter().all(|line| line.contains("loops=12")), "{plan:#?}");
+    assert!(nodes.len() == 2 && nodes.iter().all(|line| line.contains("rows=21600 loops=5")), "{plan:#?}");
     db.run("SET max_parallel_workers = 0");
     let plan = db.lines(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}"));
     assert!(has(&plan, "Processes: 1") && has(&plan, "Workers Launched: 0"), "{plan:#?}");
