@@ -27,6 +27,7 @@ from server import connect
 from timing import processor_seconds
 
 POINTS, FOLDS, EPOCHS = 20, 5, 20
+WORKERS = 2, 4
 SETS = (
     Task("higgs"),
     Task("skin"),
@@ -99,6 +100,8 @@ def speed(connection):
     single, single_elapsed = sorted(run(train) for _ in range(runs))[runs // 2]
     sql = f"SELECT * FROM corgipile_search({call}, trials => {POINTS}, folds => {FOLDS})"
     search, search_elapsed = min(run(sql) for _ in range(1 + runs // 5))
+    # the leader's processor time, and what elapses
+    workers = [(k, run(sql.replace("folds", f"workers => {k}, folds"))) for k in WORKERS]
     begun, used = monotonic(), process_time() + processor_seconds(connection.info.backend_pid)
     features, labels = export(connection, "search_speed", 28)
     exported = process_time() + processor_seconds(connection.info.backend_pid) - used
@@ -113,6 +116,7 @@ def speed(connection):
         ["what", "processor s", "elapsed s", "ns per tuple and model"],
         [
             ["corgipile_search", f"{search:.2f}", f"{search_elapsed:.2f}", f"{search * per_tuple / models:.2f}"],
+            *([f"workers => {k}, its leader", f"{used:.2f}", f"{elapsed:.2f}", ""] for k, (used, elapsed) in workers),
             ["corgipile_train, once", f"{single:.2f}", f"{single_elapsed:.2f}", f"{single * per_tuple:.2f}"],
             [f"corgipile_train, {models} times", f"{single * models:.0f}", f"{single_elapsed * models:.0f}", ""],
             ["export to numpy", f"{exported:.2f}", f"{exported_elapsed:.2f}", ""],

@@ -82,8 +82,7 @@ mod tests {
     #[test]
     fn forward_folds_of_three_networks_are_dealt_evenly() {
         // fold f learns from f parts of the rows
-        let models: Vec<Load> =
-            (1..=5).flat_map(|fold| [Load { in_panel: false, cost: fold * 1000 }; 3]).collect();
+        let models: Vec<Load> = (1..=5).flat_map(|fold| [Load { in_panel: false, cost: fold * 1000 }; 3]).collect();
         let sums = sums(&models, &deal(&models, 3), 3);
         assert_eq!(sums, [15_000, 15_000, 15_000]);
     }

@@ -299,6 +299,8 @@ pub struct OwnedSpec {
     hash: Option<Hashing>,
     transform: Option<Transform>,
     clip: Option<f32>,
+    #[serde(default)]
+    row_groups: RowGroupSpec,
     columns: Vec<Column>,
 }
 
@@ -317,6 +319,7 @@ impl OwnedSpec {
             hash: spec.hash.cloned(),
             transform: spec.transform.cloned(),
             clip: spec.clip,
+            row_groups: spec.row_groups.cloned().unwrap_or_default(),
             columns: columns.to_vec(),
         }
     }
@@ -334,14 +337,6 @@ impl OwnedSpec {
         self.spec().decoder(&self.columns)
     }
 
-    /// The decoder of rows that fall into groups, or parts, so.
-    ///
-    /// # Errors
-    /// As [`DecoderSpec::decoder`].
-    pub fn decoder_of_groups(&self, row_groups: &RowGroupSpec) -> Result<Decoder> {
-        DecoderSpec { row_groups: Some(row_groups), ..self.spec() }.decoder(&self.columns)
-    }
-
     /// The specification, which names the columns.
     pub fn spec(&self) -> DecoderSpec<'_> {
         DecoderSpec {
@@ -353,6 +348,7 @@ impl OwnedSpec {
             hash: self.hash.as_ref(),
             transform: self.transform.as_ref(),
             clip: self.clip,
+            row_groups: Some(&self.row_groups),
             ..DecoderSpec::new(self.kind, &self.label, &self.features)
         }
     }

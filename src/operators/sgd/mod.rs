@@ -17,67 +17,51 @@ mod nodes;
 mod opening;
 mod phases;
 mod resume;
+mod rows_once;
 mod search;
 mod store;
 mod training;
 mod validation;
 mod workers;
 
-use crate::errors::OrRaise;
+use crate::errors::Result;
 use crate::options::call::TrainArguments;
 use crate::pg::call::arguments::Arguments;
-use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use crate::pg::executor::custom_scan::{Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
+use crate::pg::values::output::OutputValue;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
 pub use nodes::{NodeScan, step};
+use rows_once::{RowsOnce, Work};
 pub use search::{SEARCH_WORKERS, Search, SearchRow, SearchScan};
 pub use training::Training;
 pub use workers::KIND as TRAINING_WORKERS;
 
-/// State of the node.
-pub struct Sgd {
-    /// None in the copies of the plan that EvalPlanQual makes and never runs
-    training: Option<Training>,
-    position: usize,
-}
+/// The node.
+pub type Sgd = RowsOnce<Training>;
 
 static METHODS: Methods = Methods::new::<Sgd>(c"CorgiPileSGD");
 
-impl CustomScan for Sgd {
+impl Work for Training {
     fn methods() -> &'static Methods {
         &METHODS
     }
 
-    fn begin(node: Node, eflags: Flags) -> Sgd {
-        let open = || {
-            let arguments = TrainArguments::of_call(&Arguments::of_node(node));
-            Training::open(arguments.or_raise(), node.snapshot(), node.instrument(), eflags).or_raise()
-        };
-        Sgd { training: (!node.in_eval_plan_qual()).then(open), position: 0 }
+    fn open(node: Node, flags: Flags) -> Result<Training> {
+        let arguments = TrainArguments::of_call(&Arguments::of_node(node))?;
+        Training::open(arguments, node.snapshot(), node.instrument(), flags)
     }
 
-    fn next(&mut self, node: Node) -> bool {
-        let Some(training) = &mut self.training else { return false };
-        let Some(row) = training.rows().or_raise().get(self.position) else { return false };
-        self.position += 1;
-        node.store_values(&row.values());
-        true
+    fn row(&mut self, position: usize) -> Result<Option<impl AsRef<[OutputValue]>>> {
+        Ok(self.rows()?.get(position).map(EpochRow::values))
     }
 
-    fn rescan(&mut self, _node: Node) {
-        self.position = 0;
+    fn close(self) {
+        Training::close(self);
     }
 
-    fn end(&mut self, _node: Node) {
-        if let Some(training) = self.training.take() {
-            training.close();
-        }
-    }
-
-    fn explain(&mut self, _node: Node, explain: Explain) {
-        if let Some(training) = &self.training {
-            explain::explain(training, explain);
-        }
+    fn show(&self, explain: Explain) {
+        explain::explain(self, explain);
     }
 }

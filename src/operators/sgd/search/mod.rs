@@ -12,62 +12,43 @@ mod running;
 mod team;
 mod workers;
 
-use super::explain::explain;
-use crate::errors::OrRaise;
+use super::rows_once::{RowsOnce, Work};
+use crate::errors::Result;
 use crate::options::call::TrainArguments;
 use crate::options::search::SearchArguments;
 use crate::pg::call::arguments::Arguments;
-use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use crate::pg::executor::custom_scan::{Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
+use crate::pg::values::output::OutputValue;
 pub use ranking::SearchRow;
 pub use running::Search;
 pub use workers::KIND as SEARCH_WORKERS;
 
-/// State of the node.
-pub struct SearchScan {
-    /// None in the copies of the plan that EvalPlanQual makes and never runs
-    search: Option<Search>,
-    position: usize,
-}
+/// The node.
+pub type SearchScan = RowsOnce<Search>;
 
 static METHODS: Methods = Methods::new::<SearchScan>(c"CorgiPileSearch");
 
-impl CustomScan for SearchScan {
+impl Work for Search {
     fn methods() -> &'static Methods {
         &METHODS
     }
 
-    fn begin(node: Node, eflags: Flags) -> SearchScan {
-        let open = || {
-            let (own, rest) = SearchArguments::split(Arguments::of_node(node));
-            let arguments = TrainArguments::of_call(&rest).or_raise();
-            Search::open(arguments, &own, (node.snapshot(), node.instrument(), eflags)).or_raise()
-        };
-        SearchScan { search: (!node.in_eval_plan_qual()).then(open), position: 0 }
+    fn open(node: Node, flags: Flags) -> Result<Search> {
+        let (own, rest) = SearchArguments::split(Arguments::of_node(node));
+        let arguments = TrainArguments::of_call(&rest)?;
+        Search::open(arguments, &own, (node.snapshot(), node.instrument(), flags))
     }
 
-    fn next(&mut self, node: Node) -> bool {
-        let Some(search) = &mut self.search else { return false };
-        let Some(row) = search.rows().or_raise().get(self.position) else { return false };
-        self.position += 1;
-        node.store_values(&row.values());
-        true
+    fn row(&mut self, position: usize) -> Result<Option<impl AsRef<[OutputValue]>>> {
+        Ok(self.rows()?.get(position).map(SearchRow::values))
     }
 
-    fn rescan(&mut self, _node: Node) {
-        self.position = 0;
+    fn close(self) {
+        Search::close(self);
     }
 
-    fn end(&mut self, _node: Node) {
-        if let Some(search) = self.search.take() {
-            search.close();
-        }
-    }
-
-    fn explain(&mut self, _node: Node, explain_state: Explain) {
-        if let Some(search) = &self.search {
-            search.explain(explain_state);
-            explain(search.training(), explain_state);
-        }
+    fn show(&self, explain: Explain) {
+        self.explain(explain);
     }
 }

@@ -1,5 +1,6 @@
 //! A search, from the first look at the source to the stored model.
 
+use super::super::explain::explain as explain_training;
 use super::super::learners::check_network;
 use super::super::phases::{Phase, Phases};
 use super::super::training::Training;
@@ -7,7 +8,7 @@ use super::candidates::Candidates;
 use super::course::{Course, Runner, weights};
 use super::ranking::{SearchRow, rank};
 use super::team::Team;
-use super::workers::{Reading, SearchWorkers};
+use super::workers::SearchWorkers;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
 use crate::models;
@@ -56,11 +57,6 @@ impl Search {
         Ok(Search { points: training.request.points.len(), training, spec, processes: None, outcome: None })
     }
 
-    /// The training that it is, and in the end that of the best point.
-    pub fn training(&self) -> &Training {
-        &self.training
-    }
-
     /// A row per point, the best first. The first call searches, trains and stores the model.
     ///
     /// # Errors
@@ -78,7 +74,7 @@ impl Search {
         self.training.close();
     }
 
-    /// What EXPLAIN shows of it beside the training.
+    /// What EXPLAIN shows of it, and of the training that it is, and in the end that of the best point.
     pub fn explain(&self, explain: Explain) {
         explain.text(c"Folds", &self.spec.folds);
         explain.integer(c"Points", self.points as i64);
@@ -88,6 +84,7 @@ impl Search {
             explain.text(c"Best Point", &serde_json::Value::Object(best.grid_point.clone()).to_string());
             best.score().into_iter().for_each(|score| explain.float(c"Best Score", score, 6));
         }
+        explain_training(&self.training, explain);
     }
 
     fn search(&mut self) -> Result<Vec<SearchRow>> {
@@ -174,8 +171,7 @@ impl Search {
         }
         let Training { request, features, columns, buffers, .. } = &mut self.training;
         let spec = OwnedSpec::new(&DecoderSpec::of_request(request, features), columns);
-        let reading = Reading { spec, row_groups: &request.row_groups, shuffling: &request.shuffling };
-        let (workers, team) = SearchWorkers::launch(asked, course, reading, buffers, batch)?;
+        let (workers, team) = SearchWorkers::launch(asked, course, (spec, &request.shuffling), buffers, batch)?;
         self.processes = Some(team.rank().processes);
         Ok((workers, team))
     }

@@ -11,7 +11,6 @@ use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::scan_control::{BlockCounters, Rank, ScanControl};
-use crate::options::row_groups::RowGroupSpec;
 use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
@@ -34,7 +33,6 @@ const FEW_MODELS: Unavailable = Unavailable::Borrowed("there are no more models 
 #[derive(Serialize, Deserialize)]
 struct SearchTask {
     spec: OwnedSpec,
-    row_groups: RowGroupSpec,
     decoder_state: DecoderState,
     /// of the tables; None of a copy, which each process makes for itself
     pages_of_tables: Option<Vec<u32>>,
@@ -52,11 +50,7 @@ pub struct SearchWorkers {
 }
 
 /// How the rows of a search are read, which its workers are to do, too.
-pub struct Reading<'a> {
-    pub spec: OwnedSpec,
-    pub row_groups: &'a RowGroupSpec,
-    pub shuffling: &'a Shuffling,
-}
+pub type Reading<'a> = (OwnedSpec, &'a Shuffling);
 
 impl SearchWorkers {
     /// Starts the workers of so many processes, if they are to be had, before the first epoch, which is the next. Gives
@@ -74,9 +68,7 @@ impl SearchWorkers {
         let planned = plan(asked, course, reading, buffers, batch)?;
         let launched = planned.and_then(|(task, wanted)| Ok((start(&task, course, wanted, buffers)?, wanted)));
         let (processes, why) = match &launched {
-            Ok(((_, team), wanted)) => {
-                (team.rank().processes, if *wanted < asked { FEW_MODELS } else { NOT_FREE })
-            }
+            Ok(((_, team), wanted)) => (team.rank().processes, if *wanted < asked { FEW_MODELS } else { NOT_FREE }),
             Err(why) => (1, why.clone()),
         };
         if processes < asked {
@@ -106,14 +98,13 @@ impl SearchWorkers {
 fn plan(
     asked: u32,
     course: &Course,
-    reading: Reading<'_>,
+    (spec, shuffling): Reading<'_>,
     buffers: &mut Buffers,
     batch: &mut Batch,
 ) -> Result<std::result::Result<(SearchTask, u32), Unavailable>> {
     if let Some(why) = buffers.query().hazard() {
         return Ok(Err(why));
     }
-    let Reading { spec, row_groups, shuffling } = reading;
     // a full shuffle reads a copy; every process sorts its own, by the same keys
     let copies = shuffling.strategy.sorts();
     if !buffers.report().reads_tables && !copies {
@@ -133,7 +124,6 @@ fn plan(
     }
     let task = SearchTask {
         spec,
-        row_groups: row_groups.clone(),
         decoder_state: buffers.decoder.state(),
         pages_of_tables: report.pages_of_tables,
         pages_per_block: shuffling.share.map(|_| report.planned_geometry.pages_per_block),
@@ -175,12 +165,11 @@ fn start(
 /// What a worker process does.
 fn work(worker: Worker) -> Result<()> {
     let Some(rank) = worker.receive() else { return Ok(()) };
-    let (rank, task, course): (Rank, SearchTask, Course) =
-        (read(&rank), read(worker.data(0)), read(worker.data(1)));
+    let (rank, task, course): (Rank, SearchTask, Course) = (read(&rank), read(worker.data(0)), read(worker.data(1)));
     let planned = Planned::from_bytes(&worker.plan_bytes());
     report_activity(planned.text());
     let mut team = Team::new(worker.all_gather(rank.processes as usize), rank);
-    let mut decoder = task.spec.decoder_of_groups(&task.row_groups)?;
+    let mut decoder = task.spec.decoder()?;
     decoder.adopt(&task.decoder_state);
     // permissions are checked here once more
     let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, task.instrument, Flags::NONE));

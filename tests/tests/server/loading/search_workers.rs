@@ -52,7 +52,10 @@ fn any_number_of_processes_finds_the_same_with_every_strategy() {
     table(&mut db);
     for strategy in ["corgipile", "block_only", "no_shuffle", "shuffle_once", "epoch_shuffle"] {
         let more = "trials => 8, max_epochs => 3, seed => 3, buffer_size => '30%', block_size => '16kB'";
-        assert_same(&mut db, &format!("'t', label => 'positive', features => '{{x}}', {more}, shuffle => '{strategy}'"));
+        assert_same(
+            &mut db,
+            &format!("'t', label => 'positive', features => '{{x}}', {more}, shuffle => '{strategy}'"),
+        );
     }
 }
 
@@ -69,7 +72,12 @@ fn any_number_of_processes_finds_the_same_with_every_kind_of_model() {
         ("linear", "target", "{x}", r#"trials => 9, score => 'loss', options => '{"optimizer": "momentum"}'"#),
         ("logistic", "positive", "{k,v}", "trials => 4"),
         ("logistic", "positive", "{animal,gap}", r#"trials => 4, options => '{"nulls": "impute"}'"#),
-        ("logistic", "positive", "{x}", r#"trials => 9, options => '{"weight": "weight", "class_weight": "balanced"}'"#),
+        (
+            "logistic",
+            "positive",
+            "{x}",
+            r#"trials => 9, options => '{"weight": "weight", "class_weight": "balanced"}'"#,
+        ),
         ("logistic", "positive", "{x}", r#"trials => 9, standardize => false, learning_rate => 0.01"#),
     ] {
         assert_same(&mut db, &format!("'t', '{model}', '{label}', '{features}', max_epochs => 2, seed => 7, {more}"));
@@ -132,7 +140,8 @@ fn the_best_point_is_trained_as_without_workers() {
     );
     let alone = db.trained(&format!("{call}, options => '{point}'")).bits();
     assert!(format!("{alone:?}").into_bytes() == model);
-    let recorded: String = db.value("SELECT string_agg(DISTINCT hyperparameters->>'workers', ' ') FROM corgipile.models");
+    let recorded: String =
+        db.value("SELECT string_agg(DISTINCT hyperparameters->>'workers', ' ') FROM corgipile.models");
     assert_eq!(recorded, "1");
 }
 
@@ -142,7 +151,9 @@ fn fewer_processes_than_asked_for_are_told_and_find_the_same() {
     table(&mut db);
     let call = "'t', label => 'positive', features => '{x}', seed => 5, max_epochs => 2";
     let told = |db: &Database, setting: &str, more: &str| {
-        db.notices(&[&format!("{setting}; SELECT FROM corgipile_search({call}, learning_rate => 0.01, standardize => false{more})")])
+        db.notices(&[&format!(
+            "{setting}; SELECT FROM corgipile_search({call}, learning_rate => 0.01, standardize => false{more})"
+        )])
     };
     // 100 models are seven panels
     assert_eq!(told(&db, "SET jit = off", ", workers => 3"), "");
@@ -205,7 +216,10 @@ fn an_error_in_any_process_of_a_search_is_that_of_the_statement() {
     let ctid = db.line("SELECT ctid FROM t WHERE id = 2500");
     let plain = "standardize => false, learning_rate => 0.01, validation_fraction => 0.2";
     for more in ["", plain] {
-        let sql = format!("{search}, options => '{{\"nulls\": \"error\"}}'{}{more})", if more.is_empty() { "" } else { ", " });
+        let sql = format!(
+            "{search}, options => '{{\"nulls\": \"error\"}}'{}{more})",
+            if more.is_empty() { "" } else { ", " }
+        );
         db.rejects(&sql, "22004").says(&[&ctid]).hints(&["nulls"]);
         assert!(db.parallel_workers().is_empty());
     }
@@ -322,6 +336,7 @@ fn a_search_waits_for_processes_that_are_slower() {
     let mut db = Database::new();
     table(&mut db);
     // points of very different length, with networks beside panels, in turns
-    let grid = r#"grid => '[{"max_epochs": 1}, {"max_epochs": 12, "batch_size": 4}, {"max_epochs": 5, "batch_size": 9}]'"#;
+    let grid =
+        r#"grid => '[{"max_epochs": 1}, {"max_epochs": 12, "batch_size": 4}, {"max_epochs": 5, "batch_size": 9}]'"#;
     assert_same(&mut db, &format!("'t', label => 'positive', features => '{{x}}', seed => 3, {grid}"));
 }
