@@ -3,10 +3,9 @@
 use super::super::learn::{floats_per_tuple, learn};
 use super::super::learners::Judgement;
 use super::course::{Course, Trial};
-use super::judges::Judges;
+use super::judges::{Judges, part};
 use super::team::{Outcome, Team};
 use crate::errors::{Result, TrainingError};
-use crate::operators::decoder::HELD_OUT;
 use crate::operators::scan_control::Rank;
 use crate::options::chosen::Keep;
 use crate::pg::check_for_interrupts;
@@ -374,14 +373,5 @@ impl Candidate {
 fn stop(panel: &mut Option<Panel>, candidate: &Candidate) {
     if let (Learner::Lane(lane), Some(panel)) = (&candidate.learner, panel) {
         panel.stop(*lane);
-    }
-}
-
-/// The part that a tag stands for.
-#[inline]
-pub fn part(rule: FoldRule, tag: u32) -> u32 {
-    match rule {
-        FoldRule::HeldOut => u32::from(tag & HELD_OUT != 0),
-        _ => tag,
     }
 }

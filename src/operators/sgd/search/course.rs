@@ -1,23 +1,13 @@
-//! The course of a search: the epochs of all models on all folds, as each of its processes goes through them.
+//! What is to be tried in a search, and what it costs.
 
-use super::super::training::new_trainer;
-use super::candidates::Candidates;
-use super::team::Team;
-use crate::errors::{Notice, Result, TrainingError};
-use crate::operators::buffers::Buffers;
-use crate::operators::scan_control::ScanControl;
 use crate::options::chosen::Keep;
 use crate::options::folds::FoldRuleVariants;
 use crate::options::request::Request;
-use crate::pg;
-use crate::pg::check_for_interrupts;
-use crate::pg::process::progress;
 use serde::{Deserialize, Serialize};
 use sgd::{Hyperparameters, Load, ModelKind, Panel, Stopping};
 use shuffle::FoldRule;
 use std::ops::Range;
-use std::time::{Duration, Instant};
-use tuples::{Batch, TupleSource};
+use tuples::Batch;
 
 /// What is to be tried, once everything is chosen that depends on the rows; the same in every process.
 #[derive(Serialize, Deserialize)]
@@ -89,120 +79,5 @@ pub fn weights(hyper: &Hyperparameters, dim: usize, outputs: usize) -> usize {
     match hyper.design {
         Some(design) => design.weights(dim, outputs),
         None => dim.max(1).saturating_mul(outputs),
-    }
-}
-
-/// A process that goes through a course.
-pub struct Runner<'c, 'a> {
-    pub course: &'c Course,
-    pub team: &'a mut Team,
-    pub buffers: &'a mut Buffers,
-    pub batch: &'a mut Batch,
-    /// time spent learning
-    pub compute: Duration,
-}
-
-impl<'c> Runner<'c, '_> {
-    /// Trains and judges all points on these folds, together with the other processes.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the rows.
-    pub fn run(&mut self, folds: Range<u32>) -> Result<Candidates<'c>> {
-        let mut candidates = Candidates::new(self.course, folds, self.team.rank());
-        for epoch in 1..=self.course.last_epoch {
-            self.epoch(epoch, &mut candidates)?;
-            candidates.rest(epoch);
-            let due = candidates.due(epoch);
-            self.judge(epoch, &mut candidates, &due)?;
-            if !candidates.learn_on() {
-                break;
-            }
-        }
-        let due = candidates.unjudged();
-        self.judge(self.course.last_epoch, &mut candidates, &due)?;
-        Ok(candidates)
-    }
-
-    /// One epoch of all models.
-    fn epoch(&mut self, epoch: u32, candidates: &mut Candidates) -> Result<()> {
-        let start = Instant::now();
-        candidates.begin_epoch();
-        // a process whose models have all ended waits for the others; the leader's reading is what is shown
-        let tuples = match epoch == 1 || self.team.is_leader() || candidates.learn_here() {
-            true => self.learn(epoch, candidates)?,
-            false => 0,
-        };
-        if epoch == 1 {
-            self.check_first_epoch(tuples, candidates)?;
-        }
-        let loss = candidates.end_epoch(self.team) * self.loss_unit();
-        progress::loss(loss);
-        if self.course.notice && self.team.is_leader() {
-            let rate = tuples as f64 / start.elapsed().as_secs_f64().max(1e-9);
-            let figures = format!("least loss {loss:.6}, {rate:.0} tuples/s");
-            let of = Some(format!("{} models", candidates.iter().count()));
-            pg::report_notice(Notice::Epoch { of, epoch, epochs: self.course.last_epoch, figures });
-        }
-        Ok(())
-    }
-
-    /// This process's models learn from all tuples, whose number it returns.
-    fn learn(&mut self, epoch: u32, candidates: &mut Candidates) -> Result<u64> {
-        self.begin_epoch(epoch);
-        let Runner { buffers, batch, compute, .. } = self;
-        let mut tuples = 0;
-        while buffers.next_batch(batch)? {
-            progress::tuples(batch.tuples_in_order());
-            let begun = Instant::now();
-            tuples += batch.tuples_in_order() as u64;
-            let (decoder, outputs) = (&buffers.decoder, buffers.decoder.labels().outputs());
-            candidates.make(batch, outputs, |trial| new_trainer(decoder, None, trial.hyperparameters, batch))?;
-            candidates.learn(batch, outputs, epoch == 1)?;
-            *compute += begun.elapsed();
-        }
-        Ok(tuples)
-    }
-
-    /// Checks the rows that the first epoch has seen. Every process has seen the same.
-    fn check_first_epoch(&self, tuples: u64, candidates: &Candidates) -> Result<()> {
-        let decoder = &self.buffers.decoder;
-        if tuples == 0 {
-            return Err(TrainingError::no_rows("train on", decoder.skipped()).into());
-        }
-        decoder.labels().check()?;
-        if decoder.all_weigh_nothing() {
-            return Err(TrainingError::NoWeight.into());
-        }
-        candidates.check_parts()
-    }
-
-    /// Judges these models by the rows that are held out of their folds: the source is read once more, where one of
-    /// them is.
-    fn judge(&mut self, epoch: u32, candidates: &mut Candidates, which: &[usize]) -> Result<()> {
-        if which.is_empty() {
-            return Ok(());
-        }
-        let mut judges = candidates.judges(which)?;
-        if !judges.models.is_empty() {
-            self.begin_epoch(epoch);
-            while self.buffers.next_batch(self.batch)? {
-                check_for_interrupts();
-                judges.add(self.batch)?;
-            }
-        }
-        let outcomes = self.team.share(judges.outcomes(self.loss_unit()));
-        candidates.judge(outcomes);
-        Ok(())
-    }
-
-    /// The next epoch is this one.
-    fn begin_epoch(&mut self, epoch: u32) {
-        self.buffers.decoder.begin_epoch();
-        self.buffers.control(&ScanControl::epoch(epoch.into()));
-    }
-
-    /// What a loss is to be multiplied by to be that of the targets as they are.
-    fn loss_unit(&self) -> f64 {
-        self.buffers.decoder.target().map_or(1.0, |target| target.loss_unit(self.course.kind))
     }
 }

@@ -1,9 +1,9 @@
 //! Judging models of a search: by the rows that are held out of their folds, while the source is read once more.
 
 use super::super::validation::{copy, judgement, like};
-use super::candidates::part;
 use super::team::Outcome;
 use crate::errors::Result;
+use crate::operators::decoder::HELD_OUT;
 use crate::pg::check_for_interrupts;
 use sgd::{Evaluation, ModelParameters};
 use shuffle::FoldRule;
@@ -12,6 +12,15 @@ use tuples::Batch;
 
 /// Tuples that are judged at once.
 const PER_JUDGEMENT: usize = 4096;
+
+/// The part that a tag stands for.
+#[inline]
+pub fn part(rule: FoldRule, tag: u32) -> u32 {
+    match rule {
+        FoldRule::HeldOut => u32::from(tag & HELD_OUT != 0),
+        _ => tag,
+    }
+}
 
 /// Models that are judged while the source is read.
 pub struct Judges {

@@ -6,6 +6,7 @@
 
 mod candidates;
 mod course;
+mod epochs;
 mod judges;
 mod ranking;
 mod running;

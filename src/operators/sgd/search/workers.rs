@@ -1,11 +1,12 @@
 //! The worker processes of a search.
 //!
-//! The leader makes all choices that depend on the rows, and tells the workers what it knows of them. Then every process
-//! reads all rows, as the leader would alone, for the models that it was dealt. The leader trains and stores the best
-//! point once the workers have ended.
+//! The leader makes all choices that depend on the rows, and tells the workers what it knows of them. Then every
+//! process reads all rows, as the leader would alone, for the models that it was dealt. The leader trains and stores
+//! the best point once the workers have ended.
 
 use super::super::workers::{NOT_FREE, QUEUE, SPOOLED, json, read};
-use super::course::{Course, Runner};
+use super::course::Course;
+use super::epochs::Runner;
 use super::team::Team;
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
