@@ -1,9 +1,10 @@
 //! Which model a row is for: the groups that rows fall into, and what is held out for validation.
 
 use super::folds::FoldSpec;
+use serde::{Deserialize, Serialize};
 
 /// Which rows are held out for validation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum HoldOut {
     /// those of which this column of booleans is true
     Column(String),
@@ -14,12 +15,13 @@ pub enum HoldOut {
 }
 
 /// How rows fall into groups, of which each has a model, and which of them are held out.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RowGroupSpec {
     /// the column of the groups
     pub group: Option<String>,
     pub hold_out: Option<HoldOut>,
-    /// the folds of a search, if nothing is held out
+    /// the folds of a search, if nothing is held out; they stay in this process
+    #[serde(skip)]
     pub folds: Option<FoldSpec>,
 }
 

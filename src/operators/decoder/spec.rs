@@ -299,6 +299,8 @@ pub struct OwnedSpec {
     hash: Option<Hashing>,
     transform: Option<Transform>,
     clip: Option<f32>,
+    #[serde(default)]
+    row_groups: RowGroupSpec,
     columns: Vec<Column>,
 }
 
@@ -317,6 +319,7 @@ impl OwnedSpec {
             hash: spec.hash.cloned(),
             transform: spec.transform.cloned(),
             clip: spec.clip,
+            row_groups: spec.row_groups.cloned().unwrap_or_default(),
             columns: columns.to_vec(),
         }
     }
@@ -324,6 +327,11 @@ impl OwnedSpec {
     /// The same for columns of the same names in another database.
     pub fn with_columns(self, columns: Vec<Column>) -> OwnedSpec {
         OwnedSpec { columns, ..self }
+    }
+
+    /// Are rows held out?
+    pub fn holds_out(&self) -> bool {
+        self.row_groups.hold_out.is_some()
     }
 
     /// The decoder.
@@ -345,6 +353,7 @@ impl OwnedSpec {
             hash: self.hash.as_ref(),
             transform: self.transform.as_ref(),
             clip: self.clip,
+            row_groups: Some(&self.row_groups),
             ..DecoderSpec::new(self.kind, &self.label, &self.features)
         }
     }

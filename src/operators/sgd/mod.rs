@@ -19,6 +19,7 @@ mod phases;
 mod resume;
 mod search;
 mod store;
+mod together;
 mod training;
 mod validation;
 mod workers;

@@ -6,3 +6,4 @@ mod loader_ends;
 mod pages;
 mod toast;
 mod workers;
+mod workers_together;
