@@ -7,6 +7,8 @@ use super::report::{Code, Report};
 pub enum NodeError {
     #[error("extension dblink is not installed in this database")]
     NoDblink,
+    #[error("server \"{0}\": the user mapping has no password")]
+    NoPassword(String),
     #[error("the rows cannot be trained on where they are: {0}")]
     Unfit(String),
     #[error("server \"{0}\": extension corgipile is not installed in its database")]
@@ -31,6 +33,7 @@ impl NodeError {
         matches!(
             self,
             NodeError::NoDblink
+                | NodeError::NoPassword(_)
                 | NodeError::Unfit(_)
                 | NodeError::NoExtension(_)
                 | NodeError::OtherVersion { .. }
@@ -45,6 +48,7 @@ impl Report for NodeError {
             NodeError::NoDblink | NodeError::NoExtension(_) | NodeError::OtherVersion { .. } | NodeError::OutOfTurn => {
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
             }
+            NodeError::NoPassword(_) => Code::ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
             NodeError::Unfit(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             NodeError::OtherType { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
             NodeError::Differ(_) => Code::ERRCODE_DATA_EXCEPTION,
@@ -58,6 +62,10 @@ impl Report for NodeError {
             NodeError::NoDblink => {
                 fixed("CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.")
             }
+            NodeError::NoPassword(_) => fixed(
+                "Sessions are those of dblink, which asks all but superusers for one: password_required is for postgres_fdw \
+                 alone. Give the mapping the password, or leave option nodes out.",
+            ),
             NodeError::Unfit(_) => {
                 fixed("Leave option nodes out, and they come here; with \"auto\" they do where they have to.")
             }

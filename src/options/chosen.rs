@@ -108,6 +108,11 @@ pub enum Validation {
 }
 
 impl Point {
+    /// Would several processes have to average networks, which means nothing, because each step is that of one tuple?
+    pub fn averages_networks(&self) -> bool {
+        self.hyperparameters.design.is_some() && self.hyperparameters.batch_size == 1 && !self.has_open_batch_size
+    }
+
     /// Chooses the learning rate for such data, with this mean of |x|² and this one of the targets, and what else is
     /// open with it.
     pub fn choose_rate(&mut self, data: Extent, mean_square: f64, mean_target: Option<f64>) {

@@ -17,7 +17,7 @@ use super::shuffling::Shuffling;
 use super::{defaults, parse, table, trials};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
-use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
+use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule};
 use shuffle::Geometry;
 
 /// What is to be trained.
@@ -180,13 +180,8 @@ impl Request {
             return Err(TrainingError::NotByWorkers(self.shuffling.strategy.name()).into());
         }
         let together = [
-            ("hidden layers", !self.kind.is_linear()),
-            ("solver newton", self.points.iter().any(|point| point.hyperparameters.solver == Solver::Newton)),
-            ("a warm start", self.resume.is_some()),
-            ("a grid", self.points.len() > 1),
+            ("hidden layers and batch_size 1", self.points.iter().any(Point::averages_networks)),
             ("groups", self.row_groups.group.is_some()),
-            ("a validation part", self.options.validation.is_some()),
-            ("early stopping", self.points.iter().any(|point| point.stopping.is_some())),
         ];
         match together.into_iter().find(|(_, asked)| *asked) {
             Some((what, _)) => Err(TrainingError::NotSynchronized(what).into()),
@@ -301,6 +296,13 @@ impl Request {
             point.choose_rate(data, mean_square, mean_target);
         }
         self.max_epochs = most_epochs(&self.points);
+    }
+
+    /// Several processes train: networks, which cannot be averaged, have mini-batches of several tuples.
+    pub fn train_together(&mut self) {
+        for point in self.points.iter_mut().filter(|point| point.averages_networks()) {
+            point.hyperparameters.batch_size = 2;
+        }
     }
 
     /// Are epochs to be chosen by the tuples?

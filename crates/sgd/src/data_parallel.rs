@@ -12,8 +12,24 @@ use std::ops::Range;
 use tuples::{Batch, OutOfMemory};
 
 use crate::exchange::{Exchange, with_open};
-use crate::totals::Totals;
-use crate::{Hyperparameters, Trainer};
+use crate::{Hyperparameters, Solver, Trainer, Unfit};
+
+/// When trainers that learn together make their steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steps {
+    /// each for itself after every tuple; after a buffer their mean is taken
+    ByTuple,
+    /// after so many tuples of all
+    ByMiniBatch(usize),
+    /// at the end of an epoch
+    AtEnd,
+}
+
+/// Hyperparameters with which a mini-batch is never full by itself.
+fn never_full(hyper: Hyperparameters) -> Hyperparameters {
+    let batch_size = if hyper.batch_size > 1 { u32::MAX } else { 1 };
+    Hyperparameters { batch_size, ..hyper }
+}
 
 impl Trainer {
     /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no
@@ -23,10 +39,34 @@ impl Trainer {
     /// # Errors
     /// [`OutOfMemory`]
     pub fn replica(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
-        let batch_size = if hyper.batch_size > 1 { u32::MAX } else { 1 }; // never full by itself
-        let mut trainer = Trainer::new(Hyperparameters { batch_size, ..hyper }, dim, outputs, sparse)?;
-        (trainer.hyper, trainer.is_replica) = (hyper, true);
-        Ok(trainer)
+        Ok(Trainer::new(never_full(hyper), dim, outputs, sparse)?.into_replica(hyper))
+    }
+
+    /// The trainer that was saved, by itself or as a replica, which is to go on together with those of other processes.
+    ///
+    /// # Errors
+    /// As [`Trainer::resume`].
+    pub fn resume_replica(
+        hyper: Hyperparameters,
+        outputs: usize,
+        sparse: bool,
+        saved: &[u8],
+    ) -> Result<Trainer, Unfit> {
+        Ok(Trainer::resume(never_full(hyper), outputs, sparse, saved)?.into_replica(hyper))
+    }
+
+    fn into_replica(mut self, hyper: Hyperparameters) -> Trainer {
+        (self.hyper, self.is_replica) = (hyper, true);
+        self
+    }
+
+    /// When it makes a step, if it learns together with others.
+    pub fn steps(&self) -> Steps {
+        match self.hyper {
+            Hyperparameters { solver: Solver::Newton, .. } => Steps::AtEnd,
+            Hyperparameters { batch_size: 1, .. } => Steps::ByTuple,
+            Hyperparameters { batch_size, .. } => Steps::ByMiniBatch(batch_size as usize),
+        }
     }
 
     /// Begins the next buffer, which has so many tuples in all processes, as [`begin_buffer`](Trainer::begin_buffer);
@@ -114,18 +154,12 @@ impl Trainer {
         Ok(())
     }
 
-    /// Counts what all processes have counted in this epoch, before it is ended.
+    /// Counts what all processes have counted in this epoch, before it is ended. Of Newton's method these are the sums
+    /// that its step follows from, too.
     ///
     /// # Errors
     /// Those of the exchange.
     pub fn count_synchronized<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
-        let totals = self.engine.totals_mut();
-        let own: [Totals; 1] = [*totals];
-        let all = exchange.gather_all(bytemuck::cast_slice(&own))?;
-        *totals = Totals::default();
-        for words in &all {
-            totals.add(&bytemuck::pod_read_unaligned(bytemuck::cast_slice(words)));
-        }
-        Ok(())
+        with_open(exchange, |exchange| self.engine.count_synchronized(exchange))
     }
 }

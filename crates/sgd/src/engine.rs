@@ -107,6 +107,21 @@ pub(crate) trait Engine: Debug {
         unreachable!("no replicas")
     }
 
+    /// Makes what the tuples of the epoch add up to that of all processes. Once in an epoch, before it is ended.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    fn count_synchronized(&mut self, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+        let own: [Totals; 1] = [self.totals()];
+        let all = exchange.gather_all(bytemuck::cast_slice(&own))?;
+        let totals = self.totals_mut();
+        *totals = Totals::default();
+        for words in &all {
+            totals.add(&bytemuck::pod_read_unaligned(bytemuck::cast_slice(words)));
+        }
+        Ok(())
+    }
+
     /// The length of the last step, if it is for the engine to choose: 1 unless it was shortened.
     fn step_length(&self) -> Option<f64> {
         None

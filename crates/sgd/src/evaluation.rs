@@ -3,6 +3,10 @@
 //! Guarantees: a tuple counts as correct exactly if the model's decisions put it into its class, since both compute the
 //! same bits; the losses are computed and summed in f64.
 
+mod sums;
+
+pub use sums::EvaluationSums;
+
 use simd::Level;
 use tuples::pause::{Pauses, pause};
 use tuples::{Batch, MiniBatch};

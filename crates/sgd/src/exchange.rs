@@ -12,7 +12,8 @@ pub trait Exchange {
     type Error: From<OutOfMemory>;
 
     /// Replaces `numbers`, as many in every process, by what `combine` makes of those of all processes. `combine` gets,
-    /// part by part, the place for the result and what each process has there, in the sequence of the processes.
+    /// part by part, each of an even number unless it is the last one, the place for the result and what each process
+    /// has there, in the sequence of the processes.
     ///
     /// # Errors
     /// If a process has gone.
@@ -99,6 +100,14 @@ pub(crate) fn sum(into: &mut [f32], of: &[&[f32]]) {
     into.copy_from_slice(first);
     for other in others {
         into.iter_mut().zip(*other).for_each(|(sum, x)| *sum += x);
+    }
+}
+
+/// The sum over all processes of numbers of twice the width, each in two places.
+pub(crate) fn sum_of_doubles(into: &mut [f32], of: &[&[f32]]) {
+    for (i, pair) in into.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+        let double = |numbers: &&[f32]| bytemuck::cast::<[f32; 2], f64>([numbers[2 * i], numbers[2 * i + 1]]);
+        *pair = bytemuck::cast(of.iter().map(double).sum::<f64>());
     }
 }
 

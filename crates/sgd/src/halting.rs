@@ -74,3 +74,57 @@ impl Exchange for Halting<'_> {
         }
     }
 }
+
+/// An exchange for whoever asks the processes that cannot wait: it has heard what they say in the round that is under
+/// way, and makes of that what is to come of it.
+///
+/// It is halting itself, so that several calls can be in the same round: each is made once to learn what the process
+/// says itself, and again when all others have said theirs.
+#[derive(Debug)]
+pub struct Uniting<'a> {
+    known: Halting<'a>,
+    /// of this process first
+    says: Option<Vec<Vec<u32>>>,
+    came: Option<Round>,
+}
+
+impl<'a> Uniting<'a> {
+    /// An exchange in which these rounds have come, and in the next one of which each process says this, this one first;
+    /// None if the others have not been heard yet.
+    pub fn new(rounds: &'a [Round], says: Option<Vec<Vec<u32>>>) -> Uniting<'a> {
+        Uniting { known: Halting::new(rounds), says, came: None }
+    }
+
+    /// What has come of the round that the processes were heard in.
+    pub fn into_round(self) -> Option<Round> {
+        self.came
+    }
+}
+
+impl Exchange for Uniting<'_> {
+    type Error = Halt;
+
+    fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), Halt> {
+        if !self.known.rounds.as_slice().is_empty() {
+            return self.known.all_reduce(numbers, combine);
+        }
+        let Some(says) = self.says.take() else { return Err(Halt::Says(bytemuck::cast_slice(numbers).to_vec())) };
+        if says.iter().any(|words| words.len() != numbers.len()) {
+            return Err(Halt::Nonsense);
+        }
+        let all: Vec<&[f32]> = says.iter().map(|words| bytemuck::cast_slice(words)).collect();
+        combine(numbers, &all);
+        self.came = Some(Round::Reduced(bytemuck::cast_slice(numbers).to_vec()));
+        Ok(())
+    }
+
+    fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<(), Halt> {
+        if !self.known.rounds.as_slice().is_empty() {
+            return self.known.gather(words, take);
+        }
+        let Some(says) = self.says.take() else { return Err(Halt::Says(words.to_vec())) };
+        says.iter().enumerate().for_each(|(process, words)| take(process, words));
+        self.came = Some(Round::Gathered(says));
+        Ok(())
+    }
+}

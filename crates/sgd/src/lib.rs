@@ -67,10 +67,11 @@ mod trainer;
 mod variance_sum;
 
 pub use cluster::ClusterFactor;
+pub use data_parallel::Steps;
 pub use dealing::{Load, deal, most_processes};
-pub use evaluation::{Confusion, Evaluation, Retrieval};
+pub use evaluation::{Confusion, Evaluation, EvaluationSums, Retrieval};
 pub use exchange::{Combine, Exchange};
-pub use halting::{Halt, Halting, Round};
+pub use halting::{Halt, Halting, Round, Uniting};
 pub use hyperparameters::{Extent, Hyperparameters};
 pub use importance::{Drop, Importance};
 pub use invalid::{InvalidHyperparameter, Parameter};

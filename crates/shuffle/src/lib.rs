@@ -35,7 +35,7 @@ pub use lanes::{BlockSequence, LaneBatch, Lanes, Share};
 pub use mixer::Mixer;
 pub use order::{OutOfMemory, TupleOrder};
 pub use partition::{BlockPartition, MAX_PROCESSES, PartitionEpoch, RoundRobin};
-pub use permutation::{SortKeys, block_order, block_order_pausing, shuffle_tuples};
+pub use permutation::{SortKeys, block_order, block_order_pausing, shuffle_dealt_tuples, shuffle_tuples};
 pub use random::{ALONE, FOLLOW, SHARED, below, stream};
 pub use sample::sample_blocks;
 pub use size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};

@@ -3,6 +3,7 @@
 //! It guarantees that every order is a pure function of its arguments. It prevents runs that cannot be repeated.
 
 use crate::Strategy;
+use crate::partition::BlockPartition;
 use crate::random::{BLOCKS, EPOCH, NODES, ONCE, TUPLES, WALK, count, shuffle_pausing, stream, stream_key};
 use crate::strategies::{BlockOrder, Sort};
 use crate::stratified::stratified;
@@ -47,6 +48,18 @@ pub fn block_order_pausing(
 /// If `order` has more than 2^32 elements, which no index of 32 bits can tell apart.
 pub fn shuffle_tuples<T>(strategy: Strategy, seed: i64, epoch: u64, buffer: u64, order: &mut [T]) {
     shuffle_tuples_pausing(strategy, seed, [epoch, buffer], order, &mut || {});
+}
+
+/// As [`shuffle_tuples`] for one of several processes, whose buffers have orders of their own: that in which a
+/// [mixer](crate::Mixer) with this [deal](crate::Mixer::set_deal) permutes a buffer.
+pub fn shuffle_dealt_tuples<T>(
+    deal: BlockPartition,
+    strategy: Strategy,
+    seed: i64,
+    [epoch, buffer]: [u64; 2],
+    order: &mut [T],
+) {
+    shuffle_tuples(strategy, seed, epoch, deal.ordinal(buffer), order);
 }
 
 /// As [`shuffle_tuples`], with pauses.

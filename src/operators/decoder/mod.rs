@@ -33,5 +33,5 @@ pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;
 pub use spec::{DecoderSpec, ModelSchema, OwnedSpec, is_vector};
 pub use state::DecoderState;
-pub use tuple_decoder::{Decoder, RowCounts, Statistics};
+pub use tuple_decoder::{Decoder, EpochCounts, RowCounts, Statistics};
 pub use united::Met;

@@ -329,6 +329,11 @@ impl OwnedSpec {
         OwnedSpec { columns, ..self }
     }
 
+    /// Are rows held out?
+    pub fn holds_out(&self) -> bool {
+        self.row_groups.hold_out.is_some()
+    }
+
     /// The decoder.
     ///
     /// # Errors

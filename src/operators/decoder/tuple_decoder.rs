@@ -27,6 +27,13 @@ pub struct RowCounts {
     pub(super) max_weight: f32,
 }
 
+/// What a decoder counts in an epoch.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct EpochCounts {
+    rows: RowCounts,
+    nulls: NullCounts,
+}
+
 /// What a preparation pass has found, beside classes and categories.
 #[derive(Default)]
 pub struct Statistics {
@@ -403,19 +410,20 @@ impl Decoder {
         self.unseen
     }
 
-    /// The largest weight that was met.
-    pub fn max_weight(&self) -> f32 {
-        self.max_weight
-    }
-
-    /// Adds the rows that other processes have left out, and their largest weight.
-    pub fn count_others(&mut self, skipped: u64, max_weight: f32) {
-        self.skipped += skipped;
-        self.max_weight = self.max_weight.max(max_weight);
+    /// What was counted in the epoch, with the NULLs that were imputed in it, for another process.
+    pub fn epoch_counts(&self) -> EpochCounts {
+        let nulls = self.imputation.as_ref().map(|imputation| imputation.counts().clone());
+        EpochCounts { rows: self.counts(), nulls: nulls.unwrap_or_default() }
     }
 
     /// Adds what another process has counted in rows of its own.
-    pub fn count_rows_of_others(&mut self, counts: RowCounts) {
+    pub fn count_rows_of_others(&mut self, counts: &EpochCounts) {
+        let EpochCounts { rows: counts, nulls: of_others } = counts;
+        if let Some(imputation) = &mut self.imputation {
+            let mut nulls = imputation.counts().clone();
+            nulls.add(of_others);
+            imputation.set_counts(nulls);
+        }
         self.skipped += counts.skipped;
         self.decoded += counts.decoded;
         self.clipped += counts.clipped;

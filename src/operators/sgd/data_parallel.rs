@@ -4,23 +4,31 @@
 //! turns ([`shuffle::RoundRobin`]), so that each process knows at which of its own tuples a mini-batch ends. A process
 //! may have more tuples in a buffer than the others, or none.
 
-use super::learn::learn;
+use super::learn::learn_side_by_side;
+use super::learners::Judged;
+use super::together::{Cohort, Here};
+use super::validation::{OwnHeldOut, unite};
 use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
+use crate::operators::decoder::EpochCounts;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::all_gather::AllGather;
 use crate::pg::process::progress;
-use sgd::{Combine, Exchange, Trainer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sgd::{Combine, Evaluation, EvaluationSums, Exchange, ModelKind, Steps, Trainer};
 use shuffle::{MAX_PROCESSES, RoundRobin};
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
 
-/// The replica of the model that one of the processes trains.
+/// The replicas of the models that one of the processes trains: usually one, or one for each point of a grid.
 pub struct Replica {
     collective: Collective,
     rank: usize,
-    batch_size: usize,
     turns: RoundRobin,
+    /// what is held out of this process's rows, if anything is
+    held_out: Option<OwnHeldOut>,
+    has_begun: bool,
     /// time spent learning, which includes waiting for the others
     pub compute: Duration,
 }
@@ -29,39 +37,42 @@ pub struct Replica {
 const END: u64 = u64::MAX;
 
 impl Replica {
-    /// The replica of process number `rank`.
-    pub fn new(all_gather: AllGather, rank: usize, batch_size: u32) -> Replica {
+    /// The replicas of process number `rank`.
+    pub fn new(all_gather: AllGather, rank: usize, held_out: Option<OwnHeldOut>) -> Replica {
         Replica {
             collective: Collective(all_gather),
             rank,
-            batch_size: batch_size as usize,
             turns: RoundRobin::default(),
+            held_out,
+            has_begun: false,
             compute: Duration::ZERO,
         }
     }
 
-    /// Goes through an epoch, which the caller ends. `check` is called after each buffer.
+    /// Goes through an epoch, which the caller's trainers have begun, and which the caller ends. `check` is called after
+    /// each buffer.
     ///
     /// # Errors
-    /// What is wrong with the rows of this process, or with the model.
+    /// What is wrong with the rows of this process, or with the models.
     pub fn epoch(
         &mut self,
-        buffers: &mut Buffers,
-        trainer: &mut Trainer,
-        batch: &mut Batch,
-        check: impl Fn(&Trainer) -> Result<()>,
+        Here { buffers, batch }: Here<'_>,
+        trainers: &mut [&mut Trainer],
+        check: impl Fn(&[&mut Trainer]) -> Result<()>,
     ) -> Result<()> {
+        if std::mem::replace(&mut self.has_begun, true) {
+            buffers.next_epoch()?;
+        }
+        if let (Some(held_out), Some(first)) = (&mut self.held_out, trainers.first()) {
+            held_out.begin_epoch(first.epoch().into());
+        }
         let outputs = buffers.decoder.labels().outputs();
-        let mut pending = 0;
+        let mut cohorts = Cohort::all(trainers);
         let mut mine = None;
         loop {
             let held = match mine.take() {
                 Some(held) => held, // the others are not done with the buffer before
-                None if buffers.next_batch(batch)? => {
-                    progress::tuples(batch.order().len());
-                    (buffers.report().buffer, batch.order().len())
-                }
-                None => (END, 0),
+                None => self.fill(buffers, batch)?,
             };
             let all = self.collective.gather_pair(held)?;
             let buffer = all.iter().map(|(buffer, _)| *buffer).min().unwrap_or(END);
@@ -73,45 +84,84 @@ impl Replica {
                 mine = Some(held);
             }
             let start = Instant::now();
-            if self.batch_size == 1 {
-                let own = 0..tuples[self.rank];
-                trainer.begin_buffer(tuples.iter().copied().max().unwrap_or(0), batch, own.clone())?;
-                learn(trainer, batch, outputs, own)?;
-                trainer.average_synchronized(&tuples, &mut self.collective)?;
-            } else {
-                let own = 0..tuples[self.rank];
-                trainer.begin_buffer_synchronized(tuples.iter().sum(), batch, own, &mut self.collective)?;
-                self.mini_batches(trainer, batch, outputs, &tuples, &mut pending)?;
+            for cohort in &mut cohorts {
+                self.learn(cohort, trainers, (batch, outputs), &tuples)?;
             }
             self.compute += start.elapsed();
-            check(trainer)?;
+            check(trainers)?;
         }
-        if pending > 0 {
-            trainer.step_synchronized(pending as u32, &mut self.collective)?;
+        for cohort in cohorts.iter().filter(|cohort| cohort.pending > 0) {
+            for trainer in cohort.members(trainers) {
+                trainer.step_synchronized(cohort.pending as u32, &mut self.collective)?;
+            }
         }
-        trainer.count_synchronized(&mut self.collective)?;
+        for trainer in trainers.iter_mut() {
+            trainer.count_synchronized(&mut self.collective)?;
+        }
         self.count(buffers)
+    }
+
+    /// Fills the buffer: its number, and how many tuples of it there are to learn from.
+    fn fill(&mut self, buffers: &mut Buffers, batch: &mut Batch) -> Result<(u64, usize)> {
+        if !buffers.next_batch(batch)? {
+            return Ok((END, 0));
+        }
+        progress::tuples(batch.order().len());
+        if let Some(held_out) = &mut self.held_out {
+            held_out.take(batch)?;
+        }
+        Ok((buffers.report().buffer, batch.order().len()))
+    }
+
+    /// The trainers of a cohort learn from a buffer, of which each process has so many tuples.
+    fn learn(
+        &mut self,
+        cohort: &mut Cohort,
+        trainers: &mut [&mut Trainer],
+        (batch, outputs): (&Batch, usize),
+        tuples: &[usize],
+    ) -> Result<()> {
+        let own = 0..tuples[self.rank];
+        let mut members = cohort.members(trainers);
+        match cohort.steps {
+            Steps::AtEnd => learn_side_by_side(&mut members, batch, outputs, own),
+            Steps::ByTuple => {
+                let most = tuples.iter().copied().max().unwrap_or(0);
+                for member in &mut members {
+                    member.begin_buffer(most, batch, own.clone())?;
+                }
+                learn_side_by_side(&mut members, batch, outputs, own)?;
+                members.iter_mut().try_for_each(|member| member.average_synchronized(tuples, &mut self.collective))
+            }
+            Steps::ByMiniBatch(size) => {
+                for member in &mut members {
+                    member.begin_buffer_synchronized(tuples.iter().sum(), batch, own.clone(), &mut self.collective)?;
+                }
+                self.mini_batches((&mut members, size), (batch, outputs), tuples, &mut cohort.pending)
+            }
+        }
     }
 
     /// Learns from a buffer. `pending` tuples of all processes are in the mini-batch that has begun.
     fn mini_batches(
         &mut self,
-        trainer: &mut Trainer,
-        batch: &Batch,
-        outputs: usize,
+        (members, size): (&mut [&mut Trainer], usize),
+        (batch, outputs): (&Batch, usize),
         tuples: &[usize],
         pending: &mut usize,
     ) -> Result<()> {
         self.turns.begin(tuples.iter().copied());
         let (mut place, mut left) = (0, self.turns.left());
         while left > 0 {
-            let own = self.turns.take(self.batch_size - *pending, self.rank);
+            let own = self.turns.take(size - *pending, self.rank);
             let before = std::mem::replace(&mut left, self.turns.left());
-            learn(trainer, batch, outputs, place..place + own)?;
+            learn_side_by_side(members, batch, outputs, place..place + own)?;
             place += own;
             *pending += before - left;
-            if *pending == self.batch_size {
-                trainer.step_synchronized(*pending as u32, &mut self.collective)?;
+            if *pending == size {
+                for member in members.iter_mut() {
+                    member.step_synchronized(size as u32, &mut self.collective)?;
+                }
                 *pending = 0;
                 check_for_interrupts();
             }
@@ -122,13 +172,36 @@ impl Replica {
     /// Adds what the decoders of the other processes have counted in this epoch.
     fn count(&mut self, buffers: &mut Buffers) -> Result<()> {
         let decoder = &mut buffers.decoder;
-        let mine = (decoder.skipped(), decoder.max_weight().to_bits() as usize);
-        for (process, (skipped, max_weight)) in self.collective.gather_pair(mine)?.into_iter().enumerate() {
-            if process != self.rank {
-                decoder.count_others(skipped, f32::from_bits(max_weight as u32));
-            }
-        }
+        let all: Vec<EpochCounts> = self.collective.gather_values(&decoder.epoch_counts())?;
+        let others = all.iter().enumerate().filter(|(process, _)| *process != self.rank);
+        others.for_each(|(_, counts)| decoder.count_rows_of_others(counts));
         Ok(())
+    }
+
+    /// Evaluates models on what all processes hold out.
+    ///
+    /// # Errors
+    /// What is wrong with the rows, if they are read once more.
+    pub fn evaluate(
+        &mut self,
+        kind: ModelKind,
+        models: Vec<Judged>,
+        epoch: u32,
+        Here { buffers, batch }: Here<'_>,
+    ) -> Result<Vec<Evaluation>> {
+        let Some(held_out) = &mut self.held_out else { return Ok(Vec::new()) };
+        let own = held_out.evaluate(kind, models, (epoch, buffers, batch))?;
+        let own: Vec<EvaluationSums> = own.iter().map(Evaluation::sums).collect();
+        let all: Vec<Vec<EvaluationSums>> = self.collective.gather_values(&own)?;
+        Ok(unite(kind, own.len(), &all).unwrap_or_else(|| pgrx::error!("processes have evaluated different models")))
+    }
+
+    /// Hears what the first process says.
+    ///
+    /// # Errors
+    /// None but those that are raised.
+    pub fn hear_first<T: Serialize + DeserializeOwned>(&mut self, own: &T) -> Result<T> {
+        Ok(self.collective.gather_values(own)?.swap_remove(0))
     }
 }
 
@@ -144,6 +217,21 @@ impl Collective {
             (number, size as usize)
         };
         Ok(all.into_iter().map(read).collect())
+    }
+
+    /// Gathers a value of each process.
+    fn gather_values<T: Serialize + DeserializeOwned>(&mut self, own: &T) -> Result<Vec<T>> {
+        let json = serde_json::to_vec(own).expect("plain values are always JSON");
+        // words, of which the last one is filled up with what JSON may have between values
+        let words = json.chunks(4).map(|bytes| {
+            let mut word = [b' '; 4];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u32::from_ne_bytes(word)
+        });
+        let all = self.gather_all(&words.collect::<Vec<u32>>())?;
+        let read = |words: Vec<u32>| serde_json::from_slice(bytemuck::cast_slice(&words));
+        let all = all.into_iter().map(read).collect::<std::result::Result<Vec<T>, _>>();
+        Ok(all.unwrap_or_else(|e| pgrx::error!("a training process has said nonsense: {e}")))
     }
 }
 

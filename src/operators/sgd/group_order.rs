@@ -7,7 +7,7 @@
 use crate::errors::{ResourceError, Result};
 use crate::operators::decoder::{HELD_OUT, RowGroups};
 use crate::options::shuffling::Shuffling;
-use shuffle::{Strategy, shuffle_tuples};
+use shuffle::{BlockPartition, Strategy, shuffle_dealt_tuples};
 use std::ops::Range;
 use tuples::Batch;
 
@@ -15,6 +15,8 @@ use tuples::Batch;
 pub struct GroupOrder {
     strategy: Strategy,
     seed: i64,
+    /// which of several processes this is
+    deal: BlockPartition,
     epoch: u64,
     groups: Vec<GroupPlaces>,
     order: Vec<u32>,
@@ -31,9 +33,15 @@ struct GroupPlaces {
 
 impl GroupOrder {
     pub fn new(shuffling: &Shuffling) -> GroupOrder {
+        GroupOrder::of_process(shuffling, BlockPartition::SINGLE)
+    }
+
+    /// The order of one of several processes, whose buffers are shuffled as they are without groups.
+    pub fn of_process(shuffling: &Shuffling, deal: BlockPartition) -> GroupOrder {
         GroupOrder {
             strategy: shuffling.strategy,
             seed: shuffling.seed,
+            deal,
             epoch: 0,
             groups: Vec::new(),
             order: Vec::new(),
@@ -81,7 +89,8 @@ impl GroupOrder {
         let mut groups = Vec::new();
         for (number, group) in self.groups.iter_mut().enumerate() {
             if !group.learn.is_empty() {
-                shuffle_tuples(self.strategy, self.seed, self.epoch, group.buffers, &mut group.learn);
+                let place = [self.epoch, group.buffers];
+                shuffle_dealt_tuples(self.deal, self.strategy, self.seed, place, &mut group.learn);
                 group.buffers += 1;
                 let start = self.order.len();
                 self.order.extend_from_slice(&group.learn);

@@ -21,6 +21,30 @@ pub fn floats_per_tuple(batch: &Batch) -> usize {
     }
 }
 
+/// Floats of rows that all models learn from before the next rows come: what the second cache level holds.
+const FLOATS_SIDE_BY_SIDE: usize = 1 << 16;
+
+/// Several models learn from these places of a batch's order. All go through a few rows before the next ones come, so
+/// that the rows are in the processor's cache.
+pub fn learn_side_by_side(
+    trainers: &mut [&mut Trainer],
+    batch: &Batch,
+    outputs: usize,
+    places: Range<usize>,
+) -> Result<()> {
+    if let [trainer] = trainers {
+        return learn(trainer, batch, outputs, places);
+    }
+    let chunk = (FLOATS_SIDE_BY_SIDE / floats_per_tuple(batch)).max(1);
+    for from in places.clone().step_by(chunk) {
+        for trainer in trainers.iter_mut() {
+            learn(trainer, batch, outputs, from..(from + chunk).min(places.end))?;
+        }
+        check_for_interrupts();
+    }
+    Ok(())
+}
+
 /// Learns from these places of a batch's order, for a model with so many outputs.
 pub fn learn(trainer: &mut Trainer, batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
     let floats = floats_per_tuple(batch);

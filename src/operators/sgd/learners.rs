@@ -1,7 +1,7 @@
 //! The models that learn from the same tuples side by side: for each group one, or one for each point of a grid.
 
 use super::epoch_row::EpochRow;
-use super::learn::{floats_per_tuple, learn};
+use super::learn::learn_side_by_side;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
@@ -38,6 +38,16 @@ pub struct Judged {
     pub loss_number: f64,
 }
 
+impl Judged {
+    /// The model of a trainer whose rows have no groups.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]
+    pub fn of_all_rows(trainer: &Trainer) -> Result<Judged> {
+        Ok(Judged { group: 0, model: trainer.model()?, loss_number: trainer.loss_number() })
+    }
+}
+
 /// Result of evaluating a model on the held out tuples of its group.
 #[derive(Debug, Clone, Copy)]
 pub struct Judgement {
@@ -70,19 +80,9 @@ pub struct Learners {
 /// Epochs of all models of a call: their rows take up to 1 GB until they are stored.
 const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();
 
-/// Floats of rows that all models learn from before the next rows come: what the second cache level holds.
-const FLOATS_PER_CHUNK: usize = 1 << 16;
-
 impl Learners {
-    /// A call's only model.
-    pub fn one(learner: Learner) -> Learners {
-        let mut learners = Learners::default();
-        learners.add(learner);
-        learners
-    }
-
     /// The models that still learn.
-    fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
+    pub fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
         self.all_mut().filter(|learner| learner.learns())
     }
 
@@ -128,7 +128,7 @@ impl Learners {
     }
 
     /// Adds a model.
-    pub fn add(&mut self, learner: Learner) {
+    fn add(&mut self, learner: Learner) {
         if self.groups.len() <= learner.group {
             self.groups.resize_with(learner.group + 1, Vec::new);
         }
@@ -166,10 +166,9 @@ impl Learners {
         for learner in learners.iter_mut().filter(|learner| learner.learns()) {
             learner.trainer.begin_buffer(tuples, batch, places.clone())?;
         }
-        match learners.as_mut_slice() {
-            [learner] if learner.learns() => learn(&mut learner.trainer, batch, outputs, places)?,
-            learners => learn_side_by_side(learners, batch, outputs, places)?,
-        }
+        let learning = learners.iter_mut().filter(|learner| learner.learns());
+        let mut trainers: Vec<&mut Trainer> = learning.map(|learner| &mut learner.trainer).collect();
+        learn_side_by_side(&mut trainers, batch, outputs, places)?;
         for learner in learners.iter_mut().filter(|learner| learner.learns()) {
             if let Err(diverged) = learner.trainer.check() {
                 learner.diverged(request, diverged)?;
@@ -179,7 +178,10 @@ impl Learners {
     }
 
     /// Checks whether there can be so many models of so many features. A new group adds some.
-    fn check_size(&self, request: &Request, dim: usize, outputs: usize, is_new: bool) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`TrainingError::TooManyModels`], [`TrainingError::NetworkTooLarge`], [`TrainingError::HessianTooLarge`]
+    pub fn check_size(&self, request: &Request, dim: usize, outputs: usize, is_new: bool) -> Result<()> {
         let models = self.models + if is_new { request.points.len() } else { 0 };
         let weights = request.points.iter().map(|point| match point.hyperparameters {
             Hyperparameters { design: Some(design), .. } => design.weights(dim, outputs),
@@ -199,11 +201,14 @@ impl Learners {
     }
 
     /// Adds a learner for each point of a group that has its first tuples.
-    fn add_group(
+    ///
+    /// # Errors
+    /// Those of `new`, [`TrainingError::TooManyEpochs`]
+    pub fn add_group(
         &mut self,
         request: &Request,
         group: usize,
-        new: impl Fn(&Point) -> Result<(Trainer, Losses)>,
+        mut new: impl FnMut(&Point) -> Result<(Trainer, Losses)>,
     ) -> Result<()> {
         // what is known to come is refused now, and not after hours
         let to_come = request.points.iter().filter(|point| point.stopping.is_none());
@@ -279,19 +284,6 @@ impl Learners {
         }
         self.check_some_are_left(request)
     }
-}
-
-/// Several models learn from these places of a batch's order. All go through a few rows before the next ones come, so
-/// that the rows are in the processor's cache.
-fn learn_side_by_side(learners: &mut [Learner], batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
-    let chunk = (FLOATS_PER_CHUNK / floats_per_tuple(batch)).max(1);
-    for from in places.clone().step_by(chunk) {
-        for learner in learners.iter_mut().filter(|learner| learner.learns()) {
-            learn(&mut learner.trainer, batch, outputs, from..(from + chunk).min(places.end))?;
-        }
-        check_for_interrupts();
-    }
-    Ok(())
 }
 
 /// Are features scaled, as far as the user has a say in it?

@@ -165,9 +165,30 @@ impl Resume {
     /// # Errors
     /// [`TrainingError::WarmStart`]
     pub fn trainer(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
+        self.fit(Trainer::resume(hyper, outputs, sparse, &self.trainer), (dim, outputs, sparse))
+    }
+
+    /// The same as the replica of one of several processes.
+    ///
+    /// # Errors
+    /// [`TrainingError::WarmStart`]
+    pub fn replica(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
+        self.fit(Trainer::resume_replica(hyper, outputs, sparse, &self.trainer), (dim, outputs, sparse))
+    }
+
+    /// The trainer as it was, in bytes.
+    pub fn trainer_state(&self) -> &[u8] {
+        &self.trainer
+    }
+
+    /// The trainer, if it is one for tuples of so many features.
+    fn fit(
+        &self,
+        trainer: std::result::Result<Trainer, Unfit>,
+        (dim, outputs, sparse): (usize, usize, bool),
+    ) -> Result<Trainer> {
         let model = &self.model;
         let hint = "Continue with the solver, optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.";
-        let trainer = Trainer::resume(hyper, outputs, sparse, &self.trainer);
         let trainer = trainer.map_err(|unfit| {
             refuse(model, &unfit.to_string(), if unfit == Unfit::Malformed { DAMAGED } else { hint })
         })?;
@@ -214,10 +235,6 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
         return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
     }
     let unsupported = |reason, hint| Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
-    if record.get("workers").and_then(Value::as_u64).is_some_and(|processes| processes > 1) {
-        let hint = "Train it anew with more epochs, or with workers => 1 what is to be continued.";
-        return unsupported("several processes have trained it", hint);
-    }
     let says = |key: &str| arguments.options.get(key);
     let stored = record.get("standardize").and_then(Standardize::read).unwrap_or(Standardize::None);
     let given = says("standardize").and_then(Standardize::read);

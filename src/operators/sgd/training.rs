@@ -4,7 +4,7 @@ use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
 use super::first_epoch::check_first_epoch;
 use super::group_order::{GroupOrder, OnlyGroup};
-use super::learners::{Judgement, Learner, Learners, check_network};
+use super::learners::{Judgement, Learners, check_network};
 use super::nodes::{Place, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, label_type, no_loader_because};
 use super::phases::{Phase, Phases};
@@ -42,7 +42,7 @@ use tuples::{Batch, TupleSource};
 pub struct Training {
     pub(super) request: Request,
     /// the training that is continued
-    resume: Option<Resume>,
+    pub(super) resume: Option<Resume>,
     pub(super) features: Vec<String>,
     /// of the source
     pub(super) columns: Vec<Column>,
@@ -201,8 +201,9 @@ impl Training {
 
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         self.phases.resume();
-        if let Some((learner, preparation)) = self.train_there()? {
-            return self.store(Learners::one(learner), preparation, Duration::ZERO);
+        if let Some((learners, preparation)) = self.train_there()? {
+            learners.warn_of_unconverged();
+            return self.store(learners, preparation, Duration::ZERO);
         }
         let mut batch = Batch::dense(0);
         let prepared = self.prepare(&mut batch)?;
@@ -242,11 +243,14 @@ impl Training {
     /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
     pub(super) fn learn_and_store(&mut self, batch: &mut Batch, prepared: Preparation) -> Result<Vec<EpochRow>> {
         let Preparation { time: preparation, shuffle } = prepared;
-        let mut learners = Learners::default();
-        match self.launch_workers(batch)? {
-            Some((workers, trainer)) => learners.add(self.epochs_synchronized(workers, trainer, batch)?),
-            None => self.epochs(batch, &mut learners)?,
-        }
+        let learners = match self.launch_workers(batch)? {
+            Some((workers, trainers)) => self.train_with_workers(workers, trainers, batch)?,
+            None => {
+                let mut learners = Learners::default();
+                self.epochs(batch, &mut learners)?;
+                learners
+            }
+        };
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
         }
@@ -318,14 +322,32 @@ impl Training {
     }
 
     /// Starts workers that train in step with this process, if some were asked for and can be had.
-    fn launch_workers(&mut self, batch: &mut Batch) -> Result<Option<(WorkerGroup, Trainer)>> {
+    fn launch_workers(&mut self, batch: &mut Batch) -> Result<Option<(WorkerGroup, Vec<Trainer>)>> {
         if self.request.workers == 1 {
             return Ok(None);
         }
+        self.request.train_together();
         let spec = OwnedSpec::new(&DecoderSpec::of_request(&self.request, &self.features), &self.columns);
-        let launched = WorkerGroup::launch(&self.request, spec, &mut self.buffers, batch)?;
+        let resume = self.resume.as_ref();
+        let launched = WorkerGroup::launch((&self.request, resume), spec, &mut self.buffers, batch)?;
         self.processes = Some(launched.as_ref().map_or(1, |(workers, _)| workers.processes()));
         Ok(launched)
+    }
+
+    /// All epochs, together with workers, which have ended afterwards.
+    fn train_with_workers(
+        &mut self,
+        mut workers: WorkerGroup,
+        trainers: Vec<Trainer>,
+        batch: &mut Batch,
+    ) -> Result<Learners> {
+        let mut learners = self.learners_of(trainers)?;
+        self.epochs_together(&mut workers, &mut learners, batch, |training| {
+            check_first_epoch(&training.request, &training.buffers)
+        })?;
+        self.compute = workers.replica.compute;
+        workers.finish(&mut self.buffers);
+        Ok(learners)
     }
 
     /// All epochs.
@@ -346,41 +368,6 @@ impl Training {
         }
         // nothing can be stored while there is a worker
         self.buffers.end_worker(batch)
-    }
-
-    /// All epochs, synchronized with the workers, which have ended afterwards.
-    fn epochs_synchronized(
-        &mut self,
-        mut workers: WorkerGroup,
-        trainer: Trainer,
-        batch: &mut Batch,
-    ) -> Result<Learner> {
-        let standardized = self.buffers.decoder.standardizer().is_some();
-        let unit = self.loss_unit();
-        let diverged = |e: sgd::Diverged| TrainingError::Diverged { epoch: e.epoch, standardized }.into();
-        let mut learner = Learner::new(0, 0, trainer);
-        for epoch in 1..=self.request.max_epochs {
-            if epoch > 1 {
-                self.buffers.next_epoch()?;
-            }
-            let start = Instant::now();
-            learner.trainer.begin_epoch();
-            let check = |trainer: &Trainer| trainer.check().map_err(diverged);
-            workers.replica.epoch(&mut self.buffers, &mut learner.trainer, batch, check)?;
-            if epoch == 1 {
-                check_first_epoch(&self.request, &self.buffers)?;
-            }
-            let report = learner.trainer.end_epoch().map_err(diverged)?;
-            if epoch == 1 {
-                notice_left_out(&self.buffers.decoder, report.tuples);
-            }
-            progress::loss(report.loss * unit);
-            learner.history.push(EpochRow::new(report, unit, start.elapsed(), Duration::ZERO));
-            learner.judge(&self.request, 1, None, &|_, _| None)?;
-        }
-        self.compute = workers.replica.compute;
-        workers.finish(&mut self.buffers);
-        Ok(learner)
     }
 
     /// What a loss is to be multiplied by to be that of the targets as they are.
@@ -474,11 +461,20 @@ impl Training {
             }
             _ => Vec::new(),
         };
+        self.take_judgements(learners, judgements)
+    }
+
+    /// Takes what the held out rows say of the models that learn, if there are any, and decides which learn on.
+    ///
+    /// # Errors
+    /// [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`]
+    pub(super) fn take_judgements(&self, learners: &mut Learners, judgements: Vec<Option<Judgement>>) -> Result<()> {
         let groups = self.buffers.decoder.row_groups().map(RowGroups::groups);
-        let name = |group: usize, point: usize| suffix(request, groups.as_deref(), group, point);
+        let name = |group: usize, point: usize| suffix(&self.request, groups.as_deref(), group, point);
         let unit = self.loss_unit();
         let in_units = |judgement: Judgement| Judgement { loss: judgement.loss * unit, ..judgement };
-        learners.judge(request, first, judgements.into_iter().map(|judgement| judgement.map(in_units)), &name)
+        let judgements = judgements.into_iter().map(|judgement| judgement.map(in_units));
+        learners.judge(&self.request, self.request.first_epoch(), judgements, &name)
     }
 }
 

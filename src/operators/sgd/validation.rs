@@ -8,8 +8,10 @@ use super::learners::{Judged, Judgement};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::scan_control::ScanControl;
+use crate::options::shuffling::Shuffling;
 use crate::pg::check_for_interrupts;
-use sgd::{Evaluation, ModelKind};
+use sgd::{Evaluation, EvaluationSums, ModelKind};
+use shuffle::BlockPartition;
 use tuples::{Batch, TupleSource};
 
 /// Memory for tuples that are held out.
@@ -77,12 +79,13 @@ impl HeldOut {
         self.state == HeldOutState::TooMany
     }
 
-    /// Judges a model on what was kept of a group.
-    fn judge(&self, kind: ModelKind, judged: &Judged) -> Option<Judgement> {
-        let batch = self.kept.get(judged.group)?;
+    /// Evaluates a model on what was kept of its group.
+    fn evaluate(&self, kind: ModelKind, judged: &Judged) -> Evaluation {
         let mut evaluation = Evaluation::new(kind).with_loss_number(judged.loss_number);
-        evaluation.add(&judged.model, batch);
-        judgement(&evaluation)
+        if let Some(batch) = self.kept.get(judged.group) {
+            evaluation.add(&judged.model, batch);
+        }
+        evaluation
     }
 }
 
@@ -100,14 +103,77 @@ pub fn judge(
     if epoch.is_first && !held_out.end_first_epoch() {
         return Err(TrainingError::NoRows("validate on").into());
     }
+    Ok(evaluate(held_out, kind, models, epoch)?.iter().map(judgement).collect())
+}
+
+/// Evaluates models on what is held out, in their sequence.
+fn evaluate(
+    held_out: &HeldOut,
+    kind: ModelKind,
+    models: Vec<Judged>,
+    epoch: EndedEpoch<'_>,
+) -> Result<Vec<Evaluation>> {
     if held_out.must_be_read() {
         return read_held_out(epoch, Judges::new(kind, models));
     }
-    let judge = |judged: Judged| {
+    let evaluate = |judged: Judged| {
         check_for_interrupts();
-        held_out.judge(kind, &judged)
+        held_out.evaluate(kind, &judged)
     };
-    Ok(models.into_iter().map(judge).collect())
+    Ok(models.into_iter().map(evaluate).collect())
+}
+
+/// What one of several processes, which learn together, holds out of the rows that it reads. Each evaluates the models
+/// on its own.
+pub struct OwnHeldOut {
+    order: GroupOrder,
+    held_out: HeldOut,
+    /// that it has gone through, or is in
+    epochs: u64,
+}
+
+impl OwnHeldOut {
+    /// Of the process with this part of the blocks.
+    pub fn new(shuffling: &Shuffling, deal: BlockPartition) -> OwnHeldOut {
+        OwnHeldOut { order: GroupOrder::of_process(shuffling, deal), held_out: HeldOut::new(), epochs: 0 }
+    }
+
+    /// Begins an epoch.
+    pub fn begin_epoch(&mut self, epoch: u64) {
+        self.order.begin_epoch(epoch);
+        self.epochs += 1;
+    }
+
+    /// Takes what is held out of a buffer, and leaves the rest to be learned from, in its order.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]
+    pub fn take(&mut self, batch: &mut Batch) -> Result<()> {
+        let OwnHeldOut { order, held_out, epochs } = self;
+        order.learn_order(batch, |group, batch, places| match epochs {
+            1 => held_out.add(group, batch, places),
+            _ => Ok(()),
+        })?;
+        Ok(())
+    }
+
+    /// Evaluates models of all rows, in their sequence, at the end of an epoch.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+    pub fn evaluate(
+        &mut self,
+        kind: ModelKind,
+        models: Vec<Judged>,
+        (epoch, buffers, batch): (u32, &mut Buffers, &mut Batch),
+    ) -> Result<Vec<Evaluation>> {
+        let OwnHeldOut { order, held_out, epochs } = self;
+        let is_first = *epochs == 1;
+        if is_first {
+            held_out.end_first_epoch();
+        }
+        evaluate(held_out, kind, models, EndedEpoch { epoch, is_first, buffers, group_order: order, batch })
+    }
 }
 
 /// The epoch that has ended, and the means to read it once more.
@@ -120,7 +186,7 @@ pub struct EndedEpoch<'a> {
 }
 
 /// Reads the epoch once more, for the sake of what is held out.
-fn read_held_out(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Option<Judgement>>> {
+fn read_held_out(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Evaluation>> {
     let EndedEpoch { epoch, buffers, group_order, batch, .. } = epoch;
     buffers.decoder.begin_epoch();
     buffers.control(&ScanControl::epoch(epoch.into()));
@@ -128,7 +194,7 @@ fn read_held_out(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Option
         check_for_interrupts();
         group_order.held_out(batch, |group, batch, places| judges.add(group, batch, places))?;
     }
-    Ok(judges.judgements().collect())
+    Ok(judges.evaluations())
 }
 
 /// Models that are judged while the source is read.
@@ -173,9 +239,20 @@ impl Judges {
     }
 
     /// What came out, in the sequence of the models.
-    fn judgements(&self) -> impl Iterator<Item = Option<Judgement>> {
-        self.models.iter().map(|(_, evaluation)| judgement(evaluation))
+    fn evaluations(self) -> Vec<Evaluation> {
+        self.models.into_iter().map(|(_, evaluation)| evaluation).collect()
     }
+}
+
+/// Evaluations of so many models by what several have counted, each on tuples of its own; None if they have evaluated
+/// other models.
+pub fn unite(kind: ModelKind, models: usize, all: &[Vec<EvaluationSums>]) -> Option<Vec<Evaluation>> {
+    let mut united = vec![Evaluation::new(kind); models];
+    let mut add = |of_one: &Vec<EvaluationSums>| {
+        of_one.len() == models && united.iter_mut().zip(of_one).all(|(evaluation, sums)| evaluation.add_sums(sums))
+    };
+    let agree = all.iter().all(&mut add);
+    agree.then_some(united)
 }
 
 /// What an evaluation says; None if there were no tuples.

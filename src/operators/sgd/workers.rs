@@ -5,11 +5,16 @@
 //! The leader's is stored.
 
 use super::data_parallel::Replica;
+use super::learners::{Judged, Learners};
+use super::resume::Resume;
+use super::together::{Here, Team};
+use super::validation::OwnHeldOut;
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::scan_control::{BlockCounters, Rank, ScanControl};
 use crate::options::request::Request;
+use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
@@ -18,9 +23,9 @@ use crate::pg::process::parallel::{Launch, Unavailable, Worker, WorkerKind, Work
 use crate::pg::process::progress;
 use crate::pg::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
-use sgd::{Hyperparameters, Trainer};
+use sgd::{Evaluation, Hyperparameters, ModelKind, Trainer};
 use std::ffi::c_int;
-use tuples::{Batch, TupleSource};
+use tuples::Batch;
 
 /// Workers that train in step with their leader.
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: work };
@@ -32,9 +37,13 @@ pub(super) const QUEUE: usize = 1 << 14;
 #[derive(Serialize, Deserialize)]
 struct TrainingTask {
     spec: OwnedSpec,
+    kind: ModelKind,
     decoder_state: DecoderState,
-    hyperparameters: Hyperparameters,
-    max_epochs: u32,
+    /// of each point
+    points: Vec<Hyperparameters>,
+    first_epoch: u32,
+    /// how the source is shuffled, if some of its rows are held out
+    holds_out: Option<Shuffling>,
     /// features, and whether tuples are sparse
     dim: usize,
     sparse: bool,
@@ -69,20 +78,20 @@ pub(super) const NOT_FREE: Unavailable = Unavailable::Borrowed("no more worker p
 pub(super) const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
 
 impl WorkerGroup {
-    /// Starts workers, if they are to be had, and gives the leader's trainer before the first epoch, which is the next.
+    /// Starts workers, if they are to be had, and gives the leader's trainers before the first epoch, which is the next.
     /// Reports if there are fewer than were asked for. `batch` is empty afterwards.
     ///
     /// # Errors
     /// What is wrong with the rows that are looked at.
     pub fn launch(
-        request: &Request,
+        (request, resume): (&Request, Option<&Resume>),
         spec: OwnedSpec,
         buffers: &mut Buffers,
         batch: &mut Batch,
-    ) -> Result<Option<(WorkerGroup, Trainer)>> {
+    ) -> Result<Option<(WorkerGroup, Vec<Trainer>)>> {
         let asked = request.workers;
         let launched = match plan(request, spec, buffers, batch)? {
-            Ok((task, wanted)) => start(task, wanted, buffers)?,
+            Ok((task, wanted)) => start(task, wanted, resume, buffers)?,
             Err(why) => Err(why),
         };
         let (processes, fewer) = match &launched {
@@ -137,7 +146,7 @@ fn plan(
     buffers.peek(batch)?;
     let report = buffers.report();
     let Some(pages) = report.pages_of_tables else { return Ok(Err(SPOOLED)) };
-    let (dim, sparse) = (batch.dim(), batch.is_sparse());
+    let (mut dim, sparse) = (batch.dim(), batch.is_sparse());
     *batch = Batch::dense(0);
     let wanted = report.planned_geometry.buffer_blocks.min(request.workers);
     if wanted == 1 {
@@ -145,12 +154,19 @@ fn plan(
     }
     let decoder = &buffers.decoder;
     decoder.labels().check()?;
+    if request.points.iter().any(|point| point.hyperparameters.design.is_some()) {
+        // the first weights of a network depend on the number of features
+        dim = dim.max(decoder.observed_dim());
+    }
     decoder.check_size(dim, decoder.standardizer().is_some())?;
+    Learners::default().check_size(request, dim, decoder.labels().outputs(), true)?;
     let task = TrainingTask {
         spec,
+        kind: request.kind,
         decoder_state: decoder.state(),
-        hyperparameters: request.first_point().hyperparameters,
-        max_epochs: request.max_epochs,
+        points: request.points.iter().map(|point| point.hyperparameters).collect(),
+        first_epoch: request.first_epoch(),
+        holds_out: request.row_groups.hold_out.is_some().then(|| request.shuffling.clone()),
         dim,
         sparse,
         pages_of_tables: pages,
@@ -165,14 +181,15 @@ fn plan(
 fn start(
     task: TrainingTask,
     wanted: u32,
+    resume: Option<&Resume>,
     buffers: &mut Buffers,
-) -> Result<std::result::Result<(WorkerGroup, Trainer), Unavailable>> {
+) -> Result<std::result::Result<(WorkerGroup, Vec<Trainer>), Unavailable>> {
     let query = buffers.query();
     let plan = query.plan_bytes();
     let launch = Launch {
         kind: KIND.name,
         workers: wanted as usize - 1,
-        data: &[&json(&task)],
+        data: &[&json(&task), resume.map(Resume::trainer_state).unwrap_or_default()],
         plan: Some(&plan),
         gathers: true,
         queue: QUEUE,
@@ -190,9 +207,14 @@ fn start(
     let rank = Rank { processes, rank: 0 };
     let replica = replica(workers.all_gather(), rank, &task);
     buffers.control(&task.control(rank));
-    let trainer = trainer(&task, buffers)?;
+    let (outputs, sparse) = (buffers.decoder.labels().outputs(), task.sparse);
+    let new = |hyper| match resume {
+        Some(resume) => resume.replica(hyper, task.dim, outputs, sparse),
+        None => Ok(Trainer::replica(hyper, task.dim, outputs, sparse)?),
+    };
+    let trainers = task.points_of(buffers).map(new).collect::<Result<Vec<Trainer>>>()?;
     let (instrument, shares) = (task.instrument, task.pages_per_block.is_some());
-    Ok(Ok((WorkerGroup { workers, processes, wanted, replica, instrument, shares }, trainer)))
+    Ok(Ok((WorkerGroup { workers, processes, wanted, replica, instrument, shares }, trainers)))
 }
 
 /// What a worker process does.
@@ -207,17 +229,23 @@ fn work(worker: Worker) -> Result<()> {
     decoder.adopt(&task.decoder_state);
     let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, task.instrument, Flags::NONE));
     let mut buffers = Buffers::new(query, decoder);
-    buffers.control(&ScanControl { epoch: Some(1), ..task.control(rank) });
-    let mut trainer = trainer(&task, &buffers)?;
+    buffers.control(&ScanControl { epoch: Some(task.first_epoch.into()), ..task.control(rank) });
+    let mut trainers = trainers(&task, worker.data(1), &buffers)?;
     let mut batch = Batch::dense(0);
-    for epoch in 1..=task.max_epochs {
-        if epoch > 1 {
-            buffers.next_epoch()?;
+    while !trainers.is_empty() {
+        trainers.iter_mut().for_each(|(_, trainer)| trainer.begin_epoch());
+        let mut learning: Vec<&mut Trainer> = trainers.iter_mut().map(|(_, trainer)| trainer).collect();
+        replica.epoch(Here { buffers: &mut buffers, batch: &mut batch }, &mut learning, |_| Ok(()))?;
+        // what the leader makes of models that have diverged is its affair
+        trainers.retain_mut(|(_, trainer)| trainer.end_epoch().is_ok());
+        if task.holds_out.is_some() {
+            let models =
+                trainers.iter().map(|(_, trainer)| Judged::of_all_rows(trainer)).collect::<Result<Vec<_>>>()?;
+            let epoch = trainers.first().map_or(0, |(_, trainer)| trainer.epoch());
+            replica.evaluate(task.kind, models, epoch, Here { buffers: &mut buffers, batch: &mut batch })?;
         }
-        trainer.begin_epoch();
-        // whether the model has diverged is for the leader to say, whose model it is, too
-        replica.epoch(&mut buffers, &mut trainer, &mut batch, |_| Ok(()))?;
-        let _ = trainer.end_epoch();
+        let points = replica.hear_first(&Vec::<usize>::new())?;
+        trainers.retain(|(point, _)| points.contains(point));
     }
     if task.pages_per_block.is_some() {
         worker.send(&json(&buffers.report().blocks));
@@ -229,20 +257,57 @@ fn work(worker: Worker) -> Result<()> {
     Ok(())
 }
 
-/// A process's replica of the model.
+/// A process's replicas of the models.
 fn replica(all_gather: AllGather, rank: Rank, task: &TrainingTask) -> Replica {
-    Replica::new(all_gather, rank.rank as usize, task.hyperparameters.batch_size)
+    let held_out = task.holds_out.as_ref().map(|shuffling| OwnHeldOut::new(shuffling, rank.partition()));
+    Replica::new(all_gather, rank.rank as usize, held_out)
 }
 
-/// A process's trainer.
-fn trainer(task: &TrainingTask, buffers: &Buffers) -> Result<Trainer> {
+/// A worker's trainers, with the numbers of their points: new ones, or that of the training that is continued.
+fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<(usize, Trainer)>> {
     let outputs = buffers.decoder.labels().outputs();
-    let hyper = task.hyperparameters;
-    let hyper = buffers.decoder.target().map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
-    Ok(Trainer::replica(hyper, task.dim, outputs, task.sparse)?)
+    let new = |hyper| -> Result<Trainer> {
+        if saved.is_empty() {
+            return Ok(Trainer::replica(hyper, task.dim, outputs, task.sparse)?);
+        }
+        let resumed = Trainer::resume_replica(hyper, outputs, task.sparse, saved);
+        Ok(resumed.unwrap_or_else(|unfit| pgrx::error!("a training process was told nonsense: {unfit}")))
+    };
+    (0..).zip(task.points_of(buffers)).map(|(point, hyper)| Ok((point, new(hyper)?))).collect()
+}
+
+impl Team for WorkerGroup {
+    fn epoch(
+        &mut self,
+        trainers: &mut [&mut Trainer],
+        here: Here<'_>,
+        check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
+    ) -> Result<()> {
+        self.replica.epoch(here, trainers, check)
+    }
+
+    fn evaluate(
+        &mut self,
+        kind: ModelKind,
+        models: Vec<Judged>,
+        epoch: u32,
+        here: Here<'_>,
+    ) -> Result<Vec<Evaluation>> {
+        self.replica.evaluate(kind, models, epoch, here)
+    }
+
+    fn go_on(&mut self, points: Vec<usize>) -> Result<()> {
+        self.replica.hear_first(&points).map(drop)
+    }
 }
 
 impl TrainingTask {
+    /// Of each point, in the units that targets are learned in.
+    fn points_of(&self, buffers: &Buffers) -> impl Iterator<Item = Hyperparameters> {
+        let target = buffers.decoder.target();
+        self.points.iter().map(move |hyper| target.map_or(*hyper, |target| hyper.of_scaled_targets(target.scale)))
+    }
+
     /// What the nodes of a process are told.
     fn control(&self, rank: Rank) -> ScanControl {
         let pages_of_tables = Some(self.pages_of_tables.clone());

@@ -12,7 +12,7 @@ use crate::pg::interrupts::check_for_interrupts;
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::prelude::*;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -65,9 +65,10 @@ impl Session {
     /// Connects to this foreign server, as the current user's mapping says.
     ///
     /// # Errors
-    /// [`NodeError::NoDblink`]; dblink's own are raised.
+    /// [`NodeError::NoDblink`], [`NodeError::NoPassword`]; dblink's own are raised.
     pub fn connect(server: &str) -> Result<Session> {
         let oids = functions()?;
+        check_password(server)?;
         // SAFETY: the context is a child of the current one; what is in it is there as long as the context.
         unsafe {
             for oid in oids {
@@ -229,6 +230,21 @@ unsafe extern "C-unwind" fn context_ends(held: *mut c_void) {
             PgTryBuilder::new(AssertUnwindSafe(disconnect)).catch_others(|_| ()).execute();
         }
     }
+}
+
+/// Refuses what postgres_fdw lets pass and dblink does not: a superuser may have said that a user needs no password.
+fn check_password(server: &str) -> Result<()> {
+    let name = CString::new(server).expect("PostgreSQL's names have no zeros");
+    // SAFETY: a server's name; its mapping has a list of DefElem nodes. What is not there is an ERROR.
+    let needs = unsafe {
+        let server = pg_sys::GetForeignServerByName(name.as_ptr(), false);
+        let mapping = pg_sys::GetUserMapping(pg_sys::GetUserId(), (*server).serverid);
+        let options = pgrx::PgList::<pg_sys::DefElem>::from_pg((*mapping).options);
+        let option = |name: &CStr| options.iter_ptr().find(|option| CStr::from_ptr((**option).defname) == name);
+        let is_free = option(c"password_required").is_some_and(|option| !pg_sys::defGetBoolean(option));
+        is_free && option(c"password").is_none() && !pg_sys::superuser()
+    };
+    if needs { Err(NodeError::NoPassword(server.to_owned()).into()) } else { Ok(()) }
 }
 
 /// An empty memory context.

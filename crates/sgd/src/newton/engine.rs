@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use bytemuck::{Pod, Zeroable};
 use simd::Level;
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
@@ -11,6 +12,7 @@ use super::descent::Descent;
 use super::sums::Sums;
 use crate::bytes::{Reader, Writer};
 use crate::engine::Engine;
+use crate::exchange::{Interrupted, OpenExchange, sum_of_doubles};
 use crate::mean::Mean;
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelParameters};
@@ -51,6 +53,14 @@ impl NewtonEngine {
         let sums = Sums::new(hyper.kind, dim, sparse, level).ok()?;
         Some(NewtonEngine { sums, descent: Descent::read(from, hyper.l2, dim)? })
     }
+}
+
+/// What a process says of its tuples before their derivatives.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Counted {
+    dim: u64,
+    totals: Totals,
 }
 
 impl Engine for NewtonEngine {
@@ -111,6 +121,27 @@ impl Engine for NewtonEngine {
 
     fn add_to(&mut self, _: &mut Mean, _: f64) {
         unreachable!("there is no mean of the iterates of Newton's method");
+    }
+
+    /// Each process's own sums stay as they are until those of all have come: whoever is stopped in between says the same
+    /// once more.
+    fn count_synchronized(&mut self, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+        let own: [Counted; 1] = [Counted { dim: self.sums.dim() as u64, totals: *self.sums.totals() }];
+        let all = exchange.gather_all(bytemuck::cast_slice(&own))?;
+        let all = all.iter().map(|words| bytemuck::pod_read_unaligned(bytemuck::cast_slice(words)));
+        let all: Vec<Counted> = all.collect();
+        let dim = all.iter().map(|of_one| of_one.dim as usize).max().unwrap_or(0);
+        if dim > self.sums.dim() {
+            self.sums.grow(dim)?;
+            self.descent.grow(dim)?;
+        }
+        let mut derivatives = self.sums.derivatives()?;
+        exchange.all_reduce(bytemuck::cast_slice_mut(&mut derivatives), &mut sum_of_doubles)?;
+        self.sums.set_derivatives(&derivatives);
+        let totals = self.sums.totals_mut();
+        *totals = Totals::default();
+        all.iter().for_each(|of_one| totals.add(&of_one.totals));
+        Ok(())
     }
 
     fn step_length(&self) -> Option<f64> {

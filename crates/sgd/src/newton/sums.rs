@@ -116,6 +116,38 @@ impl Sums {
         self.totals = Totals::default();
     }
 
+    /// The first derivatives, and behind them the rows of the upper triangle of the second ones.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn derivatives(&self) -> Result<Vec<f64>, OutOfMemory> {
+        let numbers = self.dim + 1;
+        let mut derivatives = zeros(numbers + numbers * (numbers + 1) / 2)?;
+        let (gradient, mut rest) = derivatives.split_at_mut(numbers);
+        gradient.copy_from_slice(&self.gradient[..numbers]);
+        for i in 0..numbers {
+            let (row, others) = rest.split_at_mut(numbers - i);
+            row.copy_from_slice(&self.hessian[i * self.stride..][i..numbers]);
+            rest = others;
+        }
+        Ok(derivatives)
+    }
+
+    /// Takes others for its own: as many, in the same sequence.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub(crate) fn set_derivatives(&mut self, derivatives: &[f64]) {
+        let numbers = self.dim + 1;
+        let (gradient, mut rest) = derivatives.split_at(numbers);
+        self.gradient[..numbers].copy_from_slice(gradient);
+        for i in 0..numbers {
+            let (row, others) = rest.split_at(numbers - i);
+            self.hessian[i * self.stride..][i..numbers].copy_from_slice(row);
+            rest = others;
+        }
+    }
+
     /// Makes room for so many features of sparse tuples.
     ///
     /// # Errors

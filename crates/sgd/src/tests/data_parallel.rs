@@ -7,7 +7,8 @@ use tuples::{Batch, OutOfMemory};
 
 use super::{Noise, noisy_batch, sparse_of};
 use crate::{
-    Combine, EpochReport, Exchange, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer,
+    Combine, EpochReport, Exchange, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Solver, Steps,
+    Trainer,
 };
 
 /// What threads give each other, in parts of a few numbers, so that everything is cut.
@@ -21,7 +22,7 @@ struct Thread<'a> {
     index: usize,
 }
 
-const PART: usize = 7;
+const PART: usize = 6;
 
 impl Shared {
     fn new(processes: usize) -> Shared {
@@ -110,6 +111,17 @@ pub(super) fn train_synchronized(
     processes: usize,
     epochs: u32,
 ) -> Vec<(ModelParameters, Vec<EpochReport>)> {
+    train_resuming(hyper, batch, outputs, (processes, epochs), false)
+}
+
+/// The same; if it `resumes`, each trainer is saved and goes on after each epoch.
+fn train_resuming(
+    hyper: Hyperparameters,
+    batch: &Batch,
+    outputs: usize,
+    (processes, epochs): (usize, u32),
+    resumes: bool,
+) -> Vec<(ModelParameters, Vec<EpochReport>)> {
     let (shared, all) = (&Shared::new(processes), &Tuples::new(batch));
     let run = |index: usize| {
         let own = all.share(index, processes);
@@ -123,12 +135,18 @@ pub(super) fn train_synchronized(
         for _ in 0..epochs {
             trainer.begin_epoch();
             trainer.begin_buffer_synchronized(tuples, &own, 0..own.len(), &mut exchange).unwrap();
-            if hyper.batch_size == 1 {
-                trainer.learn(&own, 0..own.len()).unwrap();
-                trainer.average_synchronized(&shares, &mut exchange).unwrap();
-            }
-            for from in (0..tuples).step_by(hyper.batch_size as usize).filter(|_| hyper.batch_size > 1) {
-                let until = tuples.min(from + hyper.batch_size as usize);
+            let step = match trainer.steps() {
+                Steps::ByMiniBatch(size) => size,
+                other => {
+                    trainer.learn(&own, 0..own.len()).unwrap();
+                    if other == Steps::ByTuple {
+                        trainer.average_synchronized(&shares, &mut exchange).unwrap();
+                    }
+                    usize::MAX
+                }
+            };
+            for from in (0..tuples).step_by(step).filter(|_| step < usize::MAX) {
+                let until = tuples.min(from + step);
                 let own_of = |place: usize| (place + processes - 1 - index) / processes;
                 // in two calls, as if there had been something to look after
                 let (from_own, until_own) = (own_of(from), own_of(until));
@@ -139,6 +157,10 @@ pub(super) fn train_synchronized(
             }
             trainer.count_synchronized(&mut exchange).unwrap();
             reports.push(trainer.end_epoch().unwrap());
+            if resumes {
+                let saved = trainer.save(Vec::new());
+                trainer = Trainer::resume_replica(hyper, outputs, all.sparse, &saved).unwrap();
+            }
         }
         (trainer.model().unwrap(), reports)
     };
@@ -236,6 +258,44 @@ proptest! {
                 prop_assert!((one.r2.unwrap_or(0.0) - other.r2.unwrap_or(0.0)).abs() < 1e-4);
             }
         }
+    }
+
+    #[test]
+    fn newtons_method_of_several_is_that_of_one(
+        logistic: bool, l2 in prop::sample::select(&[0.0, 0.1][..]),
+        sparse: bool, processes in 2..5_usize, n in 40..200_usize, seed: u64,
+    ) {
+        let kind = if logistic { ModelKind::Logistic } else { ModelKind::Linear };
+        let batch = if sparse { sparse_batch(7, n, seed) } else { noisy_batch(7, n, seed) };
+        let batch = labelled(kind, batch, seed);
+        let hyper = Hyperparameters { solver: Solver::Newton, l2, ..Hyperparameters::new(kind) };
+        let (model, reports) = alone(hyper, &batch, 1, 4);
+        let all = train_synchronized(hyper, &batch, 1, processes, 4);
+        for (replica, of_replica) in &all {
+            prop_assert_eq!(replica, &all[0].0, "replicas are the same to the bit");
+            prop_assert!(close(&model, replica, 1e-5 * (1.0 + replica.weights.iter().fold(0.0, |most: f32, w| most.max(w.abs())))));
+            for (one, other) in reports.iter().zip(of_replica) {
+                prop_assert_eq!((one.tuples, one.accuracy), (other.tuples, other.accuracy));
+                prop_assert!((one.loss - other.loss).abs() < 1e-6 * (1.0 + one.loss), "{:?} {:?}", one, other);
+            }
+        }
+    }
+
+    #[test]
+    fn replicas_that_were_saved_go_on_bit_for_bit(
+        kind in prop::sample::select(&ModelKind::LINEAR[..]),
+        optimizer in prop::sample::select(&[Optimizer::Sgd, Optimizer::Momentum { beta: 0.9 }, Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-3 }][..]),
+        l1 in prop::sample::select(&[0.0, 0.01][..]), newton: bool, averaging: bool,
+        sparse: bool, batch_size in prop::sample::select(&[1_u32, 2, 16][..]), processes in 2..4_usize, n in 20..100_usize, seed: u64,
+    ) {
+        let batch = if sparse { sparse_batch(7, n, seed) } else { noisy_batch(7, n, seed) };
+        let batch = labelled(kind, batch, seed);
+        let outputs = if kind.has_class_numbers() { 3 } else { 1 };
+        let sgd = Hyperparameters { optimizer, l1, averaging, ..hyper(kind, batch_size) };
+        let solver = Hyperparameters { solver: Solver::Newton, l2: 0.1, ..hyper(kind, 1) };
+        let hyper = if newton && matches!(kind, ModelKind::Logistic | ModelKind::Linear) { solver } else { sgd };
+        let whole = train_synchronized(hyper, &batch, outputs, processes, 3);
+        prop_assert_eq!(train_resuming(hyper, &batch, outputs, (processes, 3), true), whole);
     }
 
     #[test]

@@ -88,3 +88,63 @@ fn an_evaluation_says_whether_all_decisions_were_in_range() {
     evaluation.add(&model, &batch_of(2, [(1.0, &[3e38, 3e38][..])]));
     assert!(!evaluation.in_range() && evaluation.loss().is_finite());
 }
+
+#[test]
+fn evaluations_that_were_sent_and_united_are_those_of_all_tuples() {
+    for kind in [ModelKind::Logistic, ModelKind::Softmax, ModelKind::Linear, ModelKind::Quantile] {
+        let outputs = if kind.has_class_numbers() { 3 } else { 1 };
+        let (mut batch, mut model) = (noisy_batch(4, 60, 5), ModelParameters::new(4, outputs));
+        let weights = noisy_batch(4 * outputs, 1, 6);
+        model.weights.copy_from_slice(weights.features(0));
+        if outputs > 1 {
+            batch.labels_mut().iter_mut().enumerate().for_each(|(i, label)| *label = (i % 3) as f32);
+        }
+        let evaluate = |places: std::ops::Range<usize>| {
+            let mut part = tuples::Batch::dense(4);
+            places.for_each(|i| part.push_copy(&batch, i).unwrap());
+            let mut evaluation = Evaluation::new(kind);
+            evaluation.add(&model, &part);
+            evaluation
+        };
+        let (all, mut united) = (evaluate(0..60), Evaluation::new(kind));
+        for part in [0..0, 0..13, 13..13, 13..60] {
+            let sent = serde_json::to_string(&evaluate(part).sums()).unwrap();
+            assert!(united.add_sums(&serde_json::from_str(&sent).unwrap()));
+        }
+        assert_eq!((united.tuples(), united.accuracy()), (60, all.accuracy()), "{kind}");
+        assert_eq!(united.fraction_below(), all.fraction_below(), "{kind}");
+        for (actual, predicted) in (0..3).flat_map(|actual| (0..3).map(move |predicted| (actual, predicted))) {
+            assert_eq!(united.confusion().cell(actual, predicted), all.confusion().cell(actual, predicted), "{kind}");
+        }
+        for (a, b) in [(united.loss(), all.loss()), (united.log_loss(), all.log_loss())].into_iter().chain(
+            [united.r2(), united.rmse(), united.mae()]
+                .into_iter()
+                .zip([all.r2(), all.rmse(), all.mae()])
+                .flat_map(|(a, b)| a.zip(b)),
+        ) {
+            assert!((a - b).abs() < 1e-12, "{kind}: {a} {b}");
+        }
+        let other = Evaluation::new(ModelKind::Softmax);
+        let mut of_two = Evaluation::new(ModelKind::Softmax);
+        let (mut two, classes) = (ModelParameters::new(4, 2), noisy_batch(4, 3, 1));
+        two.weights.fill(0.5);
+        let mut labelled = classes;
+        labelled.labels_mut().fill(1.0);
+        of_two.add(&two, &labelled);
+        assert_eq!(
+            united.add_sums(&of_two.sums()),
+            outputs == 1 && kind == ModelKind::Logistic || !kind.is_classifier(),
+            "{kind}"
+        );
+        assert!(of_two.add_sums(&other.sums()), "nothing goes with everything");
+    }
+}
+
+#[test]
+fn an_infinite_loss_of_another_process_is_that_of_all() {
+    let mut far = Evaluation::new(ModelKind::Linear);
+    far.add(&model_of(vec![f32::INFINITY], 0.0), &batch_of(1, [(1.0, &[1.0][..])]));
+    let mut united = Evaluation::new(ModelKind::Linear);
+    assert!(united.add_sums(&serde_json::from_str(&serde_json::to_string(&far.sums()).unwrap()).unwrap()));
+    assert!(!united.in_range() && united.loss().is_infinite());
+}

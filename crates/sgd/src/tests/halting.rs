@@ -1,13 +1,13 @@
 //! Trainers of processes that cannot wait, against threads that do, and moments that are united.
 
 use proptest::prelude::*;
-use tuples::{Batch, OutOfMemory};
+use tuples::Batch;
 
 use super::data_parallel::train_synchronized;
 use super::{noisy_batch, sparse_of};
 use crate::{
-    Combine, Design, EpochReport, Exchange, Halt, Halting, Hidden, Hyperparameters, ModelKind, ModelParameters,
-    Moments, Optimizer, Output, PresentMoments, Round, Shapes, Trainer,
+    Design, EpochReport, Exchange, Halt, Halting, Hidden, Hyperparameters, ModelKind, ModelParameters, Moments,
+    Optimizer, Output, PresentMoments, Round, Shapes, Solver, Trainer, Uniting,
 };
 
 /// What a process is to do together with the others.
@@ -15,6 +15,17 @@ use crate::{
 enum Call {
     Step(u32),
     Average(Vec<usize>),
+    Count,
+}
+
+impl Call {
+    fn make(&self, trainer: &mut Trainer, exchange: &mut impl Exchange<Error = Halt>) -> Result<(), Halt> {
+        match self {
+            Call::Step(tuples) => trainer.step_synchronized(*tuples, exchange),
+            Call::Average(tuples) => trainer.average_synchronized(tuples, exchange),
+            Call::Count => trainer.count_synchronized(exchange),
+        }
+    }
 }
 
 /// A process that cannot wait.
@@ -28,11 +39,7 @@ impl Halted {
     /// Makes the call as far as it goes: what the process says, or None at its end.
     fn call(&mut self, call: &Call) -> Option<Vec<u32>> {
         let mut halting = Halting::new(&self.rounds);
-        let ended = match call {
-            Call::Step(tuples) => self.trainer.step_synchronized(*tuples, &mut halting),
-            Call::Average(tuples) => self.trainer.average_synchronized(tuples, &mut halting),
-        };
-        match ended {
+        match call.make(&mut self.trainer, &mut halting) {
             Ok(()) => {
                 self.rounds.clear();
                 None
@@ -43,39 +50,6 @@ impl Halted {
     }
 }
 
-/// The way from the one that waits to the others.
-struct Others<'a> {
-    others: &'a mut [Halted],
-    call: Call,
-}
-
-impl Others<'_> {
-    fn words(&mut self, own: &[u32]) -> Vec<Vec<u32>> {
-        let says = |other: &mut Halted| other.call(&self.call).expect("a round");
-        std::iter::once(own.to_vec()).chain(self.others.iter_mut().map(says)).collect()
-    }
-}
-
-impl Exchange for Others<'_> {
-    type Error = OutOfMemory;
-
-    fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), OutOfMemory> {
-        let all = self.words(bytemuck::cast_slice(numbers));
-        let all: Vec<&[f32]> = all.iter().map(|words| bytemuck::cast_slice(words)).collect();
-        combine(numbers, &all);
-        let round = Round::Reduced(bytemuck::cast_slice(numbers).to_vec());
-        self.others.iter_mut().for_each(|other| other.rounds.push(round.clone()));
-        Ok(())
-    }
-
-    fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<(), OutOfMemory> {
-        let all = self.words(words);
-        all.iter().enumerate().for_each(|(process, words)| take(process, words));
-        self.others.iter_mut().for_each(|other| other.rounds.push(Round::Gathered(all.clone())));
-        Ok(())
-    }
-}
-
 /// Every k-th tuple of a batch's order, beginning with number `index`.
 fn share(batch: &Batch, index: usize, processes: usize) -> Batch {
     let mut own = if batch.is_sparse() { Batch::sparse() } else { Batch::new(batch.dim()) };
@@ -83,7 +57,30 @@ fn share(batch: &Batch, index: usize, processes: usize) -> Batch {
     own
 }
 
-/// What all have in the end: the first of them waits, the others cannot.
+/// All make a call, of which the first one asks the others.
+fn together(all: &mut [Halted], call: &Call) {
+    let (first, others) = all.split_first_mut().unwrap();
+    let (mut rounds, mut says) = (Vec::new(), None);
+    loop {
+        let mut uniting = Uniting::new(&rounds, says.take());
+        let ended = call.make(&mut first.trainer, &mut uniting);
+        if let Some(round) = uniting.into_round() {
+            others.iter_mut().for_each(|other| other.rounds.push(round.clone()));
+            rounds.push(round);
+        }
+        match ended {
+            Ok(()) => break,
+            Err(Halt::Says(own)) => {
+                let of_other = |other: &mut Halted| other.call(call).expect("a round");
+                says = Some(std::iter::once(own).chain(others.iter_mut().map(of_other)).collect());
+            }
+            Err(halt) => panic!("{halt:?}"),
+        }
+    }
+    assert!(others.iter_mut().all(|other| other.call(call).is_none()), "nothing is left to be said");
+}
+
+/// What all have in the end: the first of them asks the others.
 fn train_halting(
     hyper: Hyperparameters,
     batch: &Batch,
@@ -104,24 +101,20 @@ fn train_halting(
     let mut reports = Vec::new();
     for _ in 0..epochs {
         all.iter_mut().for_each(|process| process.trainer.begin_epoch());
-        for from in (0..tuples).step_by(size) {
-            let until = tuples.min(from + size);
+        let newton = hyper.solver == Solver::Newton;
+        for from in (0..tuples).step_by(if newton { tuples } else { size }) {
+            let until = if newton { tuples } else { tuples.min(from + size) };
             for (index, process) in all.iter_mut().enumerate() {
                 let own_of = |place: usize| (place + processes - 1 - index) / processes;
                 process.trainer.learn(&process.own, own_of(from)..own_of(until)).unwrap();
             }
-            let call = match hyper.batch_size {
-                1 => Call::Average(shares.clone()),
-                _ => Call::Step((until - from) as u32),
-            };
-            let (first, others) = all.split_first_mut().unwrap();
-            let mut exchange = Others { others, call: call.clone() };
-            match &call {
-                Call::Step(tuples) => first.trainer.step_synchronized(*tuples, &mut exchange).unwrap(),
-                Call::Average(tuples) => first.trainer.average_synchronized(tuples, &mut exchange).unwrap(),
+            match hyper.batch_size {
+                _ if newton => {}
+                1 => together(&mut all, &Call::Average(shares.clone())),
+                _ => together(&mut all, &Call::Step((until - from) as u32)),
             }
-            assert!(all[1..].iter_mut().all(|other| other.call(&call).is_none()), "nothing is left to be said");
         }
+        together(&mut all, &Call::Count);
         reports = all.iter_mut().map(|process| process.trainer.end_epoch().unwrap()).collect();
     }
     all.iter().map(|process| process.trainer.model().unwrap()).zip(reports).collect()
@@ -150,17 +143,20 @@ proptest! {
         optimizer in prop::sample::select(&OPTIMIZERS[..]),
         l1 in prop::sample::select(&[0.0, 0.01][..]),
         l2 in prop::sample::select(&[0.0, 0.1][..]),
-        sparse: bool, batch_size in prop::sample::select(&[1_u32, 2, 7, 64][..]), processes in 2..5_usize,
+        sparse: bool, newton: bool, batch_size in prop::sample::select(&[1_u32, 2, 7, 64][..]), processes in 2..5_usize,
         n in 10..120_usize, seed: u64,
     ) {
         let batch = if sparse { sparse_batch(19, n, seed) } else { noisy_batch(19, n, seed) };
         let hyper = Hyperparameters {
             optimizer, l1, l2, learning_rate: 0.05, batch_size, ..Hyperparameters::new(ModelKind::Logistic)
         };
+        let of_newton = Hyperparameters { solver: Solver::Newton, l2: 0.1, ..Hyperparameters::new(ModelKind::Logistic) };
+        let hyper = if newton { of_newton } else { hyper };
         let halting = train_halting(hyper, &batch, 1, processes, 3);
         let waiting = train_synchronized(hyper, &batch, 1, processes, 3);
-        for ((model, _), (expected, _)) in halting.iter().zip(&waiting) {
+        for ((model, report), (expected, reports)) in halting.iter().zip(&waiting) {
             prop_assert_eq!(model, expected);
+            prop_assert_eq!(Some(report), reports.last());
         }
     }
 

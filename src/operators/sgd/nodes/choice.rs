@@ -9,7 +9,6 @@ use crate::options::shuffling::Shuffling;
 use crate::pg::executor::foreign::{ForeignRows, NotForeign};
 use crate::pg::executor::query::{Column, Planned};
 use crate::pg::snapshot::has_written;
-use sgd::Solver;
 
 /// Where the rows are trained on.
 pub enum Place {
@@ -55,11 +54,7 @@ fn rows_of_nodes(
 ) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     let unfit = [
         ("a search", request.search.is_some()),
-        ("solver newton", request.first_point().hyperparameters.solver == Solver::Newton),
-        ("a grid", request.points.len() > 1),
         ("groups", request.row_groups.group.is_some()),
-        ("a validation part", request.options.validation.is_some()),
-        ("a warm start", request.resume.is_some()),
         ("several workers", request.workers > 1),
         ("compressed mini-batches", decoder.has_mini_batches()),
         ("option share", request.options.share == Some(true)),
@@ -83,7 +78,6 @@ fn rows_of_nodes(
 
 /// What a node is told.
 pub fn task(rows: &ForeignRows, spec: &DecoderSpec, columns: &[Column], shuffling: &Shuffling) -> NodeTask {
-    // a node goes through its rows before the first epoch
-    let shuffling = Shuffling { first_epoch: 0, share: None, ..shuffling.clone() };
+    let shuffling = Shuffling { share: None, ..shuffling.clone() };
     NodeTask { sql: rows.sql.clone(), spec: OwnedSpec::new(spec, columns), shuffling }
 }

@@ -1,11 +1,13 @@
 //! The nodes of a training, as the coordinator sees them.
 
-use super::messages::{Answer, NodeTask, Order, Request, RoundShape, bytes_of, hex, read, text, unhex};
+use super::messages::{
+    Answer, Call, NodeTask, Order, Request, RoundShape, bytes_of, cut, hex, read, text, unhex, words_of,
+};
 use super::node::CURSOR;
 use crate::errors::{Error, NodeError, Result};
 use crate::pg::executor::foreign::ForeignRows;
 use crate::pg::process::remote::Session;
-use sgd::{Combine, Exchange, Round};
+use sgd::{Halt, Round, Trainer, Uniting};
 use std::time::{Duration, Instant};
 
 /// What was sent, and how long it took to be answered.
@@ -22,13 +24,19 @@ pub struct Traffic {
     pub slowest: Duration,
 }
 
-/// The nodes of a training. The way to the others, for the coordinator's replica of the model.
+/// The nodes of a training: the way to the others, for the coordinator's replicas of the models.
 pub struct Cluster {
     nodes: Vec<Member>,
-    /// what came of the last round, which the nodes do not know yet
-    round: Option<Round>,
-    /// what the nodes have said in the round under way
-    says: Option<Vec<Vec<u32>>>,
+    /// what came of the last round, which the nodes do not know yet, for each trainer whose turn it is
+    rounds: Vec<Option<Round>>,
+    /// what the nodes have said in the round under way, each for each trainer whose turn it is
+    says: Option<Vec<Vec<Option<Vec<u32>>>>>,
+    /// places of the trainers whose turn it is; None if it is that of all
+    turn: Option<Vec<usize>>,
+    /// bytes that are behind the text of the next request
+    saved: Vec<u8>,
+    /// has the epoch begun, and not ended?
+    pub(super) in_epoch: bool,
     pub traffic: Traffic,
 }
 
@@ -91,7 +99,15 @@ impl Cluster {
             let cursor = CURSOR.to_string_lossy();
             format!("DECLARE {cursor} NO SCROLL CURSOR FOR SELECT n FROM corgipile.node_training(E'{task}')")
         });
-        let mut cluster = Cluster { nodes, round: None, says: None, traffic: Traffic::default() };
+        let mut cluster = Cluster {
+            nodes,
+            rounds: Vec::new(),
+            says: None,
+            turn: None,
+            saved: Vec::new(),
+            in_epoch: false,
+            traffic: Traffic::default(),
+        };
         cluster.order(|_| Order::Describe);
         for (answer, node) in cluster.ask()?.into_iter().zip(&cluster.nodes) {
             let server = node.session.server().to_owned();
@@ -111,11 +127,6 @@ impl Cluster {
         self.nodes.iter().map(|node| node.session.server())
     }
 
-    /// How many nodes there are.
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
     /// Gives each node something to do with the next request.
     pub fn order(&mut self, order: impl Fn(usize) -> Order) {
         (0..).zip(&mut self.nodes).for_each(|(i, node)| node.orders.push(order(i)));
@@ -127,13 +138,15 @@ impl Cluster {
     /// # Errors
     /// [`NodeError::Nonsense`]; what the servers say is raised.
     pub fn ask(&mut self) -> Result<Vec<Answer>> {
-        let (shape, words) = self.round.take().map(RoundShape::split).unzip();
-        let words = bytes_of(&words.unwrap_or_default());
+        let rounds = std::mem::take(&mut self.rounds).into_iter().map(|round| round.map(RoundShape::split).unzip());
+        let (shapes, words): (Vec<Option<RoundShape>>, Vec<Option<Vec<u32>>>) = rounds.unzip();
+        let mut behind = words.into_iter().flatten().flat_map(|words| bytes_of(&words)).collect::<Vec<u8>>();
+        behind.append(&mut std::mem::take(&mut self.saved));
         for node in &mut self.nodes {
-            let request = Request { orders: std::mem::take(&mut node.orders), round: shape.clone() };
+            let request = Request { orders: std::mem::take(&mut node.orders), rounds: shapes.clone() };
             let mut sql = b"SELECT corgipile.node_step('\\x".to_vec();
             hex(&text(&request), &mut sql);
-            hex(&words, &mut sql);
+            hex(&behind, &mut sql);
             sql.extend(b"')");
             node.session.send(&sql);
             self.traffic.sent += sql.len() as u64;
@@ -147,7 +160,9 @@ impl Cluster {
             self.traffic.received += text.len() as u64;
             let nonsense = || Error::from(NodeError::Nonsense(node.session.server().to_owned()));
             let (answer, words) = unhex(&text).and_then(|bytes| read::<Answer>(&bytes)).ok_or_else(nonsense)?;
-            says.extend(answer.says.then_some(words));
+            if !answer.says.is_empty() {
+                says.push(cut(&answer.says, words).ok_or_else(nonsense)?);
+            }
             answers.push(answer);
         }
         if !says.is_empty() && says.len() != self.nodes.len() {
@@ -160,12 +175,62 @@ impl Cluster {
         Ok(answers)
     }
 
-    /// The parts of the nodes in the round under way.
-    fn parts(&mut self) -> Result<Vec<Vec<u32>>> {
+    /// It is the turn of these trainers, by their places, or of all; they begin with the first tuple of the buffer.
+    pub fn turn(&mut self, members: Option<&[usize]>, trainers: usize) {
+        if members.is_some() || self.turn.is_some() {
+            let all = || (0..trainers).collect();
+            let places: Vec<usize> = members.map_or_else(all, <[usize]>::to_vec);
+            self.order(|_| Order::Turn(places.clone()));
+        }
+        self.turn = members.map(<[usize]>::to_vec);
+    }
+
+    /// From now on there are other trainers, and it is the turn of all.
+    pub fn forget_turn(&mut self) {
+        self.turn = None;
+    }
+
+    /// A state goes along with the next request.
+    pub fn attach(&mut self, saved: &[u8]) {
+        self.saved = bytes_of(&words_of(saved));
+    }
+
+    /// The trainers whose turn it is, here and there, do something together. Gives the nodes' answers to what was ordered
+    /// before, and to this.
+    ///
+    /// # Errors
+    /// As [`ask`](Cluster::ask), [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    pub fn make(&mut self, trainers: &mut [&mut Trainer], call: &Call) -> Result<Vec<Answer>> {
+        self.order(|_| Order::Make(call.clone()));
+        let answers = self.ask()?;
+        let mut parts: Vec<Part> = trainers.iter().map(|_| Part::default()).collect();
+        loop {
+            self.rounds.clear();
+            let mut is_done = true;
+            for (trainer, part) in trainers.iter_mut().zip(&mut parts) {
+                let round = part.go_on(trainer, call).map_err(|halted| halted.unwrap_or_else(|| self.nonsense()))?;
+                self.rounds.push(round);
+                is_done &= part.is_done;
+            }
+            if is_done {
+                return Ok(answers);
+            }
+            self.hear(&mut parts)?;
+        }
+    }
+
+    /// Gives each trainer that is not done what the nodes say in the next round.
+    fn hear(&mut self, parts: &mut [Part]) -> Result<()> {
         if self.says.is_none() {
             self.ask()?;
         }
-        self.says.take().ok_or_else(|| self.nonsense())
+        let says = self.says.take().ok_or_else(|| self.nonsense())?;
+        for (place, part) in parts.iter_mut().enumerate().filter(|(_, part)| !part.is_done) {
+            let of_node = |says: &Vec<Option<Vec<u32>>>| says.get(place).cloned().flatten();
+            let others: Option<Vec<Vec<u32>>> = says.iter().map(of_node).collect();
+            part.says.extend(others.ok_or_else(|| self.nonsense())?);
+        }
+        Ok(())
     }
 
     /// Whose answer it is that makes no sense cannot be told.
@@ -174,27 +239,33 @@ impl Cluster {
     }
 }
 
-impl Exchange for Cluster {
-    type Error = Error;
+/// How far one of the coordinator's trainers is in what all do together.
+#[derive(Default)]
+struct Part {
+    rounds: Vec<Round>,
+    /// what all say in the next round, the coordinator first; empty before that
+    says: Vec<Vec<u32>>,
+    is_done: bool,
+}
 
-    fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<()> {
-        let parts = self.parts()?;
-        if parts.iter().any(|words| words.len() != numbers.len()) {
-            return Err(self.nonsense());
+impl Part {
+    /// Goes on as far as is known what the others say, and gives what came of the round that was heard. An error without
+    /// a reason if that makes no sense.
+    fn go_on(&mut self, trainer: &mut Trainer, call: &Call) -> std::result::Result<Option<Round>, Option<Error>> {
+        if self.is_done {
+            return Ok(None);
         }
-        let own = numbers.to_vec();
-        let all: Vec<&[f32]> =
-            std::iter::once(own.as_slice()).chain(parts.iter().map(|words| bytemuck::cast_slice(words))).collect();
-        combine(numbers, &all);
-        self.round = Some(Round::Reduced(bytemuck::cast_slice(numbers).to_vec()));
-        Ok(())
-    }
-
-    fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<()> {
-        let mut all = self.parts()?;
-        all.insert(0, words.to_vec());
-        all.iter().enumerate().for_each(|(process, words)| take(process, words));
-        self.round = Some(Round::Gathered(all));
-        Ok(())
+        let says = std::mem::take(&mut self.says);
+        let mut uniting = Uniting::new(&self.rounds, (!says.is_empty()).then_some(says));
+        let made = call.make(trainer, &mut uniting);
+        let round = uniting.into_round();
+        self.rounds.extend(round.clone());
+        match made {
+            Ok(()) => self.is_done = true,
+            Err(Halt::Says(words)) => self.says = vec![words],
+            Err(Halt::Nonsense) => return Err(None),
+            Err(Halt::OutOfMemory(error)) => return Err(Some(error.into())),
+        }
+        Ok(round)
     }
 }

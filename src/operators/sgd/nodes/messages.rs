@@ -1,12 +1,12 @@
 //! What coordinator and nodes tell each other: a JSON text, and numbers behind it as they are.
 
-use crate::operators::decoder::{DecoderState, OwnedSpec, RowCounts};
+use crate::operators::decoder::{DecoderState, EpochCounts, OwnedSpec};
 use crate::operators::preparation::Found;
 use crate::operators::wanted::Wanted;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sgd::{Hyperparameters, Round};
+use sgd::{EvaluationSums, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
 
 /// What a node is told when its cursor opens.
 #[derive(Serialize, Deserialize)]
@@ -24,46 +24,80 @@ pub enum Order {
     Describe,
     /// Go through all rows, and say what was found.
     Prepare(Wanted),
-    /// This is what all nodes have found, and what is to be trained.
+    /// This is what all nodes have found, and what is to be trained. A state that goes on is behind the text.
     Start(Box<Start>),
     BeginEpoch,
-    /// Fill the buffer, and say how many tuples it has.
+    /// Fill the buffer, and say how many tuples it has to learn from.
     Fill,
-    /// All buffers have so many tuples together, and this is how much the loss of a mini-batch of them can bend.
-    Begin(usize, Option<f64>),
+    /// It is the turn of these trainers, by their places, which begin with the first tuple of the buffer.
+    Turn(Vec<usize>),
+    /// All buffers have so many tuples together, and this is how much the loss of a mini-batch of them can bend, for each
+    /// trainer whose turn it is.
+    Begin(usize, Vec<Option<f64>>),
     /// Learn from the next tuples of the buffer.
     Learn(usize),
-    /// Step together with the others: so many tuples are in the mini-batch.
+    /// Make a step or a mean together with the others, or count what all have counted.
+    Make(Call),
+    /// End the epoch. Models that have diverged are gone.
+    EndEpoch,
+    /// Evaluate the models on what is held out.
+    Evaluate,
+    /// Only the trainers of these points learn on.
+    GoOn(Vec<usize>),
+}
+
+/// What the trainers whose turn it is do together with those of the others.
+#[derive(Clone, Serialize, Deserialize)]
+pub enum Call {
+    /// A step: so many tuples are in the mini-batch.
     Step(u32),
     /// Become the mean of all, each of which has learned from so many tuples.
     Average(Vec<usize>),
-    /// Count what all have counted.
     Count,
-    EndEpoch,
+}
+
+impl Call {
+    /// Makes it, as far as the exchange lets it.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    pub fn make<E: Exchange<Error = Halt>>(&self, trainer: &mut Trainer, exchange: &mut E) -> Result<(), Halt> {
+        match self {
+            Call::Step(tuples) => trainer.step_synchronized(*tuples, exchange),
+            Call::Average(tuples) => trainer.average_synchronized(tuples, exchange),
+            Call::Count => trainer.count_synchronized(exchange),
+        }
+    }
 }
 
 /// What a node needs to learn.
 #[derive(Serialize, Deserialize)]
 pub struct Start {
     pub decoder: DecoderState,
-    pub hyperparameters: Hyperparameters,
+    pub kind: ModelKind,
+    /// of each point
+    pub points: Vec<Hyperparameters>,
     pub dim: usize,
     pub outputs: usize,
     pub sparse: bool,
+    /// bytes of the state that goes on, if one does
+    pub saved: Option<usize>,
 }
 
 /// What the coordinator asks.
 #[derive(Serialize, Deserialize)]
 pub struct Request {
     pub orders: Vec<Order>,
-    /// what came of the round that the node has its part in; its words are behind the text
-    pub round: Option<RoundShape>,
+    /// what came of the round that the node has its part in, for each trainer whose turn it is, unless it is done; the
+    /// words are behind the text
+    pub rounds: Vec<Option<RoundShape>>,
 }
 
 /// A round without its words.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum RoundShape {
-    Reduced,
+    /// so many words
+    Reduced(usize),
     /// how many words each has given
     Gathered(Vec<usize>),
 }
@@ -75,32 +109,52 @@ pub struct Answer {
     pub found: Option<Found>,
     /// what came of filling the buffer
     pub filled: Option<Filled>,
-    /// has it something to say in a round?
-    pub says: bool,
+    /// how many words it says in a round, for each trainer whose turn it is, unless that is done; empty if none has
+    /// anything to say
+    pub says: Vec<Option<usize>>,
     /// what its decoder has counted in the epoch
-    pub counts: Option<RowCounts>,
+    pub counts: Option<EpochCounts>,
+    /// of each model
+    pub evaluated: Option<Vec<EvaluationSums>>,
 }
 
 /// A buffer.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Filled {
     /// None at the end of the epoch
     pub tuples: Option<usize>,
-    /// how much the loss of a mini-batch can bend, if that is to be known
-    pub curvature: Option<f64>,
+    /// how much the loss of a mini-batch can bend, for each trainer, if that is to be known
+    pub curvatures: Vec<Option<f64>>,
 }
 
 impl RoundShape {
     /// A round as its shape and its words.
     pub fn split(round: Round) -> (RoundShape, Vec<u32>) {
         match round {
-            Round::Reduced(words) => (RoundShape::Reduced, words),
+            Round::Reduced(words) => (RoundShape::Reduced(words.len()), words),
             Round::Gathered(all) => (RoundShape::Gathered(all.iter().map(Vec::len).collect()), all.concat()),
         }
     }
 
+    /// How many words it has.
+    fn words(&self, rest: usize) -> Option<usize> {
+        match self {
+            RoundShape::Reduced(words) => Some(*words).filter(|words| *words <= rest),
+            RoundShape::Gathered(lengths) => {
+                let add = |sum: usize, length: &usize| sum.checked_add(*length).filter(|sum| *sum <= rest);
+                lengths.iter().try_fold(0, add)
+            }
+        }
+    }
+
+    /// Takes the round of this shape from the front of the words; None if there are not as many.
+    pub fn take(&self, words: &mut Vec<u32>) -> Option<Round> {
+        let rest = words.split_off(self.words(words.len())?);
+        self.join(std::mem::replace(words, rest))
+    }
+
     /// The round of this shape; None if there are not as many words.
-    pub fn join(&self, words: Vec<u32>) -> Option<Round> {
+    fn join(&self, words: Vec<u32>) -> Option<Round> {
         let RoundShape::Gathered(lengths) = self else { return Some(Round::Reduced(words)) };
         let mut rest = words.as_slice();
         let mut all = Vec::new();
@@ -111,6 +165,32 @@ impl RoundShape {
         }
         rest.is_empty().then_some(Round::Gathered(all))
     }
+}
+
+/// Takes as many words from the front as each has; None if there are others.
+pub fn cut(lengths: &[Option<usize>], mut words: Vec<u32>) -> Option<Vec<Option<Vec<u32>>>> {
+    let mut parts = Vec::new();
+    for length in lengths {
+        parts.push(match length {
+            Some(length) if *length <= words.len() => {
+                let rest = words.split_off(*length);
+                Some(std::mem::replace(&mut words, rest))
+            }
+            Some(_) => return None,
+            None => None,
+        });
+    }
+    words.is_empty().then_some(parts)
+}
+
+/// Bytes as words, the last one filled up.
+pub fn words_of(bytes: &[u8]) -> Vec<u32> {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 4];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u32::from_le_bytes(word)
+    };
+    bytes.chunks(4).map(word).collect()
 }
 
 /// The text of a message, with its length.

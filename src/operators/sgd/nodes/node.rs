@@ -1,11 +1,14 @@
 //! A node: what a session on another server does for a training.
 
-use super::messages::{Answer, Filled, NodeTask, Order, Request, Start, bytes_of, read, text};
+use super::messages::{Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, bytes_of, read, text};
 use crate::errors::{Error, NodeError, OrRaise, Result};
+use crate::limits::MAX_MODELS;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::OwnedSpec;
 use crate::operators::preparation::measure;
-use crate::operators::sgd::learn::learn;
+use crate::operators::sgd::learn::learn_side_by_side;
+use crate::operators::sgd::learners::Judged;
+use crate::operators::sgd::validation::OwnHeldOut;
 use crate::operators::source::Source;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::call::cursor;
@@ -14,7 +17,8 @@ use crate::pg::executor::explain::Explain;
 use crate::pg::executor::query::Running;
 use crate::pg::require_utf8;
 use crate::pg::snapshot::Snapshot;
-use sgd::{Halt, Halting, Round, Trainer};
+use sgd::{Evaluation, EvaluationSums, Halt, Halting, ModelKind, Round, Trainer};
+use shuffle::BlockPartition;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
 use tuples::{Batch, TupleSource};
@@ -97,23 +101,28 @@ struct NodeTraining {
     types: Vec<String>,
     buffers: Buffers,
     batch: Batch,
-    trainer: Option<Trainer>,
+    kind: ModelKind,
+    /// those that still learn, with the numbers of their points
+    trainers: Vec<(usize, Trainer)>,
+    /// places of those whose turn it is
+    turn: Vec<usize>,
     outputs: usize,
+    /// what is held out of the rows, if anything is
+    held_out: Option<OwnHeldOut>,
+    /// have rows been gone through?
+    has_read: bool,
     /// the next tuple of the buffer to learn from
     place: usize,
     /// has the epoch no more buffers?
     at_end: bool,
-    /// what was stopped because the others have not said their part yet, and the rounds that it has gone through
+    /// what was stopped because the others have not said their part yet
     stopped: Option<Call>,
-    rounds: Vec<Round>,
+    /// the rounds that it has gone through, for each trainer whose turn it is, unless that is done
+    rounds: Vec<Option<Vec<Round>>>,
 }
 
-/// What is done together with the others.
-enum Call {
-    Step(u32),
-    Average(Vec<usize>),
-    Count,
-}
+/// What trainers say in a round, in the sequence of their turn; None of one that is done.
+type Says = Vec<Option<Vec<u32>>>;
 
 impl NodeTraining {
     /// Plans and starts the read of the rows.
@@ -124,13 +133,18 @@ impl NodeTraining {
         let planned = source.plan(&spec.spec(), &task.shuffling)?;
         let types = planned.column_types();
         let decoder = spec.decoder()?;
+        let held_out = spec.holds_out().then(|| OwnHeldOut::new(&task.shuffling, BlockPartition::SINGLE));
         Ok(NodeTraining {
             buffers: Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder),
             spec,
             types,
             batch: Batch::dense(0),
-            trainer: None,
+            kind: ModelKind::Logistic,
+            trainers: Vec::new(),
+            turn: Vec::new(),
             outputs: 1,
+            held_out,
+            has_read: false,
             place: 0,
             at_end: false,
             stopped: None,
@@ -140,69 +154,125 @@ impl NodeTraining {
 
     /// Does what is asked, as far as it goes.
     fn answer(&mut self, asked: &[u8]) -> Result<Vec<u8>> {
-        let (Request { orders, round }, words) = read::<Request>(asked).ok_or(NodeError::NonsenseAsked)?;
+        let (Request { orders, rounds }, mut words) = read::<Request>(asked).ok_or(NodeError::NonsenseAsked)?;
         let mut answer = Answer::default();
         let mut says = None;
-        if let Some(shape) = round {
-            self.rounds.push(shape.join(words).ok_or(NodeError::NonsenseAsked)?);
-        }
+        self.hear(&rounds, &mut words)?;
         if let Some(call) = self.stopped.take() {
-            says = self.call(call)?;
+            says = self.make(call)?;
         }
         for order in orders {
             if says.is_some() {
                 return Err(NodeError::NonsenseAsked.into());
             }
-            says = self.follow(order, &mut answer)?;
+            says = self.follow(order, &mut words, &mut answer)?;
         }
-        answer.says = says.is_some();
+        let says = says.unwrap_or_default();
+        answer.says = says.iter().map(|words| words.as_ref().map(Vec::len)).collect();
         let mut bytes = text(&answer);
-        bytes.extend(bytes_of(&says.unwrap_or_default()));
+        says.iter().flatten().for_each(|words| bytes.extend(bytes_of(words)));
         Ok(bytes)
     }
 
+    /// Takes what came of the last round.
+    fn hear(&mut self, rounds: &[Option<RoundShape>], words: &mut Vec<u32>) -> Result<()> {
+        if rounds.len() > self.rounds.len() {
+            return Err(NodeError::NonsenseAsked.into());
+        }
+        for (shape, own) in rounds.iter().zip(&mut self.rounds) {
+            if let (Some(shape), Some(own)) = (shape, own) {
+                own.push(shape.take(words).ok_or(NodeError::NonsenseAsked)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Does one thing. What the node says in a round, if it has to.
-    fn follow(&mut self, order: Order, answer: &mut Answer) -> Result<Option<Vec<u32>>> {
+    fn follow(&mut self, order: Order, words: &mut Vec<u32>, answer: &mut Answer) -> Result<Option<Says>> {
         match order {
             Order::Describe => answer.types = Some(self.types.clone()),
-            Order::Prepare(wanted) => answer.found = Some(measure(&mut self.buffers, &mut self.batch, wanted)?),
-            Order::Start(start) => self.start(*start)?,
-            Order::BeginEpoch => {
-                self.buffers.next_epoch()?;
-                self.at_end = false;
-                self.trainer()?.begin_epoch();
+            Order::Prepare(wanted) => {
+                self.has_read = true;
+                answer.found = Some(measure(&mut self.buffers, &mut self.batch, wanted)?);
             }
+            Order::Start(start) => self.start(*start, std::mem::take(words))?,
+            Order::BeginEpoch => self.begin_epoch()?,
             Order::Fill => answer.filled = Some(self.fill()?),
-            Order::Begin(tuples, curvature) => self.trainer()?.begin_buffer_of_all(tuples, curvature),
-            Order::Learn(tuples) => self.learn(tuples)?,
-            Order::Step(tuples) => return self.call(Call::Step(tuples)),
-            Order::Average(tuples) => return self.call(Call::Average(tuples)),
-            Order::Count => {
-                answer.counts = Some(self.buffers.decoder.counts());
-                return self.call(Call::Count);
+            Order::Turn(turn) if turn.is_sorted() && turn.last().is_none_or(|last| *last < self.trainers.len()) => {
+                (self.turn, self.place) = (turn, 0);
             }
-            // whether the model has diverged is for the coordinator to say, whose model it is, too
-            Order::EndEpoch => drop(self.trainer()?.end_epoch()),
+            Order::Turn(_) => return Err(NodeError::NonsenseAsked.into()),
+            Order::Begin(tuples, curvatures) => {
+                for (trainer, curvature) in in_turn(&mut self.trainers, &self.turn).zip(curvatures) {
+                    trainer.begin_buffer_of_all(tuples, curvature);
+                }
+            }
+            Order::Learn(tuples) => self.learn(tuples)?,
+            Order::Make(_) if self.turn.is_empty() => return Err(NodeError::NonsenseAsked.into()),
+            Order::Make(call) => {
+                if let Call::Count = call {
+                    answer.counts = Some(self.buffers.decoder.epoch_counts());
+                }
+                self.rounds = vec![Some(Vec::new()); self.turn.len()];
+                return self.make(call);
+            }
+            // what the coordinator makes of models that have diverged is its affair
+            Order::EndEpoch => {
+                self.trainers.retain_mut(|(_, trainer)| trainer.end_epoch().is_ok());
+                self.all_turn();
+            }
+            Order::Evaluate => answer.evaluated = Some(self.evaluate()?),
+            Order::GoOn(points) => {
+                self.trainers.retain(|(point, _)| points.contains(point));
+                self.all_turn();
+            }
         }
         Ok(None)
     }
 
-    fn trainer(&mut self) -> Result<&mut Trainer> {
-        self.trainer.as_mut().ok_or_else(|| NodeError::NonsenseAsked.into())
+    /// It is the turn of all trainers.
+    fn all_turn(&mut self) {
+        self.turn = (0..self.trainers.len()).collect();
     }
 
-    /// Takes over what all nodes have found, and makes a replica of the model.
-    fn start(&mut self, start: Start) -> Result<()> {
-        let Start { decoder: state, hyperparameters, dim, outputs, sparse } = start;
+    /// Takes over what all nodes have found, and makes replicas of the models.
+    fn start(&mut self, start: Start, words: Vec<u32>) -> Result<()> {
+        let Start { decoder: state, kind, points, dim, outputs, sparse, saved } = start;
         let mut decoder = self.spec.decoder()?;
         decoder.adopt(&state);
         decoder.check_size(dim, false)?;
-        if hyperparameters.validate().is_err() || decoder.labels().outputs() != outputs {
+        let is_valid = points.iter().all(|hyper| hyper.validate().is_ok());
+        if !is_valid || points.len() > MAX_MODELS || decoder.labels().outputs() != outputs {
             return Err(NodeError::NonsenseAsked.into());
         }
         self.buffers.decoder = decoder;
-        self.outputs = outputs;
-        self.trainer = Some(Trainer::replica(hyperparameters, dim, outputs, sparse)?);
+        (self.outputs, self.kind) = (outputs, kind);
+        let bytes = bytes_of(&words);
+        let saved = match saved {
+            Some(length) => Some(bytes.get(..length).ok_or(NodeError::NonsenseAsked)?),
+            None => None,
+        };
+        for (point, hyper) in points.into_iter().enumerate() {
+            let trainer = match saved {
+                None => Trainer::replica(hyper, dim, outputs, sparse)?,
+                Some(saved) => Trainer::resume_replica(hyper, outputs, sparse, saved)
+                    .map_err(|_| Error::from(NodeError::NonsenseAsked))?,
+            };
+            self.trainers.push((point, trainer));
+        }
+        self.all_turn();
+        Ok(())
+    }
+
+    fn begin_epoch(&mut self) -> Result<()> {
+        let first = self.trainers.first().map(|(_, trainer)| trainer.epoch() + 1);
+        let epoch = first.ok_or(NodeError::NonsenseAsked)?;
+        if std::mem::replace(&mut self.has_read, true) {
+            self.buffers.next_epoch()?;
+        }
+        self.at_end = false;
+        self.trainers.iter_mut().for_each(|(_, trainer)| trainer.begin_epoch());
+        self.held_out.iter_mut().for_each(|held_out| held_out.begin_epoch(epoch.into()));
         Ok(())
     }
 
@@ -210,44 +280,64 @@ impl NodeTraining {
         self.place = 0;
         self.at_end = self.at_end || !self.buffers.next_batch(&mut self.batch)?;
         if self.at_end {
-            return Ok(Filled { tuples: None, curvature: None });
+            return Ok(Filled::default());
+        }
+        if let Some(held_out) = &mut self.held_out {
+            held_out.take(&mut self.batch)?;
         }
         let tuples = self.batch.order().len();
-        let NodeTraining { trainer, batch, .. } = self;
-        let curvature = trainer.as_ref().map(|trainer| trainer.curvature_of_buffer(batch, 0..tuples)).transpose()?;
-        Ok(Filled { tuples: Some(tuples), curvature: curvature.flatten() })
+        let curvature = |(_, trainer): &(usize, Trainer)| trainer.curvature_of_buffer(&self.batch, 0..tuples);
+        let curvatures = self.trainers.iter().map(curvature).collect::<std::result::Result<_, _>>()?;
+        Ok(Filled { tuples: Some(tuples), curvatures })
     }
 
     fn learn(&mut self, tuples: usize) -> Result<()> {
-        let NodeTraining { trainer, batch, place, outputs, .. } = self;
-        let places = *place..place.saturating_add(tuples);
-        let Some(trainer) = trainer.as_mut().filter(|_| places.end <= batch.order().len()) else {
+        let places = self.place..self.place.saturating_add(tuples);
+        if places.end > self.batch.order().len() {
             return Err(NodeError::NonsenseAsked.into());
-        };
-        *place = places.end;
-        learn(trainer, batch, *outputs, places)
+        }
+        self.place = places.end;
+        let mut trainers: Vec<&mut Trainer> = in_turn(&mut self.trainers, &self.turn).collect();
+        learn_side_by_side(&mut trainers, &self.batch, self.outputs, places)
     }
 
     /// Does something together with the others, as far as their parts are known. What the node says in the next round.
-    fn call(&mut self, call: Call) -> Result<Option<Vec<u32>>> {
-        let Some(trainer) = &mut self.trainer else { return Err(NodeError::NonsenseAsked.into()) };
-        let mut halting = Halting::new(&self.rounds);
-        let ended = match &call {
-            Call::Step(tuples) => trainer.step_synchronized(*tuples, &mut halting),
-            Call::Average(tuples) => trainer.average_synchronized(tuples, &mut halting),
-            Call::Count => trainer.count_synchronized(&mut halting),
-        };
-        match ended {
-            Ok(()) => {
-                self.rounds.clear();
-                Ok(None)
+    fn make(&mut self, call: Call) -> Result<Option<Says>> {
+        let mut says = Vec::new();
+        for (trainer, rounds) in in_turn(&mut self.trainers, &self.turn).zip(&mut self.rounds) {
+            let Some(known) = rounds else {
+                says.push(None);
+                continue;
+            };
+            match call.make(trainer, &mut Halting::new(known)) {
+                Ok(()) => {
+                    *rounds = None;
+                    says.push(None);
+                }
+                Err(Halt::Says(words)) => says.push(Some(words)),
+                Err(Halt::Nonsense) => return Err(NodeError::NonsenseAsked.into()),
+                Err(Halt::OutOfMemory(error)) => return Err(error.into()),
             }
-            Err(Halt::Says(words)) => {
-                self.stopped = Some(call);
-                Ok(Some(words))
-            }
-            Err(Halt::Nonsense) => Err(NodeError::NonsenseAsked.into()),
-            Err(Halt::OutOfMemory(error)) => Err(error.into()),
         }
+        if says.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        self.stopped = Some(call);
+        Ok(Some(says))
     }
+
+    fn evaluate(&mut self) -> Result<Vec<EvaluationSums>> {
+        let NodeTraining { held_out, trainers, buffers, batch, .. } = self;
+        let held_out = held_out.as_mut().ok_or(NodeError::NonsenseAsked)?;
+        let epoch = trainers.first().map_or(0, |(_, trainer)| trainer.epoch());
+        let models = trainers.iter().map(|(_, trainer)| Judged::of_all_rows(trainer)).collect::<Result<Vec<_>>>()?;
+        let evaluations = held_out.evaluate(self.kind, models, (epoch, buffers, batch))?;
+        Ok(evaluations.iter().map(Evaluation::sums).collect())
+    }
+}
+
+/// The trainers whose turn it is, which is in ascending sequence.
+fn in_turn<'a>(trainers: &'a mut [(usize, Trainer)], turn: &'a [usize]) -> impl Iterator<Item = &'a mut Trainer> {
+    let trainers = trainers.iter_mut().enumerate().filter(|(place, _)| turn.binary_search(place).is_ok());
+    trainers.map(|(_, (_, trainer))| trainer)
 }

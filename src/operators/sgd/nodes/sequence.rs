@@ -4,15 +4,28 @@
 //! tuples.
 
 use super::cluster::Cluster;
-use super::messages::{Order, Start};
+use super::messages::{Call, Order, Start};
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
 use crate::operators::preparation::{Found, unite};
+use crate::operators::sgd::learners::Judged;
+use crate::operators::sgd::resume::Resume;
+use crate::operators::sgd::together::{Cohort, Here, Team};
+use crate::operators::sgd::validation;
 use crate::operators::wanted::Wanted;
+use crate::options::request::Request;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
-use sgd::{Hyperparameters, Trainer};
+use sgd::{Evaluation, EvaluationSums, Hyperparameters, ModelKind, Steps, Trainer};
 use shuffle::RoundRobin;
+
+/// A buffer of all nodes.
+struct Filled {
+    /// tuples of the coordinator, which has none, and of each node
+    sizes: Vec<usize>,
+    /// how much the loss of a mini-batch can bend, for each trainer
+    curvatures: Vec<Option<f64>>,
+}
 
 impl Cluster {
     /// Has each node go through its rows, and ends the decoder's preparation with what they have found. Gives the rows
@@ -27,114 +40,159 @@ impl Cluster {
         unite(decoder, wanted, &found)
     }
 
-    /// Has each node make a replica of the model, and gives the coordinator's.
+    /// Has each node make replicas of the models, and gives the coordinator's.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
-    pub fn start(&mut self, decoder: &Decoder, hyperparameters: Hyperparameters) -> Result<Trainer> {
+    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory); as [`Resume::replica`]
+    pub fn start(&mut self, decoder: &Decoder, request: &Request, resume: Option<&Resume>) -> Result<Vec<Trainer>> {
         let (dim, outputs, sparse) = (decoder.dim(), decoder.labels().outputs(), decoder.is_sparse());
-        let hyperparameters = match decoder.target() {
-            Some(target) => hyperparameters.of_scaled_targets(target.scale),
-            None => hyperparameters,
+        let in_units = |hyper: Hyperparameters| match decoder.target() {
+            Some(target) => hyper.of_scaled_targets(target.scale),
+            None => hyper,
         };
-        // the mean of the iterates is the coordinator's affair
-        let of_nodes = Hyperparameters { averaging: false, ..hyperparameters };
+        let points: Vec<_> = request.points.iter().map(|point| in_units(point.hyperparameters)).collect();
+        // the mean of the iterates is the coordinator's affair, unless nodes judge it, or the state has it
+        let averages = resume.is_some() || request.row_groups.hold_out.is_some();
+        let of_nodes = |hyper: &Hyperparameters| Hyperparameters { averaging: hyper.averaging && averages, ..*hyper };
+        let of_nodes: Vec<Hyperparameters> = points.iter().map(of_nodes).collect();
+        let saved = resume.map(Resume::trainer_state);
         self.order(|_| {
-            let decoder = decoder.state();
-            Order::Start(Box::new(Start { decoder, hyperparameters: of_nodes, dim, outputs, sparse }))
+            let (decoder, kind, points) = (decoder.state(), request.kind, of_nodes.clone());
+            Order::Start(Box::new(Start { decoder, kind, points, dim, outputs, sparse, saved: saved.map(<[u8]>::len) }))
         });
-        Ok(Trainer::replica(hyperparameters, dim, outputs, sparse)?)
+        saved.into_iter().for_each(|saved| self.attach(saved));
+        let new = |hyper| match resume {
+            Some(resume) => resume.replica(hyper, dim, outputs, sparse),
+            None => Ok(Trainer::replica(hyper, dim, outputs, sparse)?),
+        };
+        points.into_iter().map(new).collect()
     }
 
-    /// Goes through an epoch, which the caller has begun and ends. `check` is called after each buffer.
-    ///
-    /// # Errors
-    /// Those of `check`, [`NodeError::Nonsense`](crate::errors::NodeError::Nonsense); what is wrong with the rows is
-    /// raised.
-    pub fn epoch(
-        &mut self,
-        trainer: &mut Trainer,
-        decoder: &mut Decoder,
-        batch_size: usize,
-        check: impl Fn(&Trainer) -> Result<()>,
-    ) -> Result<()> {
-        let (mut turns, mut pending) = (RoundRobin::default(), 0);
-        let mut at_end = vec![false; self.len()];
-        if trainer.epoch() > 1 {
-            self.order(|_| Order::EndEpoch);
-        }
-        self.order(|_| Order::BeginEpoch);
-        loop {
-            let (sizes, curvature) = self.fill(&mut at_end)?;
-            let tuples: usize = sizes.iter().sum();
-            if at_end.iter().all(|at_end| *at_end) {
-                break;
-            }
-            progress::tuples(tuples);
-            let most = if batch_size == 1 { sizes.iter().copied().max().unwrap_or(0) } else { tuples };
-            self.order(|_| Order::Begin(most, curvature));
-            trainer.begin_buffer_of_all(most, curvature);
-            if batch_size == 1 {
-                self.order(|node| Order::Learn(sizes[node + 1]));
-                self.order(|_| Order::Average(sizes.clone()));
-                self.ask()?;
-                trainer.average_synchronized(&sizes, self)?;
-            } else {
-                turns.begin(sizes.iter().copied());
-                self.mini_batches(trainer, &mut turns, batch_size, &mut pending)?;
-            }
-            check(trainer)?;
-        }
-        if pending > 0 {
-            self.step(trainer, pending)?;
-        }
-        self.count(trainer, decoder)
-    }
-
-    /// Has the nodes fill their buffers: how many tuples the coordinator, which has none, and each of them has.
-    fn fill(&mut self, at_end: &mut [bool]) -> Result<(Vec<usize>, Option<f64>)> {
+    /// Has the nodes fill their buffers. None if the epoch has no more of them.
+    fn fill(&mut self) -> Result<Option<Filled>> {
         self.order(|_| Order::Fill);
         let filled: Option<Vec<_>> = self.ask()?.into_iter().map(|answer| answer.filled).collect();
         let filled = filled.ok_or_else(|| self.nonsense())?;
-        at_end.iter_mut().zip(&filled).for_each(|(at_end, filled)| *at_end = filled.tuples.is_none());
+        if filled.iter().all(|filled| filled.tuples.is_none()) {
+            return Ok(None);
+        }
         let sizes = std::iter::once(0).chain(filled.iter().map(|filled| filled.tuples.unwrap_or(0))).collect();
-        Ok((sizes, filled.iter().filter_map(|filled| filled.curvature).reduce(f64::max)))
+        let mut curvatures: Vec<Option<f64>> = Vec::new();
+        for filled in &filled {
+            curvatures.resize(curvatures.len().max(filled.curvatures.len()), None);
+            for (most, own) in curvatures.iter_mut().zip(&filled.curvatures) {
+                *most = [*most, *own].into_iter().flatten().reduce(f64::max);
+            }
+        }
+        Ok(Some(Filled { sizes, curvatures }))
     }
 
-    /// Learns from the buffers. `pending` tuples are in the mini-batch that has begun.
-    fn mini_batches(
+    /// The trainers of a cohort, whose turn it is, learn from the buffers.
+    fn learn(
         &mut self,
-        trainer: &mut Trainer,
-        turns: &mut RoundRobin,
-        batch_size: usize,
-        pending: &mut usize,
+        cohort: &mut Cohort,
+        trainers: &mut [&mut Trainer],
+        Filled { sizes, curvatures }: &Filled,
     ) -> Result<()> {
-        while turns.left() > 0 {
-            let shares = turns.take_of_all(batch_size - *pending);
-            self.order(|node| Order::Learn(shares[node + 1]));
-            *pending += shares.iter().sum::<usize>();
-            if *pending == batch_size {
-                self.step(trainer, std::mem::take(pending))?;
-                check_for_interrupts();
+        let tuples: usize = sizes.iter().sum();
+        let most = match cohort.steps {
+            Steps::ByTuple => sizes.iter().copied().max().unwrap_or(0),
+            _ => tuples,
+        };
+        let curvatures = cohort.members.iter().map(|member| curvatures.get(*member).copied().flatten());
+        let curvatures: Vec<Option<f64>> = curvatures.collect();
+        self.order(|_| Order::Begin(most, curvatures.clone()));
+        let mut members = cohort.members(trainers);
+        members
+            .iter_mut()
+            .zip(&curvatures)
+            .for_each(|(member, curvature)| member.begin_buffer_of_all(most, *curvature));
+        match cohort.steps {
+            Steps::AtEnd => self.order(|node| Order::Learn(sizes[node + 1])),
+            Steps::ByTuple => {
+                self.order(|node| Order::Learn(sizes[node + 1]));
+                self.make(&mut members, &Call::Average(sizes.clone()))?;
+            }
+            Steps::ByMiniBatch(size) => {
+                let mut turns = RoundRobin::default();
+                turns.begin(sizes.iter().copied());
+                while turns.left() > 0 {
+                    let shares = turns.take_of_all(size - cohort.pending);
+                    self.order(|node| Order::Learn(shares[node + 1]));
+                    cohort.pending += shares.iter().sum::<usize>();
+                    if cohort.pending == size {
+                        cohort.pending = 0;
+                        self.make(&mut members, &Call::Step(size as u32))?;
+                        check_for_interrupts();
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    /// Makes the step of so many tuples.
-    fn step(&mut self, trainer: &mut Trainer, tuples: usize) -> Result<()> {
-        self.order(|_| Order::Step(tuples as u32));
-        self.ask()?;
-        trainer.step_synchronized(tuples as u32, self)
+    /// Ends the epoch on the nodes, if that has not been done.
+    fn end_epoch(&mut self) {
+        if std::mem::take(&mut self.in_epoch) {
+            self.order(|_| Order::EndEpoch);
+            self.forget_turn();
+        }
+    }
+}
+
+impl Team for Cluster {
+    fn epoch(
+        &mut self,
+        trainers: &mut [&mut Trainer],
+        here: Here<'_>,
+        check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
+    ) -> Result<()> {
+        let mut cohorts = Cohort::all(trainers);
+        let is_one = cohorts.len() == 1;
+        self.order(|_| Order::BeginEpoch);
+        self.in_epoch = true;
+        while let Some(filled) = self.fill()? {
+            progress::tuples(filled.sizes.iter().sum());
+            for cohort in &mut cohorts {
+                self.turn(Some(cohort.members.as_slice()).filter(|_| !is_one), trainers.len());
+                self.learn(cohort, trainers, &filled)?;
+            }
+            check(trainers)?;
+        }
+        for cohort in cohorts.iter().filter(|cohort| cohort.pending > 0) {
+            self.turn(Some(cohort.members.as_slice()).filter(|_| !is_one), trainers.len());
+            self.make(&mut cohort.members(trainers), &Call::Step(cohort.pending as u32))?;
+        }
+        self.turn(None, trainers.len());
+        let answers = self.make(trainers, &Call::Count)?;
+        let counts: Option<Vec<_>> = answers.into_iter().map(|answer| answer.counts).collect();
+        let counts = counts.ok_or_else(|| self.nonsense())?;
+        let decoder = &mut here.buffers.decoder;
+        decoder.begin_epoch();
+        counts.iter().for_each(|counts| decoder.count_rows_of_others(counts));
+        Ok(())
     }
 
-    /// Adds what the nodes have counted in this epoch.
-    fn count(&mut self, trainer: &mut Trainer, decoder: &mut Decoder) -> Result<()> {
-        self.order(|_| Order::Count);
-        let counts: Option<Vec<_>> = self.ask()?.into_iter().map(|answer| answer.counts).collect();
-        let counts = counts.ok_or_else(|| self.nonsense())?;
-        decoder.begin_epoch();
-        counts.into_iter().for_each(|counts| decoder.count_rows_of_others(counts));
-        trainer.count_synchronized(self)
+    fn evaluate(
+        &mut self,
+        kind: ModelKind,
+        models: Vec<Judged>,
+        _epoch: u32,
+        _here: Here<'_>,
+    ) -> Result<Vec<Evaluation>> {
+        self.end_epoch();
+        self.order(|_| Order::Evaluate);
+        let evaluated: Option<Vec<Vec<EvaluationSums>>> =
+            self.ask()?.into_iter().map(|answer| answer.evaluated).collect();
+        let evaluated = evaluated.ok_or_else(|| self.nonsense())?;
+        validation::unite(kind, models.len(), &evaluated).ok_or_else(|| self.nonsense())
+    }
+
+    fn go_on(&mut self, points: Vec<usize>) -> Result<()> {
+        if !points.is_empty() {
+            self.end_epoch();
+            self.order(|_| Order::GoOn(points.clone()));
+        }
+        Ok(())
     }
 }

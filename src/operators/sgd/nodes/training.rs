@@ -4,16 +4,15 @@ use super::choice::{Place, There, task};
 use super::cluster::Cluster;
 use crate::errors::{Error, Notice, Result, TrainingError};
 use crate::operators::decoder::DecoderSpec;
-use crate::operators::nulls::notice_left_out;
-use crate::operators::sgd::epoch_row::EpochRow;
-use crate::operators::sgd::learners::{Learner, check_network};
+use crate::operators::sgd::learners::Learners;
 use crate::operators::sgd::phases::Phase;
 use crate::operators::sgd::training::{Training, shuffling_of};
 use crate::operators::wanted::Wanted;
+use crate::options::chosen::Point;
 use crate::pg;
-use crate::pg::process::progress;
-use sgd::Trainer;
+use sgd::Solver;
 use std::time::{Duration, Instant};
+use tuples::Batch;
 
 /// The mini-batch where models of single steps would be averaged that have learned different things.
 const BATCH: u32 = 32;
@@ -28,7 +27,7 @@ impl Training {
     ///
     /// # Errors
     /// Those of the nodes, and what is wrong with the rows; what the servers say is raised.
-    pub(in crate::operators::sgd) fn train_there(&mut self) -> Result<Option<(Learner, Duration)>> {
+    pub(in crate::operators::sgd) fn train_there(&mut self) -> Result<Option<(Learners, Duration)>> {
         let place = std::mem::replace(&mut self.place, Place::Here);
         let trained = match &place {
             Place::Here => None,
@@ -52,7 +51,8 @@ impl Training {
     /// Opens the sessions. None if something speaks against it and the rows may come here instead, which is told.
     fn open_nodes(&mut self, there: &There) -> Result<Option<Cluster>> {
         let spec = DecoderSpec::of_request(&self.request, &self.features);
-        let shuffling = shuffling_of(&self.request, true);
+        // nodes go through their rows before the first epoch, whether anything is wanted or not, unless it is all known
+        let shuffling = shuffling_of(&self.request, self.resume.is_none());
         let opened = Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.columns, &shuffling));
         match opened {
             Ok(cluster) => Ok(Some(cluster)),
@@ -65,50 +65,32 @@ impl Training {
     }
 
     /// Trains on the nodes. Also gives the time of the pass before the first epoch.
-    fn train_on_nodes(&mut self, cluster: &mut Cluster) -> Result<(Learner, Duration)> {
+    fn train_on_nodes(&mut self, cluster: &mut Cluster) -> Result<(Learners, Duration)> {
         let start = Instant::now();
-        let wanted = self.prepares.unwrap_or(Wanted::NOTHING);
-        let parts = cluster.prepare(&mut self.buffers.decoder, wanted)?;
-        self.count_imputed();
-        self.fit_to_mix(&parts);
+        if self.resume.is_none() {
+            let wanted = self.prepares.unwrap_or(Wanted::NOTHING);
+            let parts = cluster.prepare(&mut self.buffers.decoder, wanted)?;
+            self.count_imputed();
+            self.fit_to_mix(&parts);
+        }
         if self.prepares.is_some() {
             self.choose();
         } else {
             self.choose_features();
         }
+        self.request.train_together();
         let preparation = start.elapsed();
         self.phases.end(Phase::Preparation);
         let decoder = &self.buffers.decoder;
-        let point = self.request.first_point();
-        let hyper = point.hyperparameters;
         decoder.check_size(decoder.dim(), decoder.standardizer().is_some())?;
-        check_network(&hyper, decoder.dim(), decoder.labels().outputs())?;
-        let trainer = cluster.start(decoder, hyper)?;
-        let mut learner = Learner::new(0, 0, trainer);
-        let (unit, standardized) = (self.loss_unit(), decoder.standardizer().is_some());
-        let diverged = |e: sgd::Diverged| TrainingError::Diverged { epoch: e.epoch, standardized }.into();
-        for epoch in 1..=self.request.max_epochs {
-            let begin = Instant::now();
-            learner.trainer.begin_epoch();
-            let check = |trainer: &Trainer| trainer.check().map_err(diverged);
-            let decoder = &mut self.buffers.decoder;
-            cluster.epoch(&mut learner.trainer, decoder, hyper.batch_size as usize, check)?;
-            if epoch == 1 && decoder.all_weigh_nothing() {
-                return Err(TrainingError::NoWeight.into());
-            }
-            let report = learner.trainer.end_epoch().map_err(diverged)?;
-            if epoch == 1 {
-                notice_left_out(&self.buffers.decoder, report.tuples);
-            }
-            progress::loss(report.loss * unit);
-            learner.history.push(EpochRow::new(report, unit, begin.elapsed(), Duration::ZERO));
-            learner.judge(&self.request, 1, None, &|_, _| None)?;
-            if !learner.learns() {
-                break;
-            }
-        }
+        Learners::default().check_size(&self.request, decoder.dim(), decoder.labels().outputs(), true)?;
+        let trainers = cluster.start(decoder, &self.request, self.resume.as_ref())?;
+        let mut learners = self.learners_of(trainers)?;
+        self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |training| {
+            if training.buffers.decoder.all_weigh_nothing() { Err(TrainingError::NoWeight.into()) } else { Ok(()) }
+        })?;
         self.phases.end(Phase::Epochs);
-        Ok((learner, preparation))
+        Ok((learners, preparation))
     }
 
     /// A step per tuple means models that are averaged after each buffer. If nodes have other mixes of the labels, each
@@ -117,11 +99,20 @@ impl Training {
     fn fit_to_mix(&mut self, parts: &[Vec<u64>]) {
         let variation = if self.request.kind.is_classifier() { variation(parts) } else { 1.0 };
         let request = &mut self.request;
-        let needs = variation > ALIKE || !request.kind.is_linear();
-        let point = &mut request.points[0];
-        if parts.len() > 1 && needs && point.hyperparameters.batch_size == 1 {
+        if parts.len() <= 1 || (variation <= ALIKE && request.kind.is_linear()) {
+            return;
+        }
+        let by_tuple = |point: &&mut Point| {
+            let hyper = &point.hyperparameters;
+            hyper.batch_size == 1 && hyper.solver == Solver::Sgd
+        };
+        let mut changed = 0;
+        for point in request.points.iter_mut().filter(by_tuple) {
             point.hyperparameters.batch_size = BATCH;
             point.has_open_batch_size = false;
+            changed += 1;
+        }
+        if changed > 0 {
             pg::report_notice(Notice::NodesNeedBatches { batch_size: BATCH });
         }
     }

@@ -15,6 +15,7 @@ pub const TESTS: &[(&str, &str)] = &[
     ("NodeError::Differ", "nodes::servers_that_are_not_alike_are_told_of"),
     ("NodeError::NoDblink", "nodes::servers_that_are_not_alike_are_told_of"),
     ("NodeError::NoExtension", "nodes::servers_that_are_not_alike_are_told_of"),
+    ("NodeError::NoPassword", "nodes_together::a_mapping_that_needs_no_password_is_told_of"),
     ("NodeError::Nonsense", "nodes::servers_that_are_not_alike_are_told_of"),
     ("NodeError::NonsenseAsked", "nodes::what_trainings_call_on_other_servers_is_of_no_use_alone"),
     ("NodeError::OtherType", "nodes::servers_that_are_not_alike_are_told_of"),

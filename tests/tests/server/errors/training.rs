@@ -161,23 +161,9 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "TrainingError::NotSynchronized",
-        r#"SELECT corgipile_train('t', workers => 2, grid => '{"l2": [0, 1]}')"#,
+        "SELECT corgipile_train('t', workers => 2, group_by => 'label')",
         "0A000",
-        "several processes cannot train with a grid",
-        "Use workers => 1.",
-    ),
-    Case(
-        "TrainingError::NotSynchronized",
-        "SELECT corgipile_train('t', workers => 2, warm_start => 'm')",
-        "0A000",
-        "several processes cannot train with a warm start",
-        "Use workers => 1.",
-    ),
-    Case(
-        "TrainingError::NotSynchronized",
-        "SELECT corgipile_train('t', workers => 2, solver => 'newton')",
-        "0A000",
-        "several processes cannot train with solver newton",
+        "several processes cannot train with groups",
         "Use workers => 1.",
     ),
     Case(

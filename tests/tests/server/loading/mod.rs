@@ -7,3 +7,4 @@ mod pages;
 mod search_workers;
 mod toast;
 mod workers;
+mod workers_together;

@@ -12,6 +12,7 @@ mod networks;
 mod newton;
 mod nodes;
 mod nodes_faults;
+mod nodes_together;
 mod options;
 mod real_data;
 mod regression_networks;

@@ -325,7 +325,7 @@ fn what_networks_cannot_do_is_said() {
     let mut db = Database::new();
     rows(&mut db);
     let train = |more: &str| format!("SELECT * FROM corgipile_train('t', 'mlp', 'two', '{{x}}'{more})");
-    db.rejects(&train(", workers => 2"), "0A000").says(&["hidden layers"]).hints(&["workers => 1"]);
+    db.rejects(&train(", batch_size => 1, workers => 2"), "0A000").says(&["hidden layers"]).hints(&["workers => 1"]);
     db.rejects("SELECT * FROM corgipile_train_uda('t', 'mlp', 'two', '{x}')", "0A000").says(&["model mlp"]);
     db.rejects("SELECT corgipile_sgd_init('mlp', 3)", "0A000").says(&["model mlp"]);
     db.rejects("SELECT corgipile_cluster_factor('t', 'two', '{x}', model => 'mlp')", "22023").hints(&["softmax"]);

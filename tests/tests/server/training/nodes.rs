@@ -3,8 +3,7 @@
 
 use corgipile_tests::{Cluster, Database, Nodes, Session};
 
-const COLUMNS: &str =
-    "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real";
+const COLUMNS: &str = "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real, held boolean";
 
 /// So many rows with features of all kinds.
 fn rows(count: u32) -> String {
@@ -12,7 +11,7 @@ fn rows(count: u32) -> String {
         "SELECT i, (s + normal(i, 9) > 0)::int, CASE WHEN s < -0.5 THEN 0 WHEN s < 0.5 THEN 1 ELSE 2 END, (10 + 3 * s)::real,
                 (s + normal(i, 1))::real, (5 - 2 * s + normal(i, 2))::real, CASE WHEN i % 11 > 0 THEN exp(3 * normal(i, 3)) END,
                 (ARRAY['red','green','blue','grey'])[1 + i % 4], ARRAY[s + normal(i, 4), normal(i, 5), 1]::real[],
-                ARRAY[1 + i % 7, 8 + i % 5, 13 + (s > 0)::int], ARRAY[s, 1, 0.5]::real[], (1 + i % 3)::real
+                ARRAY[1 + i % 7, 8 + i % 5, 13 + (s > 0)::int], ARRAY[s, 1, 0.5]::real[], (1 + i % 3)::real, i % 5 = 0
          FROM (SELECT i, normal(i, 0) AS s FROM generate_series(1, {count}::bigint) i) r"
     )
 }
@@ -20,7 +19,7 @@ fn rows(count: u32) -> String {
 /// Three private servers of which `near` knows `north`, `south` and `east`, and the first of them.
 pub struct Spread {
     pub nodes: Nodes,
-    east: Cluster,
+    pub east: Cluster,
 }
 
 impl Spread {
@@ -43,7 +42,7 @@ impl Spread {
 
     /// Makes a table of this name, spread over the servers by `partition`, of which each has the rows of its bounds,
     /// and `{name}_dealt` here, with its rows in the sequence in which nodes take turns.
-    fn spread(&mut self, name: &str, partition: &str, bounds: [&str; 3]) {
+    pub fn spread(&mut self, name: &str, partition: &str, bounds: [&str; 3]) {
         for mut session in self.sessions() {
             session.run(&format!("CREATE TABLE {name} ({COLUMNS})"));
         }
@@ -58,7 +57,7 @@ impl Spread {
         near.run(&format!(
             "INSERT INTO {name} SELECT * FROM base ORDER BY id;
              CREATE TABLE {name}_dealt ({COLUMNS});
-             INSERT INTO {name}_dealt SELECT id, half, class, y, a, b, c, cat, v, k, kv, w
+             INSERT INTO {name}_dealt SELECT id, half, class, y, a, b, c, cat, v, k, kv, w, held
              FROM (SELECT *, row_number() OVER (PARTITION BY tableoid ORDER BY id) AS turn, tableoid::regclass::text AS server
                    FROM {name}) s ORDER BY turn, server"
         ));
@@ -79,7 +78,7 @@ fn both(near: &mut Session, table: &str, arguments: &str) -> [Vec<f64>; 2] {
 }
 
 /// Asserts that parameters are equal but for rounding.
-fn assert_equal([there, here]: [Vec<f64>; 2], what: &str) {
+pub fn assert_equal([there, here]: [Vec<f64>; 2], what: &str) {
     assert_eq!(there.len(), here.len(), "{what}");
     let largest = here.iter().fold(0.0_f64, |largest, w| largest.max(w.abs()));
     for (a, b) in there.iter().zip(&here) {
@@ -232,8 +231,6 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         ),
         ("'SELECT half, a, b + random() AS b FROM t'", "", "the source computes something"),
         ("'SELECT * FROM t WHERE random() >= 0'", "", "a filter is not one that postgres_fdw sends to the server"),
-        ("'t'", ", grid => '{\"l2\": [0, 0.1]}'", "nodes do not train with a grid"),
-        ("'t'", ", validation_fraction => 0.2", "nodes do not train with a validation part"),
         ("'t'", ", group_by => 'class'", "nodes do not train with groups"),
         ("'t'", ", workers => 2", "nodes do not train with several workers"),
     ];
@@ -435,11 +432,13 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
         "00".to_owned(),
         "ffffffff".to_owned(),
         request("{}"),
-        request(r#"{"orders":["BeginEpoch"],"round":null}"#),
-        request(r#"{"orders":[{"Learn":1}],"round":null}"#),
-        request(r#"{"orders":[{"Step":1}],"round":null}"#),
-        request(r#"{"orders":[{"Average":[1]}],"round":null}"#),
-        request(r#"{"orders":[],"round":{"Gathered":[4]}}"#),
+        request(r#"{"orders":["BeginEpoch"],"rounds":[]}"#),
+        request(r#"{"orders":["Evaluate"],"rounds":[]}"#),
+        request(r#"{"orders":[{"Learn":1}],"rounds":[]}"#),
+        request(r#"{"orders":[{"Turn":[0]}],"rounds":[]}"#),
+        request(r#"{"orders":[{"Make":{"Step":1}}],"rounds":[]}"#),
+        request(r#"{"orders":[{"Make":{"Average":[1]}}],"rounds":[]}"#),
+        request(r#"{"orders":[],"rounds":[{"Gathered":[4]}]}"#),
     ] {
         db.run(&open);
         let failure = db.fails_with(&format!(r"SELECT corgipile.node_step('\x{wrong}')"), "08P01");

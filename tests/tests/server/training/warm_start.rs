@@ -126,7 +126,6 @@ fn what_does_not_fit_the_model_is_an_error() {
     fails("'SELECT id AS answer, x FROM t', warm_start => 'm'", "22023", &["classes"]);
     fails(r#"'t', warm_start => 'm', options => '{"optimizer": "adam"}'"#, "22023", &["optimizer"]);
     fails(r#"'t', warm_start => 'm', options => '{"batch_size": 16}'"#, "22023", &["batch_size"]);
-    fails("'t', warm_start => 'm', workers => 2", "0A000", &["warm start"]);
     db.run(
         "SELECT FROM corgipile_train_uda('t', label => 'answer', features => '{x}', name => 'uda', max_epochs => 1)",
     );
@@ -174,20 +173,6 @@ fn a_model_of_a_group_goes_on_with_the_rows_of_its_group() {
         db.fails_with(&fails("SELECT answer, x FROM t"), "42703").says(&["site"]);
         db.fails_with(&fails("SELECT answer, x, site FROM t WHERE id % 3 = 0"), "22000").says(&["no rows"]);
     }
-}
-
-#[test]
-fn what_several_processes_have_trained_is_not_continued() {
-    let mut db = Database::new();
-    table(&mut db);
-    let id = db.train(&format!("'t', label => 'answer', features => '{{x}}', {SIZES}, max_epochs => 1, workers => 2"))
-        [0]
-    .model_id;
-    let processes: i32 =
-        db.value(&format!("SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = {id}"));
-    assert_eq!(processes, 2);
-    db.fails_with(&format!("SELECT * FROM corgipile_train('t', warm_start => '{id}')"), "0A000")
-        .says(&["several processes"]);
 }
 
 #[test]

@@ -1,0 +1,257 @@
+//! What one server can do, several can: held out rows and early stopping, grids, Newton's method, to go on with a model.
+
+use super::nodes::{Spread, assert_equal};
+use corgipile_tests::Session;
+
+/// Makes `{table}_parted`: the rows of a spread table in the sequence in which nodes take turns with those that are not
+/// held out, and behind them the others.
+fn part(near: &mut Session, table: &str) {
+    near.run(&format!(
+        "CREATE TABLE {table}_parted AS SELECT id, half, class, y, a, b, c, cat, v, k, kv, w, held
+         FROM (SELECT *, row_number() OVER (PARTITION BY tableoid, held ORDER BY id) AS turn, tableoid::regclass::text AS server
+               FROM {table}) s ORDER BY held, turn, server"
+    ));
+}
+
+/// The arguments, with some rows held out.
+fn with_held(arguments: &str) -> String {
+    match arguments.contains("options => '{") {
+        true => arguments.replace("options => '{", "options => '{\"validation_column\": \"held\", "),
+        false => format!("{arguments}, options => '{{\"validation_column\": \"held\"}}'"),
+    }
+}
+
+/// The same training on nodes and on one server, in the natural order: parameters, and losses and scores on the held out
+/// rows after each epoch.
+fn both(near: &mut Session, table: &str, arguments: &str) -> [(Vec<f64>, Vec<[f64; 2]>); 2] {
+    let mut train = |source: &str, nodes: &str| {
+        let rows = near.rows(
+            &format!(
+                "SELECT model_id, validation_loss, validation_score FROM corgipile_train('{source}', {arguments},
+                     shuffle => 'no_shuffle', buffer_size => '100%', seed => 1{nodes}) ORDER BY epoch"
+            ),
+            &[],
+        );
+        let judged = rows.iter().filter_map(|row| Some([row.get::<_, Option<f64>>(1)?, row.get::<_, Option<f64>>(2)?]));
+        (near.model(rows[0].get(0)).parameters(), judged.collect())
+    };
+    [train(table, ", nodes => 'east,north,south'"), train(&format!("{table}_parted"), "")]
+}
+
+/// Asserts that both learned and judged the same, but for rounding.
+fn assert_same([there, here]: [(Vec<f64>, Vec<[f64; 2]>); 2], what: &str) {
+    assert_eq!(there.1.len(), here.1.len(), "{what}: as many epochs");
+    assert!(!here.1.is_empty(), "{what}: judged");
+    for (a, b) in there.1.as_flattened().iter().zip(here.1.as_flattened()) {
+        assert!((a - b).abs() <= 1e-5 * (1.0 + b.abs()), "{what}: {a} {b}");
+    }
+    assert_equal([there.0, here.0], what);
+}
+
+#[test]
+fn held_out_rows_judge_on_their_servers_as_on_one() {
+    const TEST: fn() = held_out_rows_judge_on_their_servers_as_on_one;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
+    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    for table in ["t", "by_label", "one_empty"] {
+        let near = spread.near();
+        part(near, table);
+        for training in [
+            "label => 'half', features => '{a,b}'",
+            "label => 'half', features => '{a,b,cat}', class_weight => 'balanced', options => '{\"keep\": \"best\"}'",
+            "label => 'half', features => '{k,kv}', optimizer => 'adam', learning_rate => 0.01",
+            "label => 'y', features => '{a,b,c}', model => 'linear'",
+            "label => 'y', features => '{a,b,c}', model => 'huber'",
+            "label => 'class', features => '{a,b,cat}', model => 'softmax'",
+            "label => 'class', features => '{a,b}', model => 'svm', options => '{\"averaging\": true}'",
+            "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01",
+        ] {
+            let arguments = format!("{}, batch_size => 64, max_epochs => 4", with_held(training));
+            assert_same(both(near, table, &arguments), &format!("{table}, {arguments}"));
+        }
+        let stops = "label => 'half', features => '{a,b}', batch_size => 32, max_epochs => 60, learning_rate => 2, patience => 2";
+        let [there, here] = both(near, table, &with_held(stops));
+        assert!(here.1.len() < 60, "it stops: {}", here.1.len());
+        assert_same([there, here], stops);
+    }
+    for (which, what) in [("NOT held", "no rows to validate on"), ("held", "no rows to train on")] {
+        let call = format!(
+            "SELECT corgipile_train('SELECT * FROM t WHERE {which}', label => 'half', features => '{{a,b}}',
+                 nodes => 'east,north,south', options => '{{\"validation_column\": \"held\"}}')"
+        );
+        spread.near().rejects(&call, "22000").says(&[what]);
+    }
+}
+
+#[test]
+fn rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server() {
+    const TEST: fn() = rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    for by in ["row", "block"] {
+        let training = format!(
+            "label => 'half', features => '{{a,b}}', batch_size => 16, max_epochs => 3, seed => 7, block_size => '8kB', buffer_size => '40%',
+             standardize => false, learning_rate => 0.01, options => '{{\"validation_fraction\": 0.3, \"validation_by\": \"{by}\"}}'"
+        );
+        let ask = |session: &mut Session, source: &str, nodes: &str| {
+            let call = format!(
+                "SELECT tuples, validation_loss, validation_score FROM corgipile_train('{source}', {training}{nodes}) ORDER BY epoch"
+            );
+            let rows = session.rows(&call, &[]);
+            rows.iter().map(|row| (row.get::<_, i64>(0), [row.get::<_, f64>(1), row.get(2)])).collect::<Vec<_>>()
+        };
+        let there = ask(&mut spread.east.session(), "t", "");
+        let here = ask(spread.near(), "t_east", ", nodes => 'east'");
+        assert_eq!(there.len(), here.len());
+        for ((tuples, found), (of_one, expected)) in here.iter().zip(&there) {
+            assert_eq!(tuples, of_one, "{by}: the same rows are held out");
+            for (a, b) in found.iter().zip(expected) {
+                assert!((a - b).abs() < 1e-5, "{by}: {a} {b}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_training_on_nodes_goes_on_bit_for_bit() {
+    const TEST: fn() = a_training_on_nodes_goes_on_bit_for_bit;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let near = spread.near();
+    for training in [
+        "label => 'half', features => '{a,b}', batch_size => 16",
+        "label => 'half', features => '{a,b}', batch_size => 1",
+        "label => 'half', features => '{a,b,cat}', batch_size => 16, options => '{\"averaging\": true, \"validation_column\": \"held\"}'",
+        "label => 'half', features => '{k,kv}', batch_size => 16, optimizer => 'adam', l1 => 0.001",
+        "label => 'y', features => '{a,b,c}', model => 'linear', batch_size => 8, optimizer => 'momentum'",
+        "label => 'class', features => '{v}', model => 'softmax', batch_size => 8",
+        "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layers => '{6}', batch_size => 8",
+        "label => 'half', features => '{a,b,c}', solver => 'newton', l2 => 0.01",
+    ] {
+        let rate = if training.contains("newton") { "" } else { ", learning_rate => 0.02" };
+        let sizes = format!("seed => 4, buffer_size => '40%', block_size => '8kB', nodes => 'east,north,south'{rate}");
+        let whole = near.trained(&format!("'t', {training}, {sizes}, max_epochs => 3")).bits();
+        let first = near.train(&format!("'t', {training}, {sizes}, max_epochs => 1"))[0].model_id;
+        let then = near.train(&format!("'t', warm_start => '{first}', nodes => 'east,north,south', max_epochs => 2"));
+        assert_eq!(then.iter().map(|epoch| epoch.epoch).collect::<Vec<_>>(), [2, 3], "{training}");
+        assert_eq!(near.model(then[0].model_id).bits(), whole, "{training}");
+        // by this server, and what this server has begun
+        let then = near.train(&format!("'t_dealt', warm_start => '{first}', nodes => 'off', max_epochs => 1"));
+        assert_eq!(then[0].epoch, 2, "{training}");
+    }
+    let first =
+        near.train("'base', label => 'half', features => '{a,b}', batch_size => 16, max_epochs => 1")[0].model_id;
+    let then = near.train(&format!("'t', warm_start => '{first}', nodes => 'east,north,south', max_epochs => 1"));
+    assert_eq!((then[0].epoch, then[0].tuples), (2, 1200));
+}
+
+#[test]
+fn models_of_a_grid_are_those_of_their_own_calls() {
+    const TEST: fn() = models_of_a_grid_are_those_of_their_own_calls;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let near = spread.near();
+    let training = "'t', label => 'half', max_epochs => 3, seed => 5, buffer_size => '40%', block_size => '8kB', learning_rate => 0.02,
+                    nodes => 'east,north,south'";
+    for (features, more) in [("{a,b}", ""), ("{k,kv}", ""), ("{a,b}", "\"validation_column\": \"held\"")] {
+        let training = format!("{training}, features => '{features}'");
+        let points = [
+            r#"{"batch_size": 1}"#,
+            r#"{"batch_size": 1, "optimizer": "momentum"}"#,
+            r#"{"batch_size": 16, "l2": 0.1}"#,
+            r#"{"batch_size": 16, "optimizer": "adam"}"#,
+            r#"{"batch_size": 50, "l1": 0.001}"#,
+            r#"{"batch_size": 16, "max_epochs": 1}"#,
+        ];
+        let grid = format!("[{}]", points.join(", "));
+        let ids: Vec<i64> = near.column(&format!(
+            "SELECT model_id FROM corgipile_train({training}, options => '{{{more}}}', grid => '{grid}') GROUP BY 1 ORDER BY 1"
+        ));
+        assert_eq!(ids.len(), points.len());
+        let with_more =
+            |point: &str| if more.is_empty() { point.to_owned() } else { point.replace('{', &format!("{{{more}, ")) };
+        for (id, point) in ids.into_iter().zip(points) {
+            let alone = match point.contains("max_epochs") {
+                true => format!(
+                    "{}, options => '{{{more}}}'",
+                    training.replace("max_epochs => 3", "max_epochs => 1, batch_size => 16")
+                ),
+                false => format!("{training}, options => '{}'", with_more(point)),
+            };
+            assert_eq!(near.model(id).bits(), near.trained(&alone).bits(), "{features}, {point}, {more}");
+        }
+    }
+    // models of the same mini-batches make their steps by one request
+    let requests = |near: &mut Session, grid: &str| {
+        let plan = near.lines(&format!(
+            "EXPLAIN ANALYZE SELECT * FROM corgipile_train({training}, features => '{{a,b}}', batch_size => 16{grid})"
+        ));
+        let line = plan.iter().find_map(|line| line.trim().strip_prefix("Node Requests: ").map(str::to_owned));
+        line.expect("requests are shown").parse::<u32>().expect("a number")
+    };
+    let alone = requests(near, "");
+    assert_eq!(requests(near, ", grid => '{\"l2\": [0, 0.1, 0.2, 0.3]}'"), alone);
+    // one of them diverges, and the others are trained
+    let told = spread.nodes.near.notices(&[
+        "SELECT count(DISTINCT model_id) FROM corgipile_train('t', 'linear', label => 'y', features => '{a,b}', standardize => false,
+             nodes => 'auto', options => '{\"validation_column\": \"held\"}', max_epochs => 2, grid => '{\"learning_rate\": [1e30, 0.001], \"batch_size\": [8, 16]}')",
+    ]);
+    assert_eq!(told.matches("diverged").count(), 2, "{told}");
+}
+
+#[test]
+fn newtons_method_on_nodes_is_that_of_one_server() {
+    const TEST: fn() = newtons_method_on_nodes_is_that_of_one_server;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    spread.spread("by_label", "LIST (half)", ["IN (0)", "IN (1)", "IN (7)"]);
+    let near = spread.near();
+    for table in ["t", "by_label"] {
+        for training in [
+            "label => 'half', features => '{a,b}'",
+            "label => 'half', features => '{a,b,cat}', l2 => 0.01",
+            "label => 'half', features => '{k,kv}', l2 => 0.01, options => '{\"weight\": \"w\"}'",
+            "label => 'y', features => '{a,b,c}', model => 'linear'",
+        ] {
+            let train = format!("{training}, solver => 'newton', max_epochs => 20, buffer_size => '40%'");
+            let there = near.train(&format!("'{table}', {train}, nodes => 'east,north,south'"));
+            let here = near.train(&format!("'{table}_dealt', {train}"));
+            assert_eq!(there.len(), here.len(), "{table}, {training}: as many passes");
+            let [there, here] = [there, here].map(|epochs| near.model(epochs[0].model_id).parameters());
+            assert_equal([there, here], &format!("{table}, {training}"));
+        }
+    }
+}
+
+#[test]
+fn a_mapping_that_needs_no_password_is_told_of() {
+    const TEST: fn() = a_mapping_that_needs_no_password_is_told_of;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    let role = spread.nodes.near.role("reader");
+    spread
+        .near()
+        .run(&format!("GRANT SELECT ON t TO {role}; GRANT USAGE ON FOREIGN SERVER east, north, south TO {role}"));
+    for (server, cluster) in [("east", &spread.east), ("north", &spread.nodes.north), ("south", &spread.nodes.south)] {
+        cluster.session().run("CREATE ROLE far LOGIN; GRANT SELECT ON t TO far");
+        spread.nodes.near.run(&format!(
+            "CREATE USER MAPPING FOR {role} SERVER {server} OPTIONS (user 'far', password_required 'false')"
+        ));
+    }
+    let call = |nodes: &str| {
+        format!(
+            "SELECT tuples FROM corgipile_train('t', label => 'half', features => '{{a,b}}', max_epochs => 1, learning_rate => 0.01,
+                 batch_size => 100, nodes => '{nodes}')"
+        )
+    };
+    let message = "server \"east\": the user mapping has no password";
+    let failure = spread.nodes.near.session_as(&role).fails_with(&call("east,north,south"), "2F003");
+    assert_eq!(failure.message, message);
+    failure.hints(&["password_required is for postgres_fdw alone", "Give the mapping the password"]);
+    // postgres_fdw lets it pass, and the rows come here
+    let notices = spread.nodes.near.notices(&[&format!("SET ROLE {role}; {}", call("auto"))]);
+    assert!(notices.contains(&format!("the rows come here to be trained on: {message}")), "{notices}");
+    assert!(spread.nodes.near.session_as(&role).lines(&call("auto")) == ["1200"]);
+}
