@@ -377,7 +377,7 @@ impl Learner {
 ///
 /// # Errors
 /// [`TrainingError::HessianTooLarge`]
-fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
+pub fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
     if hyper.solver == Solver::Newton && dim > Solver::MAX_FEATURES {
         return Err(TrainingError::HessianTooLarge { dim }.into());
     }

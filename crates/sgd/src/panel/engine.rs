@@ -10,7 +10,7 @@ use super::learn::Learn;
 use crate::fast::FastEngine;
 use crate::mean::Mean;
 use crate::models::{Pointwise, PointwiseVisitor};
-use crate::{Diverged, Hyperparameters, Link, ModelKind, ModelParameters};
+use crate::{Diverged, Hyperparameters, Link, ModelKind, ModelParameters, Solver};
 
 /// Many linear models of one kind that learn from the same dense tuples, one at a time.
 #[derive(Debug)]
@@ -52,7 +52,8 @@ impl Panel {
     /// bends, which there is none of with a logarithmic link.
     pub fn supports(hyper: &Hyperparameters, dim: usize, sparse: bool) -> bool {
         let one_loss = hyper.kind.loss_number().is_none() && hyper.kind.link() == Link::Identity;
-        one_loss && FastEngine::supports(hyper, sparse) && !hyper.schedule.averages() && dim <= MAX_DIM
+        let is_sgd = hyper.solver == Solver::Sgd;
+        is_sgd && one_loss && FastEngine::supports(hyper, sparse) && !hyper.schedule.averages() && dim <= MAX_DIM
     }
 
     /// Models before their first epoch, all zeros: the hyperparameters of each, which are of one kind and

@@ -4,7 +4,7 @@ use crate::options::chosen::Keep;
 use crate::options::folds::FoldRuleVariants;
 use crate::options::request::Request;
 use serde::{Deserialize, Serialize};
-use sgd::{Hyperparameters, Load, ModelKind, Panel, Stopping};
+use sgd::{Hyperparameters, Load, ModelKind, Panel, Solver, Stopping};
 use shuffle::FoldRule;
 use std::ops::Range;
 use tuples::Batch;
@@ -74,10 +74,12 @@ impl Course {
     }
 }
 
-/// The weights of a model of so many features and outputs.
+/// The weights of a model of so many features and outputs, or what takes as much memory.
 pub fn weights(hyper: &Hyperparameters, dim: usize, outputs: usize) -> usize {
     match hyper.design {
         Some(design) => design.weights(dim, outputs),
+        // the Hessian and its factor, in doubles
+        None if hyper.solver == Solver::Newton => dim.saturating_mul(dim).saturating_mul(4),
         None => dim.max(1).saturating_mul(outputs),
     }
 }

@@ -1,7 +1,7 @@
 //! A search, from the first look at the source to the stored model.
 
 use super::super::explain::explain as explain_training;
-use super::super::learners::check_network;
+use super::super::learners::{check_hessian, check_network};
 use super::super::phases::{Phase, Phases};
 use super::super::training::Training;
 use super::candidates::Candidates;
@@ -136,6 +136,7 @@ impl Search {
         let outputs = buffers.decoder.labels().outputs();
         for point in &request.points {
             check_network(&point.hyperparameters, dim, outputs)?;
+            check_hessian(&point.hyperparameters, dim)?;
         }
         let weights = request.points.iter().map(|point| weights(&point.hyperparameters, dim, outputs));
         let (models, weights) = (request.points.len(), weights.fold(0_usize, usize::saturating_add));

@@ -71,7 +71,7 @@ fn any_number_of_processes_finds_the_same_with_every_kind_of_model() {
         ("svm", "positive", "{x}", r#"grid => '{"batch_size": [1, 16], "l2": [0, 0.001]}'"#),
         ("linear", "target", "{x}", r#"trials => 9, score => 'loss', options => '{"optimizer": "momentum"}'"#),
         ("logistic", "positive", "{k,v}", "trials => 4"),
-        ("logistic", "positive", "{x}", r#"grid => '{"l2": [0, 0.1, 1]}', solver => 'newton'"#),
+        ("logistic", "positive", "{x}", r#"grid => '{"l2": [0, 0.1, 1]}', options => '{"solver": "newton"}'"#),
         ("logistic", "positive", "{animal,gap}", r#"trials => 4, options => '{"nulls": "impute"}'"#),
         (
             "logistic",
