@@ -4,7 +4,7 @@ use simd::Level;
 use tuples::Batch;
 
 use super::noisy_batch;
-use crate::{Hyperparameters, ModelKind, ModelParameters, Panel, Trainer};
+use crate::{Hyperparameters, ModelKind, ModelParameters, Panel, Solver, Trainer};
 
 const KINDS: [ModelKind; 3] = [ModelKind::Logistic, ModelKind::Svm, ModelKind::Linear];
 
@@ -117,4 +117,11 @@ fn a_model_that_diverges_is_told_and_the_others_learn_on() {
     panel.learn(&batch, &vec![0; 300], 0..300);
     panel.end_epoch();
     assert!(panel.loss(0).is_ok() && panel.model(0) != before);
+}
+
+#[test]
+fn a_panel_has_no_models_of_newtons_method() {
+    let hyper = Hyperparameters::new(ModelKind::Logistic);
+    assert!(Panel::supports(&hyper, 28, false));
+    assert!(!Panel::supports(&Hyperparameters { solver: Solver::Newton, ..hyper }, 28, false));
 }
