@@ -6,6 +6,7 @@
 use super::features::FeatureColumns;
 use super::imputation::NullCounts;
 use super::labels::MetClasses;
+use super::row_groups::RowGroups;
 use super::transformed::Transformed;
 use super::tuple_decoder::Decoder;
 use crate::models::Coding;
@@ -77,6 +78,9 @@ pub struct DecoderState {
     /// is it that of a model whose training is continued?
     #[serde(default)]
     continued: bool,
+    /// the groups of rows that were met, by their numbers, if processes are to number them alike
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
 }
 
 impl Decoder {
@@ -106,6 +110,25 @@ impl Decoder {
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             profile: self.profile.clone(),
             continued: self.continued,
+            groups: Vec::new(),
+        }
+    }
+
+    /// The same with the groups that were met, for processes that are to number them alike.
+    pub fn state_with_groups(&self) -> DecoderState {
+        DecoderState { groups: self.group_names(), ..self.state() }
+    }
+
+    /// The groups of rows that were met, by their numbers; none if rows have no groups.
+    pub fn group_names(&self) -> Vec<String> {
+        let groups = self.row_groups().map(RowGroups::groups).unwrap_or_default();
+        groups.into_iter().flatten().collect()
+    }
+
+    /// Meets groups of these names.
+    pub fn meet_groups(&mut self, names: &[String]) {
+        if let Some(row_groups) = &mut self.row_groups {
+            row_groups.know(names);
         }
     }
 
@@ -142,6 +165,7 @@ impl Decoder {
         self.profile.clone_from(&state.profile);
         (self.target, self.mean_target) = (state.target, state.mean_target);
         (self.mean_square, self.met) = (state.mean_square, state.met);
+        self.meet_groups(&state.groups);
         self.preparing = false;
         if state.continued {
             self.close_by_model();

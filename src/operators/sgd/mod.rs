@@ -19,6 +19,7 @@ mod phases;
 mod resume;
 mod search;
 mod store;
+mod team;
 mod together;
 mod training;
 mod validation;

@@ -255,3 +255,59 @@ fn a_mapping_that_needs_no_password_is_told_of() {
     assert!(notices.contains(&format!("the rows come here to be trained on: {message}")), "{notices}");
     assert!(spread.nodes.near.session_as(&role).lines(&call("auto")) == ["1200"]);
 }
+
+#[test]
+fn a_model_of_a_group_is_that_of_its_rows_wherever_they_are() {
+    const TEST: fn() = a_model_of_a_group_is_that_of_its_rows_wherever_they_are;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    // each server has all rows of a group
+    spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
+    let near = spread.near();
+    let sizes = "seed => 3, block_size => '8kB', buffer_size => '40%', nodes => 'east,north,south'";
+    for table in ["t", "by_group"] {
+        for training in [
+            "label => 'half', features => '{a,b}', batch_size => 16",
+            "label => 'half', features => '{k,kv}', batch_size => 16, optimizer => 'adam'",
+            "label => 'class', features => '{a,b}', model => 'softmax', batch_size => 7",
+            "label => 'half', features => '{a,b}', solver => 'newton', l2 => 0.01",
+        ] {
+            let rate = if training.contains("newton") { "" } else { ", learning_rate => 0.05" };
+            let training = with_held(&format!("{training}, max_epochs => 3, standardize => false, {sizes}{rate}"));
+            let together = near.rows(
+                &format!(
+                    "SELECT group_value, min(model_id), max(validation_loss) FROM corgipile_train('{table}', {training}, group_by => 'cat')
+                     GROUP BY 1 ORDER BY 1"
+                ),
+                &[],
+            );
+            assert_eq!(together.len(), 4, "{table}, {training}");
+            for row in together {
+                let (group, id, loss): (String, i64, f64) = (row.get(0), row.get(1), row.get(2));
+                let server = match (table, group.as_str()) {
+                    ("t", _) => "east,north,south",
+                    (_, "red") => "east",
+                    (_, "blue") => "south",
+                    _ => "north",
+                };
+                let of_group = training.replace("east,north,south", server);
+                let alone = near.rows(
+                    &format!(
+                        "SELECT min(model_id), max(validation_loss) FROM corgipile_train('SELECT * FROM {table} WHERE cat = ''{group}''', {of_group})"
+                    ),
+                    &[],
+                );
+                assert_equal(
+                    [near.model(id).parameters(), near.model(alone[0].get(0)).parameters()],
+                    &format!("{table}, {group}, {training}"),
+                );
+                assert!((loss - alone[0].get::<_, f64>(1)).abs() < 1e-6, "{table}, {group}");
+            }
+        }
+        // one by one, a group that is on one server is trained there whole
+        let by_tuple = near.train(&format!(
+            "'{table}', label => 'half', features => '{{a,b}}', batch_size => 1, max_epochs => 2, learning_rate => 0.05, group_by => 'cat', {sizes}"
+        ));
+        assert_eq!(by_tuple.iter().filter(|epoch| epoch.epoch == 1).map(|epoch| epoch.tuples).sum::<i64>(), 1200);
+    }
+}
