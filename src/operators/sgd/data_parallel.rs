@@ -58,8 +58,8 @@ impl Replica {
         }
     }
 
-    /// Goes through an epoch, which the caller's trainers have begun, and which the caller ends. `check` is called after
-    /// each buffer.
+    /// Goes through an epoch, which the caller's trainers have begun, and which the caller ends. `check` is called
+    /// after each buffer.
     ///
     /// # Errors
     /// What is wrong with the rows of this process, or with the models.
@@ -129,7 +129,8 @@ impl Replica {
         Ok(Held { buffer: buffers.report().buffer, parts })
     }
 
-    /// The trainers of a cohort learn from a buffer, of which each process has so many tuples, this one at these places.
+    /// The trainers of a cohort learn from a buffer, of which each process has so many tuples, this one at these
+    /// places.
     fn learn(
         &mut self,
         cohort: &mut Cohort,

@@ -17,8 +17,8 @@ pub struct Cohort {
 }
 
 impl Cohort {
-    /// The cohorts of these trainers, in the sequence of their first members. The trainers of a group follow one upon the
-    /// other; `groups` has the group of each.
+    /// The cohorts of these trainers, in the sequence of their first members. The trainers of a group follow one upon
+    /// the other; `groups` has the group of each.
     pub fn all(trainers: &[&mut Trainer], groups: &[usize]) -> Vec<Cohort> {
         let mut cohorts: Vec<Cohort> = Vec::new();
         let mut first = 0;

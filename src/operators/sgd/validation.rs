@@ -125,8 +125,8 @@ fn evaluate(
     Ok(models.into_iter().map(evaluate).collect())
 }
 
-/// How one of several processes, which learn together, deals out the rows that it reads: to groups, and what it holds out.
-/// Each evaluates the models on its own.
+/// How one of several processes, which learn together, deals out the rows that it reads: to groups, and what it holds
+/// out. Each evaluates the models on its own.
 pub struct OwnParts {
     order: GroupOrder,
     held_out: HeldOut,
@@ -148,8 +148,8 @@ impl OwnParts {
         self.epochs += 1;
     }
 
-    /// Takes what is held out of a buffer, and leaves the rest to be learned from: where in the buffer's order each group
-    /// has its tuples.
+    /// Takes what is held out of a buffer, and leaves the rest to be learned from: where in the buffer's order each
+    /// group has its tuples.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]

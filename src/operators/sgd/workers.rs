@@ -81,8 +81,8 @@ const NOT_FREE: Unavailable = Unavailable::Borrowed("no more worker processes we
 const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
 
 impl WorkerGroup {
-    /// Starts workers, if they are to be had, and gives the leader's trainers before the first epoch, which is the next.
-    /// Reports if there are fewer than were asked for. `batch` is empty afterwards.
+    /// Starts workers, if they are to be had, and gives the leader's trainers before the first epoch, which is the
+    /// next. Reports if there are fewer than were asked for. `batch` is empty afterwards.
     ///
     /// # Errors
     /// What is wrong with the rows that are looked at.
@@ -270,7 +270,8 @@ fn replica(all_gather: AllGather, rank: Rank, task: &TrainingTask) -> Replica {
     Replica::new(all_gather, rank.rank as usize, parts)
 }
 
-/// A worker's trainers, with the numbers of their groups and points: new ones, or that of the training that is continued.
+/// A worker's trainers, with the numbers of their groups and points: new ones, or that of the training that is
+/// continued.
 fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<((usize, usize), Trainer)>> {
     let outputs = buffers.decoder.labels().outputs();
     let new = |hyper| -> Result<Trainer> {

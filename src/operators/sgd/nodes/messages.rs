@@ -33,8 +33,8 @@ pub enum Order {
     /// It is the turn of these trainers of a group, by their places, which begin with the group's first tuple of the
     /// buffer.
     Turn(Vec<usize>),
-    /// All buffers have so many tuples together, and this is how much the loss of a mini-batch of them can bend, for each
-    /// trainer whose turn it is.
+    /// All buffers have so many tuples together, and this is how much the loss of a mini-batch of them can bend, for
+    /// each trainer whose turn it is.
     Begin(usize, Vec<Option<f64>>),
     /// Learn from the next tuples of the buffer.
     Learn(usize),

@@ -1,4 +1,5 @@
-//! What one server can do, several can: held out rows and early stopping, grids, Newton's method, to go on with a model.
+//! What one server can do, several can: held out rows and early stopping, grids, Newton's method, to go on with a
+//! model.
 
 use super::nodes::{Spread, assert_equal};
 use corgipile_tests::Session;
@@ -21,8 +22,8 @@ fn with_held(arguments: &str) -> String {
     }
 }
 
-/// The same training on nodes and on one server, in the natural order: parameters, and losses and scores on the held out
-/// rows after each epoch.
+/// The same training on nodes and on one server, in the natural order: parameters, and losses and scores on the held
+/// out rows after each epoch.
 fn both(near: &mut Session, table: &str, arguments: &str) -> [(Vec<f64>, Vec<[f64; 2]>); 2] {
     let mut train = |source: &str, nodes: &str| {
         let rows = near.rows(
