@@ -60,6 +60,12 @@ impl Trainer {
         self
     }
 
+    /// Tuples that it has learned from in this epoch; all processes have, once they have
+    /// [counted](Trainer::count_synchronized) them.
+    pub fn tuples(&self) -> u64 {
+        self.engine.totals().tuples
+    }
+
     /// When it makes a step, if it learns together with others.
     pub fn steps(&self) -> Steps {
         match self.hyper {

@@ -89,8 +89,8 @@ pub struct Uniting<'a> {
 }
 
 impl<'a> Uniting<'a> {
-    /// An exchange in which these rounds have come, and in the next one of which each process says this, this one first;
-    /// None if the others have not been heard yet.
+    /// An exchange in which these rounds have come, and in the next one of which each process says this, this one
+    /// first; None if the others have not been heard yet.
     pub fn new(rounds: &'a [Round], says: Option<Vec<Vec<u32>>>) -> Uniting<'a> {
         Uniting { known: Halting::new(rounds), says, came: None }
     }

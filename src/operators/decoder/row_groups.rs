@@ -166,6 +166,15 @@ impl RowGroups {
         }
     }
 
+    /// Takes groups of these names for its first ones, or adds them to those that were met.
+    pub fn know(&mut self, names: &[String]) {
+        if let Some(GroupColumn { values, .. }) = &mut self.group {
+            for name in names {
+                values.add_text(name);
+            }
+        }
+    }
+
     /// How many groups were met.
     pub fn count(&self) -> usize {
         self.group.as_ref().map_or(1, |group| group.values.len())

@@ -329,9 +329,9 @@ impl OwnedSpec {
         OwnedSpec { columns, ..self }
     }
 
-    /// Are rows held out?
-    pub fn holds_out(&self) -> bool {
-        self.row_groups.hold_out.is_some()
+    /// Do rows fall into groups, or are some held out?
+    pub fn has_parts(&self) -> bool {
+        !self.row_groups.is_empty()
     }
 
     /// The decoder.

@@ -7,6 +7,7 @@ use super::features::FeatureColumns;
 use super::folds::FoundCuts;
 use super::imputation::NullCounts;
 use super::labels::MetClasses;
+use super::row_groups::RowGroups;
 use super::transformed::Transformed;
 use super::tuple_decoder::Decoder;
 use crate::models::Coding;
@@ -81,6 +82,9 @@ pub struct DecoderState {
     /// where rows are cut into the parts of folds
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cuts: Option<FoundCuts>,
+    /// the groups of rows that were met, by their numbers, if processes are to number them alike
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
 }
 
 impl Decoder {
@@ -111,6 +115,25 @@ impl Decoder {
             profile: self.profile.clone(),
             continued: self.continued,
             cuts: self.row_groups.as_ref().and_then(|row_groups| row_groups.cuts()),
+            groups: Vec::new(),
+        }
+    }
+
+    /// The same with the groups that were met, for processes that are to number them alike.
+    pub fn state_with_groups(&self) -> DecoderState {
+        DecoderState { groups: self.group_names(), ..self.state() }
+    }
+
+    /// The groups of rows that were met, by their numbers; none if rows have no groups.
+    pub fn group_names(&self) -> Vec<String> {
+        let groups = self.row_groups().map(RowGroups::groups).unwrap_or_default();
+        groups.into_iter().flatten().collect()
+    }
+
+    /// Meets groups of these names.
+    pub fn meet_groups(&mut self, names: &[String]) {
+        if let Some(row_groups) = &mut self.row_groups {
+            row_groups.know(names);
         }
     }
 
@@ -147,6 +170,7 @@ impl Decoder {
         self.profile.clone_from(&state.profile);
         (self.target, self.mean_target) = (state.target, state.mean_target);
         (self.mean_square, self.met) = (state.mean_square, state.met);
+        self.meet_groups(&state.groups);
         self.preparing = false;
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.adopt_cuts(state.cuts.as_ref()));
         if state.continued {

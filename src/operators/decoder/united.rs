@@ -21,6 +21,9 @@ pub struct Met {
     skipped: u64,
     decoded: u64,
     nulls: NullCounts,
+    /// the groups of rows, by their numbers
+    #[serde(default)]
+    groups: Vec<String>,
 }
 
 impl Decoder {
@@ -41,6 +44,7 @@ impl Decoder {
             skipped: self.skipped,
             decoded: self.decoded,
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
+            groups: self.group_names(),
         }
     }
 
@@ -71,6 +75,7 @@ impl Decoder {
             FeatureColumns::Columns { .. } => {}
             FeatureColumns::Compressed(_) => return Err(TrainingError::NotOnCompressed("the option nodes").into()),
         }
+        self.meet_groups(&met.groups);
         self.observed_dim = self.observed_dim.max(met.observed_dim);
         self.skipped += met.skipped;
         self.decoded += met.decoded;

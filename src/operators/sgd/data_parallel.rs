@@ -6,8 +6,8 @@
 
 use super::learn::learn_side_by_side;
 use super::learners::Judged;
-use super::together::{Cohort, Here};
-use super::validation::{OwnHeldOut, unite};
+use super::team::{Cohort, Here};
+use super::validation::{OwnEvaluation, OwnParts, United};
 use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::EpochCounts;
@@ -16,8 +16,9 @@ use crate::pg::process::all_gather::AllGather;
 use crate::pg::process::progress;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sgd::{Combine, Evaluation, EvaluationSums, Exchange, ModelKind, Steps, Trainer};
+use sgd::{Combine, Exchange, ModelKind, Steps, Trainer};
 use shuffle::{MAX_PROCESSES, RoundRobin};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
 
@@ -26,8 +27,8 @@ pub struct Replica {
     collective: Collective,
     rank: usize,
     turns: RoundRobin,
-    /// what is held out of this process's rows, if anything is
-    held_out: Option<OwnHeldOut>,
+    /// how this process's rows are dealt out, if they fall into groups or some are held out
+    parts: Option<OwnParts>,
     has_begun: bool,
     /// time spent learning, which includes waiting for the others
     pub compute: Duration,
@@ -36,59 +37,72 @@ pub struct Replica {
 /// The number of a buffer behind all buffers of an epoch.
 const END: u64 = u64::MAX;
 
+/// A buffer of this process.
+struct Held {
+    /// its number
+    buffer: u64,
+    /// where in its order each group has its tuples; none at the end
+    parts: Vec<Range<usize>>,
+}
+
 impl Replica {
     /// The replicas of process number `rank`.
-    pub fn new(all_gather: AllGather, rank: usize, held_out: Option<OwnHeldOut>) -> Replica {
+    pub fn new(all_gather: AllGather, rank: usize, parts: Option<OwnParts>) -> Replica {
         Replica {
             collective: Collective(all_gather),
             rank,
             turns: RoundRobin::default(),
-            held_out,
+            parts,
             has_begun: false,
             compute: Duration::ZERO,
         }
     }
 
-    /// Goes through an epoch, which the caller's trainers have begun, and which the caller ends. `check` is called after
-    /// each buffer.
+    /// Goes through an epoch, which the caller's trainers have begun, and which the caller ends. `check` is called
+    /// after each buffer.
     ///
     /// # Errors
     /// What is wrong with the rows of this process, or with the models.
     pub fn epoch(
         &mut self,
         Here { buffers, batch }: Here<'_>,
-        trainers: &mut [&mut Trainer],
+        (trainers, groups): (&mut [&mut Trainer], &[usize]),
         check: impl Fn(&[&mut Trainer]) -> Result<()>,
     ) -> Result<()> {
         if std::mem::replace(&mut self.has_begun, true) {
             buffers.next_epoch()?;
         }
-        if let (Some(held_out), Some(first)) = (&mut self.held_out, trainers.first()) {
-            held_out.begin_epoch(first.epoch().into());
+        if let (Some(parts), Some(first)) = (&mut self.parts, trainers.first()) {
+            parts.begin_epoch(first.epoch().into());
         }
         let outputs = buffers.decoder.labels().outputs();
-        let mut cohorts = Cohort::all(trainers);
+        let mut cohorts = Cohort::all(trainers, groups);
         let mut mine = None;
         loop {
             let held = match mine.take() {
                 Some(held) => held, // the others are not done with the buffer before
                 None => self.fill(buffers, batch)?,
             };
-            let all = self.collective.gather_pair(held)?;
-            let buffer = all.iter().map(|(buffer, _)| *buffer).min().unwrap_or(END);
+            let all = self.collective.gather_buffers(&held)?;
+            let buffer = all.iter().map(|of| of[0]).min().unwrap_or(END);
             if buffer == END {
                 break;
             }
-            let tuples: Vec<usize> = all.iter().map(|(of, tuples)| if *of == buffer { *tuples } else { 0 }).collect();
-            if held.0 != buffer {
-                mine = Some(held);
-            }
+            let is_own = held.buffer == buffer;
             let start = Instant::now();
             for cohort in &mut cohorts {
-                self.learn(cohort, trainers, (batch, outputs), &tuples)?;
+                let of_process = |of: &Vec<u64>| if of[0] == buffer { of[1 + cohort.group] as usize } else { 0 };
+                let tuples: Vec<usize> = all.iter().map(of_process).collect();
+                let own = if is_own { held.parts[cohort.group].clone() } else { 0..0 };
+                if tuples.iter().any(|tuples| *tuples > 0) {
+                    self.learn(cohort, trainers, (batch, outputs), (&tuples, own))?;
+                }
             }
             self.compute += start.elapsed();
             check(trainers)?;
+            if !is_own {
+                mine = Some(held);
+            }
         }
         for cohort in cohorts.iter().filter(|cohort| cohort.pending > 0) {
             for trainer in cohort.members(trainers) {
@@ -101,27 +115,29 @@ impl Replica {
         self.count(buffers)
     }
 
-    /// Fills the buffer: its number, and how many tuples of it there are to learn from.
-    fn fill(&mut self, buffers: &mut Buffers, batch: &mut Batch) -> Result<(u64, usize)> {
+    /// Fills the buffer.
+    fn fill(&mut self, buffers: &mut Buffers, batch: &mut Batch) -> Result<Held> {
         if !buffers.next_batch(batch)? {
-            return Ok((END, 0));
+            return Ok(Held { buffer: END, parts: Vec::new() });
         }
-        progress::tuples(batch.order().len());
-        if let Some(held_out) = &mut self.held_out {
-            held_out.take(batch)?;
-        }
-        Ok((buffers.report().buffer, batch.order().len()))
+        let tuples = batch.order().len();
+        progress::tuples(tuples);
+        let parts = match &mut self.parts {
+            Some(parts) => parts.take(batch)?,
+            None => std::iter::once(0..tuples).collect(),
+        };
+        Ok(Held { buffer: buffers.report().buffer, parts })
     }
 
-    /// The trainers of a cohort learn from a buffer, of which each process has so many tuples.
+    /// The trainers of a cohort learn from a buffer, of which each process has so many tuples, this one at these
+    /// places.
     fn learn(
         &mut self,
         cohort: &mut Cohort,
         trainers: &mut [&mut Trainer],
         (batch, outputs): (&Batch, usize),
-        tuples: &[usize],
+        (tuples, own): (&[usize], Range<usize>),
     ) -> Result<()> {
-        let own = 0..tuples[self.rank];
         let mut members = cohort.members(trainers);
         match cohort.steps {
             Steps::AtEnd => learn_side_by_side(&mut members, batch, outputs, own),
@@ -137,21 +153,22 @@ impl Replica {
                 for member in &mut members {
                     member.begin_buffer_synchronized(tuples.iter().sum(), batch, own.clone(), &mut self.collective)?;
                 }
-                self.mini_batches((&mut members, size), (batch, outputs), tuples, &mut cohort.pending)
+                self.turns.begin(tuples.iter().copied());
+                self.mini_batches((&mut members, size), (batch, outputs), own.start, &mut cohort.pending)
             }
         }
     }
 
-    /// Learns from a buffer. `pending` tuples of all processes are in the mini-batch that has begun.
+    /// Learns from a buffer in turns with the others, from this place on. `pending` tuples of all processes are in the
+    /// mini-batch that has begun.
     fn mini_batches(
         &mut self,
         (members, size): (&mut [&mut Trainer], usize),
         (batch, outputs): (&Batch, usize),
-        tuples: &[usize],
+        mut place: usize,
         pending: &mut usize,
     ) -> Result<()> {
-        self.turns.begin(tuples.iter().copied());
-        let (mut place, mut left) = (0, self.turns.left());
+        let mut left = self.turns.left();
         while left > 0 {
             let own = self.turns.take(size - *pending, self.rank);
             let before = std::mem::replace(&mut left, self.turns.left());
@@ -188,12 +205,13 @@ impl Replica {
         models: Vec<Judged>,
         epoch: u32,
         Here { buffers, batch }: Here<'_>,
-    ) -> Result<Vec<Evaluation>> {
-        let Some(held_out) = &mut self.held_out else { return Ok(Vec::new()) };
-        let own = held_out.evaluate(kind, models, (epoch, buffers, batch))?;
-        let own: Vec<EvaluationSums> = own.iter().map(Evaluation::sums).collect();
-        let all: Vec<Vec<EvaluationSums>> = self.collective.gather_values(&own)?;
-        Ok(unite(kind, own.len(), &all).unwrap_or_else(|| pgrx::error!("processes have evaluated different models")))
+    ) -> Result<United> {
+        let parts = self.parts.as_mut().unwrap_or_else(|| pgrx::error!("nothing is held out"));
+        let count = models.len();
+        let own = parts.evaluate(kind, models, (epoch, buffers, batch))?;
+        let all: Vec<OwnEvaluation> = self.collective.gather_values(&own)?;
+        let united = United::new(kind, count, &all);
+        Ok(united.unwrap_or_else(|| pgrx::error!("processes have evaluated different models")))
     }
 
     /// Hears what the first process says.
@@ -209,13 +227,12 @@ impl Replica {
 struct Collective(AllGather);
 
 impl Collective {
-    /// Gathers two numbers of each process.
-    fn gather_pair(&mut self, (number, size): (u64, usize)) -> Result<Vec<(u64, usize)>> {
-        let all = self.gather_all(bytemuck::cast_slice(&[number, size as u64]))?;
-        let read = |words: Vec<u32>| {
-            let [number, size]: [u64; 2] = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words));
-            (number, size as usize)
-        };
+    /// Gathers of each process the number of its buffer, and how many tuples of each group are in it.
+    fn gather_buffers(&mut self, held: &Held) -> Result<Vec<Vec<u64>>> {
+        let sizes = held.parts.iter().map(|places| places.len() as u64);
+        let own: Vec<u64> = std::iter::once(held.buffer).chain(sizes).collect();
+        let all = self.gather_all(bytemuck::cast_slice(&own))?;
+        let read = |words: Vec<u32>| words.as_chunks().0.iter().map(|pair: &[u32; 2]| bytemuck::cast(*pair)).collect();
         Ok(all.into_iter().map(read).collect())
     }
 

@@ -39,12 +39,12 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The model of a trainer whose rows have no groups.
+    /// The model of a trainer that learns from this group.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
-    pub fn of_all_rows(trainer: &Trainer) -> Result<Judged> {
-        Ok(Judged { group: 0, model: trainer.model()?, loss_number: trainer.loss_number() })
+    pub fn new(group: usize, trainer: &Trainer) -> Result<Judged> {
+        Ok(Judged { group, model: trainer.model()?, loss_number: trainer.loss_number() })
     }
 }
 
@@ -136,6 +136,11 @@ impl Learners {
         self.models += 1;
     }
 
+    /// Models of groups that have turned out to have nothing to learn from are none.
+    pub fn drop_untaught(&mut self) {
+        self.groups.iter_mut().for_each(|group| group.retain(|learner| learner.trainer.tuples() > 0));
+    }
+
     /// Begins an epoch.
     pub fn begin_epoch(&mut self) {
         self.learning().for_each(|learner| learner.trainer.begin_epoch());
@@ -157,7 +162,7 @@ impl Learners {
     ) -> Result<()> {
         let is_new = self.groups.get(group).is_none_or(Vec::is_empty);
         // before there is any memory for them, and again as sparse rows get longer
-        self.check_size(request, batch.dim(), outputs, is_new)?;
+        self.check_size(request, batch.dim(), outputs, usize::from(is_new))?;
         if is_new {
             self.add_group(request, group, new)?;
         }
@@ -177,12 +182,12 @@ impl Learners {
         Ok(())
     }
 
-    /// Checks whether there can be so many models of so many features. A new group adds some.
+    /// Checks whether there can be so many models of so many features. New groups add some.
     ///
     /// # Errors
     /// [`TrainingError::TooManyModels`], [`TrainingError::NetworkTooLarge`], [`TrainingError::HessianTooLarge`]
-    pub fn check_size(&self, request: &Request, dim: usize, outputs: usize, is_new: bool) -> Result<()> {
-        let models = self.models + if is_new { request.points.len() } else { 0 };
+    pub fn check_size(&self, request: &Request, dim: usize, outputs: usize, new_groups: usize) -> Result<()> {
+        let models = self.models.saturating_add(new_groups.saturating_mul(request.points.len()));
         let weights = request.points.iter().map(|point| match point.hyperparameters {
             Hyperparameters { design: Some(design), .. } => design.weights(dim, outputs),
             // the Hessian and its factor, in doubles
@@ -260,11 +265,7 @@ impl Learners {
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
     pub fn models(&mut self) -> Result<Vec<Judged>> {
-        let judged = |learner: &mut Learner| {
-            let (model, loss_number) = (learner.trainer.model()?, learner.trainer.loss_number());
-            Ok(Judged { group: learner.group, model, loss_number })
-        };
-        self.learning().map(judged).collect()
+        self.learning().map(|learner| Judged::new(learner.group, &learner.trainer)).collect()
     }
 
     /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which

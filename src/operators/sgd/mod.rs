@@ -20,6 +20,7 @@ mod resume;
 mod rows_once;
 mod search;
 mod store;
+mod team;
 mod together;
 mod training;
 mod validation;

@@ -3,92 +3,62 @@
 //! It guarantees that all of them have the same models at the end of each epoch, to the bit, and so find the same ones
 //! diverged; and that only the leader says what becomes of the others: which are the best so far, and which learn on.
 
-use super::learners::{Judged, Judgement, Learner, Learners};
+use super::first_epoch::check_first_epoch;
+use super::learners::{Judgement, Learners};
+use super::team::{Here, Team};
 use super::training::Training;
-use super::validation::judgement;
+use super::validation::{United, judgement};
+use super::workers::WorkerGroup;
 use crate::errors::{Result, TrainingError};
-use crate::operators::buffers::Buffers;
+use crate::operators::decoder::RowGroups;
 use crate::operators::nulls::notice_left_out;
-use sgd::{Evaluation, ModelKind, Steps, Trainer};
+use sgd::Trainer;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tuples::Batch;
 
-/// Trainers that make their steps at the same tuples, by their places among all, ascending.
-pub struct Cohort {
-    pub steps: Steps,
-    pub members: Vec<usize>,
-    /// tuples in the mini-batch that has begun
-    pub pending: usize,
-}
-
-impl Cohort {
-    /// The cohorts of these trainers, in the sequence of their first members.
-    pub fn all(trainers: &[&mut Trainer]) -> Vec<Cohort> {
-        let mut cohorts: Vec<Cohort> = Vec::new();
-        for (i, trainer) in trainers.iter().enumerate() {
-            let steps = trainer.steps();
-            match cohorts.iter_mut().find(|cohort| cohort.steps == steps) {
-                Some(cohort) => cohort.members.push(i),
-                None => cohorts.push(Cohort { steps, members: vec![i], pending: 0 }),
-            }
-        }
-        cohorts
-    }
-
-    /// The members among all trainers.
-    pub fn members<'a>(&self, trainers: &'a mut [&mut Trainer]) -> Vec<&'a mut Trainer> {
-        let is_member = |(i, _): &(usize, &mut &mut Trainer)| self.members.binary_search(i).is_ok();
-        trainers.iter_mut().enumerate().filter(is_member).map(|(_, trainer)| &mut **trainer).collect()
-    }
-}
-
-/// The leader's rows.
-pub struct Here<'a> {
-    pub buffers: &'a mut Buffers,
-    pub batch: &'a mut Batch,
-}
-
-/// Whoever trains together with this process.
-pub trait Team {
-    /// All go through an epoch, which the leader's trainers have begun, and which is ended by their owner. `check` is
-    /// called after each buffer.
-    ///
-    /// # Errors
-    /// Those of `check`; what is wrong with the rows, or with the others.
-    fn epoch(
-        &mut self,
-        trainers: &mut [&mut Trainer],
-        here: Here<'_>,
-        check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
-    ) -> Result<()>;
-
-    /// All end the epoch and evaluate their models that have not diverged, each on what it holds out; gives what they
-    /// have found together. `models` are the leader's.
-    ///
-    /// # Errors
-    /// What is wrong with the rows, if they are read once more, or with the others.
-    fn evaluate(&mut self, kind: ModelKind, models: Vec<Judged>, epoch: u32, here: Here<'_>)
-    -> Result<Vec<Evaluation>>;
-
-    /// Only the trainers of these points learn in the next epoch; if there are none, that was the last one.
-    ///
-    /// # Errors
-    /// What is wrong with the others.
-    fn go_on(&mut self, points: Vec<usize>) -> Result<()>;
-}
-
 impl Training {
-    /// Makes the leader's trainers, one for each point, learners.
+    /// The groups that models learn from; one if there are no groups, or if a model of one group goes on, which is the
+    /// first then.
+    pub(super) fn groups_together(&self) -> usize {
+        match &self.resume {
+            Some(resume) if resume.group.is_some() => 1,
+            _ => self.buffers.decoder.row_groups().map_or(1, RowGroups::count),
+        }
+    }
+
+    /// Makes the leader's trainers, for each group one for each point, learners.
     ///
     /// # Errors
     /// [`TrainingError::TooManyEpochs`]
     pub(super) fn learners_of(&self, trainers: Vec<Trainer>) -> Result<Learners> {
         let (mut learners, mut trainers) = (Learners::default(), trainers.into_iter());
         let losses = self.resume.as_ref().map(|resume| resume.losses).unwrap_or_default();
-        learners.add_group(&self.request, 0, |_| {
-            let trainer = trainers.next().unwrap_or_else(|| pgrx::error!("a point has no trainer"));
-            Ok((trainer, losses))
+        for group in 0..self.groups_together() {
+            learners.add_group(&self.request, group, |_| {
+                let trainer = trainers.next().unwrap_or_else(|| pgrx::error!("a point has no trainer"));
+                Ok((trainer, losses))
+            })?;
+        }
+        Ok(learners)
+    }
+
+    /// Goes through all epochs together with workers, which have ended afterwards.
+    ///
+    /// # Errors
+    /// As [`epochs_together`](Training::epochs_together).
+    pub(super) fn train_with_workers(
+        &mut self,
+        mut workers: WorkerGroup,
+        trainers: Vec<Trainer>,
+        batch: &mut Batch,
+    ) -> Result<Learners> {
+        let mut learners = self.learners_of(trainers)?;
+        self.epochs_together(&mut workers, &mut learners, batch, |training| {
+            check_first_epoch(&training.request, &training.buffers)
         })?;
+        self.compute = workers.replica.compute;
+        workers.finish(&mut self.buffers);
         Ok(learners)
     }
 
@@ -116,20 +86,21 @@ impl Training {
         for epoch in first..=last {
             let begin = Instant::now();
             learners.begin_epoch();
-            let mut trainers: Vec<&mut Trainer> = learners.learning().map(|learner| &mut learner.trainer).collect();
-            team.epoch(&mut trainers, Here { buffers: &mut self.buffers, batch }, &check)?;
+            let (groups, mut trainers): (Vec<usize>, Vec<&mut Trainer>) =
+                learners.learning().map(|learner| (learner.group, &mut learner.trainer)).unzip();
+            team.epoch((&mut trainers, &groups), Here { buffers: &mut self.buffers, batch }, &check)?;
             if epoch == first {
                 check_first(self)?;
             }
-            learners.end_epoch(&self.request, unit, begin.elapsed(), Duration::ZERO)?;
             if epoch == first {
-                self.end_first_epoch(learners)?;
+                self.look_at_first_epoch(learners)?;
             }
+            learners.end_epoch(&self.request, unit, begin.elapsed(), Duration::ZERO)?;
             let judgements = self.judge_together(team, learners, epoch, batch)?;
             self.take_judgements(learners, judgements)?;
-            let points: Vec<usize> = learners.learning().map(|learner| learner.point).collect();
-            let is_over = points.is_empty();
-            team.go_on(points)?;
+            let learning: Vec<_> = learners.learning().map(|learner| (learner.group, learner.point)).collect();
+            let is_over = learning.is_empty();
+            team.go_on(learning)?;
             if is_over {
                 break;
             }
@@ -137,19 +108,17 @@ impl Training {
         Ok(())
     }
 
-    /// Tells what the first epoch has left out.
-    fn end_first_epoch(&mut self, learners: &mut Learners) -> Result<()> {
-        let tuples = |learner: &Learner| learner.history.last().map_or(0, |row| row.tuples as u64);
-        let tuples = learners.learning().map(|learner| tuples(learner)).max();
+    /// Tells what the first epoch has left out, before it is ended.
+    fn look_at_first_epoch(&mut self, learners: &mut Learners) -> Result<()> {
         self.count_imputed();
-        match tuples {
-            Some(0) => Err(TrainingError::no_rows("train on", self.buffers.decoder.skipped()).into()),
-            Some(tuples) => {
-                notice_left_out(&self.buffers.decoder, tuples);
-                Ok(())
-            }
-            None => Ok(()),
+        learners.drop_untaught();
+        let by_group = learners.learning().map(|learner| (learner.group, learner.trainer.tuples()));
+        let tuples: u64 = by_group.collect::<BTreeMap<usize, u64>>().into_values().sum();
+        if tuples == 0 {
+            return Err(TrainingError::no_rows("train on", self.buffers.decoder.skipped()).into());
         }
+        notice_left_out(&self.buffers.decoder, tuples);
+        Ok(())
     }
 
     /// What all hold out says of the models, if anything is held out.
@@ -164,9 +133,9 @@ impl Training {
             return Ok(Vec::new());
         }
         let models = learners.models()?;
-        let evaluations =
-            team.evaluate(self.request.kind, models, epoch, Here { buffers: &mut self.buffers, batch })?;
-        if epoch == self.request.first_epoch() && evaluations.iter().all(|evaluation| evaluation.tuples() == 0) {
+        let here = Here { buffers: &mut self.buffers, batch };
+        let United { evaluations, held_out } = team.evaluate(self.request.kind, models, epoch, here)?;
+        if held_out == 0 {
             return Err(TrainingError::NoRows("validate on").into());
         }
         Ok(evaluations.iter().map(judgement).collect())

@@ -135,7 +135,9 @@ impl Training {
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
         let wanted = Wanted { held_out: request.search.is_some(), ..wanted };
-        let counts = request.row_groups.folds.is_some() && !decoder.has_mini_batches();
+        // several processes have to number groups alike
+        let finds_groups = request.row_groups.group.is_some() && request.workers > 1;
+        let counts = (request.row_groups.folds.is_some() && !decoder.has_mini_batches()) || finds_groups;
         let prepares = wanted.anything() || decoder.needs_preparation() || counts;
         let prepares = (resume.is_none() && prepares).then_some(wanted);
         let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
@@ -328,26 +330,10 @@ impl Training {
         }
         self.request.train_together();
         let spec = OwnedSpec::new(&DecoderSpec::of_request(&self.request, &self.features), &self.columns);
-        let resume = self.resume.as_ref();
-        let launched = WorkerGroup::launch((&self.request, resume), spec, &mut self.buffers, batch)?;
+        let (resume, groups) = (self.resume.as_ref(), self.groups_together());
+        let launched = WorkerGroup::launch((&self.request, resume, groups), spec, &mut self.buffers, batch)?;
         self.processes = Some(launched.as_ref().map_or(1, |(workers, _)| workers.processes()));
         Ok(launched)
-    }
-
-    /// All epochs, together with workers, which have ended afterwards.
-    fn train_with_workers(
-        &mut self,
-        mut workers: WorkerGroup,
-        trainers: Vec<Trainer>,
-        batch: &mut Batch,
-    ) -> Result<Learners> {
-        let mut learners = self.learners_of(trainers)?;
-        self.epochs_together(&mut workers, &mut learners, batch, |training| {
-            check_first_epoch(&training.request, &training.buffers)
-        })?;
-        self.compute = workers.replica.compute;
-        workers.finish(&mut self.buffers);
-        Ok(learners)
     }
 
     /// All epochs.

@@ -10,8 +10,10 @@ use crate::operators::buffers::Buffers;
 use crate::operators::scan_control::ScanControl;
 use crate::options::shuffling::Shuffling;
 use crate::pg::check_for_interrupts;
+use serde::{Deserialize, Serialize};
 use sgd::{Evaluation, EvaluationSums, ModelKind};
 use shuffle::BlockPartition;
+use std::ops::Range;
 use tuples::{Batch, TupleSource};
 
 /// Memory for tuples that are held out.
@@ -123,19 +125,21 @@ fn evaluate(
     Ok(models.into_iter().map(evaluate).collect())
 }
 
-/// What one of several processes, which learn together, holds out of the rows that it reads. Each evaluates the models
-/// on its own.
-pub struct OwnHeldOut {
+/// How one of several processes, which learn together, deals out the rows that it reads: to groups, and what it holds
+/// out. Each evaluates the models on its own.
+pub struct OwnParts {
     order: GroupOrder,
     held_out: HeldOut,
+    /// that models learn from; others are passed over
+    groups: usize,
     /// that it has gone through, or is in
     epochs: u64,
 }
 
-impl OwnHeldOut {
+impl OwnParts {
     /// Of the process with this part of the blocks.
-    pub fn new(shuffling: &Shuffling, deal: BlockPartition) -> OwnHeldOut {
-        OwnHeldOut { order: GroupOrder::of_process(shuffling, deal), held_out: HeldOut::new(), epochs: 0 }
+    pub fn new(shuffling: &Shuffling, deal: BlockPartition, groups: usize) -> OwnParts {
+        OwnParts { order: GroupOrder::of_process(shuffling, deal), held_out: HeldOut::new(), groups, epochs: 0 }
     }
 
     /// Begins an epoch.
@@ -144,20 +148,25 @@ impl OwnHeldOut {
         self.epochs += 1;
     }
 
-    /// Takes what is held out of a buffer, and leaves the rest to be learned from, in its order.
+    /// Takes what is held out of a buffer, and leaves the rest to be learned from: where in the buffer's order each
+    /// group has its tuples.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
-    pub fn take(&mut self, batch: &mut Batch) -> Result<()> {
-        let OwnHeldOut { order, held_out, epochs } = self;
-        order.learn_order(batch, |group, batch, places| match epochs {
+    pub fn take(&mut self, batch: &mut Batch) -> Result<Vec<Range<usize>>> {
+        let OwnParts { order, held_out, groups, epochs } = self;
+        let dealt = order.learn_order(batch, |group, batch, places| match epochs {
             1 => held_out.add(group, batch, places),
             _ => Ok(()),
         })?;
-        Ok(())
+        let mut parts = vec![0..0; *groups];
+        for (group, places) in dealt.into_iter().filter(|(group, _)| group < groups) {
+            parts[group] = places;
+        }
+        Ok(parts)
     }
 
-    /// Evaluates models of all rows, in their sequence, at the end of an epoch.
+    /// Evaluates models, in the sequence of their groups, at the end of an epoch.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
@@ -166,13 +175,15 @@ impl OwnHeldOut {
         kind: ModelKind,
         models: Vec<Judged>,
         (epoch, buffers, batch): (u32, &mut Buffers, &mut Batch),
-    ) -> Result<Vec<Evaluation>> {
-        let OwnHeldOut { order, held_out, epochs } = self;
+    ) -> Result<OwnEvaluation> {
+        let OwnParts { order, held_out, epochs, .. } = self;
         let is_first = *epochs == 1;
         if is_first {
             held_out.end_first_epoch();
         }
-        evaluate(held_out, kind, models, EndedEpoch { epoch, is_first, buffers, group_order: order, batch })
+        let ended = EndedEpoch { epoch, is_first, buffers, group_order: order, batch };
+        let evaluations = evaluate(held_out, kind, models, ended)?;
+        Ok(OwnEvaluation { sums: evaluations.iter().map(Evaluation::sums).collect(), held_out: held_out.tuples })
     }
 }
 
@@ -244,15 +255,33 @@ impl Judges {
     }
 }
 
-/// Evaluations of so many models by what several have counted, each on tuples of its own; None if they have evaluated
-/// other models.
-pub fn unite(kind: ModelKind, models: usize, all: &[Vec<EvaluationSums>]) -> Option<Vec<Evaluation>> {
-    let mut united = vec![Evaluation::new(kind); models];
-    let mut add = |of_one: &Vec<EvaluationSums>| {
-        of_one.len() == models && united.iter_mut().zip(of_one).all(|(evaluation, sums)| evaluation.add_sums(sums))
-    };
-    let agree = all.iter().all(&mut add);
-    agree.then_some(united)
+/// What one of several has found.
+#[derive(Serialize, Deserialize)]
+pub struct OwnEvaluation {
+    /// of each model, on tuples of its own
+    sums: Vec<EvaluationSums>,
+    /// tuples that it holds out, those of groups without models among them
+    held_out: u64,
+}
+
+/// What all have found.
+pub struct United {
+    /// of each model
+    pub evaluations: Vec<Evaluation>,
+    pub held_out: u64,
+}
+
+impl United {
+    /// Evaluations of so many models by what several have counted; None if they have evaluated other models.
+    pub fn new(kind: ModelKind, models: usize, all: &[OwnEvaluation]) -> Option<United> {
+        let mut evaluations = vec![Evaluation::new(kind); models];
+        let mut add = |own: &OwnEvaluation| {
+            own.sums.len() == models && evaluations.iter_mut().zip(&own.sums).all(|(all, sums)| all.add_sums(sums))
+        };
+        let agree = all.iter().all(&mut add);
+        let held_out = all.iter().fold(0, |sum: u64, own| sum.saturating_add(own.held_out));
+        agree.then_some(United { evaluations, held_out })
+    }
 }
 
 /// What an evaluation says; None if there were no tuples.

@@ -7,8 +7,8 @@
 use super::data_parallel::Replica;
 use super::learners::{Judged, Learners};
 use super::resume::Resume;
-use super::together::{Here, Team};
-use super::validation::OwnHeldOut;
+use super::team::{Here, Team};
+use super::validation::{OwnParts, United};
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
@@ -23,7 +23,7 @@ use crate::pg::process::parallel::{Launch, Unavailable, Worker, WorkerKind, Work
 use crate::pg::process::progress;
 use crate::pg::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
-use sgd::{Evaluation, Hyperparameters, ModelKind, Trainer};
+use sgd::{Hyperparameters, ModelKind, Trainer};
 use std::ffi::c_int;
 use tuples::Batch;
 
@@ -42,8 +42,11 @@ struct TrainingTask {
     /// of each point
     points: Vec<Hyperparameters>,
     first_epoch: u32,
-    /// how the source is shuffled, if some of its rows are held out
-    holds_out: Option<Shuffling>,
+    /// groups that models learn from
+    groups: usize,
+    /// how the source is shuffled, if its rows fall into groups or some are held out
+    parts: Option<Shuffling>,
+    holds_out: bool,
     /// features, and whether tuples are sparse
     dim: usize,
     sparse: bool,
@@ -78,19 +81,19 @@ pub(super) const NOT_FREE: Unavailable = Unavailable::Borrowed("no more worker p
 pub(super) const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
 
 impl WorkerGroup {
-    /// Starts workers, if they are to be had, and gives the leader's trainers before the first epoch, which is the next.
-    /// Reports if there are fewer than were asked for. `batch` is empty afterwards.
+    /// Starts workers, if they are to be had, and gives the leader's trainers before the first epoch, which is the
+    /// next. Reports if there are fewer than were asked for. `batch` is empty afterwards.
     ///
     /// # Errors
     /// What is wrong with the rows that are looked at.
     pub fn launch(
-        (request, resume): (&Request, Option<&Resume>),
+        (request, resume, groups): (&Request, Option<&Resume>, usize),
         spec: OwnedSpec,
         buffers: &mut Buffers,
         batch: &mut Batch,
     ) -> Result<Option<(WorkerGroup, Vec<Trainer>)>> {
         let asked = request.workers;
-        let launched = match plan(request, spec, buffers, batch)? {
+        let launched = match plan((request, groups), spec, buffers, batch)? {
             Ok((task, wanted)) => start(task, wanted, resume, buffers)?,
             Err(why) => Err(why),
         };
@@ -132,7 +135,7 @@ impl WorkerGroup {
 /// Looks at the first rows, and says what the workers are to do, and how many processes there should be; or why there
 /// can be no worker.
 fn plan(
-    request: &Request,
+    (request, groups): (&Request, usize),
     spec: OwnedSpec,
     buffers: &mut Buffers,
     batch: &mut Batch,
@@ -159,14 +162,16 @@ fn plan(
         dim = dim.max(decoder.observed_dim());
     }
     decoder.check_size(dim, decoder.standardizer().is_some())?;
-    Learners::default().check_size(request, dim, decoder.labels().outputs(), true)?;
+    Learners::default().check_size(request, dim, decoder.labels().outputs(), groups)?;
     let task = TrainingTask {
         spec,
         kind: request.kind,
-        decoder_state: decoder.state(),
+        decoder_state: decoder.state_with_groups(),
         points: request.points.iter().map(|point| point.hyperparameters).collect(),
         first_epoch: request.first_epoch(),
-        holds_out: request.row_groups.hold_out.is_some().then(|| request.shuffling.clone()),
+        groups,
+        parts: (!request.row_groups.is_empty()).then(|| request.shuffling.clone()),
+        holds_out: request.row_groups.hold_out.is_some(),
         dim,
         sparse,
         pages_of_tables: pages,
@@ -212,7 +217,8 @@ fn start(
         Some(resume) => resume.replica(hyper, task.dim, outputs, sparse),
         None => Ok(Trainer::replica(hyper, task.dim, outputs, sparse)?),
     };
-    let trainers = task.points_of(buffers).map(new).collect::<Result<Vec<Trainer>>>()?;
+    let models = (0..task.groups).flat_map(|_| task.points_of(buffers));
+    let trainers = models.map(new).collect::<Result<Vec<Trainer>>>()?;
     let (instrument, shares) = (task.instrument, task.pages_per_block.is_some());
     Ok(Ok((WorkerGroup { workers, processes, wanted, replica, instrument, shares }, trainers)))
 }
@@ -234,18 +240,19 @@ fn work(worker: Worker) -> Result<()> {
     let mut batch = Batch::dense(0);
     while !trainers.is_empty() {
         trainers.iter_mut().for_each(|(_, trainer)| trainer.begin_epoch());
-        let mut learning: Vec<&mut Trainer> = trainers.iter_mut().map(|(_, trainer)| trainer).collect();
-        replica.epoch(Here { buffers: &mut buffers, batch: &mut batch }, &mut learning, |_| Ok(()))?;
+        let (groups, mut learning): (Vec<usize>, Vec<&mut Trainer>) =
+            trainers.iter_mut().map(|((group, _), trainer)| (*group, trainer)).unzip();
+        replica.epoch(Here { buffers: &mut buffers, batch: &mut batch }, (&mut learning, &groups), |_| Ok(()))?;
         // what the leader makes of models that have diverged is its affair
-        trainers.retain_mut(|(_, trainer)| trainer.end_epoch().is_ok());
-        if task.holds_out.is_some() {
-            let models =
-                trainers.iter().map(|(_, trainer)| Judged::of_all_rows(trainer)).collect::<Result<Vec<_>>>()?;
+        trainers.retain_mut(|(_, trainer)| trainer.tuples() > 0 && trainer.end_epoch().is_ok());
+        if task.holds_out {
+            let models = trainers.iter().map(|((group, _), trainer)| Judged::new(*group, trainer));
+            let models = models.collect::<Result<Vec<_>>>()?;
             let epoch = trainers.first().map_or(0, |(_, trainer)| trainer.epoch());
             replica.evaluate(task.kind, models, epoch, Here { buffers: &mut buffers, batch: &mut batch })?;
         }
-        let points = replica.hear_first(&Vec::<usize>::new())?;
-        trainers.retain(|(point, _)| points.contains(point));
+        let learning = replica.hear_first(&Vec::<(usize, usize)>::new())?;
+        trainers.retain(|(of, _)| learning.binary_search(of).is_ok());
     }
     if task.pages_per_block.is_some() {
         worker.send(&json(&buffers.report().blocks));
@@ -259,12 +266,13 @@ fn work(worker: Worker) -> Result<()> {
 
 /// A process's replicas of the models.
 fn replica(all_gather: AllGather, rank: Rank, task: &TrainingTask) -> Replica {
-    let held_out = task.holds_out.as_ref().map(|shuffling| OwnHeldOut::new(shuffling, rank.partition()));
-    Replica::new(all_gather, rank.rank as usize, held_out)
+    let parts = task.parts.as_ref().map(|shuffling| OwnParts::new(shuffling, rank.partition(), task.groups));
+    Replica::new(all_gather, rank.rank as usize, parts)
 }
 
-/// A worker's trainers, with the numbers of their points: new ones, or that of the training that is continued.
-fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<(usize, Trainer)>> {
+/// A worker's trainers, with the numbers of their groups and points: new ones, or that of the training that is
+/// continued.
+fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<((usize, usize), Trainer)>> {
     let outputs = buffers.decoder.labels().outputs();
     let new = |hyper| -> Result<Trainer> {
         if saved.is_empty() {
@@ -273,31 +281,26 @@ fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<
         let resumed = Trainer::resume_replica(hyper, outputs, task.sparse, saved);
         Ok(resumed.unwrap_or_else(|unfit| pgrx::error!("a training process was told nonsense: {unfit}")))
     };
-    (0..).zip(task.points_of(buffers)).map(|(point, hyper)| Ok((point, new(hyper)?))).collect()
+    let points = |group| (0..).zip(task.points_of(buffers)).map(move |(point, hyper)| ((group, point), hyper));
+    (0..task.groups).flat_map(points).map(|(of, hyper)| Ok((of, new(hyper)?))).collect()
 }
 
 impl Team for WorkerGroup {
     fn epoch(
         &mut self,
-        trainers: &mut [&mut Trainer],
+        trainers: (&mut [&mut Trainer], &[usize]),
         here: Here<'_>,
         check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
     ) -> Result<()> {
         self.replica.epoch(here, trainers, check)
     }
 
-    fn evaluate(
-        &mut self,
-        kind: ModelKind,
-        models: Vec<Judged>,
-        epoch: u32,
-        here: Here<'_>,
-    ) -> Result<Vec<Evaluation>> {
+    fn evaluate(&mut self, kind: ModelKind, models: Vec<Judged>, epoch: u32, here: Here<'_>) -> Result<United> {
         self.replica.evaluate(kind, models, epoch, here)
     }
 
-    fn go_on(&mut self, points: Vec<usize>) -> Result<()> {
-        self.replica.hear_first(&points).map(drop)
+    fn go_on(&mut self, learning: Vec<(usize, usize)>) -> Result<()> {
+        self.replica.hear_first(&learning).map(drop)
     }
 }
 

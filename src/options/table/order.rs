@@ -30,7 +30,7 @@ pub const ENTRIES: &[Entry] = &[
             "int",
             Values::Integer(1, MAX_PROCESSES as u64),
             Default::Integer(1),
-            "processes that train together, the backend's own among them; more than one not for mlp",
+            "processes that train together, the backend's own among them",
         )
     },
     Entry {

@@ -1,7 +1,7 @@
 //! What an evaluation has counted, for another process, which adds it to what it has counted itself.
 //!
-//! Guarantees: counts are those of one evaluation of all tuples, and sums are added in f64, so that they differ from its
-//! own by rounding only. Sums travel as their bits: JSON knows no infinities.
+//! Guarantees: counts are those of one evaluation of all tuples, and sums are added in f64, so that they differ from
+//! its own by rounding only. Sums travel as their bits: JSON knows no infinities.
 
 use serde::{Deserialize, Serialize};
 

@@ -123,8 +123,8 @@ impl Engine for NewtonEngine {
         unreachable!("there is no mean of the iterates of Newton's method");
     }
 
-    /// Each process's own sums stay as they are until those of all have come: whoever is stopped in between says the same
-    /// once more.
+    /// Each process's own sums stay as they are until those of all have come: whoever is stopped in between says the
+    /// same once more.
     fn count_synchronized(&mut self, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
         let own: [Counted; 1] = [Counted { dim: self.sums.dim() as u64, totals: *self.sums.totals() }];
         let all = exchange.gather_all(bytemuck::cast_slice(&own))?;

@@ -54,7 +54,10 @@ fn rows_of_nodes(
 ) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     let unfit = [
         ("a search", request.search.is_some()),
-        ("groups", request.row_groups.group.is_some()),
+        (
+            "a warm start of groups",
+            request.resume.is_some_and(|resume| !resume.of_group) && request.row_groups.group.is_some(),
+        ),
         ("several workers", request.workers > 1),
         ("compressed mini-batches", decoder.has_mini_batches()),
         ("option share", request.options.share == Some(true)),

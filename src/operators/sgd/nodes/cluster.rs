@@ -195,8 +195,8 @@ impl Cluster {
         self.saved = bytes_of(&words_of(saved));
     }
 
-    /// The trainers whose turn it is, here and there, do something together. Gives the nodes' answers to what was ordered
-    /// before, and to this.
+    /// The trainers whose turn it is, here and there, do something together. Gives the nodes' answers to what was
+    /// ordered before, and to this.
     ///
     /// # Errors
     /// As [`ask`](Cluster::ask), [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
@@ -249,8 +249,8 @@ struct Part {
 }
 
 impl Part {
-    /// Goes on as far as is known what the others say, and gives what came of the round that was heard. An error without
-    /// a reason if that makes no sense.
+    /// Goes on as far as is known what the others say, and gives what came of the round that was heard. An error
+    /// without a reason if that makes no sense.
     fn go_on(&mut self, trainer: &mut Trainer, call: &Call) -> std::result::Result<Option<Round>, Option<Error>> {
         if self.is_done {
             return Ok(None);

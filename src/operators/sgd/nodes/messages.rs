@@ -2,11 +2,12 @@
 
 use crate::operators::decoder::{DecoderState, EpochCounts, OwnedSpec};
 use crate::operators::preparation::Found;
+use crate::operators::sgd::validation::OwnEvaluation;
 use crate::operators::wanted::Wanted;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sgd::{EvaluationSums, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use sgd::{Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
 
 /// What a node is told when its cursor opens.
 #[derive(Serialize, Deserialize)]
@@ -29,10 +30,11 @@ pub enum Order {
     BeginEpoch,
     /// Fill the buffer, and say how many tuples it has to learn from.
     Fill,
-    /// It is the turn of these trainers, by their places, which begin with the first tuple of the buffer.
+    /// It is the turn of these trainers of a group, by their places, which begin with the group's first tuple of the
+    /// buffer.
     Turn(Vec<usize>),
-    /// All buffers have so many tuples together, and this is how much the loss of a mini-batch of them can bend, for each
-    /// trainer whose turn it is.
+    /// All buffers have so many tuples together, and this is how much the loss of a mini-batch of them can bend, for
+    /// each trainer whose turn it is.
     Begin(usize, Vec<Option<f64>>),
     /// Learn from the next tuples of the buffer.
     Learn(usize),
@@ -42,8 +44,8 @@ pub enum Order {
     EndEpoch,
     /// Evaluate the models on what is held out.
     Evaluate,
-    /// Only the trainers of these points learn on.
-    GoOn(Vec<usize>),
+    /// Only the trainers of these groups and points learn on.
+    GoOn(Vec<(usize, usize)>),
 }
 
 /// What the trainers whose turn it is do together with those of the others.
@@ -77,6 +79,8 @@ pub struct Start {
     pub kind: ModelKind,
     /// of each point
     pub points: Vec<Hyperparameters>,
+    /// that models learn from
+    pub groups: usize,
     pub dim: usize,
     pub outputs: usize,
     pub sparse: bool,
@@ -114,15 +118,15 @@ pub struct Answer {
     pub says: Vec<Option<usize>>,
     /// what its decoder has counted in the epoch
     pub counts: Option<EpochCounts>,
-    /// of each model
-    pub evaluated: Option<Vec<EvaluationSums>>,
+    /// what the models are worth
+    pub evaluated: Option<OwnEvaluation>,
 }
 
 /// A buffer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Filled {
-    /// None at the end of the epoch
-    pub tuples: Option<usize>,
+    /// of each group; None at the end of the epoch
+    pub tuples: Option<Vec<usize>>,
     /// how much the loss of a mini-batch can bend, for each trainer, if that is to be known
     pub curvatures: Vec<Option<f64>>,
 }

@@ -8,19 +8,21 @@ use crate::operators::decoder::OwnedSpec;
 use crate::operators::preparation::measure;
 use crate::operators::sgd::learn::learn_side_by_side;
 use crate::operators::sgd::learners::Judged;
-use crate::operators::sgd::validation::OwnHeldOut;
+use crate::operators::sgd::validation::{OwnEvaluation, OwnParts};
 use crate::operators::source::Source;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::call::cursor;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 use crate::pg::executor::query::Running;
-use crate::pg::require_utf8;
 use crate::pg::snapshot::Snapshot;
-use sgd::{Evaluation, EvaluationSums, Halt, Halting, ModelKind, Round, Trainer};
+use crate::pg::{check_for_interrupts, require_utf8};
+use sgd::{Halt, Halting, ModelKind, Round, Trainer};
 use shuffle::BlockPartition;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
+use std::ops::Range;
 use tuples::{Batch, TupleSource};
 
 thread_local! {
@@ -102,13 +104,16 @@ struct NodeTraining {
     buffers: Buffers,
     batch: Batch,
     kind: ModelKind,
-    /// those that still learn, with the numbers of their points
-    trainers: Vec<(usize, Trainer)>,
+    /// those that still learn, with the numbers of their groups and points, ascending
+    trainers: Vec<((usize, usize), Trainer)>,
     /// places of those whose turn it is
     turn: Vec<usize>,
     outputs: usize,
-    /// what is held out of the rows, if anything is
-    held_out: Option<OwnHeldOut>,
+    shuffling: Shuffling,
+    /// how rows are dealt out, if they fall into groups or some are held out
+    parts: Option<OwnParts>,
+    /// where in the buffer's order each group has its tuples
+    places: Vec<Range<usize>>,
     /// have rows been gone through?
     has_read: bool,
     /// the next tuple of the buffer to learn from
@@ -133,7 +138,6 @@ impl NodeTraining {
         let planned = source.plan(&spec.spec(), &task.shuffling)?;
         let types = planned.column_types();
         let decoder = spec.decoder()?;
-        let held_out = spec.holds_out().then(|| OwnHeldOut::new(&task.shuffling, BlockPartition::SINGLE));
         Ok(NodeTraining {
             buffers: Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder),
             spec,
@@ -143,7 +147,9 @@ impl NodeTraining {
             trainers: Vec::new(),
             turn: Vec::new(),
             outputs: 1,
-            held_out,
+            shuffling: task.shuffling,
+            parts: None,
+            places: Vec::new(),
             has_read: false,
             place: 0,
             at_end: false,
@@ -199,7 +205,8 @@ impl NodeTraining {
             Order::BeginEpoch => self.begin_epoch()?,
             Order::Fill => answer.filled = Some(self.fill()?),
             Order::Turn(turn) if turn.is_sorted() && turn.last().is_none_or(|last| *last < self.trainers.len()) => {
-                (self.turn, self.place) = (turn, 0);
+                self.turn = turn;
+                self.place = self.own_places().start;
             }
             Order::Turn(_) => return Err(NodeError::NonsenseAsked.into()),
             Order::Begin(tuples, curvatures) => {
@@ -218,16 +225,22 @@ impl NodeTraining {
             }
             // what the coordinator makes of models that have diverged is its affair
             Order::EndEpoch => {
-                self.trainers.retain_mut(|(_, trainer)| trainer.end_epoch().is_ok());
+                self.trainers.retain_mut(|(_, trainer)| trainer.tuples() > 0 && trainer.end_epoch().is_ok());
                 self.all_turn();
             }
             Order::Evaluate => answer.evaluated = Some(self.evaluate()?),
-            Order::GoOn(points) => {
-                self.trainers.retain(|(point, _)| points.contains(point));
+            Order::GoOn(learning) => {
+                self.trainers.retain(|(of, _)| learning.binary_search(of).is_ok());
                 self.all_turn();
             }
         }
         Ok(None)
+    }
+
+    /// Where the group of those whose turn it is has its tuples.
+    fn own_places(&self) -> Range<usize> {
+        let first = self.turn.first().and_then(|place| self.trainers.get(*place));
+        first.and_then(|((group, _), _)| self.places.get(*group)).cloned().unwrap_or_default()
     }
 
     /// It is the turn of all trainers.
@@ -237,12 +250,12 @@ impl NodeTraining {
 
     /// Takes over what all nodes have found, and makes replicas of the models.
     fn start(&mut self, start: Start, words: Vec<u32>) -> Result<()> {
-        let Start { decoder: state, kind, points, dim, outputs, sparse, saved } = start;
+        let Start { decoder: state, kind, points, groups, dim, outputs, sparse, saved } = start;
         let mut decoder = self.spec.decoder()?;
         decoder.adopt(&state);
         decoder.check_size(dim, false)?;
         let is_valid = points.iter().all(|hyper| hyper.validate().is_ok());
-        if !is_valid || points.len() > MAX_MODELS || decoder.labels().outputs() != outputs {
+        if !is_valid || points.len().saturating_mul(groups) > MAX_MODELS || decoder.labels().outputs() != outputs {
             return Err(NodeError::NonsenseAsked.into());
         }
         self.buffers.decoder = decoder;
@@ -252,13 +265,16 @@ impl NodeTraining {
             Some(length) => Some(bytes.get(..length).ok_or(NodeError::NonsenseAsked)?),
             None => None,
         };
-        for (point, hyper) in points.into_iter().enumerate() {
+        self.parts = self.spec.has_parts().then(|| OwnParts::new(&self.shuffling, BlockPartition::SINGLE, groups));
+        let of_group = |group| points.iter().enumerate().map(move |(point, hyper)| ((group, point), *hyper));
+        for (of, hyper) in (0..groups).flat_map(of_group) {
             let trainer = match saved {
                 None => Trainer::replica(hyper, dim, outputs, sparse)?,
                 Some(saved) => Trainer::resume_replica(hyper, outputs, sparse, saved)
                     .map_err(|_| Error::from(NodeError::NonsenseAsked))?,
             };
-            self.trainers.push((point, trainer));
+            self.trainers.push((of, trainer));
+            check_for_interrupts();
         }
         self.all_turn();
         Ok(())
@@ -272,28 +288,32 @@ impl NodeTraining {
         }
         self.at_end = false;
         self.trainers.iter_mut().for_each(|(_, trainer)| trainer.begin_epoch());
-        self.held_out.iter_mut().for_each(|held_out| held_out.begin_epoch(epoch.into()));
+        self.parts.iter_mut().for_each(|parts| parts.begin_epoch(epoch.into()));
         Ok(())
     }
 
     fn fill(&mut self) -> Result<Filled> {
-        self.place = 0;
+        self.places.clear();
         self.at_end = self.at_end || !self.buffers.next_batch(&mut self.batch)?;
         if self.at_end {
             return Ok(Filled::default());
         }
-        if let Some(held_out) = &mut self.held_out {
-            held_out.take(&mut self.batch)?;
-        }
-        let tuples = self.batch.order().len();
-        let curvature = |(_, trainer): &(usize, Trainer)| trainer.curvature_of_buffer(&self.batch, 0..tuples);
+        self.places = match &mut self.parts {
+            Some(parts) => parts.take(&mut self.batch)?,
+            None => std::iter::once(0..self.batch.order().len()).collect(),
+        };
+        self.place = self.own_places().start;
+        let (places, batch) = (&self.places, &self.batch);
+        let curvature = |((group, _), trainer): &((usize, usize), Trainer)| {
+            trainer.curvature_of_buffer(batch, places.get(*group).cloned().unwrap_or_default())
+        };
         let curvatures = self.trainers.iter().map(curvature).collect::<std::result::Result<_, _>>()?;
-        Ok(Filled { tuples: Some(tuples), curvatures })
+        Ok(Filled { tuples: Some(places.iter().map(Range::len).collect()), curvatures })
     }
 
     fn learn(&mut self, tuples: usize) -> Result<()> {
         let places = self.place..self.place.saturating_add(tuples);
-        if places.end > self.batch.order().len() {
+        if places.end > self.own_places().end.max(self.place) {
             return Err(NodeError::NonsenseAsked.into());
         }
         self.place = places.end;
@@ -326,18 +346,22 @@ impl NodeTraining {
         Ok(Some(says))
     }
 
-    fn evaluate(&mut self) -> Result<Vec<EvaluationSums>> {
-        let NodeTraining { held_out, trainers, buffers, batch, .. } = self;
-        let held_out = held_out.as_mut().ok_or(NodeError::NonsenseAsked)?;
+    fn evaluate(&mut self) -> Result<OwnEvaluation> {
+        let NodeTraining { parts, trainers, buffers, batch, .. } = self;
+        let parts = parts.as_mut().ok_or(NodeError::NonsenseAsked)?;
         let epoch = trainers.first().map_or(0, |(_, trainer)| trainer.epoch());
-        let models = trainers.iter().map(|(_, trainer)| Judged::of_all_rows(trainer)).collect::<Result<Vec<_>>>()?;
-        let evaluations = held_out.evaluate(self.kind, models, (epoch, buffers, batch))?;
-        Ok(evaluations.iter().map(Evaluation::sums).collect())
+        let models = trainers.iter().map(|((group, _), trainer)| Judged::new(*group, trainer));
+        let models = models.collect::<Result<Vec<_>>>()?;
+        parts.evaluate(self.kind, models, (epoch, buffers, batch))
     }
 }
 
 /// The trainers whose turn it is, which is in ascending sequence.
-fn in_turn<'a>(trainers: &'a mut [(usize, Trainer)], turn: &'a [usize]) -> impl Iterator<Item = &'a mut Trainer> {
-    let trainers = trainers.iter_mut().enumerate().filter(|(place, _)| turn.binary_search(place).is_ok());
-    trainers.map(|(_, (_, trainer))| trainer)
+fn in_turn<'a>(
+    trainers: &'a mut [((usize, usize), Trainer)],
+    turn: &'a [usize],
+) -> impl Iterator<Item = &'a mut Trainer> {
+    let (first, last) = (turn.first().copied().unwrap_or(0), turn.last().map_or(0, |last| last + 1));
+    let near = trainers.iter_mut().enumerate().take(last).skip(first);
+    near.filter(|(place, _)| turn.binary_search(place).is_ok()).map(|(_, (_, trainer))| trainer)
 }

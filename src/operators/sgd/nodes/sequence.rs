@@ -10,21 +10,29 @@ use crate::operators::decoder::Decoder;
 use crate::operators::preparation::{Found, unite};
 use crate::operators::sgd::learners::Judged;
 use crate::operators::sgd::resume::Resume;
-use crate::operators::sgd::together::{Cohort, Here, Team};
-use crate::operators::sgd::validation;
+use crate::operators::sgd::team::{Cohort, Here, Team};
+use crate::operators::sgd::validation::{OwnEvaluation, United};
 use crate::operators::wanted::Wanted;
 use crate::options::request::Request;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
-use sgd::{Evaluation, EvaluationSums, Hyperparameters, ModelKind, Steps, Trainer};
+use sgd::{Hyperparameters, ModelKind, Steps, Trainer};
 use shuffle::RoundRobin;
 
 /// A buffer of all nodes.
 struct Filled {
-    /// tuples of the coordinator, which has none, and of each node
-    sizes: Vec<usize>,
+    /// tuples of each group that each node has; none at its end
+    nodes: Vec<Vec<usize>>,
     /// how much the loss of a mini-batch can bend, for each trainer
     curvatures: Vec<Option<f64>>,
+}
+
+impl Filled {
+    /// Tuples of a group that the coordinator, which has none, and each node has.
+    fn sizes(&self, group: usize) -> Vec<usize> {
+        let of_nodes = self.nodes.iter().map(|of| of.get(group).copied().unwrap_or(0));
+        std::iter::once(0).chain(of_nodes).collect()
+    }
 }
 
 impl Cluster {
@@ -44,7 +52,13 @@ impl Cluster {
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory); as [`Resume::replica`]
-    pub fn start(&mut self, decoder: &Decoder, request: &Request, resume: Option<&Resume>) -> Result<Vec<Trainer>> {
+    pub fn start(
+        &mut self,
+        decoder: &Decoder,
+        groups: usize,
+        request: &Request,
+        resume: Option<&Resume>,
+    ) -> Result<Vec<Trainer>> {
         let (dim, outputs, sparse) = (decoder.dim(), decoder.labels().outputs(), decoder.is_sparse());
         let in_units = |hyper: Hyperparameters| match decoder.target() {
             Some(target) => hyper.of_scaled_targets(target.scale),
@@ -57,15 +71,16 @@ impl Cluster {
         let of_nodes: Vec<Hyperparameters> = points.iter().map(of_nodes).collect();
         let saved = resume.map(Resume::trainer_state);
         self.order(|_| {
-            let (decoder, kind, points) = (decoder.state(), request.kind, of_nodes.clone());
-            Order::Start(Box::new(Start { decoder, kind, points, dim, outputs, sparse, saved: saved.map(<[u8]>::len) }))
+            let (decoder, kind, points) = (decoder.state_with_groups(), request.kind, of_nodes.clone());
+            let saved = saved.map(<[u8]>::len);
+            Order::Start(Box::new(Start { decoder, kind, points, groups, dim, outputs, sparse, saved }))
         });
         saved.into_iter().for_each(|saved| self.attach(saved));
         let new = |hyper| match resume {
             Some(resume) => resume.replica(hyper, dim, outputs, sparse),
             None => Ok(Trainer::replica(hyper, dim, outputs, sparse)?),
         };
-        points.into_iter().map(new).collect()
+        (0..groups).flat_map(|_| points.iter().copied()).map(new).collect()
     }
 
     /// Has the nodes fill their buffers. None if the epoch has no more of them.
@@ -76,7 +91,6 @@ impl Cluster {
         if filled.iter().all(|filled| filled.tuples.is_none()) {
             return Ok(None);
         }
-        let sizes = std::iter::once(0).chain(filled.iter().map(|filled| filled.tuples.unwrap_or(0))).collect();
         let mut curvatures: Vec<Option<f64>> = Vec::new();
         for filled in &filled {
             curvatures.resize(curvatures.len().max(filled.curvatures.len()), None);
@@ -84,7 +98,8 @@ impl Cluster {
                 *most = [*most, *own].into_iter().flatten().reduce(f64::max);
             }
         }
-        Ok(Some(Filled { sizes, curvatures }))
+        let nodes = filled.into_iter().map(|filled| filled.tuples.unwrap_or_default()).collect();
+        Ok(Some(Filled { nodes, curvatures }))
     }
 
     /// The trainers of a cohort, whose turn it is, learn from the buffers.
@@ -92,7 +107,7 @@ impl Cluster {
         &mut self,
         cohort: &mut Cohort,
         trainers: &mut [&mut Trainer],
-        Filled { sizes, curvatures }: &Filled,
+        (sizes, curvatures): (&[usize], &[Option<f64>]),
     ) -> Result<()> {
         let tuples: usize = sizes.iter().sum();
         let most = match cohort.steps {
@@ -111,7 +126,7 @@ impl Cluster {
             Steps::AtEnd => self.order(|node| Order::Learn(sizes[node + 1])),
             Steps::ByTuple => {
                 self.order(|node| Order::Learn(sizes[node + 1]));
-                self.make(&mut members, &Call::Average(sizes.clone()))?;
+                self.make(&mut members, &Call::Average(sizes.to_vec()))?;
             }
             Steps::ByMiniBatch(size) => {
                 let mut turns = RoundRobin::default();
@@ -143,19 +158,23 @@ impl Cluster {
 impl Team for Cluster {
     fn epoch(
         &mut self,
-        trainers: &mut [&mut Trainer],
+        (trainers, groups): (&mut [&mut Trainer], &[usize]),
         here: Here<'_>,
         check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
     ) -> Result<()> {
-        let mut cohorts = Cohort::all(trainers);
+        let mut cohorts = Cohort::all(trainers, groups);
         let is_one = cohorts.len() == 1;
         self.order(|_| Order::BeginEpoch);
         self.in_epoch = true;
         while let Some(filled) = self.fill()? {
-            progress::tuples(filled.sizes.iter().sum());
+            progress::tuples(filled.nodes.as_slice().iter().flatten().sum());
             for cohort in &mut cohorts {
+                let sizes = filled.sizes(cohort.group);
+                if sizes.iter().all(|tuples| *tuples == 0) {
+                    continue;
+                }
                 self.turn(Some(cohort.members.as_slice()).filter(|_| !is_one), trainers.len());
-                self.learn(cohort, trainers, &filled)?;
+                self.learn(cohort, trainers, (&sizes, &filled.curvatures))?;
             }
             check(trainers)?;
         }
@@ -173,25 +192,18 @@ impl Team for Cluster {
         Ok(())
     }
 
-    fn evaluate(
-        &mut self,
-        kind: ModelKind,
-        models: Vec<Judged>,
-        _epoch: u32,
-        _here: Here<'_>,
-    ) -> Result<Vec<Evaluation>> {
+    fn evaluate(&mut self, kind: ModelKind, models: Vec<Judged>, _epoch: u32, _here: Here<'_>) -> Result<United> {
         self.end_epoch();
         self.order(|_| Order::Evaluate);
-        let evaluated: Option<Vec<Vec<EvaluationSums>>> =
-            self.ask()?.into_iter().map(|answer| answer.evaluated).collect();
+        let evaluated: Option<Vec<OwnEvaluation>> = self.ask()?.into_iter().map(|answer| answer.evaluated).collect();
         let evaluated = evaluated.ok_or_else(|| self.nonsense())?;
-        validation::unite(kind, models.len(), &evaluated).ok_or_else(|| self.nonsense())
+        United::new(kind, models.len(), &evaluated).ok_or_else(|| self.nonsense())
     }
 
-    fn go_on(&mut self, points: Vec<usize>) -> Result<()> {
-        if !points.is_empty() {
+    fn go_on(&mut self, learning: Vec<(usize, usize)>) -> Result<()> {
+        if !learning.is_empty() {
             self.end_epoch();
-            self.order(|_| Order::GoOn(points.clone()));
+            self.order(|_| Order::GoOn(learning.clone()));
         }
         Ok(())
     }

@@ -83,8 +83,9 @@ impl Training {
         self.phases.end(Phase::Preparation);
         let decoder = &self.buffers.decoder;
         decoder.check_size(decoder.dim(), decoder.standardizer().is_some())?;
-        Learners::default().check_size(&self.request, decoder.dim(), decoder.labels().outputs(), true)?;
-        let trainers = cluster.start(decoder, &self.request, self.resume.as_ref())?;
+        let groups = self.groups_together();
+        Learners::default().check_size(&self.request, decoder.dim(), decoder.labels().outputs(), groups)?;
+        let trainers = cluster.start(decoder, groups, &self.request, self.resume.as_ref())?;
         let mut learners = self.learners_of(trainers)?;
         self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |training| {
             if training.buffers.decoder.all_weigh_nothing() { Err(TrainingError::NoWeight.into()) } else { Ok(()) }
@@ -99,7 +100,7 @@ impl Training {
     fn fit_to_mix(&mut self, parts: &[Vec<u64>]) {
         let variation = if self.request.kind.is_classifier() { variation(parts) } else { 1.0 };
         let request = &mut self.request;
-        if parts.len() <= 1 || (variation <= ALIKE && request.kind.is_linear()) {
+        if request.kind.is_linear() && (parts.len() <= 1 || variation <= ALIKE) {
             return;
         }
         let by_tuple = |point: &&mut Point| {

@@ -161,9 +161,9 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "TrainingError::NotSynchronized",
-        "SELECT corgipile_train('t', workers => 2, group_by => 'label')",
+        "SELECT corgipile_train('t', 'mlp', workers => 2, batch_size => 1)",
         "0A000",
-        "several processes cannot train with groups",
+        "several processes cannot train with hidden layers and batch_size 1",
         "Use workers => 1.",
     ),
     Case(
@@ -228,13 +228,6 @@ pub const CASES: &[Case] = &[
         "22023",
         "model 4 cannot be continued: it was stored without its training state",
         "Only models that corgipile_train() has stored can be continued.",
-    ),
-    Case(
-        "TrainingError::NotContinued",
-        "SELECT corgipile_train('large', warm_start => 'two')",
-        "0A000",
-        "model 2 cannot be continued: several processes have trained it",
-        "Train it anew with more epochs, or with workers => 1 what is to be continued.",
     ),
     Case(
         "TrainingError::WarmStart",

@@ -15,8 +15,11 @@ fn rows(db: &mut Session, count: u32) {
     ));
 }
 
+/// Loss and score on held out rows.
+type Judged = (Option<f64>, Option<f64>);
+
 /// Trains by so many processes: the model's id, and the loss and score on the held out rows after each epoch.
-fn judged(db: &mut Session, training: &str, processes: u32) -> (i64, Vec<(Option<f64>, Option<f64>)>) {
+fn judged(db: &mut Session, training: &str, processes: u32) -> (i64, Vec<Judged>) {
     let training = in_several_buffers(training);
     let rows = db.rows(
         &format!(
@@ -221,4 +224,85 @@ fn newtons_method_and_networks_are_those_of_a_single_process() {
     assert!(db.train(few).iter().all(|epoch| epoch.tuples == 300));
     db.rejects("SELECT corgipile_train('t', 'mlp', 'class', '{x}', batch_size => 1, workers => 2)", "0A000")
         .says(&["hidden layers and batch_size 1"]);
+}
+
+#[test]
+fn a_model_of_a_group_is_that_of_its_rows_alone() {
+    let mut db = Database::new();
+    rows(&mut db, 4000);
+    db.run("ALTER TABLE t ADD site text; UPDATE t SET site = (ARRAY['c', 'a', 'b', 'late'])[CASE WHEN id > 3900 THEN 4 ELSE 1 + (id / 7) % 3 END]");
+    db.run("VACUUM FULL t");
+    let sizes = "seed => 3, learning_rate => 0.05, standardize => false, block_size => '8kB', buffer_size => '20%', workers => 3";
+    for training in [
+        "label => 'label', features => '{x}'",
+        "label => 'label', features => '{x}', batch_size => 16",
+        "label => 'class', features => '{x}', model => 'softmax', batch_size => 7, options => '{\"validation_column\": \"test\"}'",
+        "label => 'a', features => '{k,v}', model => 'linear', batch_size => 8, l1 => 0.001, optimizer => 'adam'",
+    ] {
+        let training = format!("{training}, max_epochs => 3, {sizes}");
+        let together = db.rows(
+            &format!(
+                "SELECT group_value, min(model_id), max(validation_loss) FROM corgipile_train('t', {training}, group_by => 'site')
+                 GROUP BY 1 ORDER BY 1"
+            ),
+            &[],
+        );
+        assert_eq!(together.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>(), ["a", "b", "c", "late"]);
+        for row in together {
+            let (site, id, loss): (String, i64, Option<f64>) = (row.get(0), row.get(1), row.get(2));
+            let alone = db.rows(
+                &format!(
+                    "SELECT min(model_id), max(validation_loss) FROM corgipile_train('SELECT * FROM t WHERE site = ''{site}''', {training})"
+                ),
+                &[],
+            );
+            assert_eq!(db.model(id).bits(), db.model(alone[0].get(0)).bits(), "{site}: {training}");
+            let of_one: Option<f64> = alone[0].get(1);
+            assert_eq!(loss.is_some(), of_one.is_some());
+            assert!(loss.zip(of_one).is_none_or(|(a, b)| (a - b).abs() < 1e-9), "{site}: {loss:?} {of_one:?}");
+        }
+    }
+    // grids of groups, of which one has nothing to learn from, and one goes on
+    let together = format!(
+        "SELECT DISTINCT group_value, grid_point FROM corgipile_train('SELECT *, site = ''b'' AS held FROM t', label => 'label', features => '{{x}}',
+             max_epochs => 2, {sizes}, group_by => 'site', grid => '{{\"batch_size\": [1, 8]}}', name => 'site',
+             options => '{{\"validation_column\": \"held\", \"keep\": \"last\"}}')"
+    );
+    assert_eq!(
+        db.fails_with(&together.replace("site = ''b''", "false"), "22000").message,
+        "there are no rows to validate on"
+    );
+    assert_eq!(db.lines(&together).len(), 6);
+    let whole = db.trained(&format!(
+        "'SELECT * FROM t WHERE site = ''c''', label => 'label', features => '{{x}}', max_epochs => 4, {sizes}"
+    ));
+    db.run(&format!("SELECT FROM corgipile_train('t', label => 'label', features => '{{x}}', max_epochs => 2, {sizes}, group_by => 'site', name => 'of')"));
+    let rows = db.rows("SELECT model_id, epoch, group_value FROM corgipile_train('t', warm_start => 'of/c', max_epochs => 2, workers => 3) ORDER BY epoch", &[]);
+    assert_eq!(
+        rows.iter().map(|row| (row.get(1), row.get(2))).collect::<Vec<(i32, String)>>(),
+        [(3, "c".into()), (4, "c".into())]
+    );
+    assert_eq!(db.model(rows[0].get(0)).bits(), whole.bits());
+    db.rejects("SELECT corgipile_train('t', warm_start => 'of/c', group_by => 'site', workers => 2)", "0A000")
+        .says(&["several processes cannot train with a warm start of groups"]);
+}
+
+#[test]
+fn held_out_rows_that_are_too_many_to_be_kept_are_read_once_more_by_each_process() {
+    let mut db = Database::new();
+    // 137 MB for each of two processes, and small on disk
+    db.run(
+        "CREATE TABLE wide AS
+         SELECT y AS label, ARRAY[normal(i, 1) + y]::real[] || array_fill(0.5::real, ARRAY[1599]) AS x
+         FROM (SELECT i, (uniform(i, 0) < 0.4)::int AS y FROM generate_series(1, 45000::bigint) i) r",
+    );
+    let training = "'wide', label => 'label', features => '{x}', standardize => false, learning_rate => 0.0001, batch_size => 5000,
+                    max_epochs => 2, seed => 3, options => '{\"validation_fraction\": 0.95}'";
+    let (_, alone) = judged(&mut db, training, 1);
+    let (_, together) = judged(&mut db, training, 2);
+    assert_eq!(together.len(), 2);
+    for ((loss, score), (of_one, score_of_one)) in together.iter().zip(&alone) {
+        assert!((loss.unwrap() - of_one.unwrap()).abs() < 1e-5, "{together:?} for {alone:?}");
+        assert!((score.unwrap() - score_of_one.unwrap()).abs() < 1e-4, "{together:?} for {alone:?}");
+    }
 }

@@ -252,7 +252,6 @@ fn what_cannot_be_is_said_before_anything_is_trained() {
         "22023",
         &["1000"],
     );
-    fails("group_by => 'site', workers => 2", "0A000", &["groups"]);
     fails("group_by => 'site', shuffle => 'mrs'", "0A000", &["mrs"]);
     fails("group_by => 'nobody'", "42703", &["nobody"]);
     fails("group_by => 'x'", "22023", &["x", "a feature"]);

@@ -1,4 +1,5 @@
-//! What one server can do, several can: held out rows and early stopping, grids, Newton's method, to go on with a model.
+//! What one server can do, several can: held out rows and early stopping, grids, Newton's method, to go on with a
+//! model.
 
 use super::nodes::{Spread, assert_equal};
 use corgipile_tests::Session;
@@ -21,8 +22,8 @@ fn with_held(arguments: &str) -> String {
     }
 }
 
-/// The same training on nodes and on one server, in the natural order: parameters, and losses and scores on the held out
-/// rows after each epoch.
+/// The same training on nodes and on one server, in the natural order: parameters, and losses and scores on the held
+/// out rows after each epoch.
 fn both(near: &mut Session, table: &str, arguments: &str) -> [(Vec<f64>, Vec<[f64; 2]>); 2] {
     let mut train = |source: &str, nodes: &str| {
         let rows = near.rows(
@@ -118,7 +119,8 @@ fn rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server() {
 fn a_training_on_nodes_goes_on_bit_for_bit() {
     const TEST: fn() = a_training_on_nodes_goes_on_bit_for_bit;
     let Some(mut spread) = Spread::new(TEST) else { return };
-    spread.by_hash();
+    // at the end of a buffer, one server has all rows of a mini-batch
+    spread.spread("t", "RANGE (id)", ["FROM (MINVALUE) TO (50)", "FROM (50) TO (900)", "FROM (900) TO (MAXVALUE)"]);
     let near = spread.near();
     for training in [
         "label => 'half', features => '{a,b}', batch_size => 16",
@@ -254,4 +256,60 @@ fn a_mapping_that_needs_no_password_is_told_of() {
     let notices = spread.nodes.near.notices(&[&format!("SET ROLE {role}; {}", call("auto"))]);
     assert!(notices.contains(&format!("the rows come here to be trained on: {message}")), "{notices}");
     assert!(spread.nodes.near.session_as(&role).lines(&call("auto")) == ["1200"]);
+}
+
+#[test]
+fn a_model_of_a_group_is_that_of_its_rows_wherever_they_are() {
+    const TEST: fn() = a_model_of_a_group_is_that_of_its_rows_wherever_they_are;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    // each server has all rows of a group
+    spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
+    let near = spread.near();
+    let sizes = "seed => 3, block_size => '8kB', buffer_size => '40%', nodes => 'east,north,south'";
+    for table in ["t", "by_group"] {
+        for training in [
+            "label => 'half', features => '{a,b}', batch_size => 16",
+            "label => 'half', features => '{k,kv}', batch_size => 16, optimizer => 'adam'",
+            "label => 'class', features => '{a,b}', model => 'softmax', batch_size => 7",
+            "label => 'half', features => '{a,b}', solver => 'newton', l2 => 0.01",
+        ] {
+            let rate = if training.contains("newton") { "" } else { ", learning_rate => 0.05" };
+            let training = with_held(&format!("{training}, max_epochs => 3, standardize => false, {sizes}{rate}"));
+            let together = near.rows(
+                &format!(
+                    "SELECT group_value, min(model_id), max(validation_loss) FROM corgipile_train('{table}', {training}, group_by => 'cat')
+                     GROUP BY 1 ORDER BY 1"
+                ),
+                &[],
+            );
+            assert_eq!(together.len(), 4, "{table}, {training}");
+            for row in together {
+                let (group, id, loss): (String, i64, f64) = (row.get(0), row.get(1), row.get(2));
+                let server = match (table, group.as_str()) {
+                    ("t", _) => "east,north,south",
+                    (_, "red") => "east",
+                    (_, "blue") => "south",
+                    _ => "north",
+                };
+                let of_group = training.replace("east,north,south", server);
+                let alone = near.rows(
+                    &format!(
+                        "SELECT min(model_id), max(validation_loss) FROM corgipile_train('SELECT * FROM {table} WHERE cat = ''{group}''', {of_group})"
+                    ),
+                    &[],
+                );
+                assert_equal(
+                    [near.model(id).parameters(), near.model(alone[0].get(0)).parameters()],
+                    &format!("{table}, {group}, {training}"),
+                );
+                assert!((loss - alone[0].get::<_, f64>(1)).abs() < 1e-6, "{table}, {group}");
+            }
+        }
+        // one by one, a group that is on one server is trained there whole
+        let by_tuple = near.train(&format!(
+            "'{table}', label => 'half', features => '{{a,b}}', batch_size => 1, max_epochs => 2, learning_rate => 0.05, group_by => 'cat', {sizes}"
+        ));
+        assert_eq!(by_tuple.iter().filter(|epoch| epoch.epoch == 1).map(|epoch| epoch.tuples).sum::<i64>(), 1200);
+    }
 }
