@@ -14,8 +14,10 @@ use crate::pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
 use sgd::conformal::Calibration;
+use sgd::platt::Sigmoids;
 use sgd::{
     Activation, Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task,
+    probability,
 };
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -48,6 +50,8 @@ pub struct Model {
     pub clip: Option<f32>,
     /// scores of rows that were held out of training, if it was calibrated
     pub calibration: Option<Calibration>,
+    /// probabilities by its decisions, if it was trained with some that it does not have by itself
+    pub sigmoids: Option<Sigmoids>,
     /// the number of the loss, in units of the label; 0 of a loss that has none
     pub loss_number: f64,
 }
@@ -103,6 +107,7 @@ impl Model {
             logs: document.logs,
             clip: document.clip,
             calibration: document.calibration,
+            sigmoids: document.sigmoids,
             loss_number: document.loss_number,
         }
     }
@@ -110,6 +115,26 @@ impl Model {
     /// The same model with its numbers in shared memory.
     pub fn moved_to(self, shared: Shared) -> Model {
         Model { numbers: Numbers::Shared(shared), ..self }
+    }
+
+    /// Has it probabilities, by itself or fitted to its decisions?
+    pub fn has_probabilities(&self) -> bool {
+        self.kind.has_probabilities() || self.sigmoids.is_some()
+    }
+
+    /// The probability of each class, by its decisions.
+    ///
+    /// # Panics
+    /// If it has no [probabilities](Model::has_probabilities), or `out` has not a place for every class.
+    pub fn probabilities(&self, decisions: &[f32], out: &mut [f64]) {
+        match &self.sigmoids {
+            Some(sigmoids) => sigmoids.probabilities(decisions, out),
+            None if self.kind.is_binary() => {
+                // as exact near 0 as near 1
+                (out[0], out[1]) = (probability(-decisions[0]), probability(decisions[0]));
+            }
+            None => self.linear().probabilities(decisions, out),
+        }
     }
 
     /// Where the numbers are in shared memory, if they are.
@@ -275,8 +300,10 @@ impl Model {
         let strings = self.classes.iter().chain(&self.features).map(|s| size_of::<String>() + s.len() + 16);
         let values = self.values.as_ref().map_or(0, Vec::len);
         let scores = self.calibration.as_ref().map_or(0, |calibration| calibration.scores().len());
+        let sigmoids = self.sigmoids.as_ref().map_or(0, |sigmoids| size_of_val(sigmoids.all()));
         4 * floats
             + 8 * (doubles + values + scores)
+            + sigmoids
             + strings.sum::<usize>()
             + self.feature_kind.bytes()
             + size_of::<Model>()
@@ -366,6 +393,7 @@ fn describe(
         logs,
         clip,
         calibration: calibration(row)?,
+        sigmoids: sigmoids(row, kind, outputs)?,
         loss_number,
     })
 }
@@ -448,6 +476,23 @@ fn calibration(row: &ModelRow) -> std::result::Result<Option<Calibration>, &'sta
         }
         _ => Err(FIT),
     }
+}
+
+fn sigmoids(row: &ModelRow, kind: ModelKind, outputs: usize) -> std::result::Result<Option<Sigmoids>, &'static str> {
+    match (row.floats::<f64>(c"sigmoid_slopes"), row.floats::<f64>(c"sigmoid_offsets")) {
+        (None, None) => Ok(None),
+        (Some(Some(slopes)), Some(Some(offsets))) if takes_sigmoids(kind) && slopes.len() == outputs => {
+            Sigmoids::new(&slopes, &offsets).map(Some).ok_or(SIGMOIDS)
+        }
+        _ => Err(SIGMOIDS),
+    }
+}
+
+const SIGMOIDS: &str = "sigmoid_slopes and sigmoid_offsets do not fit the model";
+
+/// May a model of this kind have probabilities that were fitted to its decisions?
+pub(super) fn takes_sigmoids(kind: ModelKind) -> bool {
+    kind.is_classifier() && !kind.has_probabilities()
 }
 
 fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, String> {

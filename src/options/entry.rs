@@ -94,6 +94,8 @@ pub enum Models {
     Linear,
     /// linear models that predict numbers
     LinearRegressions,
+    /// those that tell classes apart, but have no probabilities by themselves
+    WithoutProbabilities,
     /// those whose loss has a number of this name
     LossNumber(&'static str),
     Networks,
@@ -224,6 +226,7 @@ impl Models {
             Models::All => true,
             Models::Classifiers => kind.is_classifier(),
             Models::Linear => kind.is_linear(),
+            Models::WithoutProbabilities => kind.is_classifier() && !kind.has_probabilities(),
             Models::LossNumber(name) => kind.loss_number().is_some_and(|number| number.name == name),
             Models::LinearRegressions => kind.is_linear() && !kind.is_classifier(),
             Models::Networks => !kind.is_linear(),
@@ -235,6 +238,7 @@ impl Models {
         match self {
             Models::All | Models::Linear => None,
             Models::Classifiers => Some(format!("applies to classes, and models {} have none", without_classes())),
+            Models::WithoutProbabilities => Some("applies only to model svm".to_owned()),
             Models::LinearRegressions => Some("applies only to model linear".to_owned()),
             Models::LossNumber(_) => {
                 let of = ModelKind::ALL.into_iter().filter(|kind| self.include(*kind)).map(ModelKind::name);

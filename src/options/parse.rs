@@ -27,7 +27,7 @@ pub fn parse(
 ) -> Result<(Options, Hyperparameters, Rate)> {
     let keys = Keys::new(options, kind)?;
     let (hyperparameters, rate) = hyperparameters(&keys, kind, learning_rate, automatic)?;
-    let options = Options {
+    let mut options = Options {
         has_batch_size: keys.contains("batch_size"),
         wants_bounded_steps: keys.optional_boolean("bounded_steps")? == Some(true),
         wants_averaging: keys.optional_boolean("averaging")? == Some(true),
@@ -51,6 +51,8 @@ pub fn parse(
         hash: keys.get("hash", &Hashing::what(), Hashing::read)?,
         cache: keys.choice("cache")?,
         validation: validation(&keys)?,
+        probability: keys.boolean("probability")?,
+        has_default_validation: false,
         stopping: stopping(&keys)?,
         keep: keys.choice("keep")?.unwrap_or_default(),
         keep_versions: keys.integer("keep_versions")?.map(|versions| versions as u32),
@@ -58,6 +60,7 @@ pub fn parse(
         nodes: keys.get("nodes", Nodes::WHAT, Nodes::read)?.unwrap_or_default(),
         notice: keys.boolean("notice")?,
     };
+    options.hold_out_for_probabilities();
     Ok((options, hyperparameters, rate))
 }
 

@@ -184,6 +184,7 @@ impl Request {
             ("a warm start", self.resume.is_some()),
             ("a grid", self.points.len() > 1),
             ("groups", self.row_groups.group.is_some()),
+            ("probabilities of an SVM", self.options.probability),
             ("a validation part", self.options.validation.is_some()),
             ("early stopping", self.points.iter().any(|point| point.stopping.is_some())),
         ];
@@ -219,6 +220,11 @@ impl Request {
         if self.search.is_some() && self.points.iter().any(averages) {
             let reason = "must not be \"theorem1\" in corgipile_search(), whose folds have no buffers of their own";
             return Err(ArgumentError::InvalidOption { key: "schedule".into(), reason: reason.into() }.into());
+        }
+        if self.search.is_some() && self.options.probability {
+            let reason = "does not go with corgipile_search(), which trains its best point on all rows: give that point to \
+                          corgipile_train()";
+            return Err(ArgumentError::InvalidOption { key: "probability".into(), reason: reason.into() }.into());
         }
         Ok(())
     }

@@ -46,6 +46,7 @@ mod newton;
 mod optimizers;
 mod packed;
 mod panel;
+pub mod platt;
 mod present_moments;
 pub mod profile;
 mod range;

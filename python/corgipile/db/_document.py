@@ -23,7 +23,7 @@ VERSION = 1
 LINEAR_REGRESSIONS = ("linear", "poisson", "quantile", "epsilon_insensitive", "huber")
 KINDS = ("logistic", "svm", "linear", "softmax", *LINEAR_REGRESSIONS[1:], "svm_one_vs_rest", "mlp", "mlp_regression")
 REGRESSIONS = (*LINEAR_REGRESSIONS, "mlp_regression")
-#: those that have no probabilities, though they tell classes apart
+#: those that have no probabilities of their own, though they tell classes apart
 SVMS = ("svm", "svm_one_vs_rest")
 #: those whose decision is the logarithm of what they predict
 LOGARITHMIC = ("poisson",)
@@ -34,6 +34,7 @@ _KEYS = frozenset(
         *("categories", "index_base", "hidden_layers", "activation", "output", "weights", "intercepts"),
         *("feature_mean", "feature_scale", "feature_fill", "hyperparameters", "skipped", "imputed"),
         *("preparation_seconds", "shuffle_bytes", "history", "calibration_rows", "calibration_scores", "profile"),
+        *("sigmoid_slopes", "sigmoid_offsets"),
     )
 )
 
@@ -95,6 +96,7 @@ class Document:
                 "weights", f"has numbers for {self.width} features, but features and categories are {known}"
             )
         self._read_scaling()
+        self._read_sigmoids()
         self._read_policies()
 
     @property
@@ -202,6 +204,18 @@ class Document:
                 raise self._invalid(key, f"has {len(numbers)} numbers, and the model {expected} features")
         if self.scale is not None and (self.scale <= 0).any():
             raise self._invalid("feature_scale", "has a number that is not above 0")
+
+    def _read_sigmoids(self) -> None:
+        keys = ("sigmoid_slopes", "sigmoid_offsets")
+        slopes, offsets = (self._floats(key, "<f8") for key in keys)
+        if (slopes is None) != (offsets is None):
+            raise self._invalid(keys[0] if slopes is None else keys[1], "is missing")
+        outputs = len(self.layers[-1].intercepts)
+        for key, numbers in zip(keys, (slopes, offsets), strict=True):
+            if numbers is not None and (self.kind not in SVMS or len(numbers) != outputs):
+                raise self._invalid(key, "does not fit the model")
+        #: slopes and offsets of an SVM that was trained with probabilities, one of each for every output
+        self.sigmoids = None if slopes is None or offsets is None else (slopes, offsets)
 
     def _read_policies(self) -> None:
         parameters = self.raw.get("hyperparameters") or {}

@@ -18,6 +18,7 @@ mod opening;
 mod phases;
 mod resume;
 mod search;
+mod sigmoids;
 mod store;
 mod training;
 mod validation;

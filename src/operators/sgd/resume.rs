@@ -251,10 +251,42 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
         let reason = format!("it was trained with index_base {index_base}");
         return Err(refuse(model, &reason, "Leave option index_base out to continue as it was trained."));
     }
+    check_held_out(arguments, model, record)?;
     let best = Some("best");
     if says("keep").and_then(Value::as_str) == best && record.get("keep").and_then(Value::as_str) != best {
         let hint = "Leave option keep out, or give it to the first training too.";
         return unsupported("the weights of its best epoch were not kept", hint);
     }
     Ok(())
+}
+
+/// Probabilities are fitted to rows that the model has never learned from: the same must be held out as before.
+///
+/// # Errors
+/// [`TrainingError::WarmStart`]
+fn check_held_out(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
+    const FRACTION: &str = "validation_fraction";
+    let says = |key: &str| arguments.options.get(key);
+    let wanted = says("probability").or_else(|| record.get("probability")).and_then(Value::as_bool);
+    if wanted != Some(true) {
+        return Ok(());
+    }
+    let was_by_row = record.get("validation_by").and_then(Value::as_str).is_none_or(|by| by == "row");
+    let by_row = says("validation_by").and_then(Value::as_str).is_none_or(|by| by == "row");
+    let has_other_seed = arguments.seed.is_some() && record.get("seed").and_then(Value::as_i64) != arguments.seed;
+    let is_other = match (record.get(FRACTION), record.get("validation_column")) {
+        (None, None) => true,
+        (Some(fraction), _) => {
+            let (given, column) = (says(FRACTION), says("validation_column"));
+            column.is_some() || has_other_seed || given.is_some_and(|given| given != fraction || by_row != was_by_row)
+        }
+        (None, Some(column)) => {
+            says(FRACTION).is_some() || says("validation_column").is_some_and(|given| given != column)
+        }
+    };
+    let hint = "Leave seed and what is about validation out, to hold out what was held out before; or train it anew.";
+    match is_other {
+        true => Err(refuse(model, "it may have learned from rows that are to be held out for its probabilities", hint)),
+        false => Ok(()),
+    }
 }

@@ -67,7 +67,7 @@ pub const ENTRIES: &[Entry] = &[
             Values::Words(|| Solver::NAMES.to_vec()),
             Default::Word(Solver::NAMES[0]),
             "sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; for models \
-             logistic and linear of up to 2000 features, without l1",
+             logistic, linear and poisson of up to 2000 features, without l1",
         )
     },
     Entry {
@@ -416,6 +416,22 @@ pub const ENTRIES: &[Entry] = &[
             )
         },
     ),
+    Entry {
+        models: Models::WithoutProbabilities,
+        record: Some(|call| call.options.probability.then_some(Value::Bool(true))),
+        explain: Some(|call, explain| {
+            if call.options.probability {
+                explain.text(c"Probabilities", "true");
+            }
+        }),
+        ..Entry::option(
+            "probability",
+            Values::Boolean,
+            Default::Boolean(false),
+            "fit probabilities to the decisions, by Platt scaling on the rows that are held out for validation; without such an \
+             option, these are a tenth of all rows",
+        )
+    },
     Entry {
         record: Some(|call| call.design().map(|_| json!(Objective::of(call.kind).name()))),
         explain: Some(|call, explain| {

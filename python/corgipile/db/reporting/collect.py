@@ -282,8 +282,8 @@ def _probabilities(collected: Collected, values: dict[str, Any]) -> str:
 
 def _as_regression(model: Model) -> dict[str, Any]:
     document = model.to_dict()
-    document.pop("classes", None)
-    document.pop("history", None)
+    for key in ("classes", "history", "sigmoid_slopes", "sigmoid_offsets"):
+        document.pop(key, None)
     return {**document, "model": "linear", "label_type": "pg_catalog.float8"}
 
 

@@ -58,6 +58,7 @@ fn rows_of_nodes(
         ("solver newton", request.first_point().hyperparameters.solver == Solver::Newton),
         ("a grid", request.points.len() > 1),
         ("groups", request.row_groups.group.is_some()),
+        ("probabilities of an SVM", request.options.probability),
         ("a validation part", request.options.validation.is_some()),
         ("a warm start", request.resume.is_some()),
         ("several workers", request.workers > 1),

@@ -321,7 +321,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict_proba('svm', ARRAY[1, 2, 3])",
         "0A000",
         r#"model 5 "svm" is an SVM, which has no probabilities"#,
-        "Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.",
+        "Train it with the option probability as true, or train model => 'logistic', 'softmax' or 'mlp'.",
     ),
     Case(
         "ModelError::NoModelId",

@@ -13,6 +13,7 @@ mod newton;
 mod nodes;
 mod nodes_faults;
 mod options;
+mod probabilities;
 mod real_data;
 mod regression_networks;
 mod regressions;
