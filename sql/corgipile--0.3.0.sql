@@ -95,7 +95,7 @@ COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it';
 COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; - is everybody';
 COMMENT ON COLUMN corgipile.models.created_at IS 'start of the transaction that trained it';
 COMMENT ON COLUMN corgipile.models.comment IS 'what corgipile_comment() said of it';
-COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp or mlp_regression';
+COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp or mlp_regression';
 COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained on, as given';
 COMMENT ON COLUMN corgipile.models.label IS 'the label''s column';
 COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';

@@ -291,7 +291,7 @@ impl Request {
 
     /// There are more than two classes: an SVM is one for each of them.
     pub fn tell_many_apart(&mut self) {
-        self.kind = ModelKind::SvmOneVsRest;
+        self.kind = self.kind.one_vs_rest().unwrap_or(self.kind);
         self.points.iter_mut().for_each(|point| point.hyperparameters.kind = self.kind);
     }
 

@@ -21,10 +21,11 @@ from .._checks import called
 VERSION = 1
 #: models that predict numbers, without hidden layers: linear, and what the option `loss` makes of it
 LINEAR_REGRESSIONS = ("linear", "poisson", "quantile", "epsilon_insensitive", "huber")
-KINDS = ("logistic", "svm", "linear", "softmax", *LINEAR_REGRESSIONS[1:], "svm_one_vs_rest", "mlp", "mlp_regression")
+#: those that have no probabilities of their own, though they tell classes apart; the first of two classes
+SVMS = ("svm", "svm_one_vs_rest", "squared_hinge", "squared_hinge_one_vs_rest")
+BINARY_SVMS = ("svm", "squared_hinge")
+KINDS = ("logistic", "svm", "linear", "softmax", *LINEAR_REGRESSIONS[1:], *SVMS[1:], "mlp", "mlp_regression")
 REGRESSIONS = (*LINEAR_REGRESSIONS, "mlp_regression")
-#: those that have no probabilities of their own, though they tell classes apart
-SVMS = ("svm", "svm_one_vs_rest")
 #: those whose decision is the logarithm of what they predict
 LOGARITHMIC = ("poisson",)
 NETWORKS = ("mlp", "mlp_regression")
@@ -187,7 +188,7 @@ class Document:
         if self.kind in NETWORKS:
             self.activation = self._one_of("activation", ("sigmoid", "relu", "tanh"))
             self.output = self._one_of("output", ("identity",) if self.is_regression else ("sigmoid", "softmax"))
-        if self.is_regression or self.kind in ("logistic", "svm"):
+        if self.is_regression or self.kind in ("logistic", *BINARY_SVMS):
             if not self.is_regression and len(self.classes) != 2:
                 raise self._invalid("classes", f"has {len(self.classes)} elements, and must have 2 for {self.kind}")
             return 1

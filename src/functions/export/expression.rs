@@ -385,28 +385,28 @@ fn activated(activation: Activation) -> String {
     }
 }
 
-/// Steps for what probabilities consist of: array `p.z`, the decisions or what was fitted to them; and of one of them
+/// Steps for what probabilities consist of: array `s.z`, the decisions or what was fitted to them; and of one of them
 /// `q.e`, of several array `q.e`, each divided by the greatest of them.
 fn push_powers(sql: &mut String, model: &Model, answer: Answer) {
     if answer != Answer::Probabilities {
         return;
     }
     let linear = model.linear();
-    let decisions = "pg_catalog.unnest(p.z) WITH ORDINALITY AS g(z, k)";
+    let decisions = "pg_catalog.unnest(s.z) WITH ORDINALITY AS g(z, k)";
     *sql += &match &model.sigmoids {
         Some(sigmoids) => {
             let opposite = |numbers: Vec<f64>| doubles(numbers.into_iter().map(|number| -number));
             format!(
                 "\n  CROSS JOIN LATERAL (SELECT pg_catalog.array_agg({}[g.k] * g.z + {}[g.k] ORDER BY g.k) AS z \
-                 FROM pg_catalog.unnest(d.z) WITH ORDINALITY AS g(z, k) OFFSET 0) AS p",
+                 FROM pg_catalog.unnest(d.z) WITH ORDINALITY AS g(z, k) OFFSET 0) AS s",
                 opposite(sigmoids.slopes()),
                 opposite(sigmoids.offsets())
             )
         }
-        None => "\n  CROSS JOIN LATERAL (SELECT d.z AS z) AS p".to_owned(),
+        None => "\n  CROSS JOIN LATERAL (SELECT d.z AS z) AS s".to_owned(),
     };
     if linear.outputs == 1 {
-        *sql += &format!("\n  CROSS JOIN LATERAL (SELECT {} AS e OFFSET 0) AS q", falling_power("p.z[1]"));
+        *sql += &format!("\n  CROSS JOIN LATERAL (SELECT {} AS e OFFSET 0) AS q", falling_power("s.z[1]"));
         return;
     }
     let has_own = linear.network.is_some_and(|network| network.output == Output::Sigmoid) || model.sigmoids.is_some();
@@ -449,7 +449,7 @@ fn meaning(model: &Model, answer: Answer) -> String {
         (Answer::Label, _) => format!("{}[{class}]", texts(model.classes.iter())),
         (Answer::Probabilities, _) if outputs == 1 => {
             let (less, more) = (format!("q.e / ({one} + q.e)"), format!("{one} / ({one} + q.e)"));
-            format!("CASE WHEN p.z[1] < {zero} THEN ARRAY[{more}, {less}] ELSE ARRAY[{less}, {more}] END")
+            format!("CASE WHEN s.z[1] < {zero} THEN ARRAY[{more}, {less}] ELSE ARRAY[{less}, {more}] END")
         }
         (Answer::Probabilities, _) => {
             // divided by the sum, it would be nothing, which SQL's own operator refuses

@@ -83,6 +83,10 @@ impl Resume {
         let group = record.get("group").and_then(Value::as_str).filter(|_| arguments.group_by.is_none());
         let group = group.map(str::to_owned);
         let (kind, label) = (model.kind.name(), &model.label);
+        if model.kind.is_linear() {
+            // whatever name of a family it was given, with more classes or a loss
+            arguments.model = Some(kind.to_owned());
+        }
         inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record });
         let mut losses = header.losses;
         losses.forgive();
@@ -201,11 +205,12 @@ fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
 /// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     let is_other = |given: &String| match given.parse::<ModelKind>() {
-        // what a network predicts may have been decided by the labels, and a loss of a linear regression by an option
+        // what a network predicts may have been decided by the labels, and a loss by an option
         Ok(given) => {
             let is_network = given == ModelKind::Mlp && !model.kind.is_linear();
-            let is_regression = given == ModelKind::Linear && Loss::of(model.kind).is_some();
-            given != model.kind && !is_network && !is_regression
+            let of_loss = Loss::of(model.kind).and_then(|loss| loss.of_model(given));
+            let is_of_loss = of_loss.is_some_and(|kind| kind == model.kind || kind.one_vs_rest() == Some(model.kind));
+            given != model.kind && !is_network && !is_of_loss
         }
         Err(_) => true,
     };

@@ -35,7 +35,7 @@ use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
+use sgd::{Hyperparameters, Losses, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -286,7 +286,7 @@ impl Training {
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     pub(super) fn choose(&mut self) {
         self.choose_features();
-        if self.request.kind == ModelKind::Svm && self.buffers.decoder.labels().outputs() > 1 {
+        if self.request.kind.one_vs_rest().is_some() && self.buffers.decoder.labels().outputs() > 1 {
             self.request.tell_many_apart();
         }
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());

@@ -349,7 +349,7 @@ pub const CASES: &[Case] = &[
         "SELECT * FROM corgipile_coefficients('svm', 't')",
         "0A000",
         r#"there are no standard errors of model 5 "svm": it is an SVM"#,
-        "There are some of models logistic and linear with at most 2000 features, trained without class_weight and l1.",
+        "There are some of models logistic, linear and poisson with at most 2000 features, trained without class_weight and l1.",
     ),
     Case(
         "PredictError::NoContributions",

