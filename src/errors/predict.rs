@@ -179,9 +179,9 @@ impl Report for PredictError {
             }
             PredictError::NoIntervals(_) => fixed("Use corgipile_predict_set(), which gives the labels that may be."),
             PredictError::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
-            PredictError::NoProbabilities { kind, .. } if kind.is_classifier() => fixed(
-                "Train it with the option probability as true, or train model => 'logistic', 'softmax' or 'mlp'.",
-            ),
+            PredictError::NoProbabilities { kind, .. } if kind.is_classifier() => {
+                fixed("Train it with the option probability as true, or train model => 'logistic', 'softmax' or 'mlp'.")
+            }
             PredictError::NoProbabilities { .. } => {
                 fixed("Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.")
             }

@@ -103,7 +103,8 @@ fn graphs_of_all_shapes_are_sound() {
     }
     for activation in [Activation::Relu, Activation::Sigmoid, Activation::Tanh] {
         for probabilities in [Probabilities::None, Probabilities::Softmax, Probabilities::Sigmoid] {
-            let answer = Answer::Classes { labels: &labels, values: Some(&[1.0, 2.0, 3.0]), probabilities, fitted: None };
+            let answer =
+                Answer::Classes { labels: &labels, values: Some(&[1.0, 2.0, 3.0]), probabilities, fitted: None };
             let read = read(&Description { activation, answer, ..mixed(&values) });
             assert_sound(&read);
             let outputs = read.graph.unwrap().output;

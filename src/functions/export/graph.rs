@@ -131,10 +131,8 @@ fn answer(model: &Model) -> Answer<'_> {
         Some(Output::Softmax | Output::Identity) | None => Probabilities::Softmax,
     };
     let opposite = |numbers: Vec<f64>| numbers.into_iter().map(|number| -number).collect();
-    let fitted = |sigmoids: &Sigmoids| Fitted {
-        factors: opposite(sigmoids.slopes()),
-        terms: opposite(sigmoids.offsets()),
-    };
+    let fitted =
+        |sigmoids: &Sigmoids| Fitted { factors: opposite(sigmoids.slopes()), terms: opposite(sigmoids.offsets()) };
     Answer::Classes {
         labels: &model.classes,
         values: model.values.as_deref(),

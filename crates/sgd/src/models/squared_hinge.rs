@@ -80,7 +80,9 @@ mod tests {
     #[test]
     fn the_loss_and_its_derivative_are_those_of_scikit_learn() {
         // sklearn.linear_model._sgd_fast.SquaredHinge() of scikit-learn 1.9.1: py_loss(m, 1), -py_dloss(m, 1)
-        for (m, expected, slope) in [(-3.0, 16.0, 8.0), (0.0, 1.0, 2.0), (0.25, 0.5625, 1.5), (1.0, 0.0, 0.0), (2.5, 0.0, 0.0)] {
+        for (m, expected, slope) in
+            [(-3.0, 16.0, 8.0), (0.0, 1.0, 2.0), (0.25, 0.5625, 1.5), (1.0, 0.0, 0.0), (2.5, 0.0, 0.0)]
+        {
             assert_eq!((loss(m), negative_gradient(m)), (expected, slope), "{m}");
             assert_eq!(SquaredHinge::exact_loss(&[m], 1.0, 0.0), f64::from(expected));
             assert_eq!(SquaredHinge::exact_loss(&[-m], -1.0, 0.0), f64::from(expected));

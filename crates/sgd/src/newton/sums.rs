@@ -9,9 +9,9 @@ use simd::{DOUBLES, Doubles, Kernel, LANES, Level, Simd, prefetch};
 use tuples::{Batch, OutOfMemory};
 
 use super::cholesky::zeros;
-use crate::{Link, ModelKind};
 use crate::models::Derivatives;
 use crate::totals::Totals;
+use crate::{Link, ModelKind};
 
 /// The sums over tuples of weight times loss, and of its first and second derivatives by weights and intercept.
 #[derive(Debug)]

@@ -34,7 +34,9 @@ pub(super) fn tuples(kind: ModelKind, dim: usize, outputs: usize, n: usize, seed
             ModelKind::Linear | ModelKind::Quantile | ModelKind::EpsilonInsensitive | ModelKind::Huber => z[0],
             ModelKind::Poisson => (4.0 * z[0]).abs().floor(),
             ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
-            ModelKind::Softmax | ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest => ModelParameters::class_of(&z) as f32,
+            ModelKind::Softmax | ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest => {
+                ModelParameters::class_of(&z) as f32
+            }
         };
         Tuple { features, label, weight: 1.5 + noise.next() }
     };

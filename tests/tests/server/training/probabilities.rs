@@ -116,7 +116,8 @@ fn without_rows_that_are_named_a_tenth_is_held_out_and_recorded() {
     );
     assert_eq!(of_first, "true|0.1|f|t|t");
     // the same seed, the same sigmoid
-    let sigmoid = "SELECT sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = 'm' ORDER BY version DESC LIMIT 1";
+    let sigmoid =
+        "SELECT sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = 'm' ORDER BY version DESC LIMIT 1";
     let first = db.line(sigmoid);
     db.run(train);
     assert_eq!(db.line(sigmoid), first);
@@ -124,13 +125,16 @@ fn without_rows_that_are_named_a_tenth_is_held_out_and_recorded() {
     let more = db.notices(&["SELECT FROM corgipile_train('t', warm_start => 'm', max_epochs => 2, name => 'm')"]);
     assert!(!more.contains("held out"), "{more}");
     assert_ne!(db.line(sigmoid), first);
-    let whole = "SELECT FROM corgipile_train('t', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 5, learning_rate => 0.01,
+    let whole =
+        "SELECT FROM corgipile_train('t', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 5, learning_rate => 0.01,
                      name => 'w', options => '{\"probability\": true}')";
     db.run(whole);
     db.run(&whole.replace("max_epochs => 5", "max_epochs => 3").replace("'w'", "'p'"));
     db.run("SELECT FROM corgipile_train('t', warm_start => 'p', max_epochs => 2, name => 'p')");
     let of = |name| {
-        format!("SELECT weights, sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = '{name}' ORDER BY version DESC LIMIT 1")
+        format!(
+            "SELECT weights, sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = '{name}' ORDER BY version DESC LIMIT 1"
+        )
     };
     assert_eq!(db.line(&of("p")), db.line(&of("w")), "bit for bit what one training gives");
 }
@@ -147,7 +151,9 @@ fn a_training_that_goes_on_never_fits_to_rows_that_it_may_have_learned_from() {
     db.run(&train("plain", "{}"));
     db.run(&train("share", r#"{"probability": true, "validation_fraction": 0.2}"#));
     db.run(&train("column", r#"{"validation_column": "held"}"#));
-    let on = |name: &str, rest: &str| format!("SELECT FROM corgipile_train('t', warm_start => '{name}', max_epochs => 1{rest})");
+    let on = |name: &str, rest: &str| {
+        format!("SELECT FROM corgipile_train('t', warm_start => '{name}', max_epochs => 1{rest})")
+    };
     for (name, rest) in [
         ("plain", r#", options => '{"probability": true}'"#),
         ("plain", r#", options => '{"probability": true, "validation_column": "held"}'"#),
@@ -162,7 +168,10 @@ fn a_training_that_goes_on_never_fits_to_rows_that_it_may_have_learned_from() {
     db.run(&on("share", ""));
     db.run(&on("share", r#", options => '{"probability": false, "validation_fraction": 0.3}'"#));
     db.run(&on("column", r#", name => 'later', options => '{"probability": true}'"#));
-    assert_eq!(db.line("SELECT count(*) FROM corgipile.models WHERE name = 'later' AND sigmoid_slopes IS NOT NULL"), "1");
+    assert_eq!(
+        db.line("SELECT count(*) FROM corgipile.models WHERE name = 'later' AND sigmoid_slopes IS NOT NULL"),
+        "1"
+    );
 }
 
 #[test]
@@ -174,7 +183,9 @@ fn groups_grids_and_compressed_tables_have_sigmoids_of_their_own() {
              grid => '{\"l2\": [0, 0.1]}', options => '{\"probability\": true, \"validation_column\": \"held\"}')",
     );
     assert_eq!(
-        db.line("SELECT count(*), count(DISTINCT sigmoid_slopes), count(DISTINCT sigmoid_offsets) FROM corgipile.models"),
+        db.line(
+            "SELECT count(*), count(DISTINCT sigmoid_slopes), count(DISTINCT sigmoid_offsets) FROM corgipile.models"
+        ),
         "4|4|4"
     );
     // those of a group are those of its rows alone
@@ -182,10 +193,13 @@ fn groups_grids_and_compressed_tables_have_sigmoids_of_their_own() {
         let known: i64 = db.value(&format!("SELECT count(*) FROM corgipile.models WHERE name = '{name}'"));
         let name = match known {
             1 => name.to_owned(),
-            _ => db.value(&format!("SELECT name FROM corgipile.models WHERE hyperparameters->>'group' = '{part}' ORDER BY model_id LIMIT 1")),
+            _ => db.value(&format!(
+                "SELECT name FROM corgipile.models WHERE hyperparameters->>'group' = '{part}' ORDER BY model_id LIMIT 1"
+            )),
         };
         db.run(&format!("UPDATE corgipile.stored_models SET name = 'one{part}' WHERE name = '{name}'"));
-        let found = gradients(&mut db, &format!("one{part}"), &["0", "1"], "label", "1", &format!("held AND part = {part}"));
+        let found =
+            gradients(&mut db, &format!("one{part}"), &["0", "1"], "label", "1", &format!("held AND part = {part}"));
         assert!(found.iter().all(|g| *g < 1e-5), "{name}: {found:?}");
     }
     db.run(
@@ -214,7 +228,8 @@ fn too_few_rows_of_a_class_are_told_and_what_cannot_be_is_refused() {
     db.fails_with(&train("logistic", wanted), "22023").says(&["probability", "applies only to model svm"]);
     db.fails_with(&train("svm", &format!("{wanted}, workers => 2")), "0A000").says(&["probabilities of an SVM"]);
     db.fails_with(&train("svm", r#"options => '{"probability": 1}'"#), "22023").says(&["true or false"]);
-    let search = format!("SELECT FROM corgipile_search('t', 'svm', 'label', '{{a,b}}', max_epochs => 1, trials => 2, {wanted})");
+    let search =
+        format!("SELECT FROM corgipile_search('t', 'svm', 'label', '{{a,b}}', max_epochs => 1, trials => 2, {wanted})");
     db.fails_with(&search, "22023").says(&["probability", "corgipile_train()"]);
     let uda = "SELECT FROM corgipile_train_uda('t', 'svm', 'label', '{x}', options => '{\"probability\": true}')";
     db.fails_with(uda, "0A000").says(&["probability"]);

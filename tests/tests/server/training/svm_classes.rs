@@ -106,7 +106,8 @@ fn the_squared_hinge_is_an_svm_of_two_classes_and_of_more_wherever_a_loss_is() {
         "'{a,b}', optimizer => 'momentum', l1 => 1e-6, l2 => 1e-6",
     ] {
         for (label, kind) in [("flag", "squared_hinge"), ("name", "squared_hinge_one_vs_rest")] {
-            let id = db.train(&format!("'species', 'svm', '{label}', seed => 1, {loss}, features => {call}"))[0].model_id;
+            let id =
+                db.train(&format!("'species', 'svm', '{label}', seed => 1, {loss}, features => {call}"))[0].model_id;
             let says = format!("SELECT model, hyperparameters->>'loss' FROM corgipile.models WHERE model_id = {id}");
             assert_eq!(db.line(&says), format!("{kind}|squared_hinge"), "{call}");
             let found = db.evaluate(id, "species");
@@ -127,16 +128,23 @@ fn the_squared_hinge_is_an_svm_of_two_classes_and_of_more_wherever_a_loss_is() {
         "'species', 'svm', 'name', '{{a,b}}', seed => 1, max_epochs => 3, group_by => 'part', grid => '{{\"l2\": [0, 0.01]}}', {loss}"
     ));
     assert_eq!(rows.len(), 12);
-    let half = db.train(&format!("'species', 'svm', 'name', '{{a,b}}', seed => 1, learning_rate => 0.01, max_epochs => 2, {loss}"))[0].model_id;
+    let half = db.train(&format!(
+        "'species', 'svm', 'name', '{{a,b}}', seed => 1, learning_rate => 0.01, max_epochs => 2, {loss}"
+    ))[0]
+        .model_id;
     let gone_on = db.train(&format!("'species', 'svm', warm_start => '{half}', max_epochs => 2"))[0].model_id;
-    let whole = db.train(&format!("'species', 'svm', 'name', '{{a,b}}', seed => 1, learning_rate => 0.01, max_epochs => 4, {loss}"))[0].model_id;
+    let whole = db.train(&format!(
+        "'species', 'svm', 'name', '{{a,b}}', seed => 1, learning_rate => 0.01, max_epochs => 4, {loss}"
+    ))[0]
+        .model_id;
     let of = |id| format!("SELECT weights, intercepts FROM corgipile.models WHERE model_id = {id}");
     assert_eq!(db.line(&of(gone_on)), db.line(&of(whole)));
     let best: f64 = db.value(&format!(
         "SELECT score FROM corgipile_search('species', 'svm', 'name', '{{a,b}}', trials => 2, folds => 3, max_epochs => 3, seed => 1, {loss}) LIMIT 1"
     ));
     assert!(best > 0.95, "{best}");
-    let importance: f64 = db.value(&format!("SELECT min(importance) FROM corgipile_importance({whole}, 'species', seed => 1)"));
+    let importance: f64 =
+        db.value(&format!("SELECT min(importance) FROM corgipile_importance({whole}, 'species', seed => 1)"));
     assert!(importance > 0.2, "{importance}");
     assert_eq!(db.line("SELECT count(DISTINCT feature) FROM corgipile_drift('two', 'species')"), "2");
     let expression: String = db.value(&format!("SELECT corgipile_export({whole}, 'sql', 'label')"));
@@ -151,6 +159,7 @@ fn the_squared_hinge_is_an_svm_of_two_classes_and_of_more_wherever_a_loss_is() {
     let found = db.evaluate(id, "species");
     assert!(found.accuracy > 0.95, "{found:?}");
     db.run(&format!("SELECT FROM corgipile_calibrate({whole}, 'SELECT * FROM species WHERE id % 7 = 0')"));
-    let sets: f64 = db.value(&format!("SELECT avg((name = ANY (corgipile_predict_set({whole}, t)))::int)::float8 FROM species AS t"));
+    let sets: f64 = db
+        .value(&format!("SELECT avg((name = ANY (corgipile_predict_set({whole}, t)))::int)::float8 FROM species AS t"));
     assert!(sets > 0.87, "{sets}");
 }
