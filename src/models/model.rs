@@ -4,6 +4,7 @@
 use super::class_values::as_numbers;
 use super::document::ModelDocument;
 use super::features::{ColumnKind, FeatureKind};
+use super::fitted::{calibration, sigmoids};
 use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
@@ -464,35 +465,6 @@ fn fill(dim: usize, row: &ModelRow) -> std::result::Result<Option<Vec<f32>>, &'s
     let fill = fill.ok_or("feature_fill is not an array of one dimension without NULLs")?;
     let fits = fill.len() == dim && fill.iter().all(|value| value.is_finite());
     if fits { Ok(Some(fill)) } else { Err("feature_fill does not fit the weights") }
-}
-
-fn calibration(row: &ModelRow) -> std::result::Result<Option<Calibration>, &'static str> {
-    const FIT: &str = "calibration_rows and calibration_scores do not fit each other";
-    match (row.get::<i64>(c"calibration_rows"), row.floats::<f64>(c"calibration_scores")) {
-        (None, None) => Ok(None),
-        (Some(rows), Some(Some(scores))) => {
-            let rows = u64::try_from(rows).map_err(|_| FIT)?;
-            Calibration::new(rows, scores).map(Some).map_err(|_| FIT)
-        }
-        _ => Err(FIT),
-    }
-}
-
-fn sigmoids(row: &ModelRow, kind: ModelKind, outputs: usize) -> std::result::Result<Option<Sigmoids>, &'static str> {
-    match (row.floats::<f64>(c"sigmoid_slopes"), row.floats::<f64>(c"sigmoid_offsets")) {
-        (None, None) => Ok(None),
-        (Some(Some(slopes)), Some(Some(offsets))) if takes_sigmoids(kind) && slopes.len() == outputs => {
-            Sigmoids::new(&slopes, &offsets).map(Some).ok_or(SIGMOIDS)
-        }
-        _ => Err(SIGMOIDS),
-    }
-}
-
-const SIGMOIDS: &str = "sigmoid_slopes and sigmoid_offsets do not fit the model";
-
-/// May a model of this kind have probabilities that were fitted to its decisions?
-pub(super) fn takes_sigmoids(kind: ModelKind) -> bool {
-    kind.is_classifier() && !kind.has_probabilities()
 }
 
 fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, String> {

@@ -4,10 +4,9 @@ use super::keys::{MAX_TEXTS, Members, TextsOrBuckets, invalid, missing};
 use crate::errors::{Result, excerpt, one_of};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
-use crate::models::model::takes_sigmoids;
 use crate::models::profiles::{feature_shapes, read_profile};
 use crate::options::choices::Choice;
-use crate::options::entry::without_classes;
+use crate::options::entry::{Models, without_classes};
 use crate::options::loss::number_of_record;
 use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::existing_base_type;
@@ -322,7 +321,7 @@ impl Members<'_> {
             (None, _) => return Err(missing(KEYS[0])),
             (_, None) => return Err(missing(KEYS[1])),
         };
-        if !takes_sigmoids(kind) {
+        if !Models::WithoutProbabilities.include(kind) {
             return Err(invalid(KEYS[0], "must not be there: it belongs to SVMs".to_owned(), None));
         }
         for (key, numbers) in KEYS.into_iter().zip([&slopes, &offsets]) {
