@@ -184,6 +184,11 @@ def marked(mark: str) -> Iterator[tuple[int, str]]:
                 yield int(process.name), command
 
 
+def shared_memory() -> list[str]:
+    """What is in shared memory, but for that of torch and of PostgreSQL, which others may use meanwhile."""
+    return sorted(name for name in os.listdir("/dev/shm") if not name.startswith(("torch_", "PostgreSQL.")))
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(*sys.argv[2:])

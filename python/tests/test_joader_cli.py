@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joader_processes import shared_memory
 
 from corgipile import joader
 from corgipile.joader import _metrics, _top, cli
@@ -147,7 +148,7 @@ def test_a_server_ends_tidily(tmp_path: Path, number: int) -> None:
 
 
 def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path, file: str) -> None:
-    before = set(os.listdir("/dev/shm"))
+    before = shared_memory()
     server = Server(tmp_path)
     server.run("create", "rows", file)
     job = joader.Job(server.address, dataset="rows", epochs=1)
@@ -155,7 +156,7 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path, file: str) 
     server.process.kill()
     server.process.wait()
     assert sum(len(batch["number"]) for batch in job) == 1000 - 64
-    assert set(os.listdir("/dev/shm")) == before
+    assert shared_memory() == before
     # its socket is taken over
     Server(tmp_path).end()
 

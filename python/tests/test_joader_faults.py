@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from joader_processes import LEFT, lines_of, marked, started
+from joader_processes import LEFT, lines_of, marked, shared_memory, started
 
 from corgipile import joader
 
@@ -165,11 +165,6 @@ def account(running: Running, name: str, epochs: int) -> Counter[str]:
     return found
 
 
-def shm() -> list[str]:
-    """What is in shared memory, but for that of torch, which other tests may use meanwhile."""
-    return sorted(name for name in os.listdir("/dev/shm") if not name.startswith("torch_"))
-
-
 class Faults:
     """What happens, drawn by a seed."""
 
@@ -274,7 +269,7 @@ class Faults:
 
 
 def test_accounts_add_up_whatever_is_killed_stopped_and_started_again(running: Running) -> None:
-    before = shm()
+    before = shared_memory()
     running.serve()
     faults = Faults(running)
     while faults.happened.total() < FAULTS:
@@ -302,12 +297,12 @@ def test_accounts_add_up_whatever_is_killed_stopped_and_started_again(running: R
     running.end_server()
     assert running.gone() == []
     assert not Path(running.socket).exists()
-    assert shm() == before
+    assert shared_memory() == before
     print(f"{sum(faults.happened.values())} faults: {dict(faults.happened)}; {dict(total)}")
 
 
 def test_nothing_is_left_when_all_are_killed(running: Running) -> None:
-    before = shm()
+    before = shared_memory()
     running.serve()
     running.begin("prepared 1")
     running.begin("plain 1")
@@ -321,7 +316,7 @@ def test_nothing_is_left_when_all_are_killed(running: Running) -> None:
         process.wait()
     # preparers end by themselves
     assert running.gone() == []
-    assert shm() == before
+    assert shared_memory() == before
     # and the socket that is left is in nobody's way
     running.serve()
     running.begin("prepared 1")

@@ -48,8 +48,9 @@ const SPY: &str = "
     BEGIN
         EXECUTE ddl;
         RETURN 1;
-    EXCEPTION WHEN OTHERS THEN
-        RETURN 0;
+    EXCEPTION
+        WHEN insufficient_resources THEN RAISE; -- she would plant less than there is to plant
+        WHEN OTHERS THEN RETURN 0;
     END $$;
     CREATE FUNCTION mal.body(what pg_catalog.text, has_value pg_catalog.bool) RETURNS pg_catalog.text LANGUAGE sql
         SET search_path = pg_catalog
@@ -192,8 +193,8 @@ impl Trojans {
 
     /// Asserts that a statement uses something of Mallory's, so many times.
     pub fn falls_for(&mut self, sql: &str, expected: i64) {
-        let _ = self.db.attempt(sql);
-        assert_eq!(self.calls().0, expected, "{sql}");
+        let result = self.db.attempt(sql);
+        assert_eq!(self.calls().0, expected, "{sql}: {result:?}");
     }
 
     /// Models of every kind, in the session's search_path.
