@@ -53,6 +53,8 @@ CREATE TABLE corgipile.stored_models (
     calibration_rows    bigint,
     calibration_scores  float8[],
     profile             jsonb,
+    sigmoid_slopes      float8[],
+    sigmoid_offsets     float8[],
     CONSTRAINT models_name_version_key UNIQUE (name, owner, version),
     -- per owner: nobody can keep a model away by giving its identity to one of their own
     CONSTRAINT models_identity_key UNIQUE (identity, owner)
@@ -80,7 +82,8 @@ CREATE VIEW corgipile.models WITH (security_invoker = true) AS
     SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
            skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output, feature_fill, imputed,
-           identity, published, calibration_rows, calibration_scores, profile
+           identity, published, calibration_rows, calibration_scores, profile,
+           sigmoid_slopes, sigmoid_offsets
       FROM corgipile.stored_models;
 
 COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted';
@@ -92,7 +95,7 @@ COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it';
 COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; - is everybody';
 COMMENT ON COLUMN corgipile.models.created_at IS 'start of the transaction that trained it';
 COMMENT ON COLUMN corgipile.models.comment IS 'what corgipile_comment() said of it';
-COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp or mlp_regression';
+COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp or mlp_regression';
 COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained on, as given';
 COMMENT ON COLUMN corgipile.models.label IS 'the label''s column';
 COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';
@@ -120,6 +123,8 @@ COMMENT ON COLUMN corgipile.models.published IS 'it was published to this server
 COMMENT ON COLUMN corgipile.models.calibration_rows IS 'rows that corgipile_calibrate() was given; NULL before';
 COMMENT ON COLUMN corgipile.models.calibration_scores IS 'of these rows, how far the model is from the truth, ascending: the distance, or 1 less the probability of the true label, or the decision against it; of more than 3072 rows those of as many ranks';
 COMMENT ON COLUMN corgipile.models.profile IS 'what its features were like in training, or on the rows that corgipile_profile() was given: mean, deviation, missing share and shares between quantiles of each number, rows of each category; NULL if nothing is kept';
+COMMENT ON COLUMN corgipile.models.sigmoid_slopes IS 'of an SVM that was trained with probability, one per output: the probability of its class is 1 / (1 + e^(slope * decision + offset)), of several outputs divided by their sum; NULL without';
+COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'the offsets beside sigmoid_slopes';
 GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
 
 CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS

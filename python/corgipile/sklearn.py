@@ -30,7 +30,7 @@ except ImportError as error:
 
 from ._checks import called
 from .db._connections import check_connection
-from .db._document import REGRESSIONS
+from .db._document import REGRESSIONS, SVMS
 from .db._model import Model
 from .db._sklearn import Trained, fit_columns, fit_matrix, fit_table, predictions_of_table, score_of_table
 
@@ -159,6 +159,12 @@ def _labels_are_kept(estimator: _DatabaseEstimator) -> bool:
     return not hasattr(estimator, "n_features_in_")
 
 
+def _has_probabilities(estimator: DatabaseClassifier) -> bool:
+    """Whether the model has probabilities, which those of SVMs have by an option."""
+    is_svm = estimator.model in (*SVMS, "support_vector_machine", "multiclass_svm")
+    return not is_svm or bool((estimator.options or {}).get("probability"))
+
+
 class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
     """A classifier that is trained in the database.
 
@@ -259,9 +265,9 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         predicted = self.model_.predict(self._rows(X)) if self._is_fitted() else None
         return predicted if _labels_are_kept(self) else self.classes_[np.asarray(predicted).astype(np.int64)]
 
-    @available_if(lambda self: self.model not in ("svm", "support_vector_machine"))
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """The probability of each class, rows by `classes_`."""
+        """The probability of each class, rows by `classes_`. An SVM has them with the option `probability`."""
         if isinstance(X, str):
             return np.array(self._of_table(X, "probabilities"), np.float64)
         return self.model_.predict_proba(self._rows(X)) if self._is_fitted() else None

@@ -171,6 +171,8 @@ KINDS = [
     ("number", {"model": "linear", "standardize": True, "transform": ["b", "c"]}),
     ("number", {"model": "linear", "features": ["far", "a"]}),
     ("five", {"model": "svm"}),
+    ("word", {"model": "svm", "probability": True}),
+    ("five", {"model": "svm", "probability": True, "loss": "squared_hinge"}),
     ("c", {"model": "poisson", "features": ["a", "b", "n", "colour"]}),
     ("number", {"model": "linear", "loss": "quantile", "quantile": 0.9}),
     ("five", {"model": "softmax"}),

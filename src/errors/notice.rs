@@ -76,6 +76,11 @@ pub enum Notice {
     OrderNotFixed,
     /// The model was trained on the rows that it is calibrated with.
     CalibratedOnTraining { model: String },
+    /// This part of the rows is held out to fit probabilities, as nobody has said which.
+    HeldOutForProbabilities { fraction: f64 },
+    /// Of a class, or of all others, no more rows than this were held out, in so many of all models: probabilities
+    /// hardly rest on anything.
+    FewForProbabilities { rows: u64, models: usize, all: usize },
     /// So few rows that the usual coverage needs everything.
     FewToCalibrate { rows: u64, coverage: f64 },
     /// In so many rows there is something that the model has not seen.
@@ -285,6 +290,17 @@ impl Notice {
                      sets hold the truth less often than is asked. Hold other rows out.",
                 ),
             ),
+            Notice::HeldOutForProbabilities { fraction } => (
+                format!("{fraction} of the rows are held out to fit probabilities"),
+                Some("Say another validation_fraction, or a validation_column, to hold others out."),
+            ),
+            Notice::FewForProbabilities { rows, models, all } => {
+                let of = if all == 1 { String::new() } else { format!(", of {models} of {all} models") };
+                (
+                    format!("probabilities hardly rest on anything{of}: only {rows} rows of a class are held out"),
+                    Some("Say a larger validation_fraction, or a validation_column, to hold more rows out."),
+                )
+            }
             Notice::FewToCalibrate { rows, coverage } => (
                 format!("{rows} rows are too few for coverages above {coverage:.3}"),
                 Some("There intervals are infinite, and sets have all labels."),

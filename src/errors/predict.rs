@@ -3,6 +3,7 @@
 use super::report::{Code, Report};
 use super::the_model::TheModel;
 use super::words::in_words;
+use sgd::ModelKind;
 
 /// Why a model cannot answer for what it is given.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +55,8 @@ pub enum PredictError {
     TextLabels(TheModel),
     #[error("{0} is a linear regression, which has no labels")]
     NoLabels(TheModel),
-    #[error("{model} is {kind}, which has no probabilities")]
-    NoProbabilities { model: TheModel, kind: &'static str },
+    #[error("{model} is {}, which has no probabilities", kind.description())]
+    NoProbabilities { model: TheModel, kind: ModelKind },
     #[error("there are no standard errors of {model}: {why}")]
     NoStandardErrors { model: TheModel, why: String },
     #[error("{model} is {kind}, whose decisions are no sum over its features")]
@@ -132,7 +133,7 @@ impl Report for PredictError {
                 fixed("With unseen => 'zero' in the call, or in the options of the training, it counts as 0.")
             }
             PredictError::NoStandardErrors { .. } => fixed(
-                "There are some of models logistic and linear with at most 2000 features, trained without class_weight and l1.",
+                "There are some of models logistic, linear and poisson with at most 2000 features, trained without class_weight and l1.",
             ),
             PredictError::NoContributions { .. } => {
                 fixed("corgipile_importance() says which of its features matter on many rows.")
@@ -178,6 +179,9 @@ impl Report for PredictError {
             }
             PredictError::NoIntervals(_) => fixed("Use corgipile_predict_set(), which gives the labels that may be."),
             PredictError::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
+            PredictError::NoProbabilities { kind, .. } if kind.is_classifier() => {
+                fixed("Train it with the option probability as true, or train model => 'logistic', 'softmax' or 'mlp'.")
+            }
             PredictError::NoProbabilities { .. } => {
                 fixed("Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.")
             }

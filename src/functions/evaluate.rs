@@ -10,6 +10,7 @@ use crate::pg::catalog::relation::Relation;
 use crate::pg::check_for_interrupts;
 use crate::pg::tuples::number_sort::NumberSort;
 use pgrx::prelude::*;
+use sgd::conformal::class_of_label;
 use sgd::{Confusion, Evaluation, ModelKind, ModelParameters, Retrieval, RocAuc, rank_key};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -110,10 +111,11 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
     let LabelledRows { mut buffers, linear } = open(model, source, policies)?;
     let mut evaluation = Evaluation::new(model.kind).with_loss_number(model.loss_number);
     let mut curves = Curves::new(model);
+    let mut log_loss = LogLoss::new(model);
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        if let Some(row) = add_batch(&linear, &batch, &mut evaluation, &mut curves) {
+        if let Some(row) = add_batch(&linear, &batch, &mut evaluation, (&mut curves, &mut log_loss)) {
             return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
         }
     }
@@ -121,11 +123,16 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
     if evaluation.tuples() == 0 {
         return Err(TrainingError::no_rows("evaluate on", skipped).into());
     }
-    Ok(metrics(model, &evaluation, curves.areas(), skipped))
+    Ok(metrics(model, &evaluation, &log_loss, curves.areas(), skipped))
 }
 
 /// Evaluates the model on a buffer of tuples. Returns the number, from 1, of the first whose decision is not finite.
-fn add_batch(model: &ModelParameters, batch: &Batch, evaluation: &mut Evaluation, curves: &mut Curves) -> Option<u64> {
+fn add_batch(
+    model: &ModelParameters,
+    batch: &Batch,
+    evaluation: &mut Evaluation,
+    (curves, log_loss): (&mut Curves, &mut LogLoss),
+) -> Option<u64> {
     let (before, mut rows, mut fault, model_kind) = (evaluation.tuples(), 0, None, evaluation.kind());
     evaluation.add_and_show(model, batch, |decisions, label| {
         rows += 1;
@@ -134,6 +141,7 @@ fn add_batch(model: &ModelParameters, batch: &Batch, evaluation: &mut Evaluation
             fault.get_or_insert(before + rows);
         }
         curves.add(model, decisions, label);
+        log_loss.add(decisions, label);
     });
     fault
 }
@@ -142,7 +150,13 @@ fn add_batch(model: &ModelParameters, batch: &Batch, evaluation: &mut Evaluation
 type Metric = (String, Option<f64>);
 
 /// The metrics, those of every kind of model first.
-fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skipped: u64) -> Vec<Metric> {
+fn metrics(
+    model: &Model,
+    evaluation: &Evaluation,
+    log_loss: &LogLoss,
+    areas: Vec<Option<f64>>,
+    skipped: u64,
+) -> Vec<Metric> {
     let loss = evaluation.loss();
     let mut all: Vec<Metric> = Vec::new();
     let mut say = |metric: &str, value: Option<f64>| all.push((metric.to_owned(), value));
@@ -166,8 +180,8 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
         }
         return all;
     }
-    if model.kind.has_probabilities() {
-        say("log_loss", Some(evaluation.log_loss()));
+    if model.has_probabilities() {
+        say("log_loss", Some(log_loss.of_fitted(evaluation.tuples()).unwrap_or_else(|| evaluation.log_loss())));
     }
     let (confusion, classes) = (evaluation.confusion(), &model.classes);
     // a network for two classes has one that is positive
@@ -203,6 +217,32 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
 fn in_brackets(class: &str) -> Cow<'_, str> {
     let plain = !class.is_empty() && class.trim() == class && !class.contains(['"', ',', '[', ']']);
     if plain { Cow::Borrowed(class) } else { Cow::Owned(format!("\"{}\"", class.replace('"', "\"\""))) }
+}
+
+/// The log loss of probabilities that were fitted to decisions, whose own loss is another.
+struct LogLoss<'a> {
+    model: &'a Model,
+    sum: f64,
+    probabilities: Vec<f64>,
+}
+
+impl LogLoss<'_> {
+    fn new(model: &Model) -> LogLoss<'_> {
+        LogLoss { model, sum: 0.0, probabilities: vec![0.0; model.classes.len()] }
+    }
+
+    fn add(&mut self, decisions: &[f32], label: f32) {
+        if self.model.sigmoids.is_some() {
+            self.model.probabilities(decisions, &mut self.probabilities);
+            // never infinite, as scikit-learn has it
+            self.sum -= self.probabilities[class_of_label(self.model.kind, label)].max(f64::EPSILON).ln();
+        }
+    }
+
+    /// The mean over so many tuples; None if nothing was fitted.
+    fn of_fitted(&self, tuples: u64) -> Option<f64> {
+        self.model.sigmoids.is_some().then(|| self.sum / tuples.max(1) as f64)
+    }
 }
 
 /// The scores of all tuples, sorted to find the areas under the ROC curves: of the positive of two classes, or of each

@@ -47,6 +47,7 @@ pub(super) fn store_document(document: ModelDocument, name: Option<&str>, publis
         history: serde_json::to_string(&document.history).expect("plain values are always JSON"),
         training_state: None,
         calibration: document.calibration,
+        sigmoids: document.sigmoids,
         profile: document.profile,
         published_as,
     })

@@ -8,6 +8,7 @@ mod class_values;
 mod document;
 pub mod extension_lock;
 mod features;
+mod fitted;
 mod import;
 mod inline;
 mod lookup;

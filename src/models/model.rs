@@ -4,6 +4,7 @@
 use super::class_values::as_numbers;
 use super::document::ModelDocument;
 use super::features::{ColumnKind, FeatureKind};
+use super::fitted::{calibration, sigmoids};
 use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
@@ -14,8 +15,10 @@ use crate::pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
 use sgd::conformal::Calibration;
+use sgd::platt::Sigmoids;
 use sgd::{
     Activation, Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task,
+    probability,
 };
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -48,6 +51,8 @@ pub struct Model {
     pub clip: Option<f32>,
     /// scores of rows that were held out of training, if it was calibrated
     pub calibration: Option<Calibration>,
+    /// probabilities by its decisions, if it was trained with some that it does not have by itself
+    pub sigmoids: Option<Sigmoids>,
     /// the number of the loss, in units of the label; 0 of a loss that has none
     pub loss_number: f64,
 }
@@ -103,6 +108,7 @@ impl Model {
             logs: document.logs,
             clip: document.clip,
             calibration: document.calibration,
+            sigmoids: document.sigmoids,
             loss_number: document.loss_number,
         }
     }
@@ -110,6 +116,26 @@ impl Model {
     /// The same model with its numbers in shared memory.
     pub fn moved_to(self, shared: Shared) -> Model {
         Model { numbers: Numbers::Shared(shared), ..self }
+    }
+
+    /// Has it probabilities, by itself or fitted to its decisions?
+    pub fn has_probabilities(&self) -> bool {
+        self.kind.has_probabilities() || self.sigmoids.is_some()
+    }
+
+    /// The probability of each class, by its decisions.
+    ///
+    /// # Panics
+    /// If it has no [probabilities](Model::has_probabilities), or `out` has not a place for every class.
+    pub fn probabilities(&self, decisions: &[f32], out: &mut [f64]) {
+        match &self.sigmoids {
+            Some(sigmoids) => sigmoids.probabilities(decisions, out),
+            None if self.kind.is_binary() => {
+                // as exact near 0 as near 1
+                (out[0], out[1]) = (probability(-decisions[0]), probability(decisions[0]));
+            }
+            None => self.linear().probabilities(decisions, out),
+        }
     }
 
     /// Where the numbers are in shared memory, if they are.
@@ -275,8 +301,10 @@ impl Model {
         let strings = self.classes.iter().chain(&self.features).map(|s| size_of::<String>() + s.len() + 16);
         let values = self.values.as_ref().map_or(0, Vec::len);
         let scores = self.calibration.as_ref().map_or(0, |calibration| calibration.scores().len());
+        let sigmoids = self.sigmoids.as_ref().map_or(0, |sigmoids| size_of_val(sigmoids.all()));
         4 * floats
             + 8 * (doubles + values + scores)
+            + sigmoids
             + strings.sum::<usize>()
             + self.feature_kind.bytes()
             + size_of::<Model>()
@@ -366,6 +394,7 @@ fn describe(
         logs,
         clip,
         calibration: calibration(row)?,
+        sigmoids: sigmoids(row, kind, outputs)?,
         loss_number,
     })
 }
@@ -436,18 +465,6 @@ fn fill(dim: usize, row: &ModelRow) -> std::result::Result<Option<Vec<f32>>, &'s
     let fill = fill.ok_or("feature_fill is not an array of one dimension without NULLs")?;
     let fits = fill.len() == dim && fill.iter().all(|value| value.is_finite());
     if fits { Ok(Some(fill)) } else { Err("feature_fill does not fit the weights") }
-}
-
-fn calibration(row: &ModelRow) -> std::result::Result<Option<Calibration>, &'static str> {
-    const FIT: &str = "calibration_rows and calibration_scores do not fit each other";
-    match (row.get::<i64>(c"calibration_rows"), row.floats::<f64>(c"calibration_scores")) {
-        (None, None) => Ok(None),
-        (Some(rows), Some(Some(scores))) => {
-            let rows = u64::try_from(rows).map_err(|_| FIT)?;
-            Calibration::new(rows, scores).map(Some).map_err(|_| FIT)
-        }
-        _ => Err(FIT),
-    }
 }
 
 fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, String> {

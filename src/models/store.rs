@@ -10,6 +10,7 @@ use pgrx::datum::JsonString;
 use pgrx::{JsonB, Uuid, pg_sys};
 use serde_json::Value;
 use sgd::conformal::Calibration;
+use sgd::platt::Sigmoids;
 use sgd::profile::Profile;
 use sgd::{ModelKind, ModelParameters, Standardizer};
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub struct NewModel<'a> {
     pub training_state: Option<Vec<u8>>,
     /// scores of rows that were held out, if the model was calibrated
     pub calibration: Option<Calibration>,
+    /// what its decisions say of probabilities, if that was fitted
+    pub sigmoids: Option<Sigmoids>,
     /// what its features were like, if that is kept
     pub profile: Option<Profile>,
     /// of a model that another server has published: it keeps its identity, and its name means it
@@ -100,6 +103,10 @@ pub fn store(new: NewModel) -> Result<i64> {
     }
     if let Some(calibration) = new.calibration {
         fields.extend(calibration_fields(&calibration));
+    }
+    if let Some(sigmoids) = new.sigmoids {
+        fields.push(Field::new("sigmoid_slopes", Some(FloatArray(sigmoids.slopes()))));
+        fields.push(Field::new("sigmoid_offsets", Some(FloatArray(sigmoids.offsets()))));
     }
     if let Some(profile) = &new.profile {
         fields.push(profile_field(profile));

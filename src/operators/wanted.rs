@@ -63,7 +63,7 @@ impl Wanted {
             moments: scales || targets || has_open_rate,
             targets,
             scales_targets,
-            more_classes: kind == ModelKind::Svm,
+            more_classes: kind.one_vs_rest().is_some(),
             shapes,
             held_out: false,
         }

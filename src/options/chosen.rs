@@ -43,6 +43,10 @@ pub struct Options {
     pub cache: Option<CacheMode>,
     /// what is held out for validation
     pub validation: Option<Validation>,
+    /// fit probabilities to the decisions, on what is held out
+    pub probability: bool,
+    /// is a share of the rows held out only because probabilities are wanted?
+    pub has_default_validation: bool,
     /// when to stop before the last epoch
     pub stopping: Option<Stopping>,
     pub keep: Keep,
@@ -60,6 +64,14 @@ impl Options {
     /// What to do with NULLs.
     pub fn nulls(&self) -> Nulls {
         self.nulls.unwrap_or_default()
+    }
+
+    /// Holds rows out if probabilities are to be fitted to some, and none are held out anyway.
+    pub fn hold_out_for_probabilities(&mut self) {
+        if self.probability && self.validation.is_none() {
+            self.validation = Some(Validation::Fraction { fraction: Validation::USUAL_FRACTION, by: By::Row });
+            self.has_default_validation = true;
+        }
     }
 
     /// Where standardized features of a model of this kind are cut off, unless there is nothing to decide.
@@ -143,6 +155,9 @@ impl Point {
 }
 
 impl Validation {
+    /// Which part of the rows is held out if rows must be, and nobody has said how many.
+    pub const USUAL_FRACTION: f64 = 0.1;
+
     /// What a decoder is to hold out.
     pub fn hold_out(&self, seed: i64) -> HoldOut {
         match self {

@@ -1,5 +1,6 @@
 //! What the table says of an argument or an option.
 
+use super::loss::Loss;
 use super::resolved::Resolved;
 use crate::pg::executor::explain::Explain;
 use serde_json::Value;
@@ -92,8 +93,10 @@ pub enum Models {
     Classifiers,
     /// those without hidden layers
     Linear,
-    /// linear models that predict numbers
-    LinearRegressions,
+    /// linear models that predict numbers, and SVMs
+    WithLosses,
+    /// those that tell classes apart, but have no probabilities by themselves
+    WithoutProbabilities,
     /// those whose loss has a number of this name
     LossNumber(&'static str),
     Networks,
@@ -224,8 +227,9 @@ impl Models {
             Models::All => true,
             Models::Classifiers => kind.is_classifier(),
             Models::Linear => kind.is_linear(),
+            Models::WithoutProbabilities => kind.is_classifier() && !kind.has_probabilities(),
             Models::LossNumber(name) => kind.loss_number().is_some_and(|number| number.name == name),
-            Models::LinearRegressions => kind.is_linear() && !kind.is_classifier(),
+            Models::WithLosses => Loss::of(kind).is_some(),
             Models::Networks => !kind.is_linear(),
         }
     }
@@ -235,7 +239,8 @@ impl Models {
         match self {
             Models::All | Models::Linear => None,
             Models::Classifiers => Some(format!("applies to classes, and models {} have none", without_classes())),
-            Models::LinearRegressions => Some("applies only to model linear".to_owned()),
+            Models::WithoutProbabilities => Some("applies only to model svm".to_owned()),
+            Models::WithLosses => Some("applies only to models linear and svm".to_owned()),
             Models::LossNumber(_) => {
                 let of = ModelKind::ALL.into_iter().filter(|kind| self.include(*kind)).map(ModelKind::name);
                 Some(format!("applies only to loss {}", of.collect::<Vec<_>>().join(" and ")))

@@ -1,11 +1,11 @@
-//! What a linear regression minimises: the option `loss`, and the number that a loss has of its own.
+//! What a linear regression or an SVM minimises: the option `loss`, and the number that a loss has of its own.
 
-use super::choices::choice;
+use super::choices::{Choice, choice};
 use serde_json::{Map, Value};
 use sgd::ModelKind;
 
 choice! {
-    /// What a linear regression minimises.
+    /// What a linear regression or an SVM minimises.
     Loss {
         /// half of the squared error
         Squared = "squared",
@@ -17,6 +17,10 @@ choice! {
         Quantile = "quantile",
         /// half of Poisson's deviance, of targets that are at least 0
         Poisson = "poisson",
+        /// of an SVM: how far the margin is below 1
+        Hinge = "hinge",
+        /// the square of that
+        SquaredHinge = "squared_hinge",
     }
 }
 
@@ -25,7 +29,7 @@ choice! {
 pub const THRESHOLD: &str = "loss_threshold";
 
 impl Loss {
-    /// That of a kind of model; None if it is no linear regression.
+    /// That of a kind of model; None if it is neither a linear regression nor an SVM.
     pub fn of(kind: ModelKind) -> Option<Loss> {
         match kind {
             ModelKind::Linear => Some(Loss::Squared),
@@ -33,23 +37,44 @@ impl Loss {
             ModelKind::EpsilonInsensitive => Some(Loss::EpsilonInsensitive),
             ModelKind::Quantile => Some(Loss::Quantile),
             ModelKind::Poisson => Some(Loss::Poisson),
-            ModelKind::Logistic
-            | ModelKind::Svm
-            | ModelKind::SvmOneVsRest
-            | ModelKind::Softmax
-            | ModelKind::Mlp
-            | ModelKind::MlpRegression => None,
+            ModelKind::Svm | ModelKind::SvmOneVsRest => Some(Loss::Hinge),
+            ModelKind::SquaredHinge | ModelKind::SquaredHingeOneVsRest => Some(Loss::SquaredHinge),
+            ModelKind::Logistic | ModelKind::Softmax | ModelKind::Mlp | ModelKind::MlpRegression => None,
         }
     }
 
-    /// The kind of model that minimises it.
-    pub fn kind(self) -> ModelKind {
+    /// The kind of model that minimises it, of models of one decision.
+    fn kind(self) -> ModelKind {
         match self {
             Loss::Squared => ModelKind::Linear,
             Loss::Huber => ModelKind::Huber,
             Loss::EpsilonInsensitive => ModelKind::EpsilonInsensitive,
             Loss::Quantile => ModelKind::Quantile,
             Loss::Poisson => ModelKind::Poisson,
+            Loss::Hinge => ModelKind::Svm,
+            Loss::SquaredHinge => ModelKind::SquaredHinge,
+        }
+    }
+
+    /// The model that this loss makes of one that leaves the loss open; None if the loss is not one of such models.
+    pub fn of_model(self, model: ModelKind) -> Option<ModelKind> {
+        let kind = self.kind();
+        match model {
+            ModelKind::Linear => (!kind.is_classifier()).then_some(kind),
+            ModelKind::Svm => kind.is_classifier().then_some(kind),
+            ModelKind::SvmOneVsRest => kind.one_vs_rest(),
+            _ => None,
+        }
+    }
+
+    /// The losses that a model of this kind may be given.
+    pub fn choices(model: ModelKind) -> Vec<&'static str> {
+        let all = Loss::names().into_iter().filter_map(Loss::named);
+        match Loss::of(model) {
+            Some(_) if matches!(model, ModelKind::Linear | ModelKind::Svm | ModelKind::SvmOneVsRest) => {
+                all.filter(|loss| loss.of_model(model).is_some()).map(Loss::name).collect()
+            }
+            own => own.map(Loss::name).into_iter().collect(),
         }
     }
 }

@@ -27,7 +27,7 @@ pub fn parse(
 ) -> Result<(Options, Hyperparameters, Rate)> {
     let keys = Keys::new(options, kind)?;
     let (hyperparameters, rate) = hyperparameters(&keys, kind, learning_rate, automatic)?;
-    let options = Options {
+    let mut options = Options {
         has_batch_size: keys.contains("batch_size"),
         wants_bounded_steps: keys.optional_boolean("bounded_steps")? == Some(true),
         wants_averaging: keys.optional_boolean("averaging")? == Some(true),
@@ -51,6 +51,8 @@ pub fn parse(
         hash: keys.get("hash", &Hashing::what(), Hashing::read)?,
         cache: keys.choice("cache")?,
         validation: validation(&keys)?,
+        probability: keys.boolean("probability")?,
+        has_default_validation: false,
         stopping: stopping(&keys)?,
         keep: keys.choice("keep")?.unwrap_or_default(),
         keep_versions: keys.integer("keep_versions")?.map(|versions| versions as u32),
@@ -58,6 +60,7 @@ pub fn parse(
         nodes: keys.get("nodes", Nodes::WHAT, Nodes::read)?.unwrap_or_default(),
         notice: keys.boolean("notice")?,
     };
+    options.hold_out_for_probabilities();
     Ok((options, hyperparameters, rate))
 }
 
@@ -172,13 +175,12 @@ fn design(keys: &Keys, kind: ModelKind) -> Result<Option<Design>> {
 }
 
 /// The kind of model that this one is with these options: what a network predicts is an option of it, and what a linear
-/// regression minimises.
+/// regression or an SVM minimises.
 pub fn with_objective(kind: ModelKind, options: &Map<String, Value>) -> ModelKind {
     let word = |key: &str| options.get(key).and_then(Value::as_str);
     match kind {
         ModelKind::Mlp => word("objective").and_then(Objective::named).map_or(kind, Objective::network),
-        ModelKind::Linear => word("loss").and_then(Loss::named).map_or(kind, Loss::kind),
-        _ => kind,
+        _ => word("loss").and_then(Loss::named).and_then(|loss| loss.of_model(kind)).unwrap_or(kind),
     }
 }
 
@@ -196,7 +198,8 @@ fn loss_number(keys: &Keys, kind: ModelKind) -> Result<f64> {
 fn check_loss(keys: &Keys, kind: ModelKind) -> Result<()> {
     match (keys.choice::<Loss>("loss")?, Loss::of(kind)) {
         (Some(given), Some(own)) if given != own => {
-            Err(invalid("loss", &format!("must be \"{}\" for model {kind}", own.name())))
+            let choices: Vec<String> = Loss::choices(kind).iter().map(|name| format!("\"{name}\"")).collect();
+            Err(invalid("loss", &format!("must be {} for model {kind}", choices.join(" or "))))
         }
         _ => Ok(()),
     }

@@ -187,6 +187,7 @@ impl Request {
                 "a warm start of groups",
                 self.resume.is_some_and(|resume| !resume.of_group) && self.row_groups.group.is_some(),
             ),
+            ("probabilities of an SVM", self.options.probability),
         ];
         match together.into_iter().find(|(_, asked)| *asked) {
             Some((what, _)) => Err(TrainingError::NotSynchronized(what).into()),
@@ -220,6 +221,11 @@ impl Request {
         if self.search.is_some() && self.points.iter().any(averages) {
             let reason = "must not be \"theorem1\" in corgipile_search(), whose folds have no buffers of their own";
             return Err(ArgumentError::InvalidOption { key: "schedule".into(), reason: reason.into() }.into());
+        }
+        if self.search.is_some() && self.options.probability {
+            let reason = "does not go with corgipile_search(), which trains its best point on all rows: give that point to \
+                          corgipile_train()";
+            return Err(ArgumentError::InvalidOption { key: "probability".into(), reason: reason.into() }.into());
         }
         Ok(())
     }
@@ -286,7 +292,7 @@ impl Request {
 
     /// There are more than two classes: an SVM is one for each of them.
     pub fn tell_many_apart(&mut self) {
-        self.kind = ModelKind::SvmOneVsRest;
+        self.kind = self.kind.one_vs_rest().unwrap_or(self.kind);
         self.points.iter_mut().for_each(|point| point.hyperparameters.kind = self.kind);
     }
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 warnings.simplefilter("ignore")
 
 
-def inference(data, label, numbers, category=None, weight=None, logistic=False):
+def inference(data, label, numbers, category=None, weight=None, model="linear"):
     """Coefficients of a data set of statsmodels. Numbers are those that type real can hold, as tuples do."""
     rows = data[[label, *numbers, *([category] if category else []), *([weight] if weight else [])]].dropna()
     for name in {label, *numbers, *([weight] if weight else [])}:
@@ -29,9 +29,9 @@ def inference(data, label, numbers, category=None, weight=None, logistic=False):
         design |= {f"{category}={v}": (rows[category] == v).to_numpy(float) for v in sorted(set(rows[category]))[1:]}
     x, y = np.column_stack(list(design.values())), rows[label].to_numpy()
     weights = rows[weight].to_numpy() if weight else np.ones(len(rows))
-    if logistic:
-        model = sm.GLM(y, x, family=sm.families.Binomial(), freq_weights=weights)
-        fit = model.fit(tol=1e-14, maxiter=100)
+    families = {"logistic": sm.families.Binomial, "poisson": sm.families.Poisson}
+    if model in families:
+        fit = sm.GLM(y, x, family=families[model](), freq_weights=weights).fit(tol=1e-14, maxiter=100)
     else:
         fit = sm.WLS(y, x, weights=weights).fit()
     intervals = fit.conf_int(0.1)
@@ -41,7 +41,7 @@ def inference(data, label, numbers, category=None, weight=None, logistic=False):
     }
     rows = rows.rename(columns={label: "label"})
     return {
-        "model": "logistic" if logistic else "linear",
+        "model": model,
         "weight": weight,
         "category": category,
         "rows": rows.to_dict("records"),
@@ -60,15 +60,25 @@ votes["party"] = votes["PID"] // 2
 affairs = load.fair.load_pandas().data.iloc[::20].copy()
 affairs["had"] = (affairs["affairs"] > 0).astype(float)
 affairs["times"] = 1.0 + np.arange(len(affairs)) % 3
+health = load.randhie.load_pandas().data.iloc[::40].copy()
+health["times"] = 1.0 + np.arange(len(health)) % 4
+months = load.sunspots.load_pandas().data
+months["century"] = months["YEAR"] // 100
+months["phase"] = np.sin(2 * np.pi * months["YEAR"] / 11)
 sets = {
     "longley": inference(longley, "TOTEMP", ["GNPDEFL", "GNP", "UNEMP", "ARMED", "POP", "YEAR"]),
     "ccard": inference(card, "AVGEXP", ["AGE", "INCOME"], category="OWNRENT", weight="INCOMESQ"),
     "statecrime": inference(crime, "murder", ["hs_grad", "poverty", "single", "white"], category="region"),
-    "spector": inference(spector, "GRADE", ["GPA", "TUCE", "PSI"], logistic=True),
-    "anes96": inference(votes, "vote", ["logpopul", "selfLR", "age", "income"], category="party", logistic=True),
+    "spector": inference(spector, "GRADE", ["GPA", "TUCE", "PSI"], model="logistic"),
+    "anes96": inference(votes, "vote", ["logpopul", "selfLR", "age", "income"], category="party", model="logistic"),
     "fair": inference(
-        affairs, "had", ["age", "yrs_married", "children"], category="rate_marriage", weight="times", logistic=True
+        affairs, "had", ["age", "yrs_married", "children"], category="rate_marriage", weight="times", model="logistic"
     ),
+    "randhie": inference(
+        health, "mdvis", ["lncoins", "lpi", "fmde", "physlm"], category="idp", weight="times", model="poisson"
+    ),
+    "sunspots": inference(months, "SUNACTIVITY", ["YEAR", "phase"], category="century", model="poisson"),
+    "affairs": inference(affairs, "affairs", ["age", "yrs_married", "religious", "educ"], model="poisson"),
 }
 
 # the rows of evaluate.py, and the model that tests/src/stored.rs stores

@@ -1,6 +1,6 @@
 //! What the decisions mean: a graph's outputs.
 
-use crate::description::{Answer, Description, Probabilities};
+use crate::description::{Answer, Description, Fitted, Probabilities};
 use crate::graph::{Behind, Graph, Name, integer_attribute};
 use crate::layers::Decisions;
 use crate::proto::Type;
@@ -19,7 +19,7 @@ pub fn write(graph: &mut Graph, model: &Description<'_>, decisions: &Decisions) 
             masked(graph, &decisions.unanswered, &number, &value);
             graph.output(&value, Type::Double, Behind::Nothing, "the prediction; NaN without an answer".to_owned());
         }
-        Answer::Classes { labels, values, probabilities } => {
+        Answer::Classes { labels, values, probabilities, fitted } => {
             let class = class(graph, outputs, labels.len(), decisions);
             if let Some(values) = values {
                 let values = graph.doubles(&[values.len() + 1], values.iter().copied().chain([f64::NAN]));
@@ -35,7 +35,9 @@ pub fn write(graph: &mut Graph, model: &Description<'_>, decisions: &Decisions) 
 
             let unanswered = graph.unsqueezed(&decisions.unanswered, 1);
             if *probabilities != Probabilities::None {
-                let found = probabilities_of(graph, *probabilities, outputs, &decisions.doubles);
+                let of = fitted.as_ref().map(|fitted| line(graph, fitted, &decisions.doubles));
+                let of = of.as_ref().unwrap_or(&decisions.doubles);
+                let found = probabilities_of(graph, *probabilities, outputs, of);
                 let name = graph.output_name("probabilities");
                 masked(graph, &unanswered, &found, &name);
                 let doc = "of the classes, in the order of the metadata's; NaN without an answer".to_owned();
@@ -74,6 +76,15 @@ fn class(graph: &mut Graph, outputs: usize, classes: usize, decisions: &Decision
     };
     let nothing = graph.integer(classes as i64);
     graph.node("Where", &[&decisions.unanswered, &nothing, &class])
+}
+
+/// What was fitted to the decisions.
+fn line(graph: &mut Graph, fitted: &Fitted, decisions: &Name) -> Name {
+    let shape = [1, fitted.factors.len()];
+    let factors = graph.doubles(&shape, fitted.factors.iter().copied());
+    let terms = graph.doubles(&shape, fitted.terms.iter().copied());
+    let product = graph.node("Mul", &[decisions, &factors]);
+    graph.node("Add", &[&product, &terms])
 }
 
 /// The probability of each class.

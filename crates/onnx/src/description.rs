@@ -136,7 +136,17 @@ pub enum Answer<'a> {
         values: Option<&'a [f64]>,
         /// what their probabilities are
         probabilities: Probabilities,
+        /// what was fitted to the decisions, if probabilities are those of that
+        fitted: Option<Fitted>,
     },
+}
+
+/// A line for each decision.
+pub struct Fitted {
+    /// what each decision is multiplied by
+    pub factors: Vec<f64>,
+    /// what is added then
+    pub terms: Vec<f64>,
 }
 
 /// What the probabilities of classes are.

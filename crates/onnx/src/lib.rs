@@ -29,7 +29,9 @@ mod proto;
 #[cfg(test)]
 mod tests;
 
-pub use description::{Activation, Answer, Column, Description, Features, Instead, Kind, Logarithms, Probabilities};
+pub use description::{
+    Activation, Answer, Column, Description, Features, Fitted, Instead, Kind, Logarithms, Probabilities,
+};
 
 use graph::Graph;
 use prost::Message;

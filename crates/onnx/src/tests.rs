@@ -103,7 +103,8 @@ fn graphs_of_all_shapes_are_sound() {
     }
     for activation in [Activation::Relu, Activation::Sigmoid, Activation::Tanh] {
         for probabilities in [Probabilities::None, Probabilities::Softmax, Probabilities::Sigmoid] {
-            let answer = Answer::Classes { labels: &labels, values: Some(&[1.0, 2.0, 3.0]), probabilities };
+            let answer =
+                Answer::Classes { labels: &labels, values: Some(&[1.0, 2.0, 3.0]), probabilities, fitted: None };
             let read = read(&Description { activation, answer, ..mixed(&values) });
             assert_sound(&read);
             let outputs = read.graph.unwrap().output;
@@ -111,13 +112,19 @@ fn graphs_of_all_shapes_are_sound() {
             assert_eq!(outputs.len(), has);
         }
     }
+    let fitted = Some(Fitted { factors: vec![2.0, 3.0, 4.0], terms: vec![0.5, 0.25, 0.125] });
+    let answer = Answer::Classes { labels: &labels, values: None, probabilities: Probabilities::Sigmoid, fitted };
+    let graph = read(&Description { answer, ..mixed(&values) });
+    assert_sound(&graph);
+    let operators = graph.graph.unwrap().node;
+    assert!(operators.iter().any(|node| node.op_type == "Mul"), "each decision is multiplied");
 }
 
 #[test]
 fn inputs_have_the_types_of_their_columns() {
     let values = texts(&["x", "y"]);
     let labels = texts(&["p", "q", "r"]);
-    let answer = Answer::Classes { labels: &labels, values: None, probabilities: Probabilities::Softmax };
+    let answer = Answer::Classes { labels: &labels, values: None, probabilities: Probabilities::Softmax, fitted: None };
     let graph = read(&Description { answer, ..mixed(&values) }).graph.unwrap();
     let inputs = graph.input.iter().map(|input| {
         let tensor = input.r#type.as_ref().unwrap().tensor_type.as_ref().unwrap();

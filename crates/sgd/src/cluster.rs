@@ -139,7 +139,9 @@ impl ClusterFactor {
         // each class it is |1/2 - [y = k]|^2
         let share = match (self.softmax, self.table.len() as f64) {
             (false, _) => 0.0,
-            (true, classes) if self.kind == ModelKind::SvmOneVsRest => 1.0 - classes / 4.0,
+            (true, classes) if matches!(self.kind, ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest) => {
+                1.0 - classes / 4.0
+            }
             (true, classes) => 1.0 / classes,
         };
         let total = self.seen as f64;

@@ -208,7 +208,7 @@ impl Hyperparameters {
             require(
                 self.kind.is_smooth(),
                 "solver",
-                "\"newton\" is for losses of one decision with a second derivative: those of logistic and linear",
+                "\"newton\" is for losses of one decision with a second derivative: those of logistic, linear and poisson",
             )?;
             require(self.l1 == 0.0, "l1", "must be 0 with solver \"newton\": |w| has no derivative at 0")?;
             let plain = !self.bounded && !self.averaging && !self.schedule.averages();

@@ -47,6 +47,7 @@ mod newton;
 mod optimizers;
 mod packed;
 mod panel;
+pub mod platt;
 mod present_moments;
 pub mod profile;
 mod range;

@@ -163,7 +163,7 @@ mod tests {
         for i in 0..97usize {
             let label = match kind {
                 ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
-                ModelKind::Softmax | ModelKind::SvmOneVsRest => (i * 7 % 3) as f32,
+                ModelKind::Softmax | ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest => (i * 7 % 3) as f32,
                 ModelKind::Linear | ModelKind::Quantile | ModelKind::EpsilonInsensitive | ModelKind::Huber => {
                     (i * 31 % 17) as f32 / 8.0 - 1.0
                 }

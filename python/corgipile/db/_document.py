@@ -21,10 +21,11 @@ from .._checks import called
 VERSION = 1
 #: models that predict numbers, without hidden layers: linear, and what the option `loss` makes of it
 LINEAR_REGRESSIONS = ("linear", "poisson", "quantile", "epsilon_insensitive", "huber")
-KINDS = ("logistic", "svm", "linear", "softmax", *LINEAR_REGRESSIONS[1:], "svm_one_vs_rest", "mlp", "mlp_regression")
+#: those that have no probabilities of their own, though they tell classes apart; the first of two classes
+SVMS = ("svm", "svm_one_vs_rest", "squared_hinge", "squared_hinge_one_vs_rest")
+BINARY_SVMS = ("svm", "squared_hinge")
+KINDS = ("logistic", "svm", "linear", "softmax", *LINEAR_REGRESSIONS[1:], *SVMS[1:], "mlp", "mlp_regression")
 REGRESSIONS = (*LINEAR_REGRESSIONS, "mlp_regression")
-#: those that have no probabilities, though they tell classes apart
-SVMS = ("svm", "svm_one_vs_rest")
 #: those whose decision is the logarithm of what they predict
 LOGARITHMIC = ("poisson",)
 NETWORKS = ("mlp", "mlp_regression")
@@ -34,6 +35,7 @@ _KEYS = frozenset(
         *("categories", "index_base", "hidden_layers", "activation", "output", "weights", "intercepts"),
         *("feature_mean", "feature_scale", "feature_fill", "hyperparameters", "skipped", "imputed"),
         *("preparation_seconds", "shuffle_bytes", "history", "calibration_rows", "calibration_scores", "profile"),
+        *("sigmoid_slopes", "sigmoid_offsets"),
     )
 )
 
@@ -95,6 +97,7 @@ class Document:
                 "weights", f"has numbers for {self.width} features, but features and categories are {known}"
             )
         self._read_scaling()
+        self._read_sigmoids()
         self._read_policies()
 
     @property
@@ -185,7 +188,7 @@ class Document:
         if self.kind in NETWORKS:
             self.activation = self._one_of("activation", ("sigmoid", "relu", "tanh"))
             self.output = self._one_of("output", ("identity",) if self.is_regression else ("sigmoid", "softmax"))
-        if self.is_regression or self.kind in ("logistic", "svm"):
+        if self.is_regression or self.kind in ("logistic", *BINARY_SVMS):
             if not self.is_regression and len(self.classes) != 2:
                 raise self._invalid("classes", f"has {len(self.classes)} elements, and must have 2 for {self.kind}")
             return 1
@@ -202,6 +205,18 @@ class Document:
                 raise self._invalid(key, f"has {len(numbers)} numbers, and the model {expected} features")
         if self.scale is not None and (self.scale <= 0).any():
             raise self._invalid("feature_scale", "has a number that is not above 0")
+
+    def _read_sigmoids(self) -> None:
+        keys = ("sigmoid_slopes", "sigmoid_offsets")
+        slopes, offsets = (self._floats(key, "<f8") for key in keys)
+        if (slopes is None) != (offsets is None):
+            raise self._invalid(keys[0] if slopes is None else keys[1], "is missing")
+        outputs = len(self.layers[-1].intercepts)
+        for key, numbers in zip(keys, (slopes, offsets), strict=True):
+            if numbers is not None and (self.kind not in SVMS or len(numbers) != outputs):
+                raise self._invalid(key, "does not fit the model")
+        #: slopes and offsets of an SVM that was trained with probabilities, one of each for every output
+        self.sigmoids = None if slopes is None or offsets is None else (slopes, offsets)
 
     def _read_policies(self) -> None:
         parameters = self.raw.get("hyperparameters") or {}

@@ -210,17 +210,21 @@ class Model:
         Arguments are as for `decision_function`.
 
         Raises:
-            TypeError: the model has no probabilities: it is an SVM, or predicts numbers.
+            TypeError: the model has no probabilities: it is an SVM that was trained without them, or predicts numbers.
         """
-        if self._labels is None or self.kind in SVMS:
-            what = "an SVM" if self.kind in SVMS else "a model that predicts numbers"
+        sigmoids = self._document.sigmoids
+        if self._labels is None or (self.kind in SVMS and sigmoids is None):
+            what = "an SVM that was trained without probability" if self.kind in SVMS else "a model that predicts numbers"
             raise TypeError(f"{what} has no probabilities; use decision_function or predict")
         z, answered = self._decisions(X, nulls, unseen, exact)
         doubles = z.astype(np.float64)
+        if sigmoids is not None:
+            slopes, offsets = sigmoids
+            doubles = -(slopes * doubles + offsets)
         if doubles.shape[1] == 1:
             of_second = doubles[:, 0]
             out = np.stack([arithmetic.probability(-of_second), arithmetic.probability(of_second)], axis=1)
-        elif self._document.output == "sigmoid":
+        elif sigmoids is not None or self._document.output == "sigmoid":
             out = arithmetic.separate_sigmoids(doubles)
         else:
             out = arithmetic.softmax(doubles)

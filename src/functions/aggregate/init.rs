@@ -60,6 +60,7 @@ fn check(request: &Request) -> Result<()> {
         ("unseen", options.unseen.is_some()),
         ("hash", options.hash.is_some()),
         ("transform", options.transform.is_some()),
+        ("probability", options.probability),
     ];
     if options.nulls == Some(Nulls::Impute) {
         return Err(refuse("nulls", "must be \"error\" or \"skip\": a state alone knows no means"));

@@ -66,7 +66,7 @@ fn check_answer(model: &Model, answer: Answer) -> Result<()> {
         Answer::Label if !model.kind.is_classifier() => {
             ("is a regression, which has no labels".to_owned(), "Use answer => 'value'.")
         }
-        Answer::Probabilities if !model.kind.has_probabilities() => (
+        Answer::Probabilities if !model.has_probabilities() => (
             format!("is {}, which has no probabilities", model.kind.description()),
             "Use answer => 'value' or 'label'.",
         ),
@@ -385,19 +385,32 @@ fn activated(activation: Activation) -> String {
     }
 }
 
-/// A step for what probabilities consist of: of one decision `q.e`, of several array `q.e`, each divided by the
-/// greatest of them.
+/// Steps for what probabilities consist of: array `s.z`, the decisions or what was fitted to them; and of one of them
+/// `q.e`, of several array `q.e`, each divided by the greatest of them.
 fn push_powers(sql: &mut String, model: &Model, answer: Answer) {
     if answer != Answer::Probabilities {
         return;
     }
     let linear = model.linear();
+    let decisions = "pg_catalog.unnest(s.z) WITH ORDINALITY AS g(z, k)";
+    *sql += &match &model.sigmoids {
+        Some(sigmoids) => {
+            let opposite = |numbers: Vec<f64>| doubles(numbers.into_iter().map(|number| -number));
+            format!(
+                "\n  CROSS JOIN LATERAL (SELECT pg_catalog.array_agg({}[g.k] * g.z + {}[g.k] ORDER BY g.k) AS z \
+                 FROM pg_catalog.unnest(d.z) WITH ORDINALITY AS g(z, k) OFFSET 0) AS s",
+                opposite(sigmoids.slopes()),
+                opposite(sigmoids.offsets())
+            )
+        }
+        None => "\n  CROSS JOIN LATERAL (SELECT d.z AS z) AS s".to_owned(),
+    };
     if linear.outputs == 1 {
-        *sql += &format!("\n  CROSS JOIN LATERAL (SELECT {} AS e OFFSET 0) AS q", falling_power("d.z[1]"));
+        *sql += &format!("\n  CROSS JOIN LATERAL (SELECT {} AS e OFFSET 0) AS q", falling_power("s.z[1]"));
         return;
     }
-    let decisions = "pg_catalog.unnest(d.z) WITH ORDINALITY AS g(z, k)";
-    let logs = if linear.network.is_some_and(|network| network.output == Output::Sigmoid) {
+    let has_own = linear.network.is_some_and(|network| network.output == Output::Sigmoid) || model.sigmoids.is_some();
+    let logs = if has_own {
         // of each output's own probability: -ln(1 + e^-z)
         let (zero, one) = (double(0.0), double(1.0));
         format!(
@@ -436,7 +449,7 @@ fn meaning(model: &Model, answer: Answer) -> String {
         (Answer::Label, _) => format!("{}[{class}]", texts(model.classes.iter())),
         (Answer::Probabilities, _) if outputs == 1 => {
             let (less, more) = (format!("q.e / ({one} + q.e)"), format!("{one} / ({one} + q.e)"));
-            format!("CASE WHEN d.z[1] < {zero} THEN ARRAY[{more}, {less}] ELSE ARRAY[{less}, {more}] END")
+            format!("CASE WHEN s.z[1] < {zero} THEN ARRAY[{more}, {less}] ELSE ARRAY[{less}, {more}] END")
         }
         (Answer::Probabilities, _) => {
             // divided by the sum, it would be nothing, which SQL's own operator refuses

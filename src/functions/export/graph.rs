@@ -6,8 +6,9 @@ use crate::errors::{ModelError, Result};
 use crate::limits::MAX_ONNX_BYTES;
 use crate::models::{Categories, ColumnKind, FeatureKind, Model};
 use crate::options::rows::{Nulls, Unseen};
-use onnx::{Answer, Column, Description, Features, Instead, Kind, Logarithms, NULL_TEXT, Probabilities};
+use onnx::{Answer, Column, Description, Features, Fitted, Instead, Kind, Logarithms, NULL_TEXT, Probabilities};
 use serde_json::json;
+use sgd::platt::Sigmoids;
 use sgd::{Activation, Link, LogTransform, Output};
 use tuples::HashedColumn;
 
@@ -124,9 +125,18 @@ fn answer(model: &Model) -> Answer<'_> {
     }
     let output = model.linear().network.map(|network| network.output);
     let probabilities = match output {
-        _ if !model.kind.has_probabilities() => Probabilities::None,
+        _ if !model.has_probabilities() => Probabilities::None,
+        _ if model.sigmoids.is_some() => Probabilities::Sigmoid,
         Some(Output::Sigmoid) => Probabilities::Sigmoid,
         Some(Output::Softmax | Output::Identity) | None => Probabilities::Softmax,
     };
-    Answer::Classes { labels: &model.classes, values: model.values.as_deref(), probabilities }
+    let opposite = |numbers: Vec<f64>| numbers.into_iter().map(|number| -number).collect();
+    let fitted =
+        |sigmoids: &Sigmoids| Fitted { factors: opposite(sigmoids.slopes()), terms: opposite(sigmoids.offsets()) };
+    Answer::Classes {
+        labels: &model.classes,
+        values: model.values.as_deref(),
+        probabilities,
+        fitted: model.sigmoids.as_ref().map(fitted),
+    }
 }

@@ -3,7 +3,6 @@
 use super::input::{FeatureInput, class, decide};
 use crate::errors::{PredictError, Result};
 use crate::models::{Model, Policies};
-use sgd::probability;
 
 /// The number that a regression predicts; of other models the class as a number.
 ///
@@ -40,16 +39,12 @@ pub fn label(model: &Model, policies: Policies, features: impl FeatureInput) -> 
 /// # Errors
 /// Those of [`decide`]; [`PredictError::NoProbabilities`]
 pub fn probabilities(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<Vec<f64>>> {
-    let kind = model.kind;
-    if !kind.has_probabilities() {
-        return Err(PredictError::NoProbabilities { model: model.in_error(), kind: kind.description() }.into());
-    }
-    if kind.is_binary() {
-        return decide(model, policies, features, |z| vec![probability(-z[0]), probability(z[0])]);
+    if !model.has_probabilities() {
+        return Err(PredictError::NoProbabilities { model: model.in_error(), kind: model.kind }.into());
     }
     decide(model, policies, features, |z| {
         let mut probabilities = vec![0.0; model.classes.len()];
-        model.linear().probabilities(z, &mut probabilities);
+        model.probabilities(z, &mut probabilities);
         probabilities
     })
 }

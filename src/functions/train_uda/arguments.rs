@@ -104,6 +104,7 @@ fn check(request: &Request) -> Result<()> {
         ("option date_parts", options.date_parts.is_some()),
         ("option transform", options.transform.is_some()),
         ("option cache", options.cache.is_some()),
+        ("option probability", options.probability),
         ("a validation part", options.validation.is_some()),
         ("early stopping", options.stopping.is_some()),
         ("\"nulls\": \"impute\"", options.nulls == Some(Nulls::Impute)),

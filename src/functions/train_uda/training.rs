@@ -116,6 +116,7 @@ fn store(
         shuffle_bytes,
         training_state: None,
         calibration: None,
+        sigmoids: None,
         profile: prepared.decoder.profile().cloned(),
         published_as: None,
         history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),

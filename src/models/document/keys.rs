@@ -22,7 +22,7 @@ pub const VERSION: u64 = 1;
 pub const TAG: &str = "corgipile_model";
 
 /// All keys, as messages list them.
-const KEYS: [&str; 28] = [
+const KEYS: [&str; 30] = [
     TAG,
     "name",
     "model",
@@ -50,6 +50,8 @@ const KEYS: [&str; 28] = [
     "history",
     "calibration_rows",
     "calibration_scores",
+    "sigmoid_slopes",
+    "sigmoid_offsets",
     "profile",
 ];
 

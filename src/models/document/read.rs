@@ -6,7 +6,7 @@ use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
 use crate::models::profiles::{feature_shapes, read_profile};
 use crate::options::choices::Choice;
-use crate::options::entry::without_classes;
+use crate::options::entry::{Models, without_classes};
 use crate::options::loss::number_of_record;
 use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::existing_base_type;
@@ -16,6 +16,7 @@ use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sgd::conformal::{Calibration, Uncalibrated};
+use sgd::platt::Sigmoids;
 use sgd::profile::Profile;
 use sgd::{Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, Standardizer};
 use std::collections::{BTreeMap, HashSet};
@@ -53,6 +54,7 @@ pub struct ModelDocument {
     pub logs: Option<LogTransform>,
     pub clip: Option<f32>,
     pub calibration: Option<Calibration>,
+    pub sigmoids: Option<Sigmoids>,
     pub profile: Option<Profile>,
     /// the number of the loss, in units of the label
     pub loss_number: f64,
@@ -121,6 +123,7 @@ impl ModelDocument {
             imputed: keys.count("imputed")?,
             fill: keys.fill(dim)?,
             calibration: keys.calibration()?,
+            sigmoids: keys.sigmoids(kind, linear.outputs)?,
             // a model that says nothing was written when both were errors
             nulls: nulls.unwrap_or(Nulls::Error),
             unseen: unseen.unwrap_or(Unseen::Error),
@@ -307,6 +310,27 @@ impl Members<'_> {
             Uncalibrated::Score(place) => format!("does not ascend at place {}", place + 1),
         });
         calibration.map(Some).map_err(|reason| invalid(SCORES, reason, None))
+    }
+
+    fn sigmoids(&self, kind: ModelKind, outputs: usize) -> Result<Option<Sigmoids>> {
+        const KEYS: [&str; 2] = ["sigmoid_slopes", "sigmoid_offsets"];
+        let [slopes, offsets] = [self.floats(KEYS[0])?, self.floats(KEYS[1])?];
+        let (slopes, offsets): (Vec<f64>, Vec<f64>) = match (slopes, offsets) {
+            (None, None) => return Ok(None),
+            (Some(slopes), Some(offsets)) => (slopes, offsets),
+            (None, _) => return Err(missing(KEYS[0])),
+            (_, None) => return Err(missing(KEYS[1])),
+        };
+        if !Models::WithoutProbabilities.include(kind) {
+            return Err(invalid(KEYS[0], "must not be there: it belongs to SVMs".to_owned(), None));
+        }
+        for (key, numbers) in KEYS.into_iter().zip([&slopes, &offsets]) {
+            if numbers.len() != outputs {
+                let reason = format!("has {} numbers, and must have {outputs}", numbers.len());
+                return Err(invalid(key, reason, None));
+            }
+        }
+        Ok(Sigmoids::new(&slopes, &offsets))
     }
 
     fn features(&self, dim: usize) -> Result<(Vec<String>, FeatureKind)> {

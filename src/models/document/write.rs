@@ -30,7 +30,8 @@ pub fn export(model: &Model) -> Result<String> {
     }
     let mut text = Value::Object(record).to_string();
     let scores = base64_len(model.calibration.as_ref().map_or(0, |calibration| size_of_val(calibration.scores())));
-    let room = numbers + base64_len(size_of_val(intercepts)) + scores + history.len() + 300;
+    let sigmoids = 2 * base64_len(model.sigmoids.as_ref().map_or(0, |sigmoids| size_of_val(sigmoids.all())));
+    let room = numbers + base64_len(size_of_val(intercepts)) + scores + sigmoids + history.len() + 300;
     text.try_reserve_exact(room).map_err(|_| ResourceError::OutOfMemory(room))?;
     text.truncate(text.len() - 1); // the brace
     push(&mut text, "weights", weights);
@@ -45,6 +46,10 @@ pub fn export(model: &Model) -> Result<String> {
     if let Some(calibration) = &model.calibration {
         text.push_str(&format!(",\"calibration_rows\":{}", calibration.rows()));
         push(&mut text, "calibration_scores", calibration.scores());
+    }
+    if let Some(sigmoids) = &model.sigmoids {
+        push(&mut text, "sigmoid_slopes", &sigmoids.slopes());
+        push(&mut text, "sigmoid_offsets", &sigmoids.offsets());
     }
     text.push_str(",\"history\":");
     text.push_str(&history);

@@ -29,6 +29,7 @@ mod weight;
 pub use columns::{FEATURE_TYPES, column, is_category};
 pub use features::FeatureColumns;
 pub use hashed::one_hot_categories;
+pub use labels::Labels;
 pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;
 pub use spec::{DecoderSpec, ModelSchema, OwnedSpec, is_vector};

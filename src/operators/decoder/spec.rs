@@ -145,7 +145,7 @@ impl<'a> DecoderSpec<'a> {
         let before = self.features.len() + usize::from(weight.is_some());
         let row_groups = self.row_groups.filter(|spec| !spec.is_empty());
         // an SVM may turn out to be one of many classes
-        let many_classes = self.kind.has_class_numbers() || self.kind == ModelKind::Svm;
+        let many_classes = self.kind.has_class_numbers() || self.kind.one_vs_rest().is_some();
         let for_folds = (many_classes, !matches!(features, FeatureColumns::Compressed(_)));
         let row_groups =
             row_groups.map(|spec| RowGroups::new(spec, columns, before, for_folds).map(Box::new)).transpose()?;

@@ -11,6 +11,7 @@ use crate::options::rows::Standardize;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
+use sgd::platt::Sigmoids;
 use sgd::{Hyperparameters, Losses, ModelParameters, Solver, Trainer};
 use std::ops::Range;
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub struct Learner {
     pub trainer: Trainer,
     pub history: Vec<EpochRow>,
     pub losses: Losses,
+    /// what its decisions say of probabilities, if that was fitted
+    pub sigmoids: Option<Sigmoids>,
     /// the model of the best epoch, if that is to be kept
     best: Option<ModelParameters>,
     state: LearnerState,
@@ -93,6 +96,11 @@ impl Learners {
     /// Those of them that are to be stored.
     pub fn trained(&self) -> impl Iterator<Item = &Learner> {
         self.groups.iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)
+    }
+
+    /// The same, to be changed.
+    pub fn trained_mut(&mut self) -> impl Iterator<Item = &mut Learner> {
+        self.all_mut().filter(|learner| learner.state != LearnerState::Diverged)
     }
 
     /// The models to be stored.
@@ -301,7 +309,8 @@ impl Learner {
     /// A model that begins to learn.
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
-        Learner { group, point, trainer, history, losses, best: None, state: LearnerState::Learning }
+        let (sigmoids, best, state) = (None, None, LearnerState::Learning);
+        Learner { group, point, trainer, history, losses, sigmoids, best, state }
     }
 
     /// Does it still learn?
@@ -360,6 +369,17 @@ impl Learner {
     /// Is the model of an epoch before this call to be kept, because none of this call was better?
     pub fn keeps_earlier(&self, request: &Request) -> bool {
         request.options.keep == Keep::Best && self.best.is_none()
+    }
+
+    /// A copy of the model that [`Learner::take_model`] gives.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]
+    pub fn final_model(&mut self) -> Result<ModelParameters> {
+        match &self.best {
+            Some(best) => Ok(best.clone()),
+            None => Ok(self.trainer.model()?),
+        }
     }
 
     /// The model to be stored: that of the best epoch if that is to be kept, else that of the last.

@@ -19,6 +19,7 @@ mod phases;
 mod resume;
 mod rows_once;
 mod search;
+mod sigmoids;
 mod store;
 mod team;
 mod together;

@@ -83,6 +83,10 @@ impl Resume {
         let group = record.get("group").and_then(Value::as_str).filter(|_| arguments.group_by.is_none());
         let group = group.map(str::to_owned);
         let (kind, label) = (model.kind.name(), &model.label);
+        if model.kind.is_linear() {
+            // whatever name of a family it was given, with more classes or a loss
+            arguments.model = Some(kind.to_owned());
+        }
         inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record });
         let mut losses = header.losses;
         losses.forgive();
@@ -222,11 +226,12 @@ fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
 /// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     let is_other = |given: &String| match given.parse::<ModelKind>() {
-        // what a network predicts may have been decided by the labels, and a loss of a linear regression by an option
+        // what a network predicts may have been decided by the labels, and a loss by an option
         Ok(given) => {
             let is_network = given == ModelKind::Mlp && !model.kind.is_linear();
-            let is_regression = given == ModelKind::Linear && Loss::of(model.kind).is_some();
-            given != model.kind && !is_network && !is_regression
+            let of_loss = Loss::of(model.kind).and_then(|loss| loss.of_model(given));
+            let is_of_loss = of_loss.is_some_and(|kind| kind == model.kind || kind.one_vs_rest() == Some(model.kind));
+            given != model.kind && !is_network && !is_of_loss
         }
         Err(_) => true,
     };
@@ -268,10 +273,42 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
         let reason = format!("it was trained with index_base {index_base}");
         return Err(refuse(model, &reason, "Leave option index_base out to continue as it was trained."));
     }
+    check_held_out(arguments, model, record)?;
     let best = Some("best");
     if says("keep").and_then(Value::as_str) == best && record.get("keep").and_then(Value::as_str) != best {
         let hint = "Leave option keep out, or give it to the first training too.";
         return unsupported("the weights of its best epoch were not kept", hint);
     }
     Ok(())
+}
+
+/// Probabilities are fitted to rows that the model has never learned from: the same must be held out as before.
+///
+/// # Errors
+/// [`TrainingError::WarmStart`]
+fn check_held_out(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
+    const FRACTION: &str = "validation_fraction";
+    let says = |key: &str| arguments.options.get(key);
+    let wanted = says("probability").or_else(|| record.get("probability")).and_then(Value::as_bool);
+    if wanted != Some(true) {
+        return Ok(());
+    }
+    let was_by_row = record.get("validation_by").and_then(Value::as_str).is_none_or(|by| by == "row");
+    let by_row = says("validation_by").and_then(Value::as_str).is_none_or(|by| by == "row");
+    let has_other_seed = arguments.seed.is_some() && record.get("seed").and_then(Value::as_i64) != arguments.seed;
+    let is_other = match (record.get(FRACTION), record.get("validation_column")) {
+        (None, None) => true,
+        (Some(fraction), _) => {
+            let (given, column) = (says(FRACTION), says("validation_column"));
+            column.is_some() || has_other_seed || given.is_some_and(|given| given != fraction || by_row != was_by_row)
+        }
+        (None, Some(column)) => {
+            says(FRACTION).is_some() || says("validation_column").is_some_and(|given| given != column)
+        }
+    };
+    let hint = "Leave seed and what is about validation out, to hold out what was held out before; or train it anew.";
+    match is_other {
+        true => Err(refuse(model, "it may have learned from rows that are to be held out for its probabilities", hint)),
+        false => Ok(()),
+    }
 }

@@ -16,6 +16,7 @@ use pgrx::pg_sys;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sgd::ModelParameters;
+use sgd::platt::Sigmoids;
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
@@ -99,6 +100,10 @@ impl Store<'_> {
         let point = &request.points[learner.point];
         let group = groups.and_then(|groups| groups[learner.group].clone());
         let loss_number = learner.trainer.loss_number();
+        let mut sigmoids = learner.sigmoids.take();
+        if decoder.labels().classes().is_some_and(|classes| classes.swapped) {
+            sigmoids.iter_mut().for_each(Sigmoids::negate);
+        }
         let training_state = resume::save(&learner.trainer, decoder.state(), learner.losses);
         let mut history = learner.history;
         let before = self.resume.map_or(&[][..], |resume| &resume.history);
@@ -122,6 +127,7 @@ impl Store<'_> {
             history: as_json(before, &history),
             training_state,
             calibration: None,
+            sigmoids,
             // what was met in the pass is of all groups
             profile: decoder.profile().filter(|_| group.is_none()).cloned(),
             published_as: None,

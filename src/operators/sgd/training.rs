@@ -9,6 +9,7 @@ use super::nodes::{Place, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, label_type, no_loader_because};
 use super::phases::{Phase, Phases};
 use super::resume::Resume;
+use super::sigmoids;
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
 use super::workers::WorkerGroup;
@@ -24,6 +25,7 @@ use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
+use crate::options::chosen::Validation;
 use crate::options::request::Request;
 use crate::options::rows::{ToHash, Transform};
 use crate::options::shuffling::Shuffling;
@@ -33,7 +35,7 @@ use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
+use sgd::{Hyperparameters, Losses, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -124,6 +126,11 @@ impl Training {
         if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
             request.predict_numbers();
             pg::report_notice(Notice::Regression { label: request.label.clone() });
+        }
+        if let (Some(Validation::Fraction { fraction, .. }), true, false) =
+            (&request.options.validation, request.options.has_default_validation, flags.explain_only())
+        {
+            pg::report_notice(Notice::HeldOutForProbabilities { fraction: *fraction });
         }
         let given = request.features.take();
         let takes = Takes::All(request.options.date_parts.as_ref());
@@ -257,6 +264,7 @@ impl Training {
             return Err(TrainingError::NoRows("train on").into());
         }
         learners.warn_of_unconverged();
+        self.fit_probabilities(&mut learners, batch)?;
         self.phases.end(Phase::Epochs);
         self.store(learners, preparation, shuffle)
     }
@@ -284,7 +292,7 @@ impl Training {
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     pub(super) fn choose(&mut self) {
         self.choose_features();
-        if self.request.kind == ModelKind::Svm && self.buffers.decoder.labels().outputs() > 1 {
+        if self.request.kind.one_vs_rest().is_some() && self.buffers.decoder.labels().outputs() > 1 {
             self.request.tell_many_apart();
         }
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
@@ -434,6 +442,17 @@ impl Training {
             })?;
         }
         Ok(())
+    }
+
+    /// Fits probabilities to the decisions of the models that are to be stored, if that was asked for.
+    fn fit_probabilities(&mut self, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
+        let (Some(held_out), Some(group_order)) = (&self.held_out, &mut self.group_order) else { return Ok(()) };
+        if !self.request.options.probability {
+            return Ok(());
+        }
+        let (request, buffers, epoch) = (&self.request, &mut self.buffers, self.request.last_epoch());
+        let rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
+        sigmoids::fit(request, self.resume.as_ref(), held_out, learners, rows)
     }
 
     /// Evaluates the models on the held out rows after an epoch, and decides which of them learn on.

@@ -7,6 +7,7 @@ use super::group_order::GroupOrder;
 use super::learners::{Judged, Judgement};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
+use crate::operators::decoder::Labels;
 use crate::operators::scan_control::ScanControl;
 use crate::options::shuffling::Shuffling;
 use crate::pg::check_for_interrupts;
@@ -20,7 +21,7 @@ use tuples::{Batch, TupleSource};
 const MEMORY: usize = 128 << 20;
 
 /// Tuples that are judged at once.
-const PER_JUDGEMENT: usize = 4096;
+pub const PER_JUDGEMENT: usize = 4096;
 
 /// The tuples that are held out, group by group.
 pub struct HeldOut {
@@ -76,8 +77,13 @@ impl HeldOut {
         self.tuples > 0
     }
 
+    /// What was kept of a group, if anything was.
+    pub fn of_group(&self, group: usize) -> Option<&Batch> {
+        self.kept.get(group)
+    }
+
     /// Must the source be read once more to judge?
-    fn must_be_read(&self) -> bool {
+    pub fn must_be_read(&self) -> bool {
         self.state == HeldOutState::TooMany
     }
 
@@ -116,7 +122,7 @@ fn evaluate(
     epoch: EndedEpoch<'_>,
 ) -> Result<Vec<Evaluation>> {
     if held_out.must_be_read() {
-        return read_held_out(epoch, Judges::new(kind, models));
+        return judge_by_reading(epoch, Judges::new(kind, models));
     }
     let evaluate = |judged: Judged| {
         check_for_interrupts();
@@ -196,16 +202,30 @@ pub struct EndedEpoch<'a> {
     pub batch: &'a mut Batch,
 }
 
-/// Reads the epoch once more, for the sake of what is held out.
-fn read_held_out(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Evaluation>> {
+/// Evaluates models by reading the epoch once more.
+fn judge_by_reading(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Evaluation>> {
+    read_held_out(epoch, |group, _, batch, places| judges.add(group, batch, places))?;
+    Ok(judges.evaluations())
+}
+
+/// Reads the epoch once more, and passes what is held out to `hold`, which gets a group, what labels mean, and places in
+/// the batch.
+///
+/// # Errors
+/// Those of `hold`; what is wrong with the rows
+pub fn read_held_out(
+    epoch: EndedEpoch<'_>,
+    mut hold: impl FnMut(usize, &Labels, &Batch, &[u32]) -> Result<()>,
+) -> Result<()> {
     let EndedEpoch { epoch, buffers, group_order, batch, .. } = epoch;
     buffers.decoder.begin_epoch();
     buffers.control(&ScanControl::epoch(epoch.into()));
     while buffers.next_batch(batch)? {
         check_for_interrupts();
-        group_order.held_out(batch, |group, batch, places| judges.add(group, batch, places))?;
+        let labels = buffers.decoder.labels();
+        group_order.held_out(batch, |group, batch, places| hold(group, labels, batch, places))?;
     }
-    Ok(judges.evaluations())
+    Ok(())
 }
 
 /// Models that are judged while the source is read.
@@ -293,6 +313,12 @@ pub fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
 
 /// An empty batch for tuples like these.
 pub fn like(batch: &Batch) -> Batch {
+    let mut like = kind_of(batch);
+    like.set_weighted(batch.weights().is_some());
+    like
+}
+
+fn kind_of(batch: &Batch) -> Batch {
     if batch.has_mini_batches() {
         Batch::mini_batches(batch.dim())
     } else if batch.is_sparse() {

@@ -67,7 +67,7 @@ pub const ENTRIES: &[Entry] = &[
             Values::Words(|| Solver::NAMES.to_vec()),
             Default::Word(Solver::NAMES[0]),
             "sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; for models \
-             logistic and linear of up to 2000 features, without l1",
+             logistic, linear and poisson of up to 2000 features, without l1",
         )
     },
     Entry {
@@ -143,7 +143,7 @@ pub const ENTRIES: &[Entry] = &[
             Values::Number(Hyperparameters::LEARNING_RATES),
             Default::Depends(default_rate),
             "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of models svm, quantile and \
-             epsilon_insensitive a tenth of that, of poisson divided by the mean of the labels, the features being standardized",
+             epsilon_insensitive a tenth of that, of squared_hinge a half, of poisson divided by the mean of the labels, the features being standardized",
         )
     },
     Entry {
@@ -375,13 +375,16 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         record: Some(|call| Some(json!(Loss::of(call.kind)?.name()))),
-        models: Models::LinearRegressions,
+        models: Models::WithLosses,
         ..Entry::option(
             "loss",
             Values::Words(Loss::names),
-            Default::Word("squared"),
-            "what a linear regression minimises; each but squared is a model of this name, too. With poisson the prediction is \
-             e^z of the decision z, and labels are at least 0",
+            Default::Depends(|model| match model.map(Loss::of) {
+                None => "squared, of svm hinge".into(),
+                Some(loss) => loss.map_or("", Loss::name).into(),
+            }),
+            "what a linear regression minimises, or an SVM: hinge or squared_hinge; each but squared and hinge is a model of this \
+             name, too. With poisson the prediction is e^z of the decision z, and labels are at least 0",
         )
     },
     of_loss(
@@ -416,6 +419,22 @@ pub const ENTRIES: &[Entry] = &[
             )
         },
     ),
+    Entry {
+        models: Models::WithoutProbabilities,
+        record: Some(|call| call.options.probability.then_some(Value::Bool(true))),
+        explain: Some(|call, explain| {
+            if call.options.probability {
+                explain.text(c"Probabilities", "true");
+            }
+        }),
+        ..Entry::option(
+            "probability",
+            Values::Boolean,
+            Default::Boolean(false),
+            "fit probabilities to the decisions, by Platt scaling on the rows that are held out for validation; without such an \
+             option, these are a tenth of all rows",
+        )
+    },
     Entry {
         record: Some(|call| call.design().map(|_| json!(Objective::of(call.kind).name()))),
         explain: Some(|call, explain| {

@@ -11,6 +11,8 @@ mod objective;
 mod poisson;
 mod quantile;
 mod softmax;
+mod squared_hinge;
+mod squared_hinge_one_vs_rest;
 mod svm;
 mod svm_one_vs_rest;
 
@@ -213,6 +215,10 @@ models! {
         Huber = huber::Huber,
         /// Linear support vector machines, one for each class against the others: a sum of hinges, y = 0, 1, ...
         SvmOneVsRest = svm_one_vs_rest::SvmOneVsRest,
+        /// Linear support vector machine: the squared hinge max(0, 1 - y z)², y = -1 or 1.
+        SquaredHinge = squared_hinge::SquaredHinge,
+        /// The same for each class against the others: a sum of squared hinges, y = 0, 1, ...
+        SquaredHingeOneVsRest = squared_hinge_one_vs_rest::SquaredHingeOneVsRest,
     }
     networks {
         /// Feed-forward network of a [`Design`](crate::Design): the cross entropy of its outputs, y = 0, 1, ...
@@ -247,6 +253,16 @@ impl ModelKind {
     /// Whether it has an output for each of any number of classes, whose numbers from 0 are its labels.
     pub fn has_class_numbers(self) -> bool {
         self.task() == Task::Classes
+    }
+
+    /// The model that is one of this kind for each class against all others; None unless that is how more than two
+    /// classes are told apart.
+    pub fn one_vs_rest(self) -> Option<ModelKind> {
+        match self {
+            ModelKind::Svm => Some(ModelKind::SvmOneVsRest),
+            ModelKind::SquaredHinge => Some(ModelKind::SquaredHingeOneVsRest),
+            _ => None,
+        }
     }
 
     /// Whether its labels are -1 and 1 and its decisions' signs are classes.
@@ -353,7 +369,7 @@ mod tests {
         }
         assert!(
             ModelKind::known()
-                .starts_with("logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp, mlp_regression, logistic_regression, ")
+                .starts_with("logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, mlp_regression, logistic_regression, ")
         );
     }
 

@@ -6,9 +6,10 @@
 
 use simd::Simd;
 
-use super::definition::{LinearModel, Link, Model, Task};
+use super::definition::{Derivatives, LinearModel, Link, Model, Task};
 use super::objective::Pointwise;
-use crate::math::{exp, ln};
+use crate::logarithm::signed_log_f64;
+use crate::math::{exp, exp_f64, ln};
 use crate::totals::Totals;
 
 /// Half of Poisson's deviance.
@@ -23,6 +24,25 @@ const CEILING: f32 = 80.0;
 fn rate(z: f32) -> f32 {
     // not f32::min, which would hide a NaN
     exp(if z > CEILING { CEILING } else { z })
+}
+
+/// (e^d - 1 - d) / d², for |d| up to 0.5 to the rounding of f64.
+#[inline(always)]
+fn series(d: f64) -> f64 {
+    // 1/15!, ..., 1/2!, by Horner's rule: each factor is the quotient of two neighbours
+    let mut series = 1.0;
+    let mut n = 15.0;
+    while n > 2.0 {
+        series = 1.0 + series * d / n;
+        n -= 1.0;
+    }
+    0.5 * series
+}
+
+/// ln y of a y above 0. The same bits on every machine.
+#[inline(always)]
+fn ln_f64(y: f64) -> f64 {
+    if y < 1.0 { -signed_log_f64(1.0 / y - 1.0) } else { signed_log_f64(y - 1.0) }
 }
 
 impl Pointwise for Poisson {
@@ -83,6 +103,21 @@ impl Model for Poisson {
     const LINK: Link = Link::Logarithm;
     const CURVATURE: f64 = 1.0;
 
+    const IS_SMOOTH: bool = true;
+
+    #[inline(always)]
+    fn derivatives(z: f64, y: f64) -> Derivatives {
+        let rate = exp_f64(z);
+        let loss = if y > 0.0 {
+            let d = z - ln_f64(y);
+            // e^d - 1 - d is what is left of much larger numbers, unless it is a series
+            if d.abs() < 0.5 { y * (d * d * series(d)) } else { rate - y * (1.0 + d) }
+        } else {
+            rate
+        };
+        Derivatives { loss, first: rate - y, second: rate }
+    }
+
     fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
         let (z, y) = (f64::from(decisions[0]), f64::from(y));
         if y > 0.0 {
@@ -133,6 +168,21 @@ mod tests {
             assert!((Poisson::exact_loss(&[z], y, 0.0) - expected).abs() <= 1e-12 * expected, "{z} {y}");
             assert!((f64::from(loss(z, y)) - expected).abs() <= 1e-6 * expected, "{z} {y}: {}", loss(z, y));
         }
+    }
+
+    #[test]
+    fn derivatives_are_those_of_the_exact_loss() {
+        for y in [0.0f32, 1e-30, 0.25, 1.0, 3.0, 1000.0, 3e7] {
+            for z in [-700.0f32, -20.0, -1.5, 0.0, 0.7, 5.0, 6.9, 17.2, 300.0] {
+                let Derivatives { loss, first, second } = Poisson::derivatives(z.into(), y.into());
+                let (exact, rate) = (Poisson::exact_loss(&[z], y, 0.0), f64::from(z).exp());
+                assert!((loss - exact).abs() <= 1e-12 * exact + 1e-15 * f64::from(y), "{z} {y}: {loss} {exact}");
+                assert!((second - rate).abs() <= 1e-15 * rate, "{z} {y}: {second}");
+                assert_eq!(first, second - f64::from(y));
+            }
+        }
+        let Derivatives { loss, second, .. } = Poisson::derivatives(1e4, 2.0);
+        assert_eq!((loss, second), (f64::INFINITY, f64::INFINITY), "a step too far, which is shortened");
     }
 
     #[test]

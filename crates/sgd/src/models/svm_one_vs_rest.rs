@@ -5,13 +5,24 @@
 use simd::Simd;
 
 use super::definition::{Defaults, LinearModel, Model, Task};
-use super::objective::{Objective, PointwiseVisitor, count_one};
+use super::objective::{MarginLoss, Objective, PointwiseVisitor, count_one};
 use super::svm::Svm;
 use crate::totals::Totals;
 
-/// A hinge for each class.
+/// A loss of the margin for each class, of margins in units of 1.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SvmOneVsRest;
+pub(crate) struct OneVsRest<L>(pub(super) L);
+
+/// A hinge for each class.
+pub(crate) type SvmOneVsRest = OneVsRest<Svm>;
+
+impl<L> OneVsRest<L> {
+    /// The sum over the classes of a loss of the margin.
+    pub(super) fn sum(decisions: &[f32], y: f32, loss: impl Fn(f32) -> f64) -> f64 {
+        let of_class = |(k, z): (usize, &f32)| loss(if k == y as usize { *z } else { -z });
+        decisions.iter().enumerate().map(of_class).sum()
+    }
+}
 
 impl Model for SvmOneVsRest {
     const NAME: &'static str = "svm_one_vs_rest";
@@ -21,12 +32,8 @@ impl Model for SvmOneVsRest {
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = Svm::CURVATURE;
 
-    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
-        let hinge = |(k, z): (usize, &f32)| {
-            let margin = f64::from(if k == y as usize { *z } else { -z });
-            if margin >= 1.0 { 0.0 } else { 1.0 - margin }
-        };
-        decisions.iter().enumerate().map(hinge).sum()
+    fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
+        Self::sum(decisions, y, |margin| Svm::exact_loss(&[margin], 1.0, number))
     }
 
     /// The sum of those of the classes, each against the others.
@@ -42,16 +49,17 @@ impl Model for SvmOneVsRest {
 impl LinearModel for SvmOneVsRest {
     #[inline(always)]
     fn objective(_: f32) -> SvmOneVsRest {
-        SvmOneVsRest
+        OneVsRest(Svm)
     }
 }
 
-impl Objective for SvmOneVsRest {
+impl<L: MarginLoss> Objective for OneVsRest<L> {
     const POINTWISE: bool = false;
 
     /// As of softmax, a tie is wrong.
     #[inline(always)]
     fn loss_and_gradient<S: Simd>(self, simd: S, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32 {
+        const { assert!(L::UNITS == 1.0, "margins are decisions") };
         let class = y as usize;
         let own = out[class];
         let (mut loss, mut reached) = (0.0, 0);
@@ -59,10 +67,8 @@ impl Objective for SvmOneVsRest {
             reached += u32::from(*z >= own);
             let sign = if k == class { 1.0 } else { -1.0 };
             let margin = sign * *z;
-            let short = 1.0 - margin;
-            // not f32::max, which would hide a NaN
-            loss += if short < 0.0 { 0.0 } else { short };
-            *z = weight * (sign * simd.one_if_less(margin, 1.0));
+            loss += self.0.loss(margin);
+            *z = weight * (sign * self.0.negative_gradient(simd, margin));
         }
         totals.correct += u64::from(reached == 1);
         loss
@@ -92,27 +98,41 @@ mod tests {
     use proptest::prelude::*;
     use simd::Portable;
 
-    use super::super::objective::MarginLoss;
+    use super::super::squared_hinge::SquaredHinge;
+    use super::super::squared_hinge_one_vs_rest::SquaredHingeOneVsRest;
     use super::*;
+
+    /// Checks each output of a tuple against the loss of its class alone.
+    fn check<L: MarginLoss>(
+        of_each: L,
+        z: [f32; 5],
+        class: usize,
+        weight: f32,
+        exact: f64,
+    ) -> Result<(), TestCaseError> {
+        let (mut totals, mut out) = (Totals::default(), z);
+        let loss = OneVsRest(of_each).loss_and_gradient(Portable, &mut totals, &mut out, class as f32, weight);
+        let mut sum = 0.0;
+        for k in 0..5 {
+            let sign = if k == class { 1.0 } else { -1.0 };
+            let gradient = weight * sign * MarginLoss::negative_gradient(of_each, Portable, sign * z[k]);
+            prop_assert!((out[k] - gradient).abs() <= 1e-6 * gradient.abs());
+            sum += MarginLoss::loss(of_each, sign * z[k]);
+        }
+        prop_assert!((loss - sum).abs() < 1e-5 * (1.0 + sum));
+        prop_assert!((f64::from(loss) - exact).abs() < 1e-5 * (1.0 + exact));
+        let is_greatest = z.iter().enumerate().all(|(k, other)| k == class || *other < z[class]);
+        prop_assert_eq!(totals.correct, u64::from(is_greatest));
+        Ok(())
+    }
 
     proptest! {
         #[test]
         fn each_output_is_the_svm_of_its_class_against_the_others(
             z in prop::array::uniform5(-3.0f32..3.0), class in 0usize..5, weight in 0.5f32..2.0,
         ) {
-            let (mut totals, mut out) = (Totals::default(), z);
-            let loss = SvmOneVsRest.loss_and_gradient(Portable, &mut totals, &mut out, class as f32, weight);
-            let mut sum = 0.0;
-            for k in 0..5 {
-                let sign = if k == class { 1.0 } else { -1.0 };
-                let gradient = weight * sign * MarginLoss::negative_gradient(Svm, Portable, sign * z[k]);
-                prop_assert_eq!(out[k], gradient);
-                sum += MarginLoss::loss(Svm, sign * z[k]);
-            }
-            prop_assert!((loss - sum).abs() < 1e-5);
-            prop_assert!((f64::from(loss) - SvmOneVsRest::exact_loss(&z, class as f32, 0.0)).abs() < 1e-5);
-            let is_greatest = z.iter().enumerate().all(|(k, other)| k == class || *other < z[class]);
-            prop_assert_eq!(totals.correct, u64::from(is_greatest));
+            check(Svm, z, class, weight, SvmOneVsRest::exact_loss(&z, class as f32, 0.0))?;
+            check(SquaredHinge, z, class, weight, SquaredHingeOneVsRest::exact_loss(&z, class as f32, 0.0))?;
         }
     }
 }

@@ -48,7 +48,7 @@ const SHORTEST: f64 = 1e-8;
 const NEGLIGIBLE: f64 = 1e-10;
 
 impl Descent {
-    /// From weights that are 0.
+    /// From weights that are 0; of a logarithmic link, from the best constant.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -65,6 +65,11 @@ impl Descent {
     /// Whether the last step was so small that the next one would be lost in rounding.
     pub(crate) fn has_converged(&self) -> bool {
         self.converged
+    }
+
+    /// Whether nothing is known yet.
+    fn is_at_start(&self) -> bool {
+        self.step.is_none() && !self.converged && self.point.iter().all(|w| *w == 0.0)
     }
 
     /// The length of the step that was made last, as a share of Newton's; 1 before the first.
@@ -97,8 +102,15 @@ impl Descent {
     }
 
     /// Makes a step, given what a pass has found at the point. Without tuples there is none.
-    pub(crate) fn step(&mut self, sums: &Sums) {
+    pub(crate) fn step(&mut self, sums: &mut Sums) {
         let dim = sums.dim();
+        if sums.totals().weight > 0.0
+            && self.is_at_start()
+            && let Some(intercept) = sums.move_to_constant()
+        {
+            self.point[dim] = intercept;
+        }
+        let sums = &*sums;
         self.norms = crate::engine::norms(self.point[..dim].iter().copied());
         let tuples = sums.totals().tuples as f64;
         if tuples == 0.0 || self.converged {

@@ -92,7 +92,7 @@ impl Engine for NewtonEngine {
     }
 
     fn flush(&mut self) {
-        self.descent.step(&self.sums);
+        self.descent.step(&mut self.sums);
     }
 
     fn is_finite(&self) -> bool {

@@ -9,9 +9,9 @@ use simd::{DOUBLES, Doubles, Kernel, LANES, Level, Simd, prefetch};
 use tuples::{Batch, OutOfMemory};
 
 use super::cholesky::zeros;
-use crate::ModelKind;
 use crate::models::Derivatives;
 use crate::totals::Totals;
+use crate::{Link, ModelKind};
 
 /// The sums over tuples of weight times loss, and of its first and second derivatives by weights and intercept.
 #[derive(Debug)]
@@ -107,6 +107,28 @@ impl Sums {
     /// The sum of the second derivatives by two of them.
     pub(crate) fn hessian(&self, i: usize, j: usize) -> f64 {
         self.hessian[i.min(j) * self.stride + i.max(j)]
+    }
+
+    /// Where the descent starts, if that is not at weights that are 0: of a logarithmic link at the intercept of the
+    /// best constant, ln of the mean label, since the weights of 0 may be far from any counts. Turns sums at 0 into those
+    /// there, where each tuple's rate is the mean instead of 1. None if there is no such intercept.
+    pub(crate) fn move_to_constant(&mut self) -> Option<f64> {
+        let (weight, at) = (self.totals.weight, self.dim);
+        let labels = weight - self.gradient[at];
+        let mean = labels / weight;
+        if self.kind.link() != Link::Logarithm || !(mean.is_finite() && mean > 0.0) {
+            return None;
+        }
+        let intercept = mean.ln();
+        for i in 0..=at {
+            // the sums of each feature are the elements of the intercept's column
+            self.gradient[i] += (mean - 1.0) * self.hessian[i * self.stride + at];
+        }
+        self.hessian.iter_mut().for_each(|element| *element *= mean);
+        self.totals.loss += weight * (mean - 1.0) - labels * intercept;
+        let (of_targets, variance) = self.totals.targets.moments();
+        self.totals.residuals = self.totals.tuples as f64 * (variance + (of_targets - mean).powi(2));
+        Some(intercept)
     }
 
     /// Forgets all tuples.

@@ -9,6 +9,8 @@ use super::sums::Sums;
 use crate::tests::{Noise, noisy_batch};
 use crate::{EpochReport, Hyperparameters, ModelKind, Solver, Trainer};
 
+const SMOOTH: [ModelKind; 3] = [ModelKind::Linear, ModelKind::Logistic, ModelKind::Poisson];
+
 fn hyper(kind: ModelKind, l2: f64) -> Hyperparameters {
     Hyperparameters { solver: Solver::Newton, l2, ..Hyperparameters::new(kind) }
 }
@@ -32,9 +34,11 @@ fn bits(trainer: &Trainer) -> Vec<u32> {
 
 fn batch_of(kind: ModelKind, dim: usize, tuples: usize, seed: u64) -> Batch {
     let mut batch = noisy_batch(dim, tuples, seed);
-    if kind == ModelKind::Linear {
-        let mut noise = Noise::new(seed);
-        batch.labels_mut().iter_mut().for_each(|y| *y = 3.0 * *y + noise.next());
+    let mut noise = Noise::new(seed);
+    match kind {
+        ModelKind::Linear => batch.labels_mut().iter_mut().for_each(|y| *y = 3.0 * *y + noise.next()),
+        ModelKind::Poisson => batch.labels_mut().iter_mut().for_each(|y| *y = (3.0 + 2.0 * *y + noise.next()).round()),
+        _ => {}
     }
     batch
 }
@@ -48,6 +52,7 @@ fn gradient(kind: ModelKind, l2: f64, batch: &Batch, weights: &[f32], intercept:
         let (z, y) = (x.iter().zip(w).map(|(x, w)| x * w).sum::<f64>(), f64::from(batch.label(i)));
         let slope = match kind {
             ModelKind::Linear => z - y,
+            ModelKind::Poisson => z.exp() - y,
             _ => -y / (1.0 + (y * z).exp()),
         };
         let weight = batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
@@ -59,7 +64,7 @@ fn gradient(kind: ModelKind, l2: f64, batch: &Batch, weights: &[f32], intercept:
 
 #[test]
 fn the_gradient_vanishes_at_the_model_after_a_few_passes() {
-    for kind in [ModelKind::Linear, ModelKind::Logistic] {
+    for kind in SMOOTH {
         for (dim, l2, weighted) in [(1, 0.0, false), (7, 0.0, true), (28, 0.01, false), (40, 0.0, false)] {
             let plain = batch_of(kind, dim, 2000, 1);
             let mut batch = Batch::new(dim);
@@ -85,7 +90,7 @@ fn the_gradient_vanishes_at_the_model_after_a_few_passes() {
 
 #[test]
 fn the_sums_have_the_same_bits_in_all_instruction_sets_and_however_they_are_cut() {
-    for kind in [ModelKind::Linear, ModelKind::Logistic] {
+    for kind in SMOOTH {
         for dim in [1, 7, 8, 28, 100, 230] {
             let batch = batch_of(kind, dim, 150, 3);
             let point: Vec<f64> = (0..=dim).map(|i| (i as f64 * 0.7).sin() / 3.0).collect();
@@ -108,7 +113,7 @@ fn the_sums_have_the_same_bits_in_all_instruction_sets_and_however_they_are_cut(
 
 #[test]
 fn sparse_tuples_have_the_model_of_dense_ones() {
-    for kind in [ModelKind::Linear, ModelKind::Logistic] {
+    for kind in SMOOTH {
         let dense = batch_of(kind, 12, 500, 5);
         let mut sparse = Batch::sparse();
         for i in 0..dense.len() {
@@ -134,7 +139,7 @@ fn sparse_tuples_have_the_model_of_dense_ones() {
 
 #[test]
 fn features_that_depend_on_others_keep_their_weights_and_the_others_are_those_without_them() {
-    for kind in [ModelKind::Linear, ModelKind::Logistic] {
+    for kind in SMOOTH {
         let plain = batch_of(kind, 3, 400, 9);
         let mut doubled = Batch::new(5);
         for i in 0..plain.len() {
@@ -185,6 +190,30 @@ fn a_step_that_is_too_long_is_shortened() {
 }
 
 #[test]
+fn counts_of_any_size_start_at_the_best_constant() {
+    for size in [1e-6f32, 1.0, 1e6] {
+        let mut batch = batch_of(ModelKind::Poisson, 4, 500, 21);
+        batch.labels_mut().iter_mut().for_each(|y| *y *= size);
+        let (trainer, reports) = train(hyper(ModelKind::Poisson, 0.0), &batch);
+        assert_eq!(trainer.has_converged(), Some(true), "{size}: {reports:?}");
+        assert!(reports.len() <= 8, "{size}: {reports:?}");
+        let labels: Vec<f64> = batch.labels().iter().map(|y| f64::from(*y)).collect();
+        let mean = labels.iter().sum::<f64>() / 500.0;
+        // half of the deviance of the constant, and no more of the variance is explained than by the mean
+        let deviance = |y: f64| if y > 0.0 { y * (y / mean).ln() - (y - mean) } else { mean };
+        let expected = labels.into_iter().map(deviance).sum::<f64>() / 500.0;
+        assert!((reports[0].loss / expected - 1.0).abs() < 1e-6, "{size}: {} {expected}", reports[0].loss);
+        assert!(reports[0].r2.unwrap().abs() < 1e-9, "{size}: {:?}", reports[0].r2);
+    }
+    // counts that are all 0 have no logarithm: the intercept falls without end, step by step
+    let mut none = batch_of(ModelKind::Poisson, 1, 100, 3);
+    none.labels_mut().fill(0.0);
+    let (trainer, reports) = train(hyper(ModelKind::Poisson, 0.0), &none);
+    assert!(reports.windows(2).all(|pair| pair[1].loss <= pair[0].loss), "{reports:?}");
+    assert!(trainer.model().unwrap().intercepts[0] < -5.0);
+}
+
+#[test]
 fn the_other_class_has_the_negated_model() {
     let batch = batch_of(ModelKind::Logistic, 9, 300, 13);
     let mut swapped = batch_of(ModelKind::Logistic, 9, 300, 13);
@@ -222,7 +251,7 @@ fn a_training_that_was_saved_goes_on_bit_for_bit() {
 #[test]
 fn what_the_method_cannot_do_is_refused_by_name() {
     let refused = |hyper: Hyperparameters| hyper.validate().unwrap_err().name;
-    for kind in [ModelKind::Svm, ModelKind::Softmax, ModelKind::Mlp, ModelKind::MlpRegression] {
+    for kind in [ModelKind::Svm, ModelKind::Huber, ModelKind::Softmax, ModelKind::Mlp, ModelKind::MlpRegression] {
         assert_eq!(refused(hyper(kind, 0.0)), "solver", "{kind}");
     }
     assert_eq!(refused(Hyperparameters { l1: 0.1, ..hyper(ModelKind::Linear, 0.0) }), "l1");

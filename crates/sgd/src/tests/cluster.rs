@@ -46,8 +46,10 @@ fn gradient(kind: ModelKind, classes: usize, (label, features): &Tuple) -> Vec<f
     let derivatives: Vec<f64> = match kind {
         ModelKind::Logistic => vec![-y / (1.0 + 0_f64.exp())],
         ModelKind::Svm => vec![-y],
+        ModelKind::SquaredHinge => vec![-2.0 * y],
         ModelKind::Linear => vec![0.0 - y],
         ModelKind::SvmOneVsRest => (0..classes).map(|k| if k as f64 == y { -1.0 } else { 1.0 }).collect(),
+        ModelKind::SquaredHingeOneVsRest => (0..classes).map(|k| if k as f64 == y { -2.0 } else { 2.0 }).collect(),
         ModelKind::Poisson => vec![1.0 - y],
         // a quantile of 1/2
         ModelKind::Quantile => vec![-y.signum() / 2.0],

@@ -198,7 +198,9 @@ fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
     for i in 0..batch.len() {
         let label = match kind {
             ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
-            ModelKind::Softmax | ModelKind::SvmOneVsRest => ((noise.next() + 1.0) * 1.499) as u32 as f32,
+            ModelKind::Softmax | ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest => {
+                ((noise.next() + 1.0) * 1.499) as u32 as f32
+            }
             ModelKind::Linear | ModelKind::Quantile | ModelKind::EpsilonInsensitive | ModelKind::Huber => {
                 3.0 * noise.next()
             }

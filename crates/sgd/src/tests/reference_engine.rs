@@ -218,6 +218,11 @@ fn steps_are_minus_the_learning_rate_times_the_gradient_by_finite_differences() 
                         * match kind {
                             ModelKind::Logistic => (-y * z[0]).exp().ln_1p(),
                             ModelKind::Svm => (1.0 - y * z[0]).max(0.0),
+                            ModelKind::SquaredHinge => (1.0 - y * z[0]).max(0.0).powi(2),
+                            ModelKind::SquaredHingeOneVsRest => {
+                                let margin = |(k, z): (usize, &f64)| if k == y as usize { *z } else { -z };
+                                z.iter().enumerate().map(|z| (1.0 - margin(z)).max(0.0).powi(2)).sum::<f64>()
+                            }
                             ModelKind::Linear => (z[0] - y).powi(2) / 2.0,
                             ModelKind::Quantile => (y - z[0]).abs() / 2.0,
                             ModelKind::EpsilonInsensitive => (y - z[0]).abs(),

@@ -24,7 +24,7 @@ pub(super) fn tuples(kind: ModelKind, dim: usize, outputs: usize, n: usize, seed
         let mut z: Vec<f32> = truth.iter().map(|w| w.iter().zip(&features).map(|(w, x)| w * x).sum()).collect();
         z.iter_mut().for_each(|z| *z += 0.3 * noise.next());
         let label = match kind {
-            ModelKind::Logistic | ModelKind::Svm => {
+            ModelKind::Logistic | ModelKind::Svm | ModelKind::SquaredHinge => {
                 if z[0] > 0.1 {
                     1.0
                 } else {
@@ -34,7 +34,9 @@ pub(super) fn tuples(kind: ModelKind, dim: usize, outputs: usize, n: usize, seed
             ModelKind::Linear | ModelKind::Quantile | ModelKind::EpsilonInsensitive | ModelKind::Huber => z[0],
             ModelKind::Poisson => (4.0 * z[0]).abs().floor(),
             ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
-            ModelKind::Softmax | ModelKind::SvmOneVsRest => ModelParameters::class_of(&z) as f32,
+            ModelKind::Softmax | ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest => {
+                ModelParameters::class_of(&z) as f32
+            }
         };
         Tuple { features, label, weight: 1.5 + noise.next() }
     };
@@ -90,6 +92,11 @@ fn loss(hyper: &Hyperparameters, number: f64, z: &[f64], y: f64) -> (f64, Vec<f6
             let slopes = margins().map(|(sign, m)| if m < 1.0 { -sign } else { 0.0 }).collect();
             (margins().map(|(_, m)| (1.0 - m).max(0.0)).sum(), slopes)
         }
+        ModelKind::SquaredHingeOneVsRest => {
+            let sign = |k: usize| if k == y as usize { 1.0 } else { -1.0 };
+            let short = || z.iter().enumerate().map(|(k, z)| (sign(k), (1.0 - sign(k) * z).max(0.0)));
+            (short().map(|(_, s)| s * s).sum(), short().map(|(sign, s)| -2.0 * sign * s).collect())
+        }
         ModelKind::Huber => {
             let (error, cut) = ((y - z[0]).abs(), (y - z[0]).clamp(-number, number));
             (cut.abs() * (error - cut.abs() / 2.0), vec![-cut])
@@ -102,6 +109,10 @@ fn loss(hyper: &Hyperparameters, number: f64, z: &[f64], y: f64) -> (f64, Vec<f6
         }
         ModelKind::Logistic => ((-y * z[0]).exp().ln_1p(), vec![-y / (1.0 + (y * z[0]).exp())]),
         ModelKind::Svm => ((1.0 - y * z[0]).max(0.0), vec![if y * z[0] < 1.0 { -y } else { 0.0 }]),
+        ModelKind::SquaredHinge => {
+            let short = (1.0 - y * z[0]).max(0.0);
+            (short * short, vec![-2.0 * y * short])
+        }
         ModelKind::Linear => ((z[0] - y).powi(2) / 2.0, vec![z[0] - y]),
         ModelKind::Poisson => {
             let logarithms = if y > 0.0 { y * (z[0] - y.ln()) } else { 0.0 };
@@ -147,13 +158,13 @@ impl Textbook {
                 cut += (predicted - y).abs().min(number).powi(2);
                 correct += usize::from(match self.hyper.kind {
                     ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
-                    ModelKind::Softmax | ModelKind::SvmOneVsRest => {
+                    ModelKind::Softmax | ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest => {
                         z.iter().filter(|&&other| other >= z[y as usize]).count() == 1
                     }
                     _ => y * z[0] > 0.0,
                 });
                 near += usize::from(match self.hyper.kind {
-                    ModelKind::Softmax | ModelKind::SvmOneVsRest => {
+                    ModelKind::Softmax | ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest => {
                         z.iter().filter(|other| (*other - z[y as usize]).abs() < NEAR).count() > 1
                     }
                     _ => z[0].abs() < NEAR,

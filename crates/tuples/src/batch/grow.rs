@@ -83,7 +83,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Appends a copy of tuple `i` of another batch of the same kind, without its weight and tag.
+    /// Appends a copy of tuple `i` of another batch of the same kind, without its tag; with its weight, if both batches
+    /// have weights.
     ///
     /// # Errors
     /// As [`reserve`](Batch::reserve).
@@ -103,6 +104,9 @@ impl Batch {
         } else {
             let features = from.features(i);
             self.push(label)?.copy_from_slice(features);
+        }
+        if let (Some(to), Some(weights)) = (self.weights_mut().last_mut(), from.weights()) {
+            *to = weights[i];
         }
         Ok(())
     }

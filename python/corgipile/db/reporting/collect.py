@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._connections import Notice, quoted
 from .._dates import split
-from .._document import NETWORKS, REGRESSIONS, SVMS
+from .._document import BINARY_SVMS, NETWORKS, REGRESSIONS, SVMS
 from .._extension import schema, select
 from .._model import Model
 from .._models import find
@@ -256,7 +256,7 @@ def _predictions(conn: Any, collected: Collected, sample: Sample, wanted: int) -
         chosen = f"{label}::text AS label, {functions}.corgipile_predict_label(%(id)s::bigint, {row}) AS answer"
         if collected.kind not in SVMS:
             probabilities = f"{functions}.corgipile_predict_proba(%(id)s::bigint, {row})"
-    if collected.kind == "svm":
+    if collected.kind in BINARY_SVMS:
         # an SVM has no probabilities; said to predict numbers, it gives its decisions
         values["decisions"] = json.dumps(_as_regression(Model.from_database(conn, collected.facts["model_id"])))
         probabilities = f"ARRAY[{functions}.corgipile_predict(%(decisions)s::jsonb, {row})]"
@@ -282,8 +282,8 @@ def _probabilities(collected: Collected, values: dict[str, Any]) -> str:
 
 def _as_regression(model: Model) -> dict[str, Any]:
     document = model.to_dict()
-    document.pop("classes", None)
-    document.pop("history", None)
+    for key in ("classes", "history", "sigmoid_slopes", "sigmoid_offsets"):
+        document.pop(key, None)
     return {**document, "model": "linear", "label_type": "pg_catalog.float8"}
 
 
@@ -301,10 +301,10 @@ def _of_classes(collected: Collected, rows: list[tuple[Any, ...]], told: str, ar
     actual = np.array([row[0] for row in known], np.int64)
     predicted = np.array([row[1] for row in known], np.int64)
     evaluation = Evaluation(told, are_held_out, len(rows), len(rows) - len(known), actual, predicted)
-    if not known or collected.kind == "svm_one_vs_rest":
+    if not known or collected.kind in SVMS and collected.kind not in BINARY_SVMS:
         return evaluation
     numbers = np.array([row[2] for row in known], np.float64)
-    if collected.kind == "svm":
+    if collected.kind in BINARY_SVMS:
         evaluation.scores, evaluation.scored = numbers, [1]
     elif len(collected.classes) <= MOST_CONFUSED:
         common = np.argsort(-np.bincount(actual, minlength=len(collected.classes)), kind="stable")[:MOST_CURVES]

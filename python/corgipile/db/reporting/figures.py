@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._document import BINARY_SVMS
 from . import measures
 from .collect import MOST_CONFUSED, Collected, Evaluation, Weight
 from .html import Html, join, name, number, scrolling, table, tag
@@ -96,7 +97,7 @@ def _precise(curves: list[tuple[measures.Curve, str, int]]) -> Html | None:
 
 def _calibration(model: Collected, evaluation: Evaluation) -> measures.Calibration | None:
     """Of two classes how often the second comes true, of more how often the predicted class is right."""
-    if model.kind == "svm" or evaluation.confidence is None:
+    if model.kind in BINARY_SVMS or evaluation.confidence is None:
         return None
     if len(model.classes) == 2:
         return measures.calibration(evaluation.actual == 1, evaluation.scores[:, 0])

@@ -18,6 +18,8 @@ _KINDS = {
     "logistic": "logistic regression",
     "svm": "support vector machine",
     "svm_one_vs_rest": "support vector machine, one for each class",
+    "squared_hinge": "support vector machine with the squared hinge",
+    "squared_hinge_one_vs_rest": "support vector machine with the squared hinge, one for each class",
     "linear": "linear regression",
     "softmax": "softmax regression",
     "poisson": "Poisson regression",

@@ -58,6 +58,7 @@ fn rows_of_nodes(
             "a warm start of groups",
             request.resume.is_some_and(|resume| !resume.of_group) && request.row_groups.group.is_some(),
         ),
+        ("probabilities of an SVM", request.options.probability),
         ("several workers", request.workers > 1),
         ("compressed mini-batches", decoder.has_mini_batches()),
         ("option share", request.options.share == Some(true)),

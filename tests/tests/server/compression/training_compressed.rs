@@ -41,11 +41,17 @@ fn assert_trains_alike(db: &mut Database, features: &str, label: &str, kinds: &[
 fn a_compressed_table_teaches_what_its_rows_teach() {
     let mut db = Database::new();
     clustered(&mut db, "source", 1000);
-    db.run("CREATE TABLE t AS SELECT label, label % 2 + id % 2 AS class, features_v[1] - features_v[2] AS target, features_v
-              FROM source ORDER BY hashint4(id)");
-    assert_trains_alike(&mut db, "features_v", "label", &["logistic", "svm"], 64, 0.1);
-    assert_trains_alike(&mut db, "features_v", "class", &["softmax"], 50, 0.1);
-    assert_trains_alike(&mut db, "features_v", "target", &["linear"], 250, 0.05);
+    db.run(
+        "CREATE TABLE t AS SELECT label, label % 2 + id % 2 AS class, features_v[1] - features_v[2] AS target,
+                                     abs(label) + id % 3 AS amount, features_v
+              FROM source ORDER BY hashint4(id)",
+    );
+    assert_trains_alike(&mut db, "features_v", "label", &["logistic", "svm", "squared_hinge"], 64, 0.1);
+    let of_classes = ["softmax", "svm_one_vs_rest", "squared_hinge_one_vs_rest"];
+    assert_trains_alike(&mut db, "features_v", "class", &of_classes, 50, 0.1);
+    let of_numbers = ["linear", "huber", "quantile", "epsilon_insensitive"];
+    assert_trains_alike(&mut db, "features_v", "target", &of_numbers, 250, 0.05);
+    assert_trains_alike(&mut db, "features_v", "amount", &["poisson"], 250, 0.02);
     assert_trains_alike(&mut db, "features_v", "class", &["mlp"], 50, 0.01);
 }
 

@@ -80,7 +80,7 @@ pub const CASES: &[Case] = &[
         r#"SELECT corgipile_import(jsonb_set(corgipile_export('m')::jsonb, '{model}', '"forest"'))"#,
         "22023",
         r#"key "model" of the model is "forest", which is unknown"#,
-        "Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp, mlp_regression, logistic_regression, ...",
+        "Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, mlp_regression, logistic_regression, ...",
     ),
     Case(
         "ModelError::InvalidModel",

@@ -24,6 +24,27 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: ...",
     ),
     (
+        "Notice::HeldOutForProbabilities",
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 500.0::real AS a FROM generate_series(1, 1000) i', 'svm', \
+           features => '{a}', max_epochs => 1, options => '{\"probability\": true}')"],
+        "NOTICE:  0.1 of the rows are held out to fit probabilities\n\
+         HINT:  Say another validation_fraction, or a validation_column, to hold others out.\n...",
+    ),
+    (
+        "Notice::FewForProbabilities",
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 20.0::real AS a, i <= 7 AS held FROM generate_series(1, 40) i', \
+           'svm', features => '{a}', max_epochs => 1, options => '{\"probability\": true, \"validation_column\": \"held\"}')"],
+        "...NOTICE:  probabilities hardly rest on anything: only 3 rows of a class are held out\n\
+         HINT:  Say a larger validation_fraction, or a validation_column, to hold more rows out.\n...",
+    ),
+    (
+        "Notice::FewForProbabilities",
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 20.0::real AS a, i <= 37 OR i % 80 = 1 AS held, i / 200 AS part \
+             FROM generate_series(1, 399) i', 'svm', features => '{a}', max_epochs => 1, group_by => 'part', \
+           options => '{\"probability\": true, \"validation_column\": \"held\"}')"],
+        "...NOTICE:  probabilities hardly rest on anything, of 1 of 2 models: only 0 rows of a class are held out\n...",
+    ),
+    (
         "Notice::FewToCalibrate",
         &["SET client_min_messages = error; SELECT FROM corgipile_train('t', 'linear', 'a', '{b}', max_epochs => 1, name => 'few'); \
            RESET client_min_messages; SELECT FROM corgipile_calibrate('few', 'SELECT a, b FROM t LIMIT 8')"],

@@ -321,7 +321,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict_proba('svm', ARRAY[1, 2, 3])",
         "0A000",
         r#"model 5 "svm" is an SVM, which has no probabilities"#,
-        "Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.",
+        "Train it with the option probability as true, or train model => 'logistic', 'softmax' or 'mlp'.",
     ),
     Case(
         "ModelError::NoModelId",
@@ -349,7 +349,7 @@ pub const CASES: &[Case] = &[
         "SELECT * FROM corgipile_coefficients('svm', 't')",
         "0A000",
         r#"there are no standard errors of model 5 "svm": it is an SVM"#,
-        "There are some of models logistic and linear with at most 2000 features, trained without class_weight and l1.",
+        "There are some of models logistic, linear and poisson with at most 2000 features, trained without class_weight and l1.",
     ),
     Case(
         "PredictError::NoContributions",

@@ -177,7 +177,7 @@ pub const CASES: &[Case] = &[
         "ArgumentError::InvalidOption",
         "SELECT corgipile_train('t', 'svm', solver => 'newton')",
         "22023",
-        "option \"solver\" \"newton\" is for losses of one decision with a second derivative: those of logistic and linear",
+        "option \"solver\" \"newton\" is for losses of one decision with a second derivative: those of logistic, linear and poisson",
         "",
     ),
     Case(

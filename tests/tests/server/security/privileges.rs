@@ -372,3 +372,51 @@ fn only_superusers_create_update_and_move_the_extension() {
     db.run("CREATE SCHEMA elsewhere");
     db.fails_with("ALTER EXTENSION corgipile SET SCHEMA elsewhere", "0A000");
 }
+
+#[test]
+fn what_explains_a_model_needs_the_model_and_reads_rows_by_the_rights_of_who_asks() {
+    let mut db = Database::with_small_table(400);
+    let (owner, friend, stranger) = (db.role("owner"), db.role("friend"), db.role("stranger"));
+    db.run(&format!(
+        "GRANT SELECT ON t TO {owner}, {stranger};
+         ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+         CREATE POLICY all_rows ON t TO {owner}, {stranger} USING (true);
+         CREATE POLICY some_rows ON t TO {friend} USING (id <= 200);"
+    ));
+    db.session_as(&owner).run(&format!(
+        "SELECT FROM corgipile_train('t', features => '{{a,b}}', solver => 'newton', name => 'm');
+         SELECT corgipile_grant('m', '{friend}')"
+    ));
+    let id: i64 = db.value("SELECT model_id FROM corgipile.models");
+    let calls = |model: &str| {
+        [
+            format!("SELECT std_error FROM corgipile_coefficients({model}, 't') ORDER BY feature"),
+            format!("SELECT importance FROM corgipile_importance({model}, 't', seed => 1) ORDER BY feature"),
+            format!("SELECT contribution FROM t, corgipile_explain({model}, t, 't') WHERE t.id = 7 ORDER BY feature"),
+        ]
+    };
+    // a model of somebody else, however it is named
+    for call in calls(&id.to_string()).iter().chain(&calls("'m'")) {
+        db.session_as(&stranger).fails_with(call, "42501").says(&["permission denied for model"]);
+    }
+    // a model that was granted, and rows that were not
+    for call in calls("'m'") {
+        db.session_as(&friend).fails_with(&call, "42501").says(&["permission denied for table t"]);
+    }
+    db.run(&format!("GRANT SELECT ON t TO {friend}"));
+    for call in calls("'m'") {
+        let (of_all, of_some) = (db.session_as(&owner).lines(&call), db.session_as(&friend).lines(&call));
+        let of_those = db.session_as(&owner).lines(&call.replace("'t'", "'SELECT * FROM t WHERE id <= 200'"));
+        assert_eq!(of_some, of_those, "as of the rows that the policy shows: {call}");
+        assert_ne!(of_some, of_all, "{call}");
+    }
+    // columns that the model does not need are not asked for
+    db.run(&format!("REVOKE SELECT ON t FROM {friend}; GRANT SELECT (id, label, a, b) ON t TO {friend}"));
+    for call in &calls("'m'")[..2] {
+        assert!(!db.session_as(&friend).lines(call).is_empty(), "{call}");
+    }
+    db.run(&format!("REVOKE SELECT (b) ON t FROM {friend}"));
+    for call in &calls("'m'")[..2] {
+        db.session_as(&friend).fails_with(call, "42501").says(&["permission denied for table t"]);
+    }
+}

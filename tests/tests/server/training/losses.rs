@@ -251,9 +251,24 @@ fn what_a_loss_cannot_be_is_refused() {
         ),
         ("'counts', 'linear', 'y', '{a,b}', options => '{\"loss\": \"poison\"}'", "22023", "poisson"),
         (
+            "'counts', 'linear', 'y', '{a,b}', options => '{\"loss\": \"squared_hinge\"}'",
+            "22023",
+            "must be \"squared\" or \"huber\" or \"epsilon_insensitive\" or \"quantile\" or \"poisson\" for model linear",
+        ),
+        (
+            "'counts', 'svm', 'y', '{a,b}', options => '{\"loss\": \"huber\"}'",
+            "22023",
+            "must be \"hinge\" or \"squared_hinge\" for model svm",
+        ),
+        (
+            "'counts', 'squared_hinge', 'y', '{a,b}', options => '{\"loss\": \"hinge\"}'",
+            "22023",
+            "must be \"squared_hinge\" for model squared_hinge",
+        ),
+        (
             "'counts', 'logistic', 'y', '{a,b}', options => '{\"loss\": \"squared\"}'",
             "22023",
-            "applies only to model linear",
+            "applies only to models linear and svm",
         ),
         (
             "'counts', 'poisson', 'y', '{a,b}', options => '{\"schedule\": \"theorem1\", \"mu\": 1}'",

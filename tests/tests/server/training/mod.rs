@@ -14,6 +14,7 @@ mod nodes;
 mod nodes_faults;
 mod nodes_together;
 mod options;
+mod probabilities;
 mod real_data;
 mod regression_networks;
 mod regressions;

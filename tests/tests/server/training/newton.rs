@@ -100,3 +100,54 @@ fn groups_grids_validation_and_warm_starts_are_those_of_their_own_trainings() {
     );
     assert!(score > 0.75, "{score}");
 }
+
+#[test]
+fn counts_come_to_the_optimum_however_they_come_and_far_from_one() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE counts AS
+         SELECT i, floor(1000 * exp(0.3 * a - 0.2 * b) * (0.5 + uniform(i, 1))) AS y, a, b, ARRAY[a, b] AS x, ARRAY[1, 2] AS k, i % 2 AS part,
+                i % 7 = 0 AS held
+           FROM (SELECT i, normal(i, 2)::real AS a, normal(i, 3)::real AS b FROM generate_series(1, 3000) i) s ORDER BY 2",
+    );
+    let train = |name: &str, features: &str, more: &str| {
+        format!(
+            "SELECT FROM corgipile_train('counts', 'poisson', 'y', '{{{features}}}', solver => 'newton', name => '{name}'{more})"
+        )
+    };
+    // no other line has a smaller deviance: the derivatives by the weights are 0
+    let slopes = |db: &mut Session, name: &str, rows: &str| -> Vec<f64> {
+        db.column(&format!(
+            "SELECT unnest(ARRAY[avg(y - p), avg((y - p) * a), avg((y - p) * b)]) / avg(y)
+               FROM (SELECT y, a, b, corgipile_predict('{name}', r) AS p FROM counts AS r WHERE {rows}) AS t"
+        ))
+    };
+    for (name, features, more, rows) in [
+        ("columns", "a,b", "", "true"),
+        ("array", "x", ", standardize => false, shuffle => 'no_shuffle'", "true"),
+        ("sparse", "k,x", "", "true"),
+        ("held", "a,b", ", options => '{\"validation_column\": \"held\"}'", "NOT held"),
+        ("both", "a,b", ", group_by => 'part'", "true"),
+    ] {
+        db.run(&train(name, features, more));
+        let models: Vec<String> = match name {
+            "both" => db.lines("SELECT name FROM corgipile.models WHERE name LIKE 'both/%' ORDER BY name"),
+            name => vec![name.to_owned()],
+        };
+        for (i, model) in models.iter().enumerate() {
+            let rows = if models.len() > 1 { format!("part = {i}") } else { rows.to_owned() };
+            let found = slopes(&mut db, model, &rows);
+            assert!(found.iter().all(|slope| slope.abs() < 1e-6), "{model}: {found:?}");
+        }
+    }
+    let passes: i64 = db.value("SELECT count(*) FROM corgipile.training_history WHERE name = 'columns'");
+    assert!(passes <= 8, "{passes}");
+    // a training that goes on, and one with a penalty
+    db.run(&train("first", "a,b", ", max_epochs => 2"));
+    db.run("SELECT FROM corgipile_train('counts', warm_start => 'first', max_epochs => 10, name => 'second')");
+    assert_near(&weights(&mut db, "second"), &weights(&mut db, "columns"), "warm start");
+    db.run(&train("penalised", "a,b", ", l2 => 100, options => '{\"validation_fraction\": 0.2}'"));
+    let sizes = |db: &mut Session, name: &str| weights(db, name).iter().map(|w| w.abs()).sum::<f64>();
+    let (of_plain, of_penalised) = (sizes(&mut db, "columns"), sizes(&mut db, "penalised"));
+    assert!(of_penalised < of_plain, "{of_penalised} {of_plain}");
+}

@@ -89,3 +89,77 @@ fn models_of_groups_and_grids_travel_and_go_on() {
     let more = db.train(&format!("'species', label => 'name', seed => 1, warm_start => '{first}', max_epochs => 2"));
     assert_eq!(more.last().expect("epochs").epoch, 5);
 }
+
+#[test]
+fn the_squared_hinge_is_an_svm_of_two_classes_and_of_more_wherever_a_loss_is() {
+    let mut db = Database::new();
+    species(&mut db);
+    let loss = "options => '{\"loss\": \"squared_hinge\"}'";
+    for call in [
+        "'{a,b}'",
+        "'{x}'",
+        "'{k,x}'",
+        "'{a,b}', batch_size => 16",
+        "'{a,b}', workers => 2",
+        "'{a,b}', class_weight => 'balanced', validation_fraction => 0.2",
+        "'{a,b}', optimizer => 'adam'",
+        "'{a,b}', optimizer => 'momentum', l1 => 1e-6, l2 => 1e-6",
+    ] {
+        for (label, kind) in [("flag", "squared_hinge"), ("name", "squared_hinge_one_vs_rest")] {
+            let id =
+                db.train(&format!("'species', 'svm', '{label}', seed => 1, {loss}, features => {call}"))[0].model_id;
+            let says = format!("SELECT model, hyperparameters->>'loss' FROM corgipile.models WHERE model_id = {id}");
+            assert_eq!(db.line(&says), format!("{kind}|squared_hinge"), "{call}");
+            let found = db.evaluate(id, "species");
+            assert!(found.accuracy > 0.97, "{call} {label}: {found:?}");
+        }
+    }
+    // the loss by its definition, of decisions that an import as a regression gives
+    let id = db.train(&format!("'species', 'svm', 'flag', '{{a,b}}', seed => 1, name => 'two', {loss}"))[0].model_id;
+    let told: f64 = db.value(&format!("SELECT value FROM corgipile_evaluate({id}, 'species') WHERE metric = 'loss'"));
+    let counted: f64 = db.value(&format!(
+        "WITH d AS (SELECT m - 'classes' || '{{\"model\": \"linear\", \"label_type\": \"pg_catalog.float8\"}}'
+                           #- '{{hyperparameters,loss}}' AS m FROM corgipile_export({id}) AS m)
+         SELECT avg(greatest(0, 1 - (2 * flag - 1) * corgipile_predict((SELECT m FROM d), t)) ^ 2) FROM species AS t"
+    ));
+    assert!((told - counted).abs() < 1e-6 * (1.0 + counted), "{told} {counted}");
+    // grids, groups, warm starts, searches and the rest ask the model
+    let rows = db.train(&format!(
+        "'species', 'svm', 'name', '{{a,b}}', seed => 1, max_epochs => 3, group_by => 'part', grid => '{{\"l2\": [0, 0.01]}}', {loss}"
+    ));
+    assert_eq!(rows.len(), 12);
+    let half = db.train(&format!(
+        "'species', 'svm', 'name', '{{a,b}}', seed => 1, learning_rate => 0.01, max_epochs => 2, {loss}"
+    ))[0]
+        .model_id;
+    let gone_on = db.train(&format!("'species', 'svm', warm_start => '{half}', max_epochs => 2"))[0].model_id;
+    let whole = db.train(&format!(
+        "'species', 'svm', 'name', '{{a,b}}', seed => 1, learning_rate => 0.01, max_epochs => 4, {loss}"
+    ))[0]
+        .model_id;
+    let of = |id| format!("SELECT weights, intercepts FROM corgipile.models WHERE model_id = {id}");
+    assert_eq!(db.line(&of(gone_on)), db.line(&of(whole)));
+    let best: f64 = db.value(&format!(
+        "SELECT score FROM corgipile_search('species', 'svm', 'name', '{{a,b}}', trials => 2, folds => 3, max_epochs => 3, seed => 1, {loss}) LIMIT 1"
+    ));
+    assert!(best > 0.95, "{best}");
+    let importance: f64 =
+        db.value(&format!("SELECT min(importance) FROM corgipile_importance({whole}, 'species', seed => 1)"));
+    assert!(importance > 0.2, "{importance}");
+    assert_eq!(db.line("SELECT count(DISTINCT feature) FROM corgipile_drift('two', 'species')"), "2");
+    let expression: String = db.value(&format!("SELECT corgipile_export({whole}, 'sql', 'label')"));
+    let right: f64 = db.value(&format!(
+        "SELECT avg((label = corgipile_predict_label({whole}, t))::int)::float8 FROM species AS t, LATERAL (SELECT {expression} AS label) AS l"
+    ));
+    assert_eq!(right, 1.0);
+    assert_eq!(db.line(&format!("SELECT length(corgipile_export_onnx({whole})) > 500")), "t");
+    let uda = "SELECT model_id FROM corgipile_train_uda('species', 'squared_hinge', 'flag', '{x}', learning_rate => 0.01, max_epochs => 5,
+                   shuffle => 'shuffle_once') LIMIT 1";
+    let id: i64 = db.value(uda);
+    let found = db.evaluate(id, "species");
+    assert!(found.accuracy > 0.95, "{found:?}");
+    db.run(&format!("SELECT FROM corgipile_calibrate({whole}, 'SELECT * FROM species WHERE id % 7 = 0')"));
+    let sets: f64 = db
+        .value(&format!("SELECT avg((name = ANY (corgipile_predict_set({whole}, t)))::int)::float8 FROM species AS t"));
+    assert!(sets > 0.87, "{sets}");
+}

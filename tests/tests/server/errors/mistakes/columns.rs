@@ -139,7 +139,7 @@ pub const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers', 'survived')",
         "22023",
         r#"unknown model "survived""#,
-        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp, ...",
+        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, ...",
     ),
     Case(
         "the label's argument by another name",

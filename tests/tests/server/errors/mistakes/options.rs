@@ -9,7 +9,7 @@ pub const OPTIONS: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'survived', model => 'random_forest')",
         "22023",
         r#"unknown model "random_forest""#,
-        "... Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, mlp, ...",
+        "... Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, ...",
     ),
     Case(
         "a misspelt model",

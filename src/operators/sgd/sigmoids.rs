@@ -1,0 +1,150 @@
+//! Probabilities of SVMs: sigmoids that are fitted to the decisions for the tuples that are held out.
+//!
+//! Weights of rows count. Those of classes do not, so that the probabilities are those of the rows as they are.
+
+use super::learners::{Learner, Learners};
+use super::resume::Resume;
+use super::validation::{EndedEpoch, HeldOut, PER_JUDGEMENT, copy, like, read_held_out};
+use crate::errors::{Notice, Result};
+use crate::operators::decoder::Labels;
+use crate::options::request::Request;
+use crate::pg;
+use crate::pg::check_for_interrupts;
+use sgd::conformal::class_of_label;
+use sgd::platt::{HeldOutDecisions, Sigmoids};
+use sgd::{Evaluation, ModelKind, ModelParameters};
+use tuples::Batch;
+
+/// Memory for decisions of models that are fitted at once, while the source is read.
+const MEMORY: usize = 256 << 20;
+
+/// With fewer rows of a class, or of all others, a notice says so.
+const FEW: u64 = 10;
+
+/// A model, and its decisions.
+struct Fit {
+    learner: usize,
+    group: usize,
+    model: ModelParameters,
+    outputs: Vec<HeldOutDecisions>,
+}
+
+/// Fits the sigmoids of all models that are to be stored. `rows` is how to read the source once more, if not all that
+/// is held out was kept.
+///
+/// # Errors
+/// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+pub fn fit(
+    request: &Request,
+    resume: Option<&Resume>,
+    held_out: &HeldOut,
+    learners: &mut Learners,
+    mut rows: EndedEpoch<'_>,
+) -> Result<()> {
+    let kind = request.kind;
+    let mut models = Vec::new();
+    for (i, learner) in learners.trained_mut().enumerate() {
+        models.push((i, learner.group, model_of(request, resume, learner, rows.buffers.decoder.labels())?));
+    }
+    let (all, mut few, mut least) = (models.len(), 0, u64::MAX);
+    let outputs = models.first().map_or(1, |(_, _, model)| model.outputs);
+    let at_once = if held_out.must_be_read() { MEMORY / (outputs * HeldOutDecisions::MAX_BYTES) } else { 1 };
+    let mut models = models.into_iter().peekable();
+    while models.peek().is_some() {
+        let some = models.by_ref().take(at_once.max(1));
+        let mut fits: Vec<Fit> = some.map(|(learner, group, model)| Fit::new(learner, group, model)).collect();
+        if held_out.must_be_read() {
+            read(kind, &mut fits, &mut rows)?;
+        } else {
+            for fit in &mut fits {
+                if let Some(batch) = held_out.of_group(fit.group) {
+                    fit.add(kind, batch, rows.buffers.decoder.labels());
+                }
+            }
+        }
+        for fit in fits {
+            let rows = fit.outputs.iter().flat_map(HeldOutDecisions::rows).min().unwrap_or_default();
+            least = least.min(rows);
+            few += usize::from(rows < FEW);
+            if let Some(learner) = learners.trained_mut().nth(fit.learner) {
+                learner.sigmoids = Sigmoids::fit(&fit.outputs);
+            }
+        }
+    }
+    if few > 0 {
+        pg::report_notice(Notice::FewForProbabilities { rows: least, models: few, all });
+    }
+    Ok(())
+}
+
+/// The model that is to be stored, as it decides in training.
+fn model_of(
+    request: &Request,
+    resume: Option<&Resume>,
+    learner: &mut Learner,
+    labels: &Labels,
+) -> Result<ModelParameters> {
+    let Some(resume) = resume.filter(|_| learner.keeps_earlier(request)) else { return learner.final_model() };
+    let mut earlier = resume.stored();
+    if labels.classes().is_some_and(|classes| classes.swapped) {
+        earlier.negate();
+    }
+    Ok(earlier)
+}
+
+/// Takes the decisions of the models while the source is read once more.
+fn read(kind: ModelKind, fits: &mut [Fit], rows: &mut EndedEpoch<'_>) -> Result<()> {
+    let EndedEpoch { epoch, is_first, buffers, group_order, batch } = rows;
+    let mut held_out: Option<Batch> = None;
+    let mut groups: Vec<usize> = fits.iter().map(|fit| fit.group).collect();
+    groups.dedup();
+    let again = EndedEpoch { epoch: *epoch, is_first: *is_first, buffers, group_order, batch };
+    read_held_out(again, |group, labels, batch, places| {
+        if groups.binary_search(&group).is_err() {
+            return Ok(());
+        }
+        let scratch = held_out.get_or_insert_with(|| like(batch));
+        for places in places.chunks(PER_JUDGEMENT) {
+            scratch.clear();
+            copy(batch, places, scratch)?;
+            for fit in fits.iter_mut().filter(|fit| fit.group == group) {
+                fit.add(kind, scratch, labels);
+            }
+        }
+        Ok(())
+    })
+}
+
+impl Fit {
+    fn new(learner: usize, group: usize, model: ModelParameters) -> Fit {
+        let outputs = vec![HeldOutDecisions::default(); model.outputs];
+        Fit { learner, group, model, outputs }
+    }
+
+    /// Takes the decisions for all tuples of the batch.
+    fn add(&mut self, kind: ModelKind, batch: &Batch, labels: &Labels) {
+        check_for_interrupts();
+        let (outputs, mut weights) = (&mut self.outputs, weights(batch));
+        Evaluation::new(kind).add_and_show(&self.model, batch, |decisions, label| {
+            let (weight, class_weight) = (weights.next().unwrap_or(1.0), labels.weight(label));
+            let weight = if class_weight > 0.0 { f64::from(weight) / f64::from(class_weight) } else { 0.0 };
+            for (output, (decisions_of, decision)) in outputs.iter_mut().zip(decisions).enumerate() {
+                let class = class_of_label(kind, label);
+                let is_of_class = if kind.is_binary() { class == 1 } else { class == output };
+                decisions_of.add(*decision, is_of_class, weight);
+            }
+        });
+    }
+}
+
+/// The weights of a batch's tuples, in the sequence in which they lie.
+fn weights(batch: &Batch) -> Box<dyn Iterator<Item = f32> + '_> {
+    if batch.has_mini_batches() {
+        let of_one = |i| {
+            let mini_batch = batch.mini_batch(i);
+            (0..mini_batch.len()).map(|row| mini_batch.weights().map_or(1.0, |weights| weights[row]))
+        };
+        return Box::new((0..batch.len()).flat_map(of_one));
+    }
+    Box::new(batch.weights().unwrap_or_default().iter().copied())
+}

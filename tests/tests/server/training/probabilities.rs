@@ -1,0 +1,272 @@
+//! Probabilities of SVMs: Platt's sigmoids, recomputed from decisions on the rows that were held out.
+
+use corgipile_tests::{Database, Session};
+
+/// Two classes and three, that overlap, sorted by class. A third of the rows counts four times, and a fifth is to be held
+/// out where a column says so.
+fn table(db: &mut Session) {
+    db.run(
+        "CREATE TABLE t AS
+         SELECT i AS id, (k > 0)::int AS label, (k = 0)::int AS opposite, (ARRAY['ant', 'bee', 'cat'])[1 + k] AS animal, ARRAY[a, b] AS x,
+                ARRAY[1, 2] AS k, a, b, i % 5 = 0 AS held, CASE WHEN i % 3 = 0 THEN 4 ELSE 1 END AS w, i % 2 AS part
+           FROM (SELECT i, i % 3 AS k, (i % 3 + 1.1 * normal(i, 2))::real AS a, ((i % 3 = 1)::int * 2 + normal(i, 3))::real AS b
+                   FROM generate_series(1, 6000) i) AS u
+          ORDER BY k, i",
+    );
+}
+
+/// The decisions of a model, as a document that says it is a regression gives them: one column for each output.
+fn decisions(db: &mut Session, model: &str, outputs: usize) -> String {
+    (0..outputs)
+        .map(|k| {
+            db.run(&format!(
+                "CREATE TEMP TABLE {model}_{k} AS
+                 SELECT m - 'classes' - 'sigmoid_slopes' - 'sigmoid_offsets' - 'name' - 'hyperparameters' || jsonb_build_object(
+                            'model', 'linear', 'weights', to_jsonb(s.weights[{k} * n + 1:({k} + 1) * n]),
+                            'intercepts', to_jsonb(s.intercepts[{k} + 1:{k} + 1])) AS m
+                   FROM corgipile_export('{model}') AS m, corgipile.models AS s,
+                        LATERAL (SELECT cardinality(s.weights) / cardinality(s.intercepts) AS n) AS n
+                  WHERE s.name = '{model}'"
+            ));
+            format!("corgipile_predict((SELECT m FROM {model}_{k}), t)")
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// How far the derivatives of the cross entropy by slope and offset are from 0, per row: output by output.
+fn gradients(db: &mut Session, model: &str, classes: &[&str], label: &str, weight: &str, held: &str) -> Vec<f64> {
+    let outputs = if classes.len() == 2 { 1 } else { classes.len() };
+    let decisions = decisions(db, model, outputs);
+    let mut found = Vec::new();
+    for k in 0..outputs {
+        let class = if outputs == 1 { classes[1] } else { classes[k] };
+        let rows = db.rows(
+            &format!(
+                "WITH r AS (SELECT (ARRAY[{decisions}])[{k} + 1] AS f, ({label}::text = '{class}') AS y, {weight}::float8 AS w
+                              FROM t WHERE {held}),
+                      n AS (SELECT sum(w) FILTER (WHERE y) AS own, sum(w) FILTER (WHERE NOT y) AS others FROM r),
+                      p AS (SELECT f, w, CASE WHEN y THEN (own + 1) / (own + 2) ELSE 1 / (others + 2) END AS target,
+                                   1 / (1 + exp(m.sigmoid_slopes[{k} + 1] * f + m.sigmoid_offsets[{k} + 1])) AS p
+                              FROM r, n, corgipile.models AS m WHERE m.name = '{model}')
+                 SELECT sum(w * (target - p) * f) / sum(w), sum(w * (target - p)) / sum(w) FROM p"
+            ),
+            &[],
+        );
+        found.extend([rows[0].get::<_, f64>(0).abs(), rows[0].get::<_, f64>(1).abs()]);
+    }
+    found
+}
+
+#[test]
+fn sigmoids_are_of_the_least_cross_entropy_on_the_rows_held_out_however_features_come() {
+    let mut db = Database::new();
+    table(&mut db);
+    // of the opposite of a label, the class that is met first is the positive one
+    for (i, (label, features, options, weight)) in [
+        ("label", "a,b", "", "1"),
+        ("opposite", "x", "", "1"),
+        ("label", "x", r#", "weight": "w""#, "w"),
+        ("label", "k,x", r#", "class_weight": "balanced""#, "1"),
+        ("animal", "a,b", r#", "weight": "w", "class_weight": {"bee": 3}"#, "w"),
+        ("animal", "x", r#", "keep": "best", "patience": 2"#, "1"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("m{i}");
+        db.run(&format!(
+            "SELECT FROM corgipile_train('t', 'svm', '{label}', '{{{features}}}', seed => 1, max_epochs => 5, name => '{name}',
+                 options => '{{\"probability\": true, \"validation_column\": \"held\"{options}}}')"
+        ));
+        let classes: &[&str] = if label == "animal" { &["ant", "bee", "cat"] } else { &["0", "1"] };
+        let found = gradients(&mut db, &name, classes, label, weight, "held");
+        // decisions of SQL are those of the model to the last bit of real
+        assert!(found.iter().all(|g| *g < 1e-5), "{features} {options}: {found:?}");
+        let sum: f64 = db.value(&format!(
+            "SELECT max(abs((SELECT sum(p) FROM unnest(corgipile_predict_proba('{name}', t)) AS p) - 1)) FROM t"
+        ));
+        assert!(sum < 1e-12, "{sum}");
+        let log_loss = format!("SELECT value FROM corgipile_evaluate('{name}', 't') WHERE metric = 'log_loss'");
+        let (told, counted): (f64, f64) = (
+            db.value(&log_loss),
+            db.value(&format!(
+                "SELECT avg(-ln((corgipile_predict_proba('{name}', t))[array_position(m.classes, t.{label}::text)]))
+                   FROM t, corgipile.models AS m WHERE m.name = '{name}'"
+            )),
+        );
+        assert!((told - counted).abs() < 1e-9, "{told} {counted}");
+        let constant = if classes.len() == 2 { 0.6365 } else { 1.0986 };
+        assert!(told < 0.9 * constant, "the probabilities say something: {told}");
+    }
+}
+
+#[test]
+fn without_rows_that_are_named_a_tenth_is_held_out_and_recorded() {
+    let mut db = Database::new();
+    table(&mut db);
+    let train = "SELECT FROM corgipile_train('t', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 3, name => 'm',
+                     options => '{\"probability\": true}')";
+    let told = db.notices(&[train]);
+    assert!(told.contains("0.1 of the rows are held out to fit probabilities"), "{told}");
+    let of_first = db.line(
+        "SELECT hyperparameters->'probability', hyperparameters->'validation_fraction', history->0->'validation_loss' IS NULL,
+                (history->0->>'tuples')::int BETWEEN 5200 AND 5600, sigmoid_slopes[1] < 0
+           FROM corgipile.models WHERE name = 'm'",
+    );
+    assert_eq!(of_first, "true|0.1|f|t|t");
+    // the same seed, the same sigmoid
+    let sigmoid =
+        "SELECT sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = 'm' ORDER BY version DESC LIMIT 1";
+    let first = db.line(sigmoid);
+    db.run(train);
+    assert_eq!(db.line(sigmoid), first);
+    // a training that goes on holds the same rows out, and says so no more
+    let more = db.notices(&["SELECT FROM corgipile_train('t', warm_start => 'm', max_epochs => 2, name => 'm')"]);
+    assert!(!more.contains("held out"), "{more}");
+    assert_ne!(db.line(sigmoid), first);
+    let whole =
+        "SELECT FROM corgipile_train('t', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 5, learning_rate => 0.01,
+                     name => 'w', options => '{\"probability\": true}')";
+    db.run(whole);
+    db.run(&whole.replace("max_epochs => 5", "max_epochs => 3").replace("'w'", "'p'"));
+    db.run("SELECT FROM corgipile_train('t', warm_start => 'p', max_epochs => 2, name => 'p')");
+    let of = |name| {
+        format!(
+            "SELECT weights, sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = '{name}' ORDER BY version DESC LIMIT 1"
+        )
+    };
+    assert_eq!(db.line(&of("p")), db.line(&of("w")), "bit for bit what one training gives");
+}
+
+#[test]
+fn a_training_that_goes_on_never_fits_to_rows_that_it_may_have_learned_from() {
+    let mut db = Database::new();
+    table(&mut db);
+    let train = |name: &str, options: &str| {
+        format!(
+            "SELECT FROM corgipile_train('t', 'svm', 'label', '{{a,b}}', seed => 1, max_epochs => 2, name => '{name}', options => '{options}')"
+        )
+    };
+    db.run(&train("plain", "{}"));
+    db.run(&train("share", r#"{"probability": true, "validation_fraction": 0.2}"#));
+    db.run(&train("column", r#"{"validation_column": "held"}"#));
+    let on = |name: &str, rest: &str| {
+        format!("SELECT FROM corgipile_train('t', warm_start => '{name}', max_epochs => 1{rest})")
+    };
+    for (name, rest) in [
+        ("plain", r#", options => '{"probability": true}'"#),
+        ("plain", r#", options => '{"probability": true, "validation_column": "held"}'"#),
+        ("share", r#", options => '{"validation_fraction": 0.3}'"#),
+        ("share", r#", options => '{"validation_fraction": 0.2, "validation_by": "block"}'"#),
+        ("share", ", seed => 2"),
+        ("column", r#", options => '{"probability": true, "validation_fraction": 0.2}'"#),
+    ] {
+        let failure = db.fails_with(&on(name, rest), "22023");
+        failure.says(&["it may have learned from rows that are to be held out"]);
+    }
+    db.run(&on("share", ""));
+    db.run(&on("share", r#", options => '{"probability": false, "validation_fraction": 0.3}'"#));
+    db.run(&on("column", r#", name => 'later', options => '{"probability": true}'"#));
+    assert_eq!(
+        db.line("SELECT count(*) FROM corgipile.models WHERE name = 'later' AND sigmoid_slopes IS NOT NULL"),
+        "1"
+    );
+}
+
+#[test]
+fn groups_grids_and_compressed_tables_have_sigmoids_of_their_own() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run(
+        "SELECT FROM corgipile_train('t', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 3, name => 'g', group_by => 'part',
+             grid => '{\"l2\": [0, 0.1]}', options => '{\"probability\": true, \"validation_column\": \"held\"}')",
+    );
+    assert_eq!(
+        db.line(
+            "SELECT count(*), count(DISTINCT sigmoid_slopes), count(DISTINCT sigmoid_offsets) FROM corgipile.models"
+        ),
+        "4|4|4"
+    );
+    // those of a group are those of its rows alone
+    for (name, part) in [("g/part=0, l2=0.1", 0), ("g/part=1, l2=0", 1)] {
+        let known: i64 = db.value(&format!("SELECT count(*) FROM corgipile.models WHERE name = '{name}'"));
+        let name = match known {
+            1 => name.to_owned(),
+            _ => db.value(&format!(
+                "SELECT name FROM corgipile.models WHERE hyperparameters->>'group' = '{part}' ORDER BY model_id LIMIT 1"
+            )),
+        };
+        db.run(&format!("UPDATE corgipile.stored_models SET name = 'one{part}' WHERE name = '{name}'"));
+        let found =
+            gradients(&mut db, &format!("one{part}"), &["0", "1"], "label", "1", &format!("held AND part = {part}"));
+        assert!(found.iter().all(|g| *g < 1e-5), "{name}: {found:?}");
+    }
+    db.run(
+        "CREATE TABLE shuffled AS SELECT label, x FROM t ORDER BY md5(id::text);
+         SELECT corgipile_compress('shuffled', 'packed', features => '{x}', batch_rows => 50, seed => 1)",
+    );
+    db.run(
+        "SELECT FROM corgipile_train('packed', 'svm', seed => 1, max_epochs => 5, name => 'c',
+             options => '{\"probability\": true, \"validation_fraction\": 0.3}')",
+    );
+    let log_loss: f64 = db.value("SELECT value FROM corgipile_evaluate('c', 'packed') WHERE metric = 'log_loss'");
+    assert!(log_loss < 0.55, "{log_loss}");
+}
+
+#[test]
+fn too_few_rows_of_a_class_are_told_and_what_cannot_be_is_refused() {
+    let mut db = Database::new();
+    table(&mut db);
+    let few = db.notices(&["SELECT FROM corgipile_train('SELECT * FROM t WHERE id <= 60', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 2,
+                                options => '{\"probability\": true, \"validation_column\": \"held\"}')"]);
+    assert!(few.contains("probabilities hardly rest on anything: only 4 rows of a class are held out"), "{few}");
+    let train = |model: &str, rest: &str| {
+        format!("SELECT FROM corgipile_train('t', '{model}', 'label', '{{a,b}}', max_epochs => 1, {rest})")
+    };
+    let wanted = r#"options => '{"probability": true}'"#;
+    db.fails_with(&train("logistic", wanted), "22023").says(&["probability", "applies only to model svm"]);
+    db.fails_with(&train("svm", &format!("{wanted}, workers => 2")), "0A000").says(&["probabilities of an SVM"]);
+    db.fails_with(&train("svm", r#"options => '{"probability": 1}'"#), "22023").says(&["true or false"]);
+    let search =
+        format!("SELECT FROM corgipile_search('t', 'svm', 'label', '{{a,b}}', max_epochs => 1, trials => 2, {wanted})");
+    db.fails_with(&search, "22023").says(&["probability", "corgipile_train()"]);
+    let uda = "SELECT FROM corgipile_train_uda('t', 'svm', 'label', '{x}', options => '{\"probability\": true}')";
+    db.fails_with(uda, "0A000").says(&["probability"]);
+}
+
+#[test]
+fn sigmoids_travel_with_the_model_and_are_checked() {
+    let mut db = Database::new();
+    table(&mut db);
+    for (name, label) in [("two", "label"), ("three", "animal")] {
+        db.run(&format!(
+            "SELECT FROM corgipile_train('t', 'svm', '{label}', '{{a,b}}', seed => 1, max_epochs => 3, name => '{name}',
+                 options => '{{\"probability\": true}}');
+             SELECT corgipile_import(m, '{name} again') FROM corgipile_export('{name}') AS m"
+        ));
+        let differences: f64 = db.value(&format!(
+            "SELECT max(abs(p.one - p.other) + abs(p.one - p.value)) FROM t, LATERAL unnest(corgipile_predict_proba('{name}', t),
+                 corgipile_predict_proba('{name} again', t),
+                 corgipile_predict_proba((SELECT corgipile_export('{name}')), t)) AS p(one, other, value)"
+        ));
+        assert_eq!(differences, 0.0, "{name}");
+        let expression: String = db.value(&format!("SELECT corgipile_export('{name}', 'sql', 'probabilities')"));
+        let far: f64 = db.value(&format!(
+            "SELECT max(abs(p.one - p.other)) FROM t, LATERAL unnest(corgipile_predict_proba('{name}', t), {expression}) AS p(one, other)"
+        ));
+        assert!(far < 1e-6, "{name}: {far}");
+    }
+    for (change, says) in [
+        ("m - 'sigmoid_slopes'", "sigmoid_slopes"),
+        ("m - 'sigmoid_offsets'", "sigmoid_offsets"),
+        ("m || '{\"sigmoid_offsets\": [1]}'", "must have 3"),
+        ("m || '{\"sigmoid_offsets\": [1, 2, \"x\"]}'", "sigmoid_offsets"),
+        ("m || '{\"model\": \"softmax\"}'", "belongs to SVMs"),
+    ] {
+        let sql = format!("SELECT corgipile_import({change}, 'bad') FROM corgipile_export('three') AS m");
+        db.fails_with(&sql, "22023").says(&[says]);
+    }
+    db.run("UPDATE corgipile.stored_models SET sigmoid_slopes = '{1}' WHERE name = 'three'");
+    db.fails_with("SELECT corgipile_predict('three', t) FROM t", "XX001").says(&["sigmoid_slopes"]);
+}
