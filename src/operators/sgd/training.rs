@@ -252,7 +252,7 @@ impl Training {
     /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
     pub(super) fn learn_and_store(&mut self, batch: &mut Batch, prepared: Preparation) -> Result<Vec<EpochRow>> {
         let Preparation { time: preparation, shuffle } = prepared;
-        let learners = match self.launch_workers(batch)? {
+        let mut learners = match self.launch_workers(batch)? {
             Some((workers, trainers)) => self.train_with_workers(workers, trainers, batch)?,
             None => {
                 let mut learners = Learners::default();
