@@ -232,7 +232,8 @@ score may be {LEAST} worse than the reference, or {RELATIVE:.0%}. Penalties of t
 `QuantileRegressor` solves a linear program, so that both get {LP_ROWS} rows drawn from the training part, as of
 blogfeedback always. Probabilities are fitted to a tenth of the training part by default, which is held out;
 `CalibratedClassifierCV(method="sigmoid", ensemble=False)` fits them to predictions of five folds, and its model to all
-rows. The Brier score is the sum over the classes. The page is made by `benches/study/losses.py`."""
+rows: where a tenth is some dozens of rows, as of breast_cancer and digits, the smoothed targets of so few keep ours
+from 0 and 1. The Brier score is the sum over the classes. The page is made by `benches/study/losses.py`."""
 
 
 def number(key, digits=4):

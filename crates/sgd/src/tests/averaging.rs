@@ -6,7 +6,8 @@ use super::textbook::{dense, outputs_of, sparse, tuples};
 use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Trainer};
 
 fn hyper(kind: ModelKind) -> Hyperparameters {
-    Hyperparameters { learning_rate: 0.05, bounded: true, averaging: true, ..Hyperparameters::new(kind) }
+    let learning_rate = 0.05 / kind.curvature().max(1.0);
+    Hyperparameters { learning_rate, bounded: true, averaging: true, ..Hyperparameters::new(kind) }
 }
 
 /// The model after so many epochs, learned from in pieces that end at these places.

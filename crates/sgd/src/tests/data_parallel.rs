@@ -5,6 +5,7 @@ use std::sync::{Barrier, Mutex};
 use proptest::prelude::*;
 use tuples::{Batch, OutOfMemory};
 
+use super::textbook::gentle;
 use super::{Noise, noisy_batch, sparse_of};
 use crate::{
     Combine, EpochReport, Exchange, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Solver, Steps,
@@ -189,7 +190,9 @@ fn close(a: &ModelParameters, b: &ModelParameters, tolerance: f32) -> bool {
 }
 
 fn hyper(kind: ModelKind, batch_size: u32) -> Hyperparameters {
-    Hyperparameters { learning_rate: 0.05, batch_size, ..Hyperparameters::new(kind) }
+    // one with which momentum converges, however much the loss bends
+    let learning_rate = gentle(kind, 0.05);
+    Hyperparameters { learning_rate, batch_size, ..Hyperparameters::new(kind) }
 }
 
 /// Tuples of several classes, or with any numbers as labels.

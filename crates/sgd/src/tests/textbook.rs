@@ -179,6 +179,7 @@ impl Textbook {
             let curvature = match self.hyper.kind {
                 ModelKind::Logistic => 0.25,
                 ModelKind::Softmax => 0.5,
+                ModelKind::SquaredHinge | ModelKind::SquaredHingeOneVsRest => 2.0,
                 _ => 1.0,
             };
             if self.hyper.bounded {
@@ -267,8 +268,13 @@ pub(super) fn outputs_of(kind: ModelKind) -> usize {
 }
 
 /// A rate with which last digits are not magnified: the loss of counts bends without a bound.
-fn gentle(kind: ModelKind, rate: f64) -> f64 {
-    if kind == ModelKind::Poisson { rate / 30.0 } else { rate }
+pub(super) fn gentle(kind: ModelKind, rate: f64) -> f64 {
+    match kind {
+        ModelKind::Poisson => rate / 30.0,
+        // bends twice as much as the squared error
+        ModelKind::SquaredHinge | ModelKind::SquaredHingeOneVsRest => rate / 2.0,
+        _ => rate,
+    }
 }
 
 /// Whether a derivative may jump by the last digit of a decision.
