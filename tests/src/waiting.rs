@@ -19,13 +19,18 @@ impl Background {
         self.0.join().expect("the session's thread does not panic")
     }
 
+    /// Has the statement ended?
+    pub fn has_ended(&self) -> bool {
+        self.0.is_finished()
+    }
+
     /// As [`Background::join`], of a statement that was stopped and may take so long to notice; gives its SQLSTATE.
     ///
     /// # Panics
     /// If the statement runs on.
     pub fn stopped_within(self, patience: Duration) -> (Session, String) {
         let deadline = Instant::now() + patience;
-        while !self.0.is_finished() {
+        while !self.has_ended() {
             assert!(Instant::now() < deadline, "the statement does not stop");
             sleep(Duration::from_millis(5));
         }
