@@ -1,8 +1,8 @@
 //! Probabilities of a model that only decides: for each output a sigmoid of its decision, fitted on rows that were held
 //! out of training.
 //!
-//! Guarantees: P(class | f) = 1 / (1 + e^(a f + b)), with a and b of the least cross entropy against the smoothed targets
-//! of Platt ("Probabilistic Outputs for Support Vector Machines", 1999), found by the Newton iteration with
+//! Guarantees: P(class | f) = 1 / (1 + e^(a f + b)), with a and b of the least cross entropy against the smoothed
+//! targets of Platt ("Probabilistic Outputs for Support Vector Machines", 1999), found by the Newton iteration with
 //! backtracking of Lin, Lin and Weng ("A Note on Platt's Probabilistic Outputs for Support Vector Machines", 2007),
 //! whose loss no large decision takes out of range. Of several outputs, each tells its class from all others, and the
 //! probabilities are divided by their sum (Zadrozny and Elkan 2002).
@@ -280,8 +280,8 @@ mod tests {
 
     #[test]
     fn sigmoids_are_those_of_the_least_cross_entropy() {
-        // sklearn.calibration._sigmoid_calibration of scikit-learn 1.9.1, which stops within 1e-5 of the least loss, and
-        // scipy 1.17.1's minimize(method="trust-exact", gtol=1e-13) on the same loss
+        // sklearn.calibration._sigmoid_calibration of scikit-learn 1.9.1, which stops within 1e-5 of the least loss,
+        // and scipy 1.17.1's minimize(method="trust-exact", gtol=1e-13) on the same loss
         let plain = fitted(rows().map(|(f, is_of_class, _)| (f, is_of_class, 1.0)));
         is_near(plain, -1.238_884_245_102_415_6, -0.648_042_525_766_476_3, 1e-5);
         is_near(plain, -1.238_884_240_674_585_7, -0.648_042_520_792_664_2, 1e-8);

@@ -208,8 +208,8 @@ fn judge_by_reading(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Eva
     Ok(judges.evaluations())
 }
 
-/// Reads the epoch once more, and passes what is held out to `hold`, which gets a group, what labels mean, and places in
-/// the batch.
+/// Reads the epoch once more, and passes what is held out to `hold`, which gets a group, what labels mean, and places
+/// in the batch.
 ///
 /// # Errors
 /// Those of `hold`; what is wrong with the rows

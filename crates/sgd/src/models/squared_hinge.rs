@@ -1,5 +1,6 @@
 //! Linear support vector machine with the squared hinge max(0, 1 - m)² of the margin m = y z, which scikit-learn's
-//! LinearSVC has unless another loss is said: it has a derivative everywhere, and weighs rows far on the wrong side more.
+//! LinearSVC has unless another loss is said: it has a derivative everywhere, and weighs rows far on the wrong side
+//! more.
 
 use simd::Simd;
 

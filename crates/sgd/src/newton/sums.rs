@@ -110,8 +110,8 @@ impl Sums {
     }
 
     /// Where the descent starts, if that is not at weights that are 0: of a logarithmic link at the intercept of the
-    /// best constant, ln of the mean label, since the weights of 0 may be far from any counts. Turns sums at 0 into those
-    /// there, where each tuple's rate is the mean instead of 1. None if there is no such intercept.
+    /// best constant, ln of the mean label, since the weights of 0 may be far from any counts. Turns sums at 0 into
+    /// those there, where each tuple's rate is the mean instead of 1. None if there is no such intercept.
     pub(crate) fn move_to_constant(&mut self) -> Option<f64> {
         let (weight, at) = (self.totals.weight, self.dim);
         let labels = weight - self.gradient[at];

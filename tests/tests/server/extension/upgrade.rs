@@ -183,8 +183,8 @@ fn whoever_updates_from_a_released_version_has_what_is_created_anew() {
 
 /// What an update may do, and the same in the script of the version before: a text there, and what stands for it.
 const CHANGES: [(&str, &str, &str); 6] = [
-    ("ALTER TABLE corgipile.stored_models ADD COLUMN tag text;", "    profile             jsonb,",
-     "    profile             jsonb,\n    tag text,"),
+    ("ALTER TABLE corgipile.stored_models ADD COLUMN tag text;", "    sigmoid_offsets     float8[],",
+     "    sigmoid_offsets     float8[],\n    tag text,"),
     (
         "CREATE OR REPLACE FUNCTION corgipile_deploy(name text, version int) RETURNS bigint LANGUAGE c STABLE PARALLEL UNSAFE
          AS 'MODULE_PATHNAME', 'corgipile_deploy_wrapper';",

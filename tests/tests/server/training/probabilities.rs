@@ -2,8 +2,8 @@
 
 use corgipile_tests::{Database, Session};
 
-/// Two classes and three, that overlap, sorted by class. A third of the rows counts four times, and a fifth is to be held
-/// out where a column says so.
+/// Two classes and three, that overlap, sorted by class. A third of the rows counts four times, and a fifth is to be
+/// held out where a column says so.
 fn table(db: &mut Session) {
     db.run(
         "CREATE TABLE t AS
