@@ -282,8 +282,6 @@ fn time_and_space_of_full_shuffles_are_reported_apart() {
             let bytes: Option<i64> =
                 db.value(&format!("SELECT shuffle_bytes FROM corgipile.models WHERE model_id = {id}"));
             assert_eq!(bytes.is_some_and(|bytes| bytes > 20_000 * 44), sorts[0], "{strategy}: {bytes:?}");
-            // an epoch's own time is that of reading a copy in cache, far less than what a sort takes
-            assert!(!sorts[0] || epochs[0].seconds < apart[0], "{strategy}: {epochs:?}, {apart:?}");
         }
     }
 }
