@@ -120,9 +120,8 @@ def assert_same(conn: Any, model: Model, rows: Any, source: str = "mixed", **pol
         probabilities = np.array(
             [p or nothing for p in in_sql(conn, "corgipile_predict_proba", model, source, **policies)]
         )
-        np.testing.assert_allclose(
-            model.predict_proba(rows, **policies), probabilities, rtol=1e-13 if is_fitted else 4e-16 * (4 + classes), atol=5e-324
-        )
+        tolerance = 1e-13 if is_fitted else 4e-16 * (4 + classes)
+        np.testing.assert_allclose(model.predict_proba(rows, **policies), probabilities, rtol=tolerance, atol=5e-324)
 
 
 KINDS = [

@@ -18,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         default="logistic",
-        help="logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp or "
-        "mlp_regression",
+        help="logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, "
+        "squared_hinge, squared_hinge_one_vs_rest, mlp or mlp_regression",
     )
     parser.add_argument("--label", help="the column to predict ('label')")
     parser.add_argument("--features", help="columns, with commas between them")

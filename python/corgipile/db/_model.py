@@ -214,7 +214,8 @@ class Model:
         """
         sigmoids = self._document.sigmoids
         if self._labels is None or (self.kind in SVMS and sigmoids is None):
-            what = "an SVM that was trained without probability" if self.kind in SVMS else "a model that predicts numbers"
+            without = "an SVM that was trained without probability"
+            what = without if self.kind in SVMS else "a model that predicts numbers"
             raise TypeError(f"{what} has no probabilities; use decision_function or predict")
         z, answered = self._decisions(X, nulls, unseen, exact)
         doubles = z.astype(np.float64)

@@ -301,7 +301,7 @@ def _of_classes(collected: Collected, rows: list[tuple[Any, ...]], told: str, ar
     actual = np.array([row[0] for row in known], np.int64)
     predicted = np.array([row[1] for row in known], np.int64)
     evaluation = Evaluation(told, are_held_out, len(rows), len(rows) - len(known), actual, predicted)
-    if not known or collected.kind in SVMS and collected.kind not in BINARY_SVMS:
+    if not known or (collected.kind in SVMS and collected.kind not in BINARY_SVMS):
         return evaluation
     numbers = np.array([row[2] for row in known], np.float64)
     if collected.kind in BINARY_SVMS:
