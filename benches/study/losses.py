@@ -1,5 +1,6 @@
-"""The losses of linear regressions and one-against-rest SVMs, and the probabilities of the latter, against scikit-learn's
-estimators, plain calls on tables that are sorted by label. Writes docs/results/losses.csv and docs/results/losses.md:
+"""The losses of linear regressions and one-against-rest SVMs, and the probabilities of the latter, against
+scikit-learn's estimators, plain calls on tables that are sorted by label. Writes docs/results/losses.csv and
+docs/results/losses.md:
 
     scripts/with-postgres --library target/release/libcorgipile.so -- \\
         "$(scripts/venv)/bin/python" benches/study/losses.py ../shared/data [SET ...]
@@ -228,7 +229,8 @@ INTRODUCTION = f"""The losses of linear regressions other than the squared error
 against scikit-learn's estimators behind a `StandardScaler`. Each training part is sorted by label. Ours is one
 plain call with seed 1: `corgipile_train('t', model => 'linear', options => '{{"loss": ...}}')`, or `model =>
 'svm'` with `"loss": "squared_hinge"` and `"probability": true` where the table says so, and nothing else. The test
-score may be {LEAST} worse than the reference, or {RELATIVE:.0%}. Penalties of the references that are not theirs by the loss are off: `alpha=0`; all else is their default.
+score may be {LEAST} worse than the reference, or {RELATIVE:.0%}. Penalties of the references that are not theirs
+by the loss are off: `alpha=0`; all else is their default.
 `QuantileRegressor` solves a linear program, so that both get {LP_ROWS} rows drawn from the training part, as of
 blogfeedback always. Probabilities are fitted to a tenth of the training part by default, which is held out;
 `CalibratedClassifierCV(method="sigmoid", ensemble=False)` fits them to predictions of five folds, and its model to all
