@@ -25,6 +25,7 @@ mod team;
 mod together;
 mod training;
 mod validation;
+mod worker_messages;
 mod workers;
 
 use crate::errors::Result;

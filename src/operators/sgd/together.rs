@@ -91,8 +91,6 @@ impl Training {
             team.epoch((&mut trainers, &groups), Here { buffers: &mut self.buffers, batch }, &check)?;
             if epoch == first {
                 check_first(self)?;
-            }
-            if epoch == first {
                 self.look_at_first_epoch(learners)?;
             }
             learners.end_epoch(&self.request, unit, begin.elapsed(), Duration::ZERO)?;

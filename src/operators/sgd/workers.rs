@@ -9,10 +9,11 @@ use super::learners::{Judged, Learners};
 use super::resume::Resume;
 use super::team::{Here, Team};
 use super::validation::{OwnParts, United};
+use super::worker_messages::{NOT_FREE, QUEUE, Reports, SPOOLED, json, read};
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
-use crate::operators::scan_control::{BlockCounters, Rank, ScanControl};
+use crate::operators::scan_control::{Rank, ScanControl};
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use crate::pg;
@@ -29,9 +30,6 @@ use tuples::Batch;
 
 /// Workers that train in step with their leader.
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: work };
-
-/// Bytes of the queues between leader and worker: for a few short messages.
-pub(super) const QUEUE: usize = 1 << 14;
 
 /// What the leader sends to all workers, beside the plan.
 #[derive(Serialize, Deserialize)]
@@ -66,19 +64,11 @@ pub struct WorkerGroup {
     wanted: u32,
     /// the leader's
     pub replica: Replica,
-    instrument: c_int,
-    /// is the source read together with other sessions?
-    shares: bool,
+    reports: Reports,
 }
 
 /// A buffer that more processes could not share.
 const FEW_BLOCKS: Unavailable = Unavailable::Borrowed("the buffer has no more blocks");
-
-/// A server without processes to spare.
-pub(super) const NOT_FREE: Unavailable = Unavailable::Borrowed("no more worker processes were free");
-
-/// A source that no other process can read.
-pub(super) const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
 
 impl WorkerGroup {
     /// Starts workers, if they are to be had, and gives the leader's trainers before the first epoch, which is the
@@ -117,18 +107,7 @@ impl WorkerGroup {
 
     /// Waits until all workers have ended. What they have done is counted at the nodes of the leader's plan.
     pub fn finish(self, buffers: &mut Buffers) {
-        for worker in (0..self.workers.count()).filter(|_| self.shares) {
-            if let Some(counters) = self.workers.receive(worker) {
-                buffers.count(&read::<BlockCounters>(&counters));
-            }
-        }
-        let query = buffers.query();
-        for worker in (0..self.workers.count()).filter(|_| self.instrument != 0) {
-            if let Some(measured) = self.workers.receive(worker) {
-                query.add_measured(&measured);
-            }
-        }
-        self.workers.finish();
+        self.reports.take(self.workers, buffers);
     }
 }
 
@@ -219,8 +198,8 @@ fn start(
     };
     let models = (0..task.groups).flat_map(|_| task.points_of(buffers));
     let trainers = models.map(new).collect::<Result<Vec<Trainer>>>()?;
-    let (instrument, shares) = (task.instrument, task.pages_per_block.is_some());
-    Ok(Ok((WorkerGroup { workers, processes, wanted, replica, instrument, shares }, trainers)))
+    let reports = task.reports();
+    Ok(Ok((WorkerGroup { workers, processes, wanted, replica, reports }, trainers)))
 }
 
 /// What a worker process does.
@@ -254,13 +233,7 @@ fn work(worker: Worker) -> Result<()> {
         let learning = replica.hear_first(&Vec::<(usize, usize)>::new())?;
         trainers.retain(|(of, _)| learning.binary_search(of).is_ok());
     }
-    if task.pages_per_block.is_some() {
-        worker.send(&json(&buffers.report().blocks));
-    }
-    if task.instrument != 0 {
-        worker.send(&buffers.query().measured());
-    }
-    buffers.finish();
+    task.reports().send(&worker, buffers);
     Ok(())
 }
 
@@ -311,18 +284,15 @@ impl TrainingTask {
         self.points.iter().map(move |hyper| target.map_or(*hyper, |target| hyper.of_scaled_targets(target.scale)))
     }
 
+    /// What workers tell at their end.
+    fn reports(&self) -> Reports {
+        Reports { shares: self.pages_per_block.is_some(), instrument: self.instrument }
+    }
+
     /// What the nodes of a process are told.
     fn control(&self, rank: Rank) -> ScanControl {
         let pages_of_tables = Some(self.pages_of_tables.clone());
         let pages_per_block = self.pages_per_block;
         ScanControl { rank: Some(rank), pages_of_tables, pages_per_block, ..ScanControl::default() }
     }
-}
-
-pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(value).expect("structs of plain values are always JSON")
-}
-
-pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> T {
-    serde_json::from_slice(json).unwrap_or_else(|e| pgrx::error!("a training process was told nonsense: {e}"))
 }

@@ -312,7 +312,7 @@ impl Candidates<'_> {
             };
             models.push((*i, candidate.fold, model, evaluation));
         }
-        Ok(Judges { rule: self.rule, folds: self.folds.clone(), models, scratch: None, places: Vec::new() })
+        Ok(Judges::new(self.rule, self.folds.clone(), models))
     }
 
     /// Takes what came out after an epoch in all processes, and decides which models learn on.

@@ -105,7 +105,7 @@ impl<'c> Runner<'c, '_> {
             return Ok(());
         }
         let mut judges = candidates.judges(which)?;
-        if !judges.models.is_empty() {
+        if !judges.is_empty() {
             self.begin_epoch(epoch);
             while self.buffers.next_batch(self.batch)? {
                 check_for_interrupts();

@@ -1,6 +1,6 @@
 //! Judging models of a search: by the rows that are held out of their folds, while the source is read once more.
 
-use super::super::validation::{copy, judgement, like};
+use super::super::validation::{PER_JUDGEMENT, copy, judgement, like};
 use super::team::Outcome;
 use crate::errors::Result;
 use crate::operators::decoder::HELD_OUT;
@@ -9,9 +9,6 @@ use sgd::{Evaluation, ModelParameters};
 use shuffle::FoldRule;
 use std::ops::Range;
 use tuples::Batch;
-
-/// Tuples that are judged at once.
-const PER_JUDGEMENT: usize = 4096;
 
 /// The part that a tag stands for.
 #[inline]
@@ -24,16 +21,26 @@ pub fn part(rule: FoldRule, tag: u32) -> u32 {
 
 /// Models that are judged while the source is read.
 pub struct Judges {
-    pub(super) rule: FoldRule,
-    pub(super) folds: Range<u32>,
+    rule: FoldRule,
+    folds: Range<u32>,
     /// number of the candidate, its fold and its model
-    pub(super) models: Vec<(usize, u32, ModelParameters, Evaluation)>,
+    models: Vec<(usize, u32, ModelParameters, Evaluation)>,
     /// some tuples of a part
-    pub(super) scratch: Option<Batch>,
-    pub(super) places: Vec<u32>,
+    scratch: Option<Batch>,
+    places: Vec<u32>,
 }
 
 impl Judges {
+    /// Those of these models, each with the number of its candidate and its fold, which is one of `folds`.
+    pub fn new(rule: FoldRule, folds: Range<u32>, models: Vec<(usize, u32, ModelParameters, Evaluation)>) -> Judges {
+        Judges { rule, folds, models, scratch: None, places: Vec::new() }
+    }
+
+    /// Is there nothing to judge?
+    pub fn is_empty(&self) -> bool {
+        self.models.is_empty()
+    }
+
     /// Takes the tuples of a buffer.
     ///
     /// # Errors

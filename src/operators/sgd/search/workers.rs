@@ -4,14 +4,14 @@
 //! process reads all rows, as the leader would alone, for the models that it was dealt. The leader trains and stores
 //! the best point once the workers have ended.
 
-use super::super::workers::{NOT_FREE, QUEUE, SPOOLED, json, read};
+use super::super::worker_messages::{NOT_FREE, QUEUE, Reports, SPOOLED, json, read};
 use super::course::Course;
 use super::epochs::Runner;
 use super::team::Team;
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
-use crate::operators::scan_control::{BlockCounters, Rank, ScanControl};
+use crate::operators::scan_control::{Rank, ScanControl};
 use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
@@ -45,9 +45,7 @@ struct SearchTask {
 /// The workers of a search, as their leader sees them.
 pub struct SearchWorkers {
     workers: Workers,
-    instrument: c_int,
-    /// is the source read together with other sessions?
-    shares: bool,
+    reports: Reports,
 }
 
 /// How the rows of a search are read, which its workers are to do, too.
@@ -80,17 +78,7 @@ impl SearchWorkers {
 
     /// Waits until all workers have ended. What they have done is counted at the nodes of the leader's plan.
     pub fn finish(self, buffers: &mut Buffers) {
-        for worker in (0..self.workers.count()).filter(|_| self.shares) {
-            if let Some(counters) = self.workers.receive(worker) {
-                buffers.count(&read::<BlockCounters>(&counters));
-            }
-        }
-        for worker in (0..self.workers.count()).filter(|_| self.instrument != 0) {
-            if let Some(measured) = self.workers.receive(worker) {
-                buffers.query().add_measured(&measured);
-            }
-        }
-        self.workers.finish();
+        self.reports.take(self.workers, buffers);
     }
 }
 
@@ -159,8 +147,8 @@ fn start(
     let rank = Rank { processes, rank: 0 };
     let team = Team::new(workers.all_gather(), rank);
     buffers.control(&task.control(rank));
-    let (instrument, shares) = (task.instrument, task.pages_per_block.is_some());
-    Ok((SearchWorkers { workers, instrument, shares }, team))
+    let reports = task.reports();
+    Ok((SearchWorkers { workers, reports }, team))
 }
 
 /// What a worker process does.
@@ -181,17 +169,16 @@ fn work(worker: Worker) -> Result<()> {
     for folds in course.turns() {
         runner.run(folds)?;
     }
-    if task.pages_per_block.is_some() {
-        worker.send(&json(&buffers.report().blocks));
-    }
-    if task.instrument != 0 {
-        worker.send(&buffers.query().measured());
-    }
-    buffers.finish();
+    task.reports().send(&worker, buffers);
     Ok(())
 }
 
 impl SearchTask {
+    /// What workers tell at their end.
+    fn reports(&self) -> Reports {
+        Reports { shares: self.pages_per_block.is_some(), instrument: self.instrument }
+    }
+
     /// What the nodes of a process are told.
     fn control(&self, rank: Rank) -> ScanControl {
         ScanControl {
