@@ -69,6 +69,9 @@ pub struct Training {
     class_shares: ClassShares,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
     pub(super) imputed: Option<u64>,
+    /// was it told what of the rows is left out or cut off? A search has done so when its last training begins, which
+    /// may get them from the cache, where nothing is left out or cut off again.
+    pub(super) has_told_rows: bool,
     /// where the rows are trained on
     pub(super) place: Place,
     /// with the nodes, if they are trained on there
@@ -170,6 +173,7 @@ impl Training {
             only_group: OnlyGroup::default(),
             class_shares: ClassShares::default(),
             imputed: None,
+            has_told_rows: false,
             place,
             traffic: None,
             models: 0,
@@ -391,8 +395,10 @@ impl Training {
         if epoch == self.request.first_epoch() {
             check_first_epoch(&self.request, &self.buffers)?;
             self.count_imputed();
-            notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
-            notice_clipped(&self.buffers.decoder);
+            if !self.has_told_rows {
+                notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
+                notice_clipped(&self.buffers.decoder);
+            }
         }
         let shuffle = self.buffers.report().full_shuffle_time();
         let elapsed = start.elapsed().saturating_sub(shuffle);

@@ -6,6 +6,7 @@ use super::course::Course;
 use super::team::Team;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::operators::buffers::Buffers;
+use crate::operators::nulls::{notice_clipped, notice_left_out};
 use crate::operators::scan_control::ScanControl;
 use crate::pg;
 use crate::pg::check_for_interrupts;
@@ -30,9 +31,14 @@ impl<'c> Runner<'c, '_> {
     /// # Errors
     /// Whatever can be wrong with the rows.
     pub fn run(&mut self, folds: Range<u32>) -> Result<Candidates<'c>> {
+        let reads_first = folds.start == 0;
         let mut candidates = Candidates::new(self.course, folds, self.team.rank());
         for epoch in 1..=self.course.last_epoch {
             self.epoch(epoch, &mut candidates)?;
+            if epoch == 1 && reads_first && self.team.is_leader() {
+                notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
+                notice_clipped(&self.buffers.decoder);
+            }
             candidates.rest(epoch);
             let due = candidates.due(epoch);
             self.judge(epoch, &mut candidates, &due)?;

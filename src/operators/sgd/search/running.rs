@@ -162,6 +162,7 @@ impl Search {
             self.take(&candidates, rows);
         }
         workers.into_iter().for_each(|workers| workers.finish(&mut self.training.buffers));
+        self.training.has_told_rows = true;
         Ok(())
     }
 

@@ -323,3 +323,22 @@ fn compressed_tables_are_searched_by_mini_batches() {
     let score: f64 = rows[0].get("score");
     assert!(score > 0.72, "{score}");
 }
+
+#[test]
+fn rows_that_are_left_out_are_told_once_whether_the_best_point_reads_the_cache_or_not() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run("UPDATE t SET x = NULL WHERE id % 900 = 1");
+    for more in ["", ", options => '{\"cache\": \"off\"}'", ", workers => 2, trials => 20"] {
+        let search = format!(
+            "SELECT FROM corgipile_search('t', label => 'positive', features => '{{x}}', max_epochs => 2, seed => 1{more})"
+        );
+        let told = db.notices(&[&search]);
+        let left_out = told.lines().filter(|line| line.contains("left out")).collect::<Vec<_>>();
+        assert_eq!(
+            left_out,
+            ["NOTICE:  10 of 9000 rows (0.1%) are left out because they have NULLs"],
+            "{more}: {told}"
+        );
+    }
+}
