@@ -432,7 +432,8 @@ pub const ENTRIES: &[Entry] = &[
             Values::Boolean,
             Default::Boolean(false),
             "fit probabilities to the decisions, by Platt scaling on the rows that are held out for validation; without such an \
-             option, these are a tenth of all rows",
+             option, these are a tenth of all rows; where a fraction of the rows are fewer than 500, on all rows, each fifth decided by \
+             a model of the others",
         )
     },
     Entry {
