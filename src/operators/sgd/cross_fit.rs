@@ -14,7 +14,7 @@ use crate::options::chosen::{Keep, Validation};
 use crate::options::request::Request;
 use sgd::{ModelParameters, Trainer};
 use shuffle::{BlockPartition, shuffle_dealt_tuples};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use tuples::Batch;
 
 /// With fewer rows held out of a group, all of its rows are decided for.
@@ -33,19 +33,24 @@ pub struct CrossFit {
 }
 
 impl CrossFit {
-    /// Reads the source once more for those groups, unless it was said which rows are held out, and not only how many.
-    /// None if there are none, or they need too much memory together.
+    /// Reads the source once more for those of these groups, unless it was said which rows are held out, and not only
+    /// how many. None if there are none, or they need too much memory together.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]; what is wrong with the rows
-    pub fn read(request: &Request, held_out: &HeldOut, rows: &mut EndedEpoch<'_>) -> Result<Option<CrossFit>> {
+    pub fn read(
+        request: &Request,
+        groups: &BTreeSet<usize>,
+        held_out: &HeldOut,
+        rows: &mut EndedEpoch<'_>,
+    ) -> Result<Option<CrossFit>> {
         let by_fraction = matches!(request.options.validation, Some(Validation::Fraction { .. }));
         if !by_fraction || held_out.must_be_read() {
             return Ok(None);
         }
-        let is_small = |group: &Batch| group.tuples_in_order() < FEW_HELD_OUT;
-        let mut kept: Vec<Option<Batch>> =
-            held_out.groups().map(|group| is_small(group).then(|| like(group))).collect();
+        let is_small = |group, held: &Batch| groups.contains(&group) && held.tuples_in_order() < FEW_HELD_OUT;
+        let keep = |(group, held): (usize, &Batch)| is_small(group, held).then(|| like(held));
+        let mut kept: Vec<Option<Batch>> = held_out.groups().enumerate().map(keep).collect();
         if kept.iter().all(Option::is_none) {
             return Ok(None);
         }

@@ -44,7 +44,8 @@ pub fn fit(
     mut rows: EndedEpoch<'_>,
 ) -> Result<()> {
     let kind = request.kind;
-    let mut cross_fit = CrossFit::read(request, held_out, &mut rows)?;
+    let groups = learners.trained().map(|learner| learner.group).collect();
+    let mut cross_fit = CrossFit::read(request, &groups, held_out, &mut rows)?;
     let mut models = Vec::new();
     for (i, learner) in learners.trained_mut().enumerate() {
         models.push((i, learner.group, model_of(request, resume, learner, rows.buffers.decoder.labels())?));
