@@ -878,7 +878,7 @@ AS 'MODULE_PATHNAME', 'corgipile_search_wrapper';
 COMMENT ON FUNCTION corgipile_search(text, text, text, text[], int, int, text, text, boolean, text, float8, int, text, text,
                               text, bigint, text, jsonb, text, int, text, text, jsonb, float8, int, float8, float8, text,
                               text, boolean, text, text, int[], float8, int, boolean, boolean)
-    IS 'finds the best of several trainings by cross-validation in one pass over the rows per epoch, and stores a model that is trained in this way on all rows; a row per point, the best first. The points are those of grid, or trials that are drawn from it, or else from default ranges. NULL means the default: trials 20 without a grid, folds 5, stratify true, score accuracy or r2, and for all others that of corgipile_train()';
+    IS 'finds the best of several trainings by cross-validation in one pass over the rows per epoch, and stores a model that is trained in this way on all rows; a row per point, the best first. The points are those of grid, or trials that are drawn from it, or else from default ranges. NULL means the default: trials 20 without a grid, folds 5, stratify true, score accuracy or r2, of quantile and poisson loss, and for all others that of corgipile_train()';
 
 CREATE FUNCTION corgipile_search(
     source              regclass,

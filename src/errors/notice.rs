@@ -21,9 +21,9 @@ pub enum Notice {
     PointsDiverged { points: Vec<String>, of: usize },
     /// The models of a search on all folds are too many, or too large, to be trained at once.
     FoldsInTurns { folds: u32, at_once: u32 },
-    /// The epochs, if they were left open, and the learning rate that the tuples suggest, and how many of the features
-    /// are standardized, if any may be.
-    Chosen { epochs: Option<u32>, rate: f64, scaled: Option<(usize, usize)> },
+    /// The epochs, if they were left open, and the learning rate that the tuples suggest, or None if they suggest Newton's
+    /// method, and how many of the features are standardized, if any may be.
+    Chosen { epochs: Option<u32>, rate: Option<f64>, scaled: Option<(usize, usize)> },
     /// The values of these columns span decades, and are taken by their logarithms.
     Transformed { columns: Vec<String> },
     /// These columns of text have more categories than so many, and are hashed.
@@ -201,7 +201,8 @@ impl Notice {
                     Some((scaled, all)) => format!(", {scaled} of {all} features standardized"),
                     None => String::new(),
                 };
-                (format!("{epochs}learning rate {rate:.3e}{scaled}"), None)
+                let how = rate.map_or("solver newton".to_owned(), |rate| format!("learning rate {rate:.3e}"));
+                (format!("{epochs}{how}{scaled}"), None)
             }
             Notice::Regression { label } => (
                 format!("the network predicts numbers: the values of label \"{label}\" are neither whole nor few"),

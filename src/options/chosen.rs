@@ -8,7 +8,7 @@ use super::rounding::rounded;
 use super::row_groups::HoldOut;
 use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
-use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Stopping};
+use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Solver, Stopping};
 
 /// What `options` say beyond the hyperparameters.
 #[derive(Default)]
@@ -93,6 +93,8 @@ pub struct Point {
     pub has_open_batch_size: bool,
     /// is the decay of the learning rate the default of the model, or to be chosen together with it?
     pub has_open_decay: bool,
+    /// may Newton's method train the model, if it can?
+    pub has_open_solver: bool,
     /// are the epochs to be chosen together with the learning rate?
     pub has_open_epochs: bool,
     pub max_epochs: u32,
@@ -123,6 +125,15 @@ impl Point {
     /// Would several processes have to average networks, which means nothing, because each step is that of one tuple?
     pub fn averages_networks(&self) -> bool {
         self.hyperparameters.design.is_some() && self.hyperparameters.batch_size == 1 && !self.has_open_batch_size
+    }
+
+    /// Newton's method trains the model.
+    pub fn take_newton(&mut self) {
+        let Hyperparameters { learning_rate, schedule, .. } = Hyperparameters::new(self.hyperparameters.kind);
+        let of_newton = Hyperparameters { learning_rate, schedule, ..self.hyperparameters };
+        self.hyperparameters =
+            Hyperparameters { solver: Solver::Newton, bounded: false, averaging: false, ..of_newton };
+        (self.rate, self.has_open_epochs, self.has_open_solver) = (Rate::Given, false, false);
     }
 
     /// Chooses the learning rate for such data, with this mean of |x|² and this one of the targets, and what else is

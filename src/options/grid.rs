@@ -62,6 +62,7 @@ impl Base {
             }
         }
         let has_open_decay = !options.contains_key("decay");
+        let leaves_solver_open = parse::leaves_solver_open(&options, self.kind);
         let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
         let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
@@ -73,6 +74,7 @@ impl Base {
             rate_times,
             has_open_batch_size,
             has_open_decay,
+            has_open_solver: leaves_solver_open && rate == Rate::Open && rate_times.is_none(),
             has_open_epochs,
             max_epochs,
             stopping,

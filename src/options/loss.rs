@@ -43,6 +43,11 @@ impl Loss {
         }
     }
 
+    /// Is what has the least loss also what R² is good of? A quantile is not a mean, and of counts the large ones decide R².
+    pub fn goes_with_r2(self) -> bool {
+        !matches!(self, Loss::Quantile | Loss::Poisson)
+    }
+
     /// The kind of model that minimises it, of models of one decision.
     fn kind(self) -> ModelKind {
         match self {

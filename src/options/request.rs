@@ -20,6 +20,10 @@ use serde_json::{Map, Value, json};
 use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule};
 use shuffle::Geometry;
 
+/// Features of a model for which Newton's method is chosen: its time grows with their square. A model of each group has
+/// an eighth.
+const MOST_FOR_NEWTON: usize = 256;
+
 /// What is to be trained.
 pub struct Request {
     pub source: String,
@@ -294,6 +298,28 @@ impl Request {
     pub fn tell_many_apart(&mut self) {
         self.kind = self.kind.one_vs_rest().unwrap_or(self.kind);
         self.points.iter_mut().for_each(|point| point.hyperparameters.kind = self.kind);
+    }
+
+    /// Newton's method trains the models for which that is open, if they have few enough features. True if it trains one
+    /// that could be another's.
+    pub fn choose_solver(&mut self, features: usize) -> bool {
+        let fits = self.suits_newton(features);
+        let mut chosen = false;
+        for point in self.points.iter_mut().filter(|point| point.has_open_solver) {
+            point.has_open_solver = false;
+            if fits && point.rate == Rate::Open {
+                point.take_newton();
+                chosen = true;
+            }
+        }
+        chosen
+    }
+
+    /// Is Newton's method what suits models of so many features, where the solver is open?
+    pub fn suits_newton(&self, features: usize) -> bool {
+        // a Hessian of each group
+        let most = if self.row_groups.group.is_some() { MOST_FOR_NEWTON / 8 } else { MOST_FOR_NEWTON };
+        (1..=most).contains(&features) && !self.shuffling.strategy.keeps_tuples()
     }
 
     /// Chooses sizes of mini-batches, and learning rates and epochs that are open, for such data

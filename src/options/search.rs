@@ -4,6 +4,7 @@ use super::call::invalid;
 use super::choices::{Choice, choice};
 use super::chosen::{Options, Validation};
 use super::folds::{FoldSpec, FoldsBy};
+use super::loss::Loss;
 use super::parse::argument_choice;
 use super::row_groups::RowGroupSpec;
 use crate::errors::{ArgumentError, Error, Result};
@@ -144,12 +145,13 @@ impl SearchSpec {
     /// # Errors
     /// [`ArgumentError::InvalidArgument`]
     pub fn settle(&mut self, kind: ModelKind, has_mini_batches: bool, row_groups: &mut RowGroupSpec) -> Result<()> {
-        let default = if kind.is_classifier() { Score::Accuracy } else { Score::R2 };
+        let of_kind = if kind.is_classifier() { Score::Accuracy } else { Score::R2 };
         let other = if kind.is_classifier() { Score::R2 } else { Score::Accuracy };
         if self.score == Some(other) {
-            return Err(not_of_model(other, default, kind));
+            return Err(not_of_model(other, of_kind, kind));
         }
-        self.score = self.score.or(Some(default));
+        self.score =
+            self.score.or(Some(if Loss::of(kind).is_none_or(Loss::goes_with_r2) { of_kind } else { Score::Loss }));
         if let Some(folds) = &mut row_groups.folds {
             if let FoldsBy::Row { stratified } = &mut folds.by {
                 *stratified = self.stratify && kind.is_classifier() && !has_mini_batches;

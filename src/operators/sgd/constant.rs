@@ -4,6 +4,7 @@ use super::learners::{Learner, Learners};
 use crate::errors::{Figure, Notice};
 use crate::operators::decoder::Decoder;
 use crate::options::chosen::Keep;
+use crate::options::loss::Loss;
 use crate::options::request::Request;
 use crate::pg;
 use sgd::{ModelKind, Output};
@@ -12,6 +13,9 @@ use tuples::Batch;
 
 /// A model may be so much worse before it is said: the loss of an epoch is that of models that were still learning.
 const SLACK: f64 = 0.1;
+
+/// The R² of counts may be so far below 0 where their deviance is the least: it is decided by the largest.
+const COUNTS: f64 = 1.0;
 
 /// The weights of the classes in what models learn from, by group.
 #[derive(Default)]
@@ -75,6 +79,11 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
         Keep::Best => known.iter().min_by(|a, b| a.judged_loss().total_cmp(&b.judged_loss())),
     }?;
     let hyper = &request.points[learner.point].hyperparameters;
+    match Loss::of(request.kind) {
+        Some(Loss::Quantile) => return None, // of which R² says nothing
+        Some(Loss::Poisson) => return row.validation_score.or(row.r2).filter(|r2| *r2 < -COUNTS).map(Figure::R2),
+        _ => {}
+    }
     // the loss of an epoch is that of the iterates, and the model is their mean
     if hyper.averaging && row.validation_loss.is_none() {
         return None;

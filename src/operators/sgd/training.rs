@@ -300,17 +300,19 @@ impl Training {
             self.request.tell_many_apart();
         }
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
+        let has_newton = self.request.choose_solver(self.buffers.decoder.dim());
         let decoder = &self.buffers.decoder;
         let mean_square = decoder.mean_square().unwrap_or_default();
         self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
-            let rate = point.hyperparameters.learning_rate;
+            let rate = (!has_newton).then_some(point.hyperparameters.learning_rate);
             let scaled = self.buffers.decoder.standardizer().map(|standardizer| {
                 let is_scaled = |(mean, scale): &(&f64, &f64)| **mean != 0.0 || **scale != 1.0;
                 (standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count(), standardizer.mean.len())
             });
-            pg::report_notice(Notice::Chosen { epochs: has_open_epochs.then_some(point.max_epochs), rate, scaled });
+            let epochs = (has_open_epochs && !has_newton).then_some(point.max_epochs);
+            pg::report_notice(Notice::Chosen { epochs, rate, scaled });
         }
     }
 

@@ -1,7 +1,7 @@
 //! What is told of defaults that depend on the model: for `corgipile_options()` and the page of reference.
 
 use crate::options::defaults::{self, learning_rate};
-use sgd::{Activation, Hyperparameters, ModelKind, Optimizer};
+use sgd::{Activation, Hyperparameters, Link, ModelKind, Optimizer, Solver};
 
 pub(super) fn default_rate(model: Option<ModelKind>) -> String {
     let rate = |kind, activation| learning_rate(kind, Optimizer::Sgd, activation);
@@ -43,6 +43,15 @@ fn of_linear(linear: &str, networks: &str, model: Option<ModelKind>) -> String {
         Some(kind) if kind.is_linear() => format!("{linear}; {networks} on compressed mini-batches"),
         Some(_) => networks.to_owned(),
         None => format!("{linear}; of mlp {networks}"),
+    }
+}
+
+pub(super) fn default_solver(model: Option<ModelKind>) -> String {
+    let [sgd, newton] = Solver::NAMES;
+    match model {
+        Some(kind) if kind.link() == Link::Logarithm => format!("{newton}, or {sgd} if something is said of its steps"),
+        Some(_) => sgd.to_owned(),
+        None => format!("{sgd}; of poisson {newton}, or {sgd} if something is said of its steps"),
     }
 }
 

@@ -1,6 +1,8 @@
 //! How a model learns, for how long, and what is kept.
 
-use super::default_texts::{default_batch_size, default_decay, default_epochs, default_optimizer, default_rate};
+use super::default_texts::{
+    default_batch_size, default_decay, default_epochs, default_optimizer, default_rate, default_solver,
+};
 use crate::options::choices::Choice;
 use crate::options::chosen::{Keep, Point, Rate};
 use crate::options::defaults;
@@ -37,17 +39,18 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         place: Place::NamedOption("text"),
         record: Some(|call| call.hyper().filter(|hyper| hyper.solver != Solver::Sgd).map(|hyper| json!(hyper.solver))),
-        explain: Some(|call, explain| {
-            if call.is_newton() {
-                explain.text(c"Solver", Solver::Newton.name());
-            }
+        explain: Some(|call, explain| match call.point {
+            Some(Point { has_open_solver: true, .. }) => explain.text(c"Solver", "auto"),
+            _ if call.is_newton() => explain.text(c"Solver", Solver::Newton.name()),
+            _ => {}
         }),
         ..Entry::option(
             "solver",
             Values::Words(|| Solver::NAMES.to_vec()),
-            Default::Word(Solver::NAMES[0]),
+            Default::Depends(default_solver),
             "sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; for models \
-             logistic, linear and poisson of up to 2000 features, without l1",
+             logistic, linear and poisson of up to 2000 features, without l1. It is the default of poisson for up to 256 features \
+             (32 with group_by)",
         )
     },
     Entry {

@@ -103,9 +103,10 @@ impl Training {
         if request.kind.is_linear() && (parts.len() <= 1 || variation <= ALIKE) {
             return;
         }
+        let suits_newton = request.suits_newton(self.buffers.decoder.dim());
         let by_tuple = |point: &&mut Point| {
             let hyper = &point.hyperparameters;
-            hyper.batch_size == 1 && hyper.solver == Solver::Sgd
+            hyper.batch_size == 1 && hyper.solver == Solver::Sgd && !(point.has_open_solver && suits_newton)
         };
         let mut changed = 0;
         for point in request.points.iter_mut().filter(by_tuple) {

@@ -95,14 +95,75 @@ fn counts_are_learned_from_sparse_rows_groups_grids_mini_batches_workers_and_hel
     }
     let several =
         db.train("'counts', 'poisson', 'y', '{a,b}', seed => 1, max_epochs => 20, grid => '{\"l2\": [0, 0.5]}'");
-    let last: Vec<_> = several.iter().filter(|row| row.epoch == 20).map(|row| row.model_id).collect();
+    let last: Vec<_> = several.iter().filter(|row| row.epoch == 1).map(|row| row.model_id).collect();
     assert!(d2(&mut db, last[0]) > d2(&mut db, last[1]));
     let before = db
-        .train("'counts', 'linear', 'y', '{a,b}', seed => 1, max_epochs => 4, options => '{\"loss\": \"poisson\"}'")[0]
+        .train("'counts', 'linear', 'y', '{a,b}', seed => 1, max_epochs => 4, options => '{\"loss\": \"poisson\", \"solver\": \"sgd\"}'")[0]
         .model_id;
     let after = db.train(&format!("'counts', 'linear', seed => 1, warm_start => '{before}', max_epochs => 4"));
     assert_eq!(after.last().expect("epochs").epoch, 8);
     assert!(d2(&mut db, after[0].model_id) > 0.25);
+}
+
+#[test]
+fn counts_of_features_with_a_long_tail_are_those_of_the_least_deviance_and_what_suits_no_newton_is_left_to_sgd() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE skewed AS
+         SELECT *, ARRAY[a, b] AS x, floor(sqrt(a) * exp(0.3 * b) * (0.5 + uniform(i, 4))) AS y
+           FROM (SELECT i, exp(1.5 * normal(i, 2))::real AS a, normal(i, 3)::real AS b, i % 2 AS part FROM generate_series(1, 4000) i) AS s
+          ORDER BY y",
+    );
+    let train =
+        |more: &str| format!("SELECT FROM corgipile_train('skewed', 'poisson', 'y', seed => 1, name => 'm', {more})");
+    for (features, more) in [
+        ("a,b", ""),
+        ("x", ""),
+        ("a,b", ", workers => 2"),
+        ("a,b", ", group_by => 'part'"),
+        ("a,b", ", shuffle => 'no_shuffle', options => '{\"transform\": \"none\"}'"),
+    ] {
+        let told = db.notices(&[&train(&format!("features => '{{{features}}}'{more}"))]);
+        assert!(told.contains("solver newton, "), "{features}{more}: {told}");
+        if more.contains("group_by") {
+            continue;
+        }
+        let gradient: Vec<f64> = db.column(
+            "SELECT unnest(ARRAY[avg(y - p), avg((y - p) * f), avg((y - p) * b)]) / avg(y)
+               FROM (SELECT y, b, CASE WHEN hyperparameters->'transform'->'log' ? 'a' THEN ln(1 + a) ELSE a END AS f, corgipile_predict('m', s) AS p
+                       FROM skewed AS s, (SELECT hyperparameters FROM corgipile.models ORDER BY model_id DESC LIMIT 1) AS m) AS t",
+        );
+        assert!(gradient.iter().all(|slope| slope.abs() < 1e-3), "{features}{more}: {gradient:?}");
+    }
+    let said = "learning_rate => 0.001; optimizer => 'adam'; batch_size => 8; options => '{\"l1\": 1e-6}'; options => '{\"momentum\": 0.5}';
+                options => '{\"averaging\": false}'; shuffle => 'mrs'; solver => 'sgd'";
+    let of_rows = |more: &str| train(&format!("features => '{{a,b}}', max_epochs => 1, {more}"));
+    for more in said.split("; ").map(str::trim) {
+        let told = db.notices(&[&of_rows(more)]);
+        assert!(!told.contains("newton"), "{more}: {told}");
+        let solver = "SELECT hyperparameters->'solver' IS NULL FROM corgipile.models ORDER BY model_id DESC LIMIT 1";
+        assert_eq!(db.line(solver), "t", "{more}");
+    }
+    let wide = "SELECT FROM corgipile_train('SELECT y, array_fill(b, ARRAY[257]) AS x FROM skewed', 'poisson', 'y', '{x}', max_epochs => 1)";
+    assert!(db.notices(&[wide]).contains("learning rate "));
+    let plan = db.lines(&format!("EXPLAIN (COSTS OFF) {}", train("features => '{a,b}'"))).join("\n");
+    assert!(plan.contains("Solver: auto"), "{plan}");
+}
+
+#[test]
+fn quantiles_and_counts_are_not_judged_by_the_mean() {
+    let mut db = Database::new();
+    delays(&mut db);
+    let train = "SELECT FROM corgipile_train('delays', 'quantile', 'y', '{a,b}', seed => 1,
+                     options => '{\"quantile\": 0.98, \"validation_fraction\": 0.2}')";
+    let told = db.notices(&[train]);
+    assert!(!told.contains("worse than"), "{told}");
+    // by R2, the strongest penalty would be the best of a quantile far out
+    let best = db.line(
+        "SELECT grid_point->>'l2' FROM corgipile_search('delays', 'quantile', 'y', '{a,b}', seed => 1, grid => '{\"l2\": [0, 0.3]}',
+             max_epochs => 20, options => '{\"quantile\": 0.98}') WHERE rank = 1",
+    );
+    assert_eq!(best, "0");
 }
 
 /// A target far from 0 with skewed noise and, in every fiftieth row, an outlier; sorted by it.
