@@ -8,7 +8,7 @@ use super::rounding::AUTO_TIMES;
 use super::{parse, table};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean};
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, ModelKind};
+use sgd::{Hyperparameters, Link, ModelKind};
 
 /// More points than this are no grid.
 const MAX_POINTS: usize = 1_000;
@@ -62,7 +62,7 @@ impl Base {
             }
         }
         let has_open_decay = !options.contains_key("decay");
-        let leaves_solver_open = parse::leaves_solver_open(&options, self.kind);
+        let leaves_solver_open = leaves_solver_open(&options, self.kind);
         let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
         let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
@@ -85,6 +85,16 @@ impl Base {
         }
         Ok((options, point))
     }
+}
+
+/// Is it for the tuples to say whether Newton's method trains the model? A rate that is good for the mean of e^z is far too
+/// long for the few rows where it is largest, and these decide what is predicted: so it does, unless something is said
+/// that it knows nothing of.
+fn leaves_solver_open(options: &Map<String, Value>, kind: ModelKind) -> bool {
+    let grouped = |name: &str| table::entries().any(|entry| entry.name == name && entry.group.is_some());
+    let of_sgd =
+        |name: &str| parse::OF_SGD.contains(&name) || ["solver", "optimizer", "l1"].contains(&name) || grouped(name);
+    kind.link() == Link::Logarithm && !options.keys().any(|name| of_sgd(name))
 }
 
 fn epochs(value: &Value) -> Result<u32> {

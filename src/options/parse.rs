@@ -12,9 +12,7 @@ use super::rows::{ClassWeight, Clip, Hashing, Standardize, Transform};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
-use sgd::{
-    Activation, Design, Hidden, Hyperparameters, Link, ModelKind, Optimizer, Output, Schedule, Solver, Stopping,
-};
+use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver, Stopping};
 
 /// Reads `options` for a model of this kind, together with the argument `learning_rate`. What is not given is chosen by
 /// the tuples where it can be, if that is `automatic`.
@@ -110,17 +108,8 @@ fn hyperparameters(
     Ok((hyperparameters, if is_open { Rate::Open } else { Rate::Given }))
 }
 
-/// Options that say something to SGD alone.
-const OF_SGD: [&str; 4] = ["batch_size", "schedule", "bounded_steps", "averaging"];
-
-/// Is it for the tuples to say whether Newton's method trains the model? A rate that is good for the mean of e^z is far too
-/// long for the few rows where it is largest, and these decide what is predicted: so it does, unless something is said
-/// that it knows nothing of.
-pub fn leaves_solver_open(options: &Map<String, Value>, kind: ModelKind) -> bool {
-    let grouped = |name: &str| table::entries().any(|entry| entry.name == name && entry.group.is_some());
-    let of_sgd = |name: &str| OF_SGD.contains(&name) || ["solver", "optimizer", "l1"].contains(&name) || grouped(name);
-    kind.link() == Link::Logarithm && !options.keys().any(|name| of_sgd(name))
-}
+/// Options that say something to SGD alone, beside those of optimizers.
+pub const OF_SGD: [&str; 4] = ["batch_size", "schedule", "bounded_steps", "averaging"];
 
 /// Newton's method makes its steps by itself: what is about gradients of some tuples says nothing to it.
 fn solver(keys: &Keys, learning_rate: Option<f64>) -> Result<Solver> {
