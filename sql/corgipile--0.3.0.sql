@@ -731,12 +731,12 @@ COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the l
 CREATE FUNCTION corgipile.node_training(task text) RETURNS TABLE (n bigint, bytes bigint)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000 SUPPORT @extschema@.corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_node_training_wrapper';
-COMMENT ON FUNCTION corgipile.node_training(text) IS 'what corgipile_train() and corgipile_evaluate() have a cursor for on another server: its part of the work; a row per request';
+COMMENT ON FUNCTION corgipile.node_training(text) IS 'what functions with nodes, such as corgipile_train(), have a cursor for on another server: its part of the work; a row per request';
 
 CREATE FUNCTION corgipile.node_step(request bytea) RETURNS bytea
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_node_step_wrapper';
-COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what corgipile_train() and corgipile_evaluate() ask that part on another server for';
+COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what functions with nodes, such as corgipile_train(), ask that part on another server for';
 
 -- NULL is the default of every argument of those functions that train and shuffle, and means "not given": what it stands for is
 -- said once, in src/options/table, and shown by corgipile_options(). Another default could not be told from the same value

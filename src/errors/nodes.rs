@@ -99,7 +99,7 @@ impl Report for NodeError {
                 fixed("Both servers need the same library: connect anew after an update.")
             }
             NodeError::OutOfTurn => {
-                fixed("corgipile_train() and corgipile_evaluate() call this function on other servers, by nodes.")
+                fixed("Functions with nodes call this function on other servers: corgipile_train() and others.")
             }
         }
     }

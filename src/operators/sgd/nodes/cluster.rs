@@ -197,7 +197,7 @@ impl Cluster {
         self.turn = None;
     }
 
-    /// A state goes along with the next request.
+    /// These bytes, a state or a document, go along with the next request.
     pub fn attach(&mut self, saved: &[u8]) {
         self.saved = bytes_of(&words_of(saved));
     }

@@ -9,24 +9,18 @@ use super::cluster::Cluster;
 use super::messages::{JudgeTask, Order, bytes_of};
 use crate::errors::{Errand, Error, ModelError, Result};
 use crate::models::{self, Model, Policies};
-use crate::operators::buffers::Buffers;
-use crate::operators::decoder::OwnedSpec;
-use crate::operators::judge::{Judge, JudgedSums, Scores};
-use crate::operators::model_rows::{ModelRows, PlannedRows, parameters_for};
+use crate::operators::judge::Judge;
+use crate::operators::model_rows::{ModelRows, PlannedRows};
 use crate::options::nodes::Nodes;
 use crate::options::shuffling::Shuffling;
-use sgd::{RocAuc, Tied, TiedWriter, read_tied};
+use sgd::{RocAuc, Tied, read_tied};
 use std::collections::VecDeque;
-use std::rc::Rc;
-
-/// Bytes of scores that a node says at once, or a few more.
-const PIECE: usize = 1 << 18;
 
 /// Judges the model by the planned rows where they are, if that was asked for and can be; that it cannot is told. What
 /// is counted of the rows is added to the judge and to the decoder of the rows. Gives the areas under the curves.
 ///
 /// # Errors
-/// [`NodeError`]; what the servers say is raised.
+/// [`NodeError`](crate::errors::NodeError); what the servers say is raised.
 pub fn judge_there(
     model: &Model,
     policies: Policies,
@@ -47,15 +41,20 @@ pub fn judge_there(
         let (columns, planned, shuffling) = (rows.source.columns(), &rows.planned, &Shuffling::none());
         Rows { spec, columns, planned, shuffling }.open(nodes, Errand::Evaluation, unfit)
     })?;
-    let task = JudgeTask { model: document, policies };
-    cluster.map(|mut cluster| cluster.judge(task, rows, judge)).transpose()
+    cluster.map(|mut cluster| cluster.judge(policies, &document, rows, judge)).transpose()
 }
 
 impl Cluster {
     /// Has each node judge the model by its rows.
-    fn judge(&mut self, task: JudgeTask, rows: &mut PlannedRows, judge: &mut Judge) -> Result<Vec<Option<f64>>> {
-        let JudgeTask { model, policies } = task;
-        self.order(|_| Order::Judge(Box::new(JudgeTask { model: model.clone(), policies })));
+    fn judge(
+        &mut self,
+        policies: Policies,
+        document: &str,
+        rows: &mut PlannedRows,
+        judge: &mut Judge,
+    ) -> Result<Vec<Option<f64>>> {
+        self.order(|_| Order::Judge(JudgeTask { document: document.len(), policies }));
+        self.attach(document.as_bytes());
         for answer in self.ask()? {
             let (Some(judged), Some(counts)) = (answer.judged, answer.counts) else { return Err(self.nonsense()) };
             if !judge.add_sums(&judged) {
@@ -121,45 +120,5 @@ impl Stream {
         self.last = piece.last().map(|tied| tied.score);
         self.piece = piece.into();
         Some(())
-    }
-}
-
-/// A model that a node has judged, and its scores.
-pub struct JudgedModel {
-    judge: Judge,
-    /// those whose scores were not said yet
-    curves: Box<dyn Iterator<Item = Scores>>,
-    /// the curve whose scores are being said
-    curve: Option<Scores>,
-}
-
-impl JudgedModel {
-    /// Reads all rows, and judges the model by them.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the model and the rows.
-    pub fn new(task: JudgeTask, spec: &OwnedSpec, buffers: &mut Buffers) -> Result<JudgedModel> {
-        let model = Rc::new(models::of_document(&task.model)?);
-        buffers.decoder = ModelRows::plain(task.policies).decoder(&model, spec.columns())?;
-        let mut judge = Judge::new(model.clone());
-        judge.read(&parameters_for(&model, &buffers.decoder), buffers)?;
-        Ok(JudgedModel { curves: Box::new(judge.scores()), judge, curve: None })
-    }
-
-    /// What was counted.
-    pub fn sums(&self) -> JudgedSums {
-        self.judge.sums()
-    }
-
-    /// The next scores: none at the end of each curve.
-    pub fn next_scores(&mut self) -> TiedWriter {
-        let mut piece = TiedWriter::default();
-        let Some(mut scores) = self.curve.take().or_else(|| self.curves.next()) else { return piece };
-        while piece.bytes().len() < PIECE {
-            let Some(tied) = scores.next() else { break };
-            piece.push(tied);
-        }
-        self.curve = (!piece.bytes().is_empty()).then_some(scores);
-        piece
     }
 }

@@ -46,8 +46,8 @@ pub enum Order {
     EndEpoch,
     /// Evaluate the models on what is held out.
     Evaluate,
-    /// Judge a model by all rows, and say what was counted.
-    Judge(Box<JudgeTask>),
+    /// Judge the model whose document is behind the text by all rows, and say what was counted.
+    Judge(JudgeTask),
     /// Say the next scores of the model that was judged, of which no rows are left at the end of each curve.
     Scores,
     /// Go through all rows, block by block, and say what the blocks add up to.
@@ -97,10 +97,10 @@ pub struct Start {
 }
 
 /// A model to be judged.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct JudgeTask {
-    /// as a document
-    pub model: String,
+    /// bytes of its document
+    pub document: usize,
     pub policies: Policies,
 }
 

@@ -11,6 +11,7 @@
 mod choice;
 mod cluster;
 mod clusters;
+mod judged;
 mod judging;
 mod messages;
 mod node;

@@ -1,6 +1,6 @@
 //! A node: what a session on another server does for a training.
 
-use super::judging::JudgedModel;
+use super::judged::JudgedModel;
 use super::messages::{
     Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, bytes_of, read, text, words_of,
 };
@@ -238,7 +238,8 @@ impl NodeTraining {
             }
             Order::Evaluate => answer.evaluated = Some(self.evaluate()?),
             Order::Judge(task) => {
-                let judged = JudgedModel::new(*task, &self.spec, &mut self.buffers)?;
+                let document = bytes_of(&std::mem::take(words));
+                let judged = JudgedModel::new(task, &document, &self.spec, &mut self.buffers)?;
                 answer.counts = Some(self.buffers.decoder.epoch_counts());
                 answer.judged = Some(judged.sums());
                 self.judged = Some(judged);
