@@ -158,6 +158,24 @@ mod tests {
     }
 
     #[test]
+    fn scores_take_few_bytes() {
+        let mut noise = crate::tests::Noise::new(1);
+        let scores: Vec<f32> = (0..100_000).map(|_| (0..6).map(|_| noise.next()).sum()).collect();
+        let bytes_per_score = |keys: Vec<i64>| {
+            let mut keys = keys;
+            keys.sort_unstable();
+            keys.dedup();
+            let mut writer = TiedWriter::default();
+            keys.iter().for_each(|score| writer.push(Tied { score: *score, tuples: [1, 0] }));
+            writer.bytes().len() as f64 / keys.len() as f64
+        };
+        let of_f32 = bytes_per_score(scores.iter().map(|score| rank_key_of_f32(*score, false)).collect());
+        assert!(of_f32 < 6.0, "{of_f32}");
+        let of_f64 = bytes_per_score(scores.iter().map(|score| rank_key(f64::from(*score).tanh(), false)).collect());
+        assert!(of_f64 < 10.0, "{of_f64}");
+    }
+
+    #[test]
     fn bytes_that_no_writer_has_written_are_no_scores() {
         assert_eq!(read_tied(&[]), Some(Vec::new()));
         for wrong in [&[1][..], &[1, 1], &[1, 1, 0x80], &[1, 1, 1, 0, 1, 1], &[0xff; 40], &[1, 1, 1, 7]] {
