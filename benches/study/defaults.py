@@ -44,11 +44,12 @@ class Task:
     bundled: str | None = None  # the function of scikit-learn that has it
     positive: int | None = None  # the class against all others
     network: bool = False  # is it tried with networks, too?
+    label: int = 0  # the label's column, of files with columns of numbers
     mixed: str | None = None  # the label's column, of files with columns of numbers and text and with missing values
 
     @property
     def files(self):
-        return {"covtype_2": "covtype_random", "covtype_7": "covtype_random"}.get(self.name, self.name)
+        return "covtype_random" if self.name in ("covtype_2", "covtype_7", "elevation") else self.name
 
     def file(self, part):
         """Of a mixed set."""
@@ -97,7 +98,8 @@ def read(data, task):
         x_test.resize(x_test.shape[0], width)
     else:
         table, test = (data.numbers(f"{task.files}_{part}") for part in ("train", "test"))
-        x, y, x_test, y_test = table[:, 1:], table[:, 0], test[:, 1:], test[:, 0]
+        x, x_test = (np.delete(part, task.label, axis=1) for part in (table, test))
+        y, y_test = table[:, task.label], test[:, task.label]
     if not task.regression:
         if task.positive is not None:
             y, y_test = y == task.positive, y_test == task.positive

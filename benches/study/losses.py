@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from data import Data, Part, create_table
-from defaults import LIMIT, TABLE, TASKS, as_matrices, create_mixed, read, read_mixed, within_processor_time
+from defaults import LIMIT, TABLE, TASKS, Task, as_matrices, create_mixed, read, read_mixed, within_processor_time
 from files import Results
 from markdown import fixed, mark, page, table
 from server import connect
@@ -31,7 +31,8 @@ from server import connect
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 CLASSES = ("iris", "wine", "digits", "covtype_7")
 PROBABILITIES = ("breast_cancer", "digits", "a9a", "skin", "higgs", "covtype_7")
-REGRESSIONS = ("diabetes", "california", "protein", "blogfeedback")
+REGRESSIONS = ("diabetes", "california", "protein", "blogfeedback", "elevation")
+ELEVATION = Task("elevation", regression=True, label=1)  # of covtype, by all else that is known of a place
 LARGE = ("blogfeedback",)  # 280 columns, of which both get LP_ROWS rows for each loss
 SETS = list(dict.fromkeys((*CLASSES, *PROBABILITIES, *REGRESSIONS)))
 LEAST, RELATIVE = 0.01, 0.02  # one of which is enough
@@ -192,7 +193,7 @@ def theirs(comparison, train, test):
 
 def rows(connection, data, name):
     """A row for each comparison on this set."""
-    tasks = {task.name: task for task in TASKS}
+    tasks = {task.name: task for task in (*TASKS, ELEVATION)}
     for most in (None, LP_ROWS):
         wanted = [c for c in COMPARISONS if name in c.sets and (LP_ROWS if name in LARGE else c.rows) == most]
         if not wanted:
@@ -232,10 +233,12 @@ plain call with seed 1: `corgipile_train('t', model => 'linear', options => '{{"
 score may be {LEAST} worse than the reference, or {RELATIVE:.0%}. Penalties of the references that are not theirs
 by the loss are off: `alpha=0`; all else is their default.
 `QuantileRegressor` solves a linear program, so that both get {LP_ROWS} rows drawn from the training part, as of
-blogfeedback always. Probabilities are fitted to a tenth of the training part by default, which is held out;
-`CalibratedClassifierCV(method="sigmoid", ensemble=False)` fits them to predictions of five folds, and its model to all
-rows: where a tenth is some dozens of rows, as of breast_cancer and digits, the smoothed targets of so few keep ours
-from 0 and 1. The Brier score is the sum over the classes. The page is made by `benches/study/losses.py`."""
+blogfeedback always; of blogfeedback's, its solvers find no solution. The targets of elevation are the second column of
+covtype_random; with `"decay": 0.99` the loss of its quantile 0.9 is 21.28. Probabilities are fitted to a tenth of the
+training part, which is held out, or, where this is fewer than 500 rows (breast_cancer, digits), to five models'
+decisions for all rows; `CalibratedClassifierCV(method="sigmoid", ensemble=False)` fits them so always, and its model to
+all rows. With seeds 1 to 5 the log loss of breast_cancer is 0.1102, 0.0903, 0.1096, 0.0864 and 0.0936. The Brier score
+is the sum over the classes. The page is made by `benches/study/losses.py`."""
 
 
 def number(key, digits=4):

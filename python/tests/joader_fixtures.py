@@ -98,7 +98,7 @@ def taken(job: joader.Job, batches: list[Any]) -> str:
     return ""
 
 
-def until(holds: Callable[[], Any], within: float = 10) -> None:
+def until(holds: Callable[[], Any], within: float = 60) -> None:
     end = time.monotonic() + within
     while not holds():
         assert time.monotonic() < end, "it did not come true"

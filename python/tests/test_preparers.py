@@ -336,7 +336,7 @@ def test_several_processes_work_at_once_and_none_more_than_asked_for(preparers):
 def is_alive(process):
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")")[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter if it ends between opening and reading
         return False
 
 

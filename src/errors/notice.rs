@@ -79,6 +79,9 @@ pub enum Notice {
     CalibratedOnTraining { model: String },
     /// This part of the rows is held out to fit probabilities, as nobody has said which.
     HeldOutForProbabilities { fraction: f64 },
+    /// As few rows are held out, probabilities of so many models are fitted to decisions for all rows, each by a model
+    /// that has not learned from the row.
+    CrossFitted { models: usize, all: usize },
     /// Of a class, or of all others, no more rows than this were held out, in so many of all models: probabilities
     /// hardly rest on anything.
     FewForProbabilities { rows: u64, models: usize, all: usize },
@@ -295,6 +298,13 @@ impl Notice {
                 format!("{fraction} of the rows are held out to fit probabilities"),
                 Some("Say another validation_fraction, or a validation_column, to hold others out."),
             ),
+            Notice::CrossFitted { models, all } => {
+                let of = if all == 1 { String::new() } else { format!(" of {models} of {all} models") };
+                let message = format!(
+                    "few rows are held out: probabilities{of} are fitted to all rows, each fifth decided by a model of the others"
+                );
+                (message, Some("Say a validation_column to fit them to rows that are held out alone."))
+            }
             Notice::FewForProbabilities { rows, models, all } => {
                 let of = if all == 1 { String::new() } else { format!(", of {models} of {all} models") };
                 (

@@ -1,6 +1,6 @@
 //! A server of a test's own, for what cannot be done to the one that all tests share.
 
-use crate::{FailingMemory, Session, fixtures, server};
+use crate::{FailingMemory, Network, Session, fixtures, server};
 use postgres::{Config, NoTls};
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -56,6 +56,29 @@ impl Cluster {
     /// on a disk with so many bytes.
     pub fn with_small_disk_for_segments(bytes: u64, settings: &[&str]) -> Option<Self> {
         Self::with_small(Small { bytes, place: "data/pg_dynshmem" }, "mmap", settings)
+    }
+
+    /// A cluster in a network namespace of its own, and the way to it for who comes by TCP, to port 5432, without a
+    /// password. None if this machine does not let us make one.
+    pub fn in_own_network(settings: &[&str]) -> Option<(Self, Network)> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        if owner().is_none() || !Network::is_possible() {
+            return None;
+        }
+        let mut settings = settings.to_vec();
+        settings.extend(["dynamic_shared_memory_type = mmap", "listen_addresses = '0.0.0.0'"]);
+        let cluster = Self::start(&settings, Surroundings { own_network: true, ..Surroundings::default() });
+        let network = Network::new(cluster.pid(), COUNT.fetch_add(1, Ordering::Relaxed));
+        cluster.add_rule("host all all 169.254.0.0/16 trust");
+        Some((cluster, network))
+    }
+
+    /// Puts a rule before all others of who may log in, and how.
+    pub(crate) fn add_rule(&self, rule: &str) {
+        let path = self.data().join("pg_hba.conf");
+        let rules = fs::read_to_string(&path).expect("initdb writes it");
+        fs::write(&path, format!("{rule}\n{rules}")).expect("it can be written");
+        self.session().run("SELECT pg_reload_conf()");
     }
 
     /// A cluster of the PostgreSQL that the shared server is a copy of, where there is no corgipile: no library,
@@ -294,6 +317,7 @@ struct Surroundings {
     environment: Vec<(&'static str, PathBuf)>,
     /// the directory of another server's programs
     programs: Option<PathBuf>,
+    own_network: bool,
 }
 
 impl Surroundings {
@@ -314,6 +338,12 @@ fn launch(directory: &Path, surroundings: &Surroundings) -> Child {
                  exec setpriv --reuid={user} --regid={group} --clear-groups -- \"$0\" \"$@\""
             );
             command.args(["-m", "sh", "-c", &script]).arg(postgres).current_dir(directory);
+            command
+        }
+        (None, Some((user, group))) if surroundings.own_network => {
+            let mut command = Command::new("unshare");
+            let ids = [format!("--reuid={user}"), format!("--regid={group}"), "--clear-groups".to_owned()];
+            command.args(["-n", "setpriv"]).args(ids).arg("--").arg(postgres).current_dir(directory);
             command
         }
         _ => as_owner(postgres, directory),

@@ -1,7 +1,6 @@
 //! Three servers, of which the first knows the others by postgres_fdw and dblink.
 
 use crate::{Cluster, Database, Session, skip};
-use std::fs;
 
 /// A database of the shared server, and two servers of the test's own, on which corgipile is, too. It knows them as the
 /// foreign servers `north` and `south`, and whoever asks has a mapping there to the superuser.
@@ -54,9 +53,7 @@ impl Cluster {
 
     /// Has a role log in by this password only.
     pub fn ask_for_password(&self, role: &str, password: &str) {
-        let path = self.data().join("pg_hba.conf");
-        let rules = fs::read_to_string(&path).expect("initdb writes it");
-        fs::write(&path, format!("local all {role} scram-sha-256\n{rules}")).expect("it can be written");
-        self.session().run(&format!("ALTER ROLE {role} PASSWORD '{password}'; SELECT pg_reload_conf()"));
+        self.session().run(&format!("ALTER ROLE {role} PASSWORD '{password}'"));
+        self.add_rule(&format!("local all {role} scram-sha-256"));
     }
 }

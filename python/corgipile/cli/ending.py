@@ -66,12 +66,21 @@ def _run(program: str, command: Callable[[], int]) -> int:
         print(f"{program}: cancelled", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # whoever read the output has had enough; nothing is left to be flushed at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _discard_output()  # whoever read it has had enough
         return 141
     except Exception as error:
         line = said(error)
         if line is None:
             raise
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError:
+            _discard_output()  # on a disk that is full, say: the interpreter would try again at exit, and say so
         print(f"{program}: {line}", file=sys.stderr)
         return 1
+
+
+def _discard_output() -> None:
+    """Nothing is left to be flushed at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

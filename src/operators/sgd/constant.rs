@@ -1,6 +1,5 @@
 //! Is a model worse than one that says the same of every row?
 
-use super::epoch_row::EpochRow;
 use super::learners::{Learner, Learners};
 use crate::errors::{Figure, Notice};
 use crate::operators::decoder::Decoder;
@@ -71,10 +70,9 @@ pub fn warn_of_useless(request: &Request, shares: &ClassShares, learners: &Learn
 fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option<Figure> {
     // the loss of the first epoch is that of models that knew next to nothing
     let known = learner.history.get(1..)?;
-    let loss = |row: &&EpochRow| row.validation_loss.unwrap_or(row.loss);
     let row = match request.options.keep {
         Keep::Last => known.last(),
-        Keep::Best => known.iter().min_by(|a, b| loss(a).total_cmp(&loss(b))),
+        Keep::Best => known.iter().min_by(|a, b| a.judged_loss().total_cmp(&b.judged_loss())),
     }?;
     let hyper = &request.points[learner.point].hyperparameters;
     // the loss of an epoch is that of the iterates, and the model is their mean
@@ -90,6 +88,6 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
     if hyper.design.is_some_and(|design| design.output == Some(Output::Sigmoid)) && shares.classes(learner.group) > 2 {
         return None;
     }
-    let (model, constant) = (loss(&row), shares.constant_loss(kind, learner.group)?);
+    let (model, constant) = (row.judged_loss(), shares.constant_loss(kind, learner.group)?);
     (model > (1.0 + SLACK) * constant).then_some(Figure::Loss { model, constant })
 }

@@ -62,6 +62,11 @@ impl EpochRow {
         }
     }
 
+    /// The loss by which the epochs of a model are compared: that on held out rows, if there are some.
+    pub fn judged_loss(&self) -> f64 {
+        self.validation_loss.unwrap_or(self.loss)
+    }
+
     /// Loss and score, for a message.
     pub fn figures(&self) -> String {
         let figure = |name: &str, value: Option<f64>| value.map(|value| format!(", {name} {value:.6}"));

@@ -115,6 +115,20 @@ impl GroupOrder {
         }
         Ok(())
     }
+
+    /// Passes all rows of a buffer to `take`, group by group.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub fn all(&mut self, batch: &Batch, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
+        self.take(batch);
+        for (number, group) in self.groups.iter().enumerate() {
+            for places in [&group.learn, &group.held_out].into_iter().filter(|places| !places.is_empty()) {
+                take(number, batch, places)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The number of the group that a continued model of a group learns from, once a row of it was met.

@@ -347,7 +347,7 @@ impl Learner {
         }
         row.validation_loss = judgement.map(|judgement| judgement.loss);
         row.validation_score = judgement.map(|judgement| judgement.score);
-        let loss = row.validation_loss.unwrap_or(row.loss);
+        let loss = row.judged_loss();
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
             let of = name(self.group, self.point);

@@ -5,6 +5,7 @@
 //! and never trains twice.
 
 mod constant;
+mod cross_fit;
 mod data_parallel;
 mod epoch_row;
 mod explain;

@@ -1,12 +1,14 @@
-//! Probabilities of SVMs: sigmoids that are fitted to the decisions for the tuples that are held out.
+//! Probabilities of SVMs: sigmoids that are fitted to the decisions for the tuples that are held out, or where these
+//! are few, to decisions for all tuples ([`CrossFit`]).
 //!
 //! Weights of rows count. Those of classes do not, so that the probabilities are those of the rows as they are.
 
+use super::cross_fit::CrossFit;
 use super::learners::{Learner, Learners};
 use super::resume::Resume;
 use super::validation::{EndedEpoch, HeldOut, PER_JUDGEMENT, copy, like, read_held_out};
 use crate::errors::{Notice, Result};
-use crate::operators::decoder::Labels;
+use crate::operators::decoder::{Decoder, Labels};
 use crate::options::request::Request;
 use crate::pg;
 use crate::pg::check_for_interrupts;
@@ -42,11 +44,13 @@ pub fn fit(
     mut rows: EndedEpoch<'_>,
 ) -> Result<()> {
     let kind = request.kind;
+    let groups = learners.trained().map(|learner| learner.group).collect();
+    let mut cross_fit = CrossFit::read(request, &groups, held_out, &mut rows)?;
     let mut models = Vec::new();
     for (i, learner) in learners.trained_mut().enumerate() {
         models.push((i, learner.group, model_of(request, resume, learner, rows.buffers.decoder.labels())?));
     }
-    let (all, mut few, mut least) = (models.len(), 0, u64::MAX);
+    let (all, mut few, mut least, mut crossed) = (models.len(), 0, u64::MAX, 0);
     let outputs = models.first().map_or(1, |(_, _, model)| model.outputs);
     let at_once = if held_out.must_be_read() { MEMORY / (outputs * HeldOutDecisions::MAX_BYTES) } else { 1 };
     let mut models = models.into_iter().peekable();
@@ -57,6 +61,12 @@ pub fn fit(
             read(kind, &mut fits, &mut rows)?;
         } else {
             for fit in &mut fits {
+                if let (Some(cross_fit), Some(learner)) = (&mut cross_fit, learners.trained().nth(fit.learner)) {
+                    if fit.cross((request, resume), cross_fit, learner, &rows.buffers.decoder)? {
+                        crossed += 1;
+                        continue;
+                    }
+                }
                 if let Some(batch) = held_out.of_group(fit.group) {
                     fit.add(kind, batch, rows.buffers.decoder.labels());
                 }
@@ -70,6 +80,9 @@ pub fn fit(
                 learner.sigmoids = Sigmoids::fit(&fit.outputs);
             }
         }
+    }
+    if crossed > 0 {
+        pg::report_notice(Notice::CrossFitted { models: crossed, all });
     }
     if few > 0 {
         pg::report_notice(Notice::FewForProbabilities { rows: least, models: few, all });
@@ -94,12 +107,10 @@ fn model_of(
 
 /// Takes the decisions of the models while the source is read once more.
 fn read(kind: ModelKind, fits: &mut [Fit], rows: &mut EndedEpoch<'_>) -> Result<()> {
-    let EndedEpoch { epoch, is_first, buffers, group_order, batch } = rows;
     let mut held_out: Option<Batch> = None;
     let mut groups: Vec<usize> = fits.iter().map(|fit| fit.group).collect();
     groups.dedup();
-    let again = EndedEpoch { epoch: *epoch, is_first: *is_first, buffers, group_order, batch };
-    read_held_out(again, |group, labels, batch, places| {
+    read_held_out(rows.again(), |group, labels, batch, places| {
         if groups.binary_search(&group).is_err() {
             return Ok(());
         }
@@ -121,20 +132,44 @@ impl Fit {
         Fit { learner, group, model, outputs }
     }
 
+    /// Takes the decisions for all rows of the group, each of a model that has not learned from it. False if there are
+    /// none: then those of the model itself are to be taken.
+    fn cross(
+        &mut self,
+        (request, resume): (&Request, Option<&Resume>),
+        cross_fit: &mut CrossFit,
+        learner: &Learner,
+        decoder: &Decoder,
+    ) -> Result<bool> {
+        let mut outputs = vec![HeldOutDecisions::default(); self.outputs.len()];
+        let (kind, labels) = (request.kind, decoder.labels());
+        let add = |model: &ModelParameters, batch: &Batch| add(&mut outputs, kind, (model, batch), labels);
+        let has_crossed = cross_fit.decide((request, resume), decoder, learner, add)?;
+        if has_crossed {
+            self.outputs = outputs;
+        }
+        Ok(has_crossed)
+    }
+
     /// Takes the decisions for all tuples of the batch.
     fn add(&mut self, kind: ModelKind, batch: &Batch, labels: &Labels) {
-        check_for_interrupts();
-        let (outputs, mut weights) = (&mut self.outputs, weights(batch));
-        Evaluation::new(kind).add_and_show(&self.model, batch, |decisions, label| {
-            let (weight, class_weight) = (weights.next().unwrap_or(1.0), labels.weight(label));
-            let weight = if class_weight > 0.0 { f64::from(weight) / f64::from(class_weight) } else { 0.0 };
-            for (output, (decisions_of, decision)) in outputs.iter_mut().zip(decisions).enumerate() {
-                let class = class_of_label(kind, label);
-                let is_of_class = if kind.is_binary() { class == 1 } else { class == output };
-                decisions_of.add(*decision, is_of_class, weight);
-            }
-        });
+        add(&mut self.outputs, kind, (&self.model, batch), labels);
     }
+}
+
+/// Takes the decisions of a model for all tuples of a batch, output by output.
+fn add(outputs: &mut [HeldOutDecisions], kind: ModelKind, (model, batch): (&ModelParameters, &Batch), labels: &Labels) {
+    check_for_interrupts();
+    let mut weights = weights(batch);
+    Evaluation::new(kind).add_and_show(model, batch, |decisions, label| {
+        let (weight, class_weight) = (weights.next().unwrap_or(1.0), labels.weight(label));
+        let weight = if class_weight > 0.0 { f64::from(weight) / f64::from(class_weight) } else { 0.0 };
+        for (output, (decisions_of, decision)) in outputs.iter_mut().zip(decisions).enumerate() {
+            let class = class_of_label(kind, label);
+            let is_of_class = if kind.is_binary() { class == 1 } else { class == output };
+            decisions_of.add(*decision, is_of_class, weight);
+        }
+    });
 }
 
 /// The weights of a batch's tuples, in the sequence in which they lie.

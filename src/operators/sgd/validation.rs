@@ -82,6 +82,11 @@ impl HeldOut {
         self.kept.get(group)
     }
 
+    /// What was kept, by group.
+    pub fn groups(&self) -> impl Iterator<Item = &Batch> {
+        self.kept.iter()
+    }
+
     /// Must the source be read once more to judge?
     pub fn must_be_read(&self) -> bool {
         self.state == HeldOutState::TooMany
@@ -202,6 +207,14 @@ pub struct EndedEpoch<'a> {
     pub batch: &'a mut Batch,
 }
 
+impl EndedEpoch<'_> {
+    /// The same, to be read once more before it is.
+    pub fn again(&mut self) -> EndedEpoch<'_> {
+        let EndedEpoch { epoch, is_first, buffers, group_order, batch } = self;
+        EndedEpoch { epoch: *epoch, is_first: *is_first, buffers, group_order, batch }
+    }
+}
+
 /// Evaluates models by reading the epoch once more.
 fn judge_by_reading(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Evaluation>> {
     read_held_out(epoch, |group, _, batch, places| judges.add(group, batch, places))?;
@@ -217,13 +230,30 @@ pub fn read_held_out(
     epoch: EndedEpoch<'_>,
     mut hold: impl FnMut(usize, &Labels, &Batch, &[u32]) -> Result<()>,
 ) -> Result<()> {
+    read_again(epoch, |group_order, labels, batch| {
+        group_order.held_out(batch, |group, batch, places| hold(group, labels, batch, places))
+    })
+}
+
+/// Reads the epoch once more, and passes all rows to `take`, which gets a group, and places in the batch.
+///
+/// # Errors
+/// Those of `take`; what is wrong with the rows
+pub fn read_all(epoch: EndedEpoch<'_>, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
+    read_again(epoch, |group_order, _, batch| group_order.all(batch, &mut take))
+}
+
+/// Reads the epoch once more, buffer by buffer.
+fn read_again(
+    epoch: EndedEpoch<'_>,
+    mut take: impl FnMut(&mut GroupOrder, &Labels, &Batch) -> Result<()>,
+) -> Result<()> {
     let EndedEpoch { epoch, buffers, group_order, batch, .. } = epoch;
     buffers.decoder.begin_epoch();
     buffers.control(&ScanControl::epoch(epoch.into()));
     while buffers.next_batch(batch)? {
         check_for_interrupts();
-        let labels = buffers.decoder.labels();
-        group_order.held_out(batch, |group, batch, places| hold(group, labels, batch, places))?;
+        take(group_order, buffers.decoder.labels(), batch)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 mod data;
 mod default_texts;
 mod learning;
+mod model;
 mod order;
 
 use super::entry::{Default, Entry, Values};
@@ -11,7 +12,7 @@ pub use order::explain_processes;
 
 /// All of them.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    data::ENTRIES.iter().chain(learning::ENTRIES).chain(order::ENTRIES)
+    data::ENTRIES.iter().chain(learning::ENTRIES).chain(model::ENTRIES).chain(order::ENTRIES)
 }
 
 /// What is read as a key of `options`, whether it is an argument too or not.

@@ -50,7 +50,8 @@ struct Member {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Begins a session: as postgres_fdw does, so that constants in the statements that it has written are read as it has
-/// written them. The server looks every second whether the coordinator is still there, where the system can tell.
+/// written them. The server looks every second whether the coordinator is still there, where the system can tell, and
+/// and ends the session when the network has been gone for 15 seconds, with a request under way or without.
 const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
     SET LOCAL search_path = pg_catalog;
     SET LOCAL timezone = 'UTC';
@@ -60,6 +61,10 @@ const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONL
     SET LOCAL bytea_output = 'hex';
     SET LOCAL standard_conforming_strings = on;
     SET LOCAL idle_in_transaction_session_timeout = 0;
+    SET LOCAL tcp_keepalives_idle = 5;
+    SET LOCAL tcp_keepalives_interval = 5;
+    SET LOCAL tcp_keepalives_count = 2;
+    SET LOCAL tcp_user_timeout = '15s';
     SELECT CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'
                 THEN pg_catalog.set_config('client_connection_check_interval', '1s', true) END";
 

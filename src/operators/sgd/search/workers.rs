@@ -28,7 +28,7 @@ use tuples::Batch;
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile search", main: work };
 
 /// Models that more processes could not share.
-const FEW_MODELS: Unavailable = Unavailable::Borrowed("there are no more models to deal out");
+const FEW_MODELS: Unavailable = Unavailable::Borrowed("further ones would have nothing to do");
 
 /// What the leader tells all workers beside the plan and the course.
 #[derive(Serialize, Deserialize)]

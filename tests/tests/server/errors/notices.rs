@@ -31,6 +31,13 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  Say another validation_fraction, or a validation_column, to hold others out.\n...",
     ),
     (
+        "Notice::CrossFitted",
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 500.0::real AS a FROM generate_series(1, 1000) i', 'svm', \
+           features => '{a}', max_epochs => 1, options => '{\"probability\": true}')"],
+        "...NOTICE:  few rows are held out: probabilities are fitted to all rows, each fifth decided by a model of the others\n\
+         HINT:  Say a validation_column to fit them to rows that are held out alone.\n...",
+    ),
+    (
         "Notice::FewForProbabilities",
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 20.0::real AS a, i <= 7 AS held FROM generate_series(1, 40) i', \
            'svm', features => '{a}', max_epochs => 1, options => '{\"probability\": true, \"validation_column\": \"held\"}')"],

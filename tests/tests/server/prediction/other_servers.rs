@@ -95,7 +95,7 @@ fn predictions_for_a_foreign_table_are_those_of_the_server_that_was_asked() {
         "CREATE EXTENSION postgres_fdw;
          CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw
              OPTIONS (host '{socket}', port '5432', dbname '{}', extensions 'corgipile');
-         CREATE USER MAPPING FOR CURRENT_USER SERVER far;
+         CREATE USER MAPPING FOR CURRENT_USER SERVER far OPTIONS (user 'postgres');
          CREATE FOREIGN TABLE t (id int, x real) SERVER far",
         far.name()
     ));

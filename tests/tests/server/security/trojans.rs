@@ -98,7 +98,7 @@ fn publishing_calls_nothing_that_others_made_here_or_there() {
         (trojans.db.value("SELECT current_setting('unix_socket_directories')"), trojans.db.name().to_owned());
     trojans.db.run(&format!(
         "CREATE SERVER here FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{socket}', port '5432', dbname '{name}');
-         CREATE USER MAPPING FOR CURRENT_USER SERVER here"
+         CREATE USER MAPPING FOR CURRENT_USER SERVER here OPTIONS (user 'postgres')"
     ));
     trojans.plant("mal").assert_many();
     // that of the sessions that dblink opens, too

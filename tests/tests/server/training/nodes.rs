@@ -3,10 +3,10 @@
 
 use corgipile_tests::{Cluster, Database, Nodes, Session};
 
-const COLUMNS: &str = "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real, held boolean";
+pub const COLUMNS: &str = "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real, held boolean";
 
 /// So many rows with features of all kinds.
-fn rows(count: u32) -> String {
+pub fn rows(count: u32) -> String {
     format!(
         "SELECT i, (s + normal(i, 9) > 0)::int, CASE WHEN s < -0.5 THEN 0 WHEN s < 0.5 THEN 1 ELSE 2 END, (10 + 3 * s)::real,
                 (s + normal(i, 1))::real, (5 - 2 * s + normal(i, 2))::real, CASE WHEN i % 11 > 0 THEN exp(3 * normal(i, 3)) END,

@@ -1,7 +1,8 @@
 //! Trainings where the rows are that are stopped, by everything that can stop one: nothing is left on any server, and
 //! no model is a wrong one.
 
-use super::nodes::Spread;
+use super::nodes::{COLUMNS, Spread, rows};
+use corgipile_tests::{Cluster, Session, skip};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -84,11 +85,19 @@ fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
     const TEST: fn() = faults_at_random_moments_leave_nothing_and_no_wrong_model;
     let Some(mut spread) = Spread::new(TEST) else { return };
     spread.by_hash();
-    let training = "'t', label => 'half', features => '{a,b,cat}', nodes => 'east,north,south', batch_size => 10, max_epochs => 12,
-                    learning_rate => 0.01, seed => 5";
+    let trainings = ["", ", options => '{\"validation_fraction\": 0.2, \"patience\": 3}'", ", grid => '{\"l2\": [0, 0.01]}'", ", group_by => 'class'"]
+        .map(|more| {
+            format!(
+                "SELECT DISTINCT model_id FROM corgipile_train('t', label => 'half', features => '{{a,b,cat}}', nodes => 'east,north,south',
+                     batch_size => 10, max_epochs => 12, learning_rate => 0.01, seed => 5{more}) ORDER BY 1"
+            )
+        });
     let started = Instant::now();
-    let expected = spread.near().trained(training).bits();
-    let takes = started.elapsed();
+    let expected = trainings.each_ref().map(|training| {
+        let ids: Vec<i64> = spread.near().column(training);
+        bits_of(spread.near(), &ids)
+    });
+    let takes = started.elapsed() / trainings.len() as u32;
     let [mut east, mut north, mut south] = spread.sessions();
     let of_training = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND query LIKE '%corgipile%' AND pid <> pg_backend_pid()";
     let (moments, mut state) = moments();
@@ -96,11 +105,13 @@ fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    let (mut models, mut ends) = (1, BTreeMap::new());
+    let (mut models, mut ends) = (spread.near().models(), BTreeMap::new());
     for moment in 0..moments {
+        let which = draw(4) as usize;
+        let expected = &expected[which];
         let mut session = spread.nodes.near.session();
         let (pid, token) = (session.pid(), session.cancel_token());
-        let background = session.in_background(&format!("SELECT max(model_id) FROM corgipile_train({training})"));
+        let background = session.in_background(&trainings[which]);
         std::thread::sleep(takes.mul_f64(draw(1000) as f64 / 900.0));
         let node = [&mut east, &mut north, &mut south].into_iter().nth(draw(3) as usize).expect("one of three");
         let fault = ["cancel", "terminate", "cancel a node", "terminate a node", "stop a node"][draw(5) as usize];
@@ -128,9 +139,9 @@ fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
         let (_, result) = background.join();
         let code = match &result {
             Ok(lines) => {
-                models += 1;
-                let id = lines[0].parse().expect("a number");
-                assert_eq!(spread.near().model(id).bits(), expected, "{moment}: {fault}");
+                let ids: Vec<i64> = lines.iter().map(|line| line.parse().expect("a number")).collect();
+                models += ids.len() as i64;
+                assert_eq!(&bits_of(spread.near(), &ids), expected, "{moment}: {fault}");
                 "00000"
             }
             Err(failure) => {
@@ -152,11 +163,82 @@ fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
         let stored = spread.near().models();
         if code == "closed" && stored > models {
             models = stored;
-            let id: i64 = spread.near().value("SELECT max(model_id) FROM corgipile.models");
-            assert_eq!(spread.near().model(id).bits(), expected, "{moment}: {fault}");
+            let newest =
+                format!("SELECT model_id FROM corgipile.models ORDER BY model_id DESC LIMIT {}", expected.len());
+            let mut ids: Vec<i64> = spread.near().column(&newest);
+            ids.reverse();
+            assert_eq!(&bits_of(spread.near(), &ids), expected, "{moment}: {fault}");
         }
         assert_eq!(stored, models, "{moment}: {fault}");
         assert_eq!(spread.near().line("SELECT count(*) FROM t"), "1200");
     }
     println!("{moments} moments: {ends:?}");
+}
+
+/// All bits of these models.
+fn bits_of(session: &mut Session, ids: &[i64]) -> Vec<Vec<u32>> {
+    ids.iter().map(|id| session.model(*id).bits()).collect()
+}
+
+#[test]
+fn a_network_that_is_gone_ends_a_training_on_both_sides_of_it() {
+    const TEST: fn() = a_network_that_is_gone_ends_a_training_on_both_sides_of_it;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some((west, network)) = Cluster::in_own_network(&[]) else {
+        return skip(TEST, "no network namespaces can be made here");
+    };
+    let address = format!("host '{}', port '5432', dbname 'postgres'", network.address());
+    // west is reached in two ways, of which one looks whether the network is there
+    spread.nodes.add_server("patient", &address);
+    let watchful = "keepalives_idle '1', keepalives_interval '1', keepalives_count '2', tcp_user_timeout '2000'";
+    spread.nodes.add_server("watchful", &format!("{address}, {watchful}"));
+    let mut node = west.session();
+    node.run(&format!("CREATE TABLE t ({COLUMNS}); INSERT INTO t {}", rows(600)));
+    let [mut east, ..] = spread.sessions();
+    east.run(&format!("CREATE TABLE t ({COLUMNS}); INSERT INTO t {}", rows(600)));
+    for server in ["patient", "watchful"] {
+        spread.near().run(&format!(
+            "CREATE TABLE {server} ({COLUMNS}) PARTITION BY LIST (half);
+             CREATE FOREIGN TABLE {server}_there PARTITION OF {server} FOR VALUES IN (0) SERVER {server} OPTIONS (table_name 't');
+             CREATE FOREIGN TABLE {server}_east PARTITION OF {server} FOR VALUES IN (1) SERVER east OPTIONS (table_name 't')"
+        ));
+    }
+    let training = |server: &str, epochs: u32| {
+        format!(
+            "SELECT max(model_id) FROM corgipile_train('{server}', label => 'half', features => '{{a,b}}', nodes => 'east,{server}',
+                 batch_size => 10, max_epochs => {epochs}, learning_rate => 0.001, seed => 1)"
+        )
+    };
+    let before: i64 = spread.near().value(&training("watchful", 3));
+    for (server, code) in [("watchful", "08006"), ("patient", "57014")] {
+        let mut session = spread.nodes.near.session();
+        let token = session.cancel_token();
+        let background = session.in_background(&training(server, 1_000_000));
+        node.wait_for(SESSIONS, "1");
+        std::thread::sleep(Duration::from_millis(300));
+        network.cut();
+        if server == "patient" {
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(!background.has_ended(), "nothing tells it that the network is gone");
+            token.cancel_query(postgres::NoTls).expect("it can be cancelled");
+        }
+        let (_, result) = background.join();
+        let failure = result.expect_err("the network is gone");
+        assert_eq!(failure.code, code, "{server}: {failure:#?}");
+        if server == "watchful" {
+            assert!(failure.message.starts_with("server \"watchful\": "), "{}", failure.message);
+        }
+        // sessions end on the side that is still connected, and on the other one, which gets no word of it
+        east.wait_for(SESSIONS, "0");
+        node.wait_for(SESSIONS, "0");
+        assert_eq!(
+            node.line("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND pid <> pg_backend_pid()"),
+            "0"
+        );
+        network.mend();
+    }
+    assert_eq!(spread.near().models(), 1);
+    let after: i64 = spread.near().value(&training("watchful", 3));
+    let [before, after] = [before, after].map(|id| spread.near().model(id).bits());
+    assert_eq!(before, after);
 }

@@ -140,6 +140,90 @@ fn without_rows_that_are_named_a_tenth_is_held_out_and_recorded() {
 }
 
 #[test]
+fn where_few_rows_are_held_out_all_are_decided_for_by_models_that_have_not_learned_from_them() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run(
+        "CREATE TABLE small AS SELECT * FROM t WHERE id % 16 = 0;
+         CREATE TABLE mixed AS SELECT * FROM small UNION ALL SELECT t.* FROM t, generate_series(1, 2) WHERE part = 1;
+         CREATE TABLE shuffled AS SELECT label, x FROM small ORDER BY md5(id::text);
+         SELECT corgipile_compress('shuffled', 'packed', features => '{x}', batch_rows => 10, seed => 1)",
+    );
+    let crossed = "few rows are held out: probabilities are fitted to all rows";
+    let wanted = r#"{"probability": true}"#;
+    for (i, (source, label, features, options)) in [
+        ("small", "label", "a,b", wanted),
+        ("small", "animal", "x", wanted),
+        ("small", "label", "k,x", r#"{"probability": true, "weight": "w"}"#),
+        ("small", "opposite", "x", r#"{"probability": true, "keep": "best", "class_weight": "balanced"}"#),
+        ("small", "label", "a,b", r#"{"probability": true, "validation_fraction": 0.2, "validation_by": "block"}"#),
+        ("packed", "label", "x", wanted),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let given = if source == "packed" {
+            String::new()
+        } else {
+            format!("label => '{label}', features => '{{{features}}}',")
+        };
+        let train = |name: &str| {
+            format!(
+                "SELECT FROM corgipile_train('{source}', 'svm', {given} seed => 1, max_epochs => 20, name => '{name}{i}', options => '{options}')"
+            )
+        };
+        let told = db.notices(&[&train("m")]);
+        assert!(told.contains(crossed), "{source} {label} {options}: {told}");
+        db.run(&train("again"));
+        let sigmoid = |name: &str| {
+            format!("SELECT weights, sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = '{name}{i}'")
+        };
+        assert_eq!(db.line(&sigmoid("m")), db.line(&sigmoid("again")));
+        // they are hardly those of the model's own decisions for all rows, and by no means those of 40 rows
+        let classes: &[&str] = if label == "animal" { &["ant", "bee", "cat"] } else { &["0", "1"] };
+        let weight = if options.contains("weight\": \"w") { "w" } else { "1" };
+        let label = if source == "packed" { "label" } else { label };
+        let found = gradients(&mut db, &format!("m{i}"), classes, label, weight, "id % 16 = 0");
+        assert!(found.iter().all(|g| (1e-6..0.02).contains(g)), "{source} {label} {options}: {found:?}");
+    }
+    // a training that goes on has the sigmoid of one that does not stop
+    let train = |name: &str, epochs: u32| {
+        format!(
+            "SELECT FROM corgipile_train('small', 'svm', 'label', '{{a,b}}', seed => 1, max_epochs => {epochs}, learning_rate => 0.01,
+                 name => '{name}', options => '{wanted}')"
+        )
+    };
+    let more = "SELECT FROM corgipile_train('small', warm_start => 'part', max_epochs => 2, name => 'part')";
+    let told = db.notices(&[&train("whole", 5), &train("part", 3), more]);
+    assert_eq!(told.matches(crossed).count(), 3, "{told}");
+    let of = |name| {
+        format!(
+            "SELECT weights, sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = '{name}' ORDER BY version DESC LIMIT 1"
+        )
+    };
+    assert_eq!(db.line(&of("part")), db.line(&of("whole")));
+    // of groups those that are small, each as by itself
+    let told = db.notices(&[&format!(
+        "SELECT FROM corgipile_train('mixed', 'svm', 'label', '{{a,b}}', seed => 1, max_epochs => 5, name => 'of', group_by => 'part',
+             grid => '{{\"l2\": [0, 0.1]}}', options => '{{\"standardize\": false, \"probability\": true}}', learning_rate => 0.01)"
+    )]);
+    assert!(told.contains("few rows are held out: probabilities of 2 of 4 models are fitted to all rows"), "{told}");
+    db.run(&format!(
+        "SELECT FROM corgipile_train('SELECT * FROM mixed WHERE part = 0', 'svm', 'label', '{{a,b}}', seed => 1, max_epochs => 5, name => 'alone',
+             options => '{{\"standardize\": false, \"l2\": 0.1, \"probability\": true}}', learning_rate => 0.01)"
+    ));
+    let agree = "SELECT count(*) FROM corgipile.models a, corgipile.models o
+                  WHERE a.name = 'alone' AND o.name LIKE 'of%' AND a.weights = o.weights AND a.sigmoid_slopes = o.sigmoid_slopes
+                    AND a.sigmoid_offsets = o.sigmoid_offsets";
+    assert_eq!(db.line(agree), "1");
+    // who says which rows are held out has them alone
+    let told = db
+        .notices(&["SELECT FROM corgipile_train('small', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 2,
+                                 options => '{\"probability\": true, \"validation_column\": \"held\"}')"]);
+    assert!(!told.contains("few rows"), "{told}");
+}
+
+#[test]
 fn a_training_that_goes_on_never_fits_to_rows_that_it_may_have_learned_from() {
     let mut db = Database::new();
     table(&mut db);
