@@ -726,17 +726,17 @@ LANGUAGE c STRICT
 AS 'MODULE_PATHNAME', 'corgipile_support_wrapper';
 COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned';
 
--- What a training on another server calls here. The first stands in a cursor, which keeps what is known between two calls of the
+-- What a training, an evaluation or a measurement on another server calls here. The first stands in a cursor, which keeps what is known between two calls of the
 -- second, and reads the rows as the role that is connected.
 CREATE FUNCTION corgipile.node_training(task text) RETURNS TABLE (n bigint, bytes bigint)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000 SUPPORT @extschema@.corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_node_training_wrapper';
-COMMENT ON FUNCTION corgipile.node_training(text) IS 'what corgipile_train() has a cursor for on another server: its part of a training; a row per request';
+COMMENT ON FUNCTION corgipile.node_training(text) IS 'what functions with nodes, such as corgipile_train(), have a cursor for on another server: its part of the work; a row per request';
 
 CREATE FUNCTION corgipile.node_step(request bytea) RETURNS bytea
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_node_step_wrapper';
-COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what corgipile_train() asks the part of a training on another server for';
+COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what functions with nodes, such as corgipile_train(), ask that part on another server for';
 
 -- NULL is the default of every argument of those functions that train and shuffle, and means "not given": what it stands for is
 -- said once, in src/options/table, and shown by corgipile_options(). Another default could not be told from the same value
@@ -970,23 +970,25 @@ CREATE FUNCTION corgipile_cluster_factor(
     label      text   DEFAULT NULL,
     features   text[] DEFAULT NULL,
     block_size text   DEFAULT NULL,
-    model      text   DEFAULT NULL
+    model      text   DEFAULT NULL,
+    nodes      text   DEFAULT NULL
 ) RETURNS float8
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
-COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text)
-    IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic';
+COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text, text)
+    IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic, nodes off';
 
 CREATE FUNCTION corgipile_cluster_factor(
     source     regclass,
     label      text   DEFAULT NULL,
     features   text[] DEFAULT NULL,
     block_size text   DEFAULT NULL,
-    model      text   DEFAULT NULL
+    model      text   DEFAULT NULL,
+    nodes      text   DEFAULT NULL
 ) RETURNS float8
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
-COMMENT ON FUNCTION corgipile_cluster_factor(regclass, text, text[], text, text)
+COMMENT ON FUNCTION corgipile_cluster_factor(regclass, text, text[], text, text, text)
     IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_io_profile(
@@ -1514,28 +1516,36 @@ AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(jsonb, "any", "any", "any") IS 'the probabilities of the labels, in their ascending order, for features one by one';
 
 -- No rows for a NULL would look like success: it is an error, as where models are trained.
-CREATE FUNCTION corgipile_evaluate(model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
-RETURNS TABLE (metric text, value float8)
+CREATE FUNCTION corgipile_evaluate(
+    model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL, nodes text DEFAULT NULL
+) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
 
-CREATE FUNCTION corgipile_evaluate(name text, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
-RETURNS TABLE (metric text, value float8)
+CREATE FUNCTION corgipile_evaluate(
+    name text, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL, nodes text DEFAULT NULL
+) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_by_name_wrapper';
 
-CREATE FUNCTION corgipile_evaluate(model_id bigint, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL) RETURNS TABLE (metric text, value float8)
+CREATE FUNCTION corgipile_evaluate(
+    model_id bigint, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL, nodes text DEFAULT NULL
+) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_relation_wrapper';
 
-CREATE FUNCTION corgipile_evaluate(name text, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL) RETURNS TABLE (metric text, value float8)
+CREATE FUNCTION corgipile_evaluate(
+    name text, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL, nodes text DEFAULT NULL
+) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_relation_by_name_wrapper';
 
-COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
-COMMENT ON FUNCTION corgipile_evaluate(text, text, text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
-COMMENT ON FUNCTION corgipile_evaluate(bigint, regclass, text, text) IS 'the same of a relation that is named by its OID';
-COMMENT ON FUNCTION corgipile_evaluate(text, regclass, text, text) IS 'the same of a relation that is named by its OID';
+COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text, text)
+    IS 'accuracy (R2 of a linear model) and loss of a model on other rows; nodes is off by default, and auto, or names of servers, evaluates where the rows are';
+COMMENT ON FUNCTION corgipile_evaluate(text, text, text, text, text)
+    IS 'accuracy (R2 of a linear model) and loss of a model on other rows; nodes is off by default, and auto, or names of servers, evaluates where the rows are';
+COMMENT ON FUNCTION corgipile_evaluate(bigint, regclass, text, text, text) IS 'the same of a relation that is named by its OID';
+COMMENT ON FUNCTION corgipile_evaluate(text, regclass, text, text, text) IS 'the same of a relation that is named by its OID';
 
 -- -------------------------------------------------------------------------------------------------- explaining models
 

@@ -26,7 +26,7 @@ pub use argument::ArgumentError;
 pub use decoder::{DecoderError, Place, RowAt, RowFault};
 pub use models::{ModelError, OwnerNeeded};
 pub use nearest::{did_you_mean, nearest};
-pub use nodes::NodeError;
+pub use nodes::{Errand, NodeError};
 pub use notice::{Figure, FilledFeature, Notice};
 pub use predict::PredictError;
 pub use report::{Code, Report};

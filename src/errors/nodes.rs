@@ -1,6 +1,26 @@
-//! Why rows of other servers are not trained on there.
+//! Why rows of other servers are not trained on, evaluated on or measured there.
 
 use super::report::{Code, Report};
+use std::fmt::{Display, Formatter, Result};
+
+/// What is done with rows where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errand {
+    Training,
+    Evaluation,
+    Measurement,
+}
+
+impl Display for Errand {
+    /// As it ends a sentence about the rows.
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(match self {
+            Errand::Training => "trained on",
+            Errand::Evaluation => "evaluated on",
+            Errand::Measurement => "measured",
+        })
+    }
+}
 
 /// Why rows of other servers are not trained on there.
 #[derive(Debug, thiserror::Error)]
@@ -9,8 +29,8 @@ pub enum NodeError {
     NoDblink,
     #[error("server \"{0}\": the user mapping has no password")]
     NoPassword(String),
-    #[error("the rows cannot be trained on where they are: {0}")]
-    Unfit(String),
+    #[error("the rows cannot be {0} where they are: {1}")]
+    Unfit(Errand, String),
     #[error("server \"{0}\": extension corgipile is not installed in its database")]
     NoExtension(String),
     #[error("server \"{server}\": it has version {there} of extension corgipile, and this one {here}")]
@@ -34,7 +54,7 @@ impl NodeError {
             self,
             NodeError::NoDblink
                 | NodeError::NoPassword(_)
-                | NodeError::Unfit(_)
+                | NodeError::Unfit(..)
                 | NodeError::NoExtension(_)
                 | NodeError::OtherVersion { .. }
                 | NodeError::OtherType { .. }
@@ -49,7 +69,7 @@ impl Report for NodeError {
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
             }
             NodeError::NoPassword(_) => Code::ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
-            NodeError::Unfit(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            NodeError::Unfit(..) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             NodeError::OtherType { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
             NodeError::Differ(_) => Code::ERRCODE_DATA_EXCEPTION,
             NodeError::Nonsense(_) | NodeError::NonsenseAsked => Code::ERRCODE_PROTOCOL_VIOLATION,
@@ -66,8 +86,8 @@ impl Report for NodeError {
                 "Sessions are those of dblink, which asks all but superusers for one: password_required is for postgres_fdw \
                  alone. Give the mapping the password, or leave option nodes out.",
             ),
-            NodeError::Unfit(_) => {
-                fixed("Leave option nodes out, and they come here; with \"auto\" they do where they have to.")
+            NodeError::Unfit(..) => {
+                fixed("Leave nodes out, and they come here; with \"auto\" they do where they have to.")
             }
             NodeError::NoExtension(_) => fixed("CREATE EXTENSION corgipile there."),
             NodeError::OtherVersion { .. } => {
@@ -78,7 +98,9 @@ impl Report for NodeError {
             NodeError::Nonsense(_) | NodeError::NonsenseAsked => {
                 fixed("Both servers need the same library: connect anew after an update.")
             }
-            NodeError::OutOfTurn => fixed("corgipile_train() calls this function on other servers, by option nodes."),
+            NodeError::OutOfTurn => {
+                fixed("Functions with nodes call this function on other servers: corgipile_train() and others.")
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a user should know although nothing is wrong.
 
+use super::nodes::Errand;
 use super::report::Code;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgLogLevel;
@@ -34,8 +35,8 @@ pub enum Notice {
     WorseThanConstant(Figure),
     /// So many of all models are worse than the best that always says the same.
     SomeWorseThanConstant { models: usize, all: usize },
-    /// The rows are not trained on where they are, although the call says so.
-    NoNodes(String),
+    /// The rows are not trained on, evaluated on or measured where they are, although the call says so.
+    NoNodes(Errand, String),
     /// Models of single steps on several servers are not to be averaged: mini-batches of this size are learned from.
     NodesNeedBatches { batch_size: u32 },
     /// So many of all models have not come to their optimum; were the classes of one of them told apart without a
@@ -368,11 +369,16 @@ impl Notice {
                     "A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.",
                 ),
             ),
-            Notice::NoNodes(why) => (
-                format!("the rows come here to be trained on: {why}"),
-                Some(
-                    "Option nodes can name servers, to have an error instead; EXPLAIN shows where rows are trained on.",
-                ),
+            Notice::NoNodes(errand, why) => (
+                format!("the rows come here to be {errand}: {why}"),
+                Some(match errand {
+                    Errand::Training => {
+                        "Option nodes can name servers, to have an error instead; EXPLAIN shows where rows are trained on."
+                    }
+                    Errand::Evaluation | Errand::Measurement => {
+                        "Argument nodes can name servers, to have an error instead."
+                    }
+                }),
             ),
             Notice::NodesNeedBatches { batch_size } => (
                 format!("batch_size is {batch_size}: with 1, models of servers with different rows would be averaged"),

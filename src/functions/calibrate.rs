@@ -4,9 +4,9 @@
 //! The rows are named by the call and not taken from a training's validation part: rows that have chosen the number of
 //! epochs are no longer like new ones. Sorting spills to disk within work_mem; what is kept is bounded.
 
-use super::evaluate::{LabelledRows, finish, open};
 use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Model, Policies};
+use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::relation::Relation;
 use crate::pg::tuples::number_sort::NumberSort;
@@ -50,7 +50,7 @@ fn relation(call: Call<'_>) -> Result<Option<String>> {
 /// Calibrates the model that argument 0, of this name, names: with the rows of `source`.
 ///
 /// # Errors
-/// Those of [`models::calibrate`], [`open`] and of rows.
+/// Those of [`models::calibrate`], of the source and of rows.
 fn calibrate<M: FromDatum + IntoDatum>(
     call: Call<'_>,
     argument: &'static str,
@@ -80,7 +80,8 @@ fn calibrate<M: FromDatum + IntoDatum>(
 /// # Errors
 /// Whatever can be wrong with source and rows.
 fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibration, u64)> {
-    let LabelledRows { mut buffers, linear } = open(model, source, policies)?;
+    let mut buffers = ModelRows::plain(policies).open(model, source)?;
+    let linear = parameters_for(model, &buffers.decoder);
     let mut evaluation = Evaluation::new(model.kind).with_loss_number(model.loss_number);
     let mut sort = NumberSort::new(1);
     let mut scores = vec![0.0; model.classes.len()];
@@ -106,7 +107,7 @@ fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibrati
         }
     }
     let rows = evaluation.tuples();
-    let skipped = finish(buffers);
+    let skipped = tell_of_rows(&buffers.into_decoder());
     if rows == 0 {
         return Err(TrainingError::no_rows("calibrate with", skipped).into());
     }

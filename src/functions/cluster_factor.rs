@@ -1,20 +1,23 @@
 //! corgipile_cluster_factor(): how much a table needs to be shuffled.
 
-use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
+use crate::errors::{ArgumentError, Error, OrRaise, Result, TrainingError};
+use crate::operators::clusters::measure_clusters;
 use crate::operators::preparation::prepare;
+use crate::operators::sgd::{Rows, clusters_there};
 use crate::operators::wanted::Wanted;
-use crate::operators::{Buffers, DecoderSpec, Source, Takes};
+use crate::operators::{Buffers, Decoder, DecoderSpec, Source, Takes};
 use crate::options::call;
+use crate::options::nodes::Nodes;
 use crate::options::request::check_features;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::call::function::Call;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
+use crate::pg::require_utf8;
 use crate::pg::snapshot::Snapshot;
-use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
-use sgd::{ClusterFactor, ModelKind};
+use sgd::ClusterFactor;
 use tuples::{Batch, TupleSource};
 
 /// Returns the factor of the blocks into which training would divide the source; NULL if all gradients are the same.
@@ -52,9 +55,33 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     if decoder.has_mini_batches() {
         return Err(TrainingError::NotOnCompressed("corgipile_cluster_factor()").into());
     }
+    let shuffling = Shuffling { first_epoch: 0, block_by_block: true, ..shuffling };
+    let nodes = call::nodes(arguments.get(5))?;
+    let measured = measure(&source, (&spec, &shuffling), decoder, &nodes).map_err(|error| match error {
+        Error::Training(TrainingError::NoRows(_)) => TrainingError::NoRows("measure").into(),
+        error => error,
+    });
+    let (factor, decoder) = measured?;
+    if factor.tuples() == 0 {
+        return Err(TrainingError::NoRows("measure").into());
+    }
+    decoder.labels().check()?;
+    Ok(factor.factor())
+}
+
+/// Goes through all blocks, here or where they are. Also gives the decoder, with what it knows of the rows.
+fn measure(
+    source: &Source,
+    (spec, shuffling): (&DecoderSpec, &Shuffling),
+    mut decoder: Decoder,
+    nodes: &Nodes,
+) -> Result<(ClusterFactor, Decoder)> {
     let prepares = decoder.needs_preparation();
-    let shuffling = Shuffling { first_epoch: u64::from(!prepares), block_by_block: true, ..shuffling };
-    let planned = source.plan(&spec, &shuffling)?;
+    let planned = source.plan(spec, &Shuffling { first_epoch: u64::from(!prepares), ..shuffling.clone() })?;
+    let rows = Rows { spec, columns: source.columns(), planned: &planned, shuffling };
+    if let Some(factor) = clusters_there(nodes, &rows, &mut decoder)? {
+        return Ok((factor, decoder));
+    }
     let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE));
     let mut buffers = Buffers::new(query, decoder);
     let mut batch = Batch::dense(0);
@@ -62,29 +89,6 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
         prepare(&mut buffers, &mut batch, Wanted::NOTHING)?;
         buffers.next_epoch()?;
     }
-    let factor = measure(&mut buffers, &mut batch, kind)?;
-    buffers.finish();
-    Ok(factor)
-}
-
-/// Reads all rows, block by block.
-fn measure(buffers: &mut Buffers, batch: &mut Batch, kind: ModelKind) -> Result<Option<f64>> {
-    let mut factor = ClusterFactor::new(kind);
-    let mut block = 0;
-    while buffers.next_batch(batch)? {
-        check_for_interrupts();
-        // a block may be larger than the memory, and there may be blocks without tuples
-        let next = buffers.report().block;
-        if next != block {
-            factor.end_block()?;
-            block = next;
-        }
-        factor.add(batch)?;
-    }
-    factor.end_block()?;
-    if factor.tuples() == 0 {
-        return Err(TrainingError::NoRows("measure").into());
-    }
-    buffers.decoder.labels().check()?;
-    Ok(factor.factor())
+    let factor = measure_clusters(&mut buffers, &mut batch, spec.kind)?;
+    Ok((factor, buffers.into_decoder()))
 }

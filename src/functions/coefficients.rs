@@ -1,10 +1,9 @@
 //! corgipile_coefficients(): weights with their standard errors on given rows, tests and confidence intervals.
 
-use super::model_rows::ModelRows;
 use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Model, Policies};
+use crate::operators::model_rows::ModelRows;
 use crate::operators::nulls::notice_left_out;
-use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use pgrx::prelude::*;
@@ -97,7 +96,7 @@ fn estimates(model: &Model, source: &str) -> Result<Estimates> {
         return Err(refuse(model, "it was trained with l1, which has no second derivative".into()));
     }
     let weight = record.get("weight").and_then(Value::as_str);
-    let rows = ModelRows { weight, shuffling: Shuffling::none(), policies: Policies::of_model(model) };
+    let rows = ModelRows { weight, ..ModelRows::plain(Policies::of_model(model)) };
     let mut buffers = rows.open(model, source)?;
     if buffers.decoder.has_mini_batches() {
         return Err(TrainingError::NotOnCompressed("corgipile_coefficients()").into());

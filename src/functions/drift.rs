@@ -1,9 +1,9 @@
 //! corgipile_profile() and corgipile_drift(): what the features of a model were like, and how far those of other rows
 //! are from that. Labels are not read: new rows often have none yet.
 
-use super::model_rows::check_types;
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
+use crate::operators::model_rows::check_types;
 use crate::operators::{Buffers, DecoderSpec, ModelSchema, Source};
 use crate::options::rows::{Nulls, Unseen};
 use crate::options::shuffling::Shuffling;

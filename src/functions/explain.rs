@@ -4,12 +4,11 @@
 //! value add up to the decision. What the features' means are is known to a model of standardized features, or is found
 //! on rows that the call names.
 
-use super::model_rows::ModelRows;
 use super::predict::{by_value, with_features};
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::table::LookupScope;
 use crate::models::{self, Model, Policies};
-use crate::options::shuffling::Shuffling;
+use crate::operators::model_rows::ModelRows;
 use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
 use pgrx::prelude::*;
@@ -102,7 +101,7 @@ fn means(model: &Model, source: &str) -> Result<Rc<Vec<f64>>> {
 }
 
 fn read_means(model: &Model, source: &str) -> Result<Vec<f64>> {
-    let reading = ModelRows { weight: None, shuffling: Shuffling::none(), policies: Policies::of_model(model) };
+    let reading = ModelRows::plain(Policies::of_model(model));
     let mut buffers = reading.open(model, source)?;
     if buffers.decoder.has_mini_batches() {
         return Err(TrainingError::NotOnCompressed("corgipile_explain()").into());

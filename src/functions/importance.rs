@@ -1,9 +1,9 @@
 //! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
 
-use super::model_rows::ModelRows;
 use crate::errors::{ArgumentError, Notice, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::Buffers;
+use crate::operators::model_rows::ModelRows;
 use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::check_for_interrupts;

@@ -12,7 +12,6 @@ mod export;
 mod importance;
 mod io_profile;
 mod management;
-mod model_rows;
 mod nodes;
 mod options;
 mod predict;

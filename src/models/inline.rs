@@ -59,6 +59,14 @@ pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     Ok(model)
 }
 
+/// The model that this document is, which is not kept.
+///
+/// # Errors
+/// Those of [`ModelDocument::read`].
+pub fn of_document(text: &str) -> Result<Model> {
+    ModelDocument::read(text).map(Model::of_document)
+}
+
 impl InlineModel {
     /// Is it this value? In another scope, a stored value may have changed, and the type's name may mean another type.
     fn is(&mut self, identity: &Identity, scope: LookupScope) -> bool {

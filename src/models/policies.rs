@@ -5,9 +5,10 @@ use super::model::Model;
 use crate::errors::{PredictError, Result};
 use crate::options::parse::argument_choice;
 use crate::options::rows::{Nulls, Unseen};
+use serde::{Deserialize, Serialize};
 
 /// What to do with NULLs, and with what the model has not seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policies {
     pub nulls: Nulls,
     pub unseen: Unseen,

@@ -5,11 +5,14 @@
 
 pub mod block_shuffle;
 mod buffers;
+pub mod clusters;
 mod column_facts;
 mod decoder;
 mod default_features;
+pub mod judge;
 mod loader;
 pub mod mini_batches;
+pub mod model_rows;
 pub mod nulls;
 mod plan;
 pub mod preparation;

@@ -3,6 +3,7 @@
 
 use super::entry::Values;
 use super::given::{Given, is_same};
+use super::nodes::Nodes;
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
 use crate::pg::call::arguments::Arguments;
@@ -220,4 +221,14 @@ pub fn number(argument: &'static str, given: f64) -> Result<f64> {
 /// The error about an argument.
 pub fn invalid(argument: &'static str, reason: String) -> Error {
     ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
+}
+
+/// Argument `nodes` of a function that has no options.
+///
+/// # Errors
+/// [`ArgumentError::InvalidArgument`]
+pub fn nodes(given: Option<String>) -> Result<Nodes> {
+    let Some(text) = given else { return Ok(Nodes::Off) };
+    let refuse = || invalid("nodes", format!("\"{text}\" is not {}", Nodes::WHAT));
+    Nodes::read(&Value::from(text.as_str())).ok_or_else(refuse)
 }

@@ -16,6 +16,7 @@
 //! tuples times labels, or the tuples of each class, and K may be found on the way. Sums are in f64.
 
 use crate::ModelKind;
+use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory};
 
 /// Adds up the gradients of a table, block by block.
@@ -37,6 +38,16 @@ pub struct ClusterFactor {
     squares: f64,
     blocks: u64,
     seen: u64,
+}
+
+/// What some of a table's blocks add up to, for another process. Sums travel as their bits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClusterSums {
+    table: Vec<Vec<u64>>,
+    /// over the blocks, by class and of all classes, and of the squares of all tuples
+    sums: [u64; 3],
+    blocks: u64,
+    tuples: u64,
 }
 
 /// Per class, the sum of the tuples: of their 1s, then of their features. One class only if labels are factors.
@@ -125,6 +136,34 @@ impl ClusterFactor {
         self.blocks += 1;
         self.in_block = 0;
         self.touched.clear();
+        Ok(())
+    }
+
+    /// What the complete blocks add up to.
+    pub fn sums(&self) -> ClusterSums {
+        ClusterSums {
+            table: self.table.iter().map(|sums| sums.iter().map(|sum| sum.to_bits()).collect()).collect(),
+            sums: [self.of_classes, self.of_all, self.squares].map(f64::to_bits),
+            blocks: self.blocks,
+            tuples: self.seen,
+        }
+    }
+
+    /// Adds blocks that another process has gone through, with the same classes. This one is between two blocks.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn add_sums(&mut self, other: &ClusterSums) -> Result<(), OutOfMemory> {
+        for (class, others) in other.table.iter().enumerate() {
+            let own = sums_of(&mut self.table, class, others.len().saturating_sub(1))?;
+            own.iter_mut().zip(others).for_each(|(own, other)| *own += f64::from_bits(*other));
+        }
+        let [of_classes, of_all, squares] = other.sums.map(f64::from_bits);
+        self.of_classes += of_classes;
+        self.of_all += of_all;
+        self.squares += squares;
+        self.blocks = self.blocks.saturating_add(other.blocks);
+        self.seen = self.seen.saturating_add(other.tuples);
         Ok(())
     }
 

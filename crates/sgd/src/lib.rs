@@ -67,7 +67,7 @@ mod totals;
 mod trainer;
 mod variance_sum;
 
-pub use cluster::ClusterFactor;
+pub use cluster::{ClusterFactor, ClusterSums};
 pub use data_parallel::Steps;
 pub use dealing::{Load, deal, most_processes};
 pub use evaluation::{Confusion, Evaluation, EvaluationSums, Retrieval};
@@ -89,7 +89,7 @@ pub use panel::Panel;
 pub use present_moments::PresentMoments;
 pub use range::Range;
 pub use report::EpochReport;
-pub use roc::{RocAuc, rank_key};
+pub use roc::{RocAuc, Tied, TiedWriter, rank_key, rank_key_of_f32, read_tied};
 pub use saved::Unfit;
 pub use scaler::Scaler;
 pub use schedules::Schedule;

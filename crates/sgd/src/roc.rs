@@ -12,6 +12,81 @@ pub fn rank_key(score: f64, positive: bool) -> i64 {
     (ordered & !1) | i64::from(positive)
 }
 
+/// The same of an f32, in a smaller number: keys of neighbouring scores are near each other.
+pub fn rank_key_of_f32(score: f32, positive: bool) -> i64 {
+    let bits = (score + 0.0).to_bits() as i32; // -0.0 is 0.0
+    let ordered = if bits < 0 { bits ^ i32::MAX } else { bits };
+    (i64::from(ordered) << 1) | i64::from(positive)
+}
+
+/// Tuples of one score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tied {
+    /// the [`rank_key`] of a negative one
+    pub score: i64,
+    /// negative and positive ones
+    pub tuples: [u64; 2],
+}
+
+/// Scores on their way to another process, in ascending order: by how much each is above the one before, and how many
+/// tuples have it.
+#[derive(Debug, Default)]
+pub struct TiedWriter {
+    bytes: Vec<u8>,
+    before: Option<i64>,
+}
+
+impl TiedWriter {
+    /// The next score.
+    pub fn push(&mut self, tied: Tied) {
+        // one above the score before: keys of scores have no last bit
+        let step = (tied.score.wrapping_sub(self.before.unwrap_or(i64::MIN)) as u64) >> 1;
+        for number in [step, tied.tuples[0], tied.tuples[1]] {
+            let mut rest = number;
+            while rest >= 0x80 {
+                self.bytes.push(rest as u8 | 0x80);
+                rest >>= 7;
+            }
+            self.bytes.push(rest as u8);
+        }
+        self.before = Some(tied.score);
+    }
+
+    /// The bytes of all scores.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The scores that these bytes of a [`TiedWriter`] are; None if they are none.
+pub fn read_tied(mut bytes: &[u8]) -> Option<Vec<Tied>> {
+    let mut all: Vec<Tied> = Vec::new();
+    while !bytes.is_empty() {
+        let [step, negative, positive] = [(); 3].map(|()| read_number(&mut bytes));
+        let before = all.last().map(|tied| tied.score);
+        let score = before.unwrap_or(i64::MIN).checked_add_unsigned(step?.checked_mul(2)?)?;
+        if before == Some(score) {
+            return None;
+        }
+        all.push(Tied { score, tuples: [negative?, positive?] });
+    }
+    Some(all)
+}
+
+/// Takes a number from the front: seven bits a byte, the lowest first.
+fn read_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
 /// Counts pairs while tuples go by.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RocAuc {
@@ -33,6 +108,15 @@ impl RocAuc {
             self.score = key & !1;
         }
         self.tied[(key & 1) as usize] += 1;
+    }
+
+    /// The next tuples of one score; scores must ascend, and may be the one before.
+    pub fn add_tied(&mut self, tied: Tied) {
+        if tied.score != self.score {
+            self.end_ties();
+            self.score = tied.score;
+        }
+        self.tied.iter_mut().zip(tied.tuples).for_each(|(own, more)| *own = own.saturating_add(more));
     }
 
     fn end_ties(&mut self) {
@@ -73,7 +157,50 @@ mod tests {
         assert_eq!(area(&[]), None);
     }
 
+    #[test]
+    fn scores_take_few_bytes() {
+        let mut noise = crate::tests::Noise::new(1);
+        let scores: Vec<f32> = (0..100_000).map(|_| (0..6).map(|_| noise.next()).sum()).collect();
+        let bytes_per_score = |keys: Vec<i64>| {
+            let mut keys = keys;
+            keys.sort_unstable();
+            keys.dedup();
+            let mut writer = TiedWriter::default();
+            keys.iter().for_each(|score| writer.push(Tied { score: *score, tuples: [1, 0] }));
+            writer.bytes().len() as f64 / keys.len() as f64
+        };
+        let of_f32 = bytes_per_score(scores.iter().map(|score| rank_key_of_f32(*score, false)).collect());
+        assert!(of_f32 < 6.0, "{of_f32}");
+        let of_f64 = bytes_per_score(scores.iter().map(|score| rank_key(f64::from(*score).tanh(), false)).collect());
+        assert!(of_f64 < 10.0, "{of_f64}");
+    }
+
+    #[test]
+    fn bytes_that_no_writer_has_written_are_no_scores() {
+        assert_eq!(read_tied(&[]), Some(Vec::new()));
+        for wrong in [&[1][..], &[1, 1], &[1, 1, 0x80], &[1, 1, 1, 0, 1, 1], &[0xff; 40], &[1, 1, 1, 7]] {
+            assert_eq!(read_tied(wrong), None, "{wrong:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn scores_arrive_as_they_were_sent(
+            keys in proptest::collection::btree_map(any::<i64>().prop_map(|key| key & !1), any::<[u64; 2]>(), 0..50),
+        ) {
+            let all: Vec<Tied> = keys.into_iter().map(|(score, tuples)| Tied { score, tuples }).collect();
+            let mut writer = TiedWriter::default();
+            all.iter().for_each(|tied| writer.push(*tied));
+            prop_assert_eq!(read_tied(writer.bytes()), Some(all));
+        }
+
+        #[test]
+        fn keys_of_f32_are_in_the_order_of_scores(a in any::<f32>(), b in any::<f32>(), p in any::<bool>(), q in any::<bool>()) {
+            prop_assume!(!a.is_nan() && !b.is_nan());
+            let order = rank_key(a.into(), p).cmp(&rank_key(b.into(), q));
+            prop_assert_eq!(rank_key_of_f32(a, p).cmp(&rank_key_of_f32(b, q)), order);
+        }
+
         #[test]
         fn the_area_is_the_fraction_of_ordered_pairs(
             tuples in proptest::collection::vec((-4i8..4, any::<bool>()), 0..60), scale in 1e-30f32..1e30,
@@ -86,6 +213,14 @@ mod tests {
                     won += if score > other { 1.0 } else if score == other { 0.5 } else { 0.0 };
                 }
             }
+            let mut roc = RocAuc::default();
+            let mut sorted: Vec<(i64, bool)> =
+                tuples.iter().map(|(score, positive)| (rank_key(*score, false), *positive)).collect();
+            sorted.sort_unstable();
+            for (score, positive) in sorted {
+                roc.add_tied(Tied { score, tuples: [u64::from(!positive), u64::from(positive)] });
+            }
+            prop_assert_eq!(roc.area(), area(&tuples));
             match area(&tuples) {
                 Some(area) => prop_assert!((area - won / pairs).abs() < 1e-12),
                 None => prop_assert_eq!(pairs, 0.0),

@@ -334,6 +334,11 @@ impl OwnedSpec {
         !self.row_groups.is_empty()
     }
 
+    /// The columns of the source.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
     /// The decoder.
     ///
     /// # Errors

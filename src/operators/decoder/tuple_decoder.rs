@@ -21,6 +21,8 @@ pub struct RowCounts {
     pub(super) skipped: u64,
     /// rows that have become tuples since then
     pub(super) decoded: u64,
+    /// of these, rows with what is unknown to the model
+    pub(super) unseen: u64,
     /// numbers that were cut off since then
     pub(super) clipped: u64,
     /// the largest weight that was met
@@ -385,13 +387,14 @@ impl Decoder {
 
     /// What was counted so far, for another process.
     pub fn counts(&self) -> RowCounts {
-        let Decoder { skipped, decoded, clipped, max_weight, .. } = *self;
-        RowCounts { skipped, decoded, clipped, max_weight }
+        let Decoder { skipped, decoded, unseen, clipped, max_weight, .. } = *self;
+        RowCounts { skipped, decoded, unseen, clipped, max_weight }
     }
 
     /// Takes over what another process has counted.
     pub fn set_counts(&mut self, counts: RowCounts) {
-        (self.skipped, self.decoded, self.clipped) = (counts.skipped, counts.decoded, counts.clipped);
+        (self.skipped, self.decoded, self.unseen) = (counts.skipped, counts.decoded, counts.unseen);
+        self.clipped = counts.clipped;
         self.max_weight = self.max_weight.max(counts.max_weight);
     }
 
@@ -426,6 +429,7 @@ impl Decoder {
         }
         self.skipped += counts.skipped;
         self.decoded += counts.decoded;
+        self.unseen += counts.unseen;
         self.clipped += counts.clipped;
         self.max_weight = self.max_weight.max(counts.max_weight);
     }

@@ -37,16 +37,41 @@ impl NumberSort {
     }
 
     /// Sorts the numbers and gives them one by one.
-    pub fn finish(self, mut next: impl FnMut(i64)) {
+    pub fn finish(self, next: impl FnMut(i64)) {
+        self.sort().for_each(next);
+    }
+
+    /// Sorts the numbers.
+    pub fn sort(self) -> SortedNumbers {
+        // SAFETY: begun in new(), and not sorted yet.
+        unsafe { pg_sys::tuplesort_performsort(self.state) };
+        SortedNumbers { state: self.state }
+    }
+}
+
+/// Numbers that are sorted, one by one. What the sort has taken goes after the last one, or with its memory context.
+pub struct SortedNumbers {
+    /// null after the last one
+    state: *mut pg_sys::Tuplesortstate,
+}
+
+impl Iterator for SortedNumbers {
+    type Item = i64;
+
+    fn next(&mut self) -> Option<i64> {
+        if self.state.is_null() {
+            return None;
+        }
+        check_for_interrupts();
         let mut value = pg_sys::Datum::null();
-        // SAFETY: numbers are taken after the sort and before its end, and are passed by value.
+        // SAFETY: the sort was performed and has not ended; numbers are passed by value.
         unsafe {
-            pg_sys::tuplesort_performsort(self.state);
-            while next_sorted(self.state, &mut value) {
-                check_for_interrupts();
-                next(value.value() as i64);
+            if next_sorted(self.state, &mut value) {
+                return Some(value.value() as i64);
             }
             pg_sys::tuplesort_end(self.state);
         }
+        self.state = std::ptr::null_mut();
+        None
     }
 }

@@ -29,6 +29,10 @@ fn sparse(tuples: &[Tuple]) -> Batch {
 }
 
 fn factor(kind: ModelKind, blocks: &[Vec<Tuple>], batch_of: fn(&[Tuple]) -> Batch) -> Option<f64> {
+    gathered(kind, blocks, batch_of).factor()
+}
+
+fn gathered(kind: ModelKind, blocks: &[Vec<Tuple>], batch_of: fn(&[Tuple]) -> Batch) -> ClusterFactor {
     let mut factor = ClusterFactor::new(kind);
     for block in blocks {
         for part in block.chunks(7) {
@@ -37,7 +41,7 @@ fn factor(kind: ModelKind, blocks: &[Vec<Tuple>], batch_of: fn(&[Tuple]) -> Batc
         factor.end_block().unwrap();
     }
     assert_eq!(factor.tuples(), blocks.iter().map(|block| block.len() as u64).sum::<u64>());
-    factor.factor()
+    factor
 }
 
 /// The gradient of the loss at zero by weights and intercepts, class by class: the textbook's.
@@ -148,6 +152,15 @@ fn every_kind_is_as_defined_on_blocks_of_different_sizes_dense_and_sparse() {
         for batch_of in [dense, sparse] {
             let found = factor(kind, blocks, batch_of).unwrap();
             assert!((found - expected).abs() < 1e-9 * expected, "{kind}: {found}, by definition {expected}");
+            // blocks of other processes, of which one has none, count like own ones
+            let mut all = gathered(kind, &blocks[..4], batch_of);
+            for others in [&blocks[4..4], &blocks[4..5], &blocks[5..]] {
+                let sums = serde_json::to_string(&gathered(kind, others, batch_of).sums()).unwrap();
+                all.add_sums(&serde_json::from_str(&sums).unwrap()).unwrap();
+            }
+            assert_eq!(all.tuples(), blocks.iter().map(|block| block.len() as u64).sum::<u64>());
+            let united = all.factor().unwrap();
+            assert!((united - expected).abs() < 1e-9 * expected, "{kind}: {united}, by definition {expected}");
         }
     }
 }

@@ -1,14 +1,17 @@
 //! Whether a training is one where its rows are, and what else speaks for that its rows come here.
 
+use super::cluster::Cluster;
 use super::messages::NodeTask;
-use crate::errors::{NodeError, Result};
+use crate::errors::{Errand, Error, NodeError, Notice, Result};
 use crate::operators::decoder::{Decoder, DecoderSpec, OwnedSpec};
 use crate::options::nodes::Nodes;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use crate::pg::executor::foreign::{ForeignRows, NotForeign};
 use crate::pg::executor::query::{Column, Planned};
+use crate::pg::report_notice;
 use crate::pg::snapshot::has_written;
+use std::borrow::Cow;
 
 /// Where the rows are trained on.
 pub enum Place {
@@ -42,7 +45,7 @@ impl Place {
                 Ok(Place::There(Box::new(There { rows, columns: names.zip(planned.column_types()).collect() })))
             }
             Err(why) if *nodes == Nodes::Auto => Ok(Place::HereBecause(why.into_owned())),
-            Err(why) => Err(NodeError::Unfit(why.into_owned()).into()),
+            Err(why) => Err(NodeError::Unfit(Errand::Training, why.into_owned()).into()),
         }
     }
 }
@@ -66,11 +69,17 @@ fn rows_of_nodes(
     if let Some((what, _)) = unfit.into_iter().find(|(_, applies)| *applies) {
         return Err(format!("nodes do not train with {what}").into());
     }
+    foreign_rows(&request.options.nodes, planned)
+}
+
+/// The rows of each server that has some of a source, if they are nowhere else, and the servers are those that were
+/// named.
+pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     if has_written() {
         return Err("the transaction has written, which sessions on other servers would not see".into());
     }
     let rows = planned.foreign_rows()?;
-    let Nodes::Servers(names) = &request.options.nodes else { return Ok(rows) };
+    let Nodes::Servers(names) = nodes else { return Ok(rows) };
     if let Some(other) = rows.iter().find(|rows| !names.contains(&rows.server)) {
         return Err(format!("some are on server \"{}\", which is not named", other.server).into());
     }
@@ -78,6 +87,50 @@ fn rows_of_nodes(
         return Err(format!("server \"{other}\", which is named, has none of them").into());
     }
     Ok(rows)
+}
+
+/// Rows that something other than a training reads.
+pub struct Rows<'a> {
+    pub spec: &'a DecoderSpec<'a>,
+    /// of the source
+    pub columns: &'a [Column],
+    pub planned: &'a Planned,
+    pub shuffling: &'a Shuffling,
+}
+
+impl Rows<'_> {
+    /// Opens a session on each server that has some of the rows, if that was asked for. None if it was not, or if
+    /// something speaks against it and the rows may come here instead, which is told; `unfit` does.
+    ///
+    /// # Errors
+    /// [`NodeError`]; what the servers say is raised.
+    pub fn open(&self, nodes: &Nodes, errand: Errand, unfit: Option<String>) -> Result<Option<Cluster>> {
+        if *nodes == Nodes::Off {
+            return Ok(None);
+        }
+        let found = match unfit {
+            Some(why) => Err(why),
+            None => foreign_rows(nodes, self.planned).map_err(Cow::into_owned),
+        };
+        let opened = match found {
+            Ok(rows) => {
+                let names = self.spec.columns().map(str::to_owned);
+                let columns: Vec<(String, String)> = names.zip(self.planned.column_types()).collect();
+                Cluster::open(&rows, &columns, |rows| task(rows, self.spec, self.columns, self.shuffling))
+            }
+            Err(why) => Err(NodeError::Unfit(errand, why).into()),
+        };
+        let why = match opened {
+            Ok(cluster) => return Ok(Some(cluster)),
+            Err(Error::Node(error)) if matches!(nodes, Nodes::Auto) && error.is_obstacle() => match error {
+                NodeError::Unfit(_, why) => why,
+                error => error.to_string(),
+            },
+            Err(error) => return Err(error),
+        };
+        report_notice(Notice::NoNodes(errand, why));
+        Ok(None)
+    }
 }
 
 /// What a node is told.

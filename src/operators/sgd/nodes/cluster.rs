@@ -137,6 +137,11 @@ impl Cluster {
         (0..).zip(&mut self.nodes).for_each(|(i, node)| node.orders.push(order(i)));
     }
 
+    /// Gives this node something to do with the next request.
+    pub fn order_of(&mut self, node: usize, order: Order) {
+        self.nodes[node].orders.push(order);
+    }
+
     /// Has all nodes do what they were given, at the same time, and waits for all of them. What came of the last round
     /// comes before. Their parts in the next one are kept.
     ///
@@ -164,8 +169,10 @@ impl Cluster {
             first.get_or_insert_with(Instant::now);
             self.traffic.received += text.len() as u64;
             let nonsense = || Error::from(NodeError::Nonsense(node.session.server().to_owned()));
-            let (answer, words) = unhex(&text).and_then(|bytes| read::<Answer>(&bytes)).ok_or_else(nonsense)?;
-            if !answer.says.is_empty() {
+            let (mut answer, words) = unhex(&text).and_then(|bytes| read::<Answer>(&bytes)).ok_or_else(nonsense)?;
+            if answer.says.is_empty() {
+                answer.behind = words;
+            } else {
                 says.push(cut(&answer.says, words).ok_or_else(nonsense)?);
             }
             answers.push(answer);
@@ -195,7 +202,7 @@ impl Cluster {
         self.turn = None;
     }
 
-    /// A state goes along with the next request.
+    /// These bytes, a state or a document, go along with the next request.
     pub fn attach(&mut self, saved: &[u8]) {
         self.saved = bytes_of(&words_of(saved));
     }

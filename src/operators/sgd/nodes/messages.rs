@@ -1,13 +1,15 @@
 //! What coordinator and nodes tell each other: a JSON text, and numbers behind it as they are.
 
+use crate::models::Policies;
 use crate::operators::decoder::{DecoderState, EpochCounts, OwnedSpec};
+use crate::operators::judge::JudgedSums;
 use crate::operators::preparation::Found;
 use crate::operators::sgd::validation::OwnEvaluation;
 use crate::operators::wanted::Wanted;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sgd::{Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use sgd::{ClusterSums, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
 
 /// What a node is told when its cursor opens.
 #[derive(Serialize, Deserialize)]
@@ -44,6 +46,12 @@ pub enum Order {
     EndEpoch,
     /// Evaluate the models on what is held out.
     Evaluate,
+    /// Judge the model whose document is behind the text by all rows, and say what was counted.
+    Judge(JudgeTask),
+    /// Say the next scores of the model that was judged, of which no rows are left at the end of each curve.
+    Scores,
+    /// Go through all rows, block by block, and say what the blocks add up to.
+    Clusters,
     /// Only the trainers of these groups and points learn on.
     GoOn(Vec<(usize, usize)>),
 }
@@ -88,6 +96,14 @@ pub struct Start {
     pub saved: Option<usize>,
 }
 
+/// A model to be judged.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct JudgeTask {
+    /// bytes of its document
+    pub document: usize,
+    pub policies: Policies,
+}
+
 /// What the coordinator asks.
 #[derive(Serialize, Deserialize)]
 pub struct Request {
@@ -120,6 +136,13 @@ pub struct Answer {
     pub counts: Option<EpochCounts>,
     /// what the models are worth
     pub evaluated: Option<OwnEvaluation>,
+    /// what was counted of the model that was judged
+    pub judged: Option<JudgedSums>,
+    pub clusters: Option<ClusterSums>,
+    /// bytes of the next scores, which are behind the text
+    pub scores: Option<usize>,
+    #[serde(skip)]
+    pub behind: Vec<u32>,
 }
 
 /// A buffer.

@@ -1,4 +1,4 @@
-//! Training where the rows are: on other servers, in step.
+//! Training where the rows are: on other servers, in step; and judging models there.
 //!
 //! The backend that trains, the *coordinator*, has a session on each server, a *node*, and in it a cursor whose scan is
 //! a [`NodeScan`]. Node and coordinator each have a replica of the model. A node cannot wait in the middle of a call
@@ -10,11 +10,16 @@
 
 mod choice;
 mod cluster;
+mod clusters;
+mod judged;
+mod judging;
 mod messages;
 mod node;
 mod sequence;
 mod training;
 
-pub use choice::Place;
+pub use choice::{Place, Rows};
 pub use cluster::Traffic;
+pub use clusters::clusters_there;
+pub use judging::judge_there;
 pub use node::{NodeScan, step};

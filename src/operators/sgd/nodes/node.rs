@@ -1,9 +1,13 @@
 //! A node: what a session on another server does for a training.
 
-use super::messages::{Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, bytes_of, read, text};
+use super::judged::JudgedModel;
+use super::messages::{
+    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, bytes_of, read, text, words_of,
+};
 use crate::errors::{Error, NodeError, OrRaise, Result};
 use crate::limits::MAX_MODELS;
 use crate::operators::buffers::Buffers;
+use crate::operators::clusters::measure_clusters;
 use crate::operators::decoder::OwnedSpec;
 use crate::operators::preparation::measure;
 use crate::operators::sgd::learn::learn_side_by_side;
@@ -122,6 +126,8 @@ struct NodeTraining {
     at_end: bool,
     /// what was stopped because the others have not said their part yet
     stopped: Option<Call>,
+    /// the model that was judged here, with the scores that were not said yet
+    judged: Option<JudgedModel>,
     /// the rounds that it has gone through, for each trainer whose turn it is, unless that is done
     rounds: Vec<Option<Vec<Round>>>,
 }
@@ -154,6 +160,7 @@ impl NodeTraining {
             place: 0,
             at_end: false,
             stopped: None,
+            judged: None,
             rounds: Vec::new(),
         })
     }
@@ -177,6 +184,7 @@ impl NodeTraining {
         answer.says = says.iter().map(|words| words.as_ref().map(Vec::len)).collect();
         let mut bytes = text(&answer);
         says.iter().flatten().for_each(|words| bytes.extend(bytes_of(words)));
+        bytes.extend(bytes_of(&answer.behind));
         Ok(bytes)
     }
 
@@ -229,6 +237,23 @@ impl NodeTraining {
                 self.all_turn();
             }
             Order::Evaluate => answer.evaluated = Some(self.evaluate()?),
+            Order::Judge(task) => {
+                let document = bytes_of(&std::mem::take(words));
+                let judged = JudgedModel::new(task, &document, &self.spec, &mut self.buffers)?;
+                answer.counts = Some(self.buffers.decoder.epoch_counts());
+                answer.judged = Some(judged.sums());
+                self.judged = Some(judged);
+            }
+            Order::Scores => {
+                let judged = self.judged.as_mut().ok_or(NodeError::NonsenseAsked)?;
+                let scores = judged.next_scores();
+                (answer.scores, answer.behind) = (Some(scores.bytes().len()), words_of(scores.bytes()));
+            }
+            Order::Clusters => {
+                self.go_to_next_pass()?;
+                let clusters = measure_clusters(&mut self.buffers, &mut self.batch, self.kind)?;
+                answer.clusters = Some(clusters.sums());
+            }
             Order::GoOn(learning) => {
                 self.trainers.retain(|(of, _)| learning.binary_search(of).is_ok());
                 self.all_turn();
@@ -283,13 +308,16 @@ impl NodeTraining {
     fn begin_epoch(&mut self) -> Result<()> {
         let first = self.trainers.first().map(|(_, trainer)| trainer.epoch() + 1);
         let epoch = first.ok_or(NodeError::NonsenseAsked)?;
-        if std::mem::replace(&mut self.has_read, true) {
-            self.buffers.next_epoch()?;
-        }
+        self.go_to_next_pass()?;
         self.at_end = false;
         self.trainers.iter_mut().for_each(|(_, trainer)| trainer.begin_epoch());
         self.parts.iter_mut().for_each(|parts| parts.begin_epoch(epoch.into()));
         Ok(())
+    }
+
+    /// The next pass over the rows begins.
+    fn go_to_next_pass(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.has_read, true) { self.buffers.next_epoch() } else { Ok(()) }
     }
 
     fn fill(&mut self) -> Result<Filled> {

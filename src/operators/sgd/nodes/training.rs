@@ -2,7 +2,7 @@
 
 use super::choice::{Place, There, task};
 use super::cluster::Cluster;
-use crate::errors::{Error, Notice, Result, TrainingError};
+use crate::errors::{Errand, Error, Notice, Result, TrainingError};
 use crate::operators::decoder::DecoderSpec;
 use crate::operators::sgd::learners::Learners;
 use crate::operators::sgd::phases::Phase;
@@ -32,7 +32,7 @@ impl Training {
         let trained = match &place {
             Place::Here => None,
             Place::HereBecause(why) => {
-                pg::report_notice(Notice::NoNodes(why.clone()));
+                pg::report_notice(Notice::NoNodes(Errand::Training, why.clone()));
                 None
             }
             Place::There(there) => match self.open_nodes(there)? {
@@ -57,7 +57,7 @@ impl Training {
         match opened {
             Ok(cluster) => Ok(Some(cluster)),
             Err(Error::Node(error)) if error.is_obstacle() && self.request.nodes_may_be_off() => {
-                pg::report_notice(Notice::NoNodes(error.to_string()));
+                pg::report_notice(Notice::NoNodes(Errand::Training, error.to_string()));
                 Ok(None)
             }
             Err(error) => Err(error),

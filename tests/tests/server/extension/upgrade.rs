@@ -22,7 +22,7 @@ CREATE OR REPLACE VIEW corgipile.all_training_history WITH (security_invoker = t
      CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
         AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
              shuffle_seconds float8, validation_loss float8, validation_score float8);
-CREATE OR REPLACE FUNCTION corgipile_evaluate(model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION corgipile_evaluate(model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL, nodes text DEFAULT NULL)
 RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 200000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
@@ -64,8 +64,8 @@ fn an_update_keeps_models_privileges_and_the_sessions_that_are_there() {
     };
     let (judge, stranger) = (db.role("judge"), db.role("stranger"));
     db.run(&format!(
-        "REVOKE EXECUTE ON FUNCTION corgipile_evaluate(bigint, text, text, text) FROM PUBLIC;
-         GRANT EXECUTE ON FUNCTION corgipile_evaluate(bigint, text, text, text) TO {judge}"
+        "REVOKE EXECUTE ON FUNCTION corgipile_evaluate(bigint, text, text, text, text) FROM PUBLIC;
+         GRANT EXECUTE ON FUNCTION corgipile_evaluate(bigint, text, text, text, text) TO {judge}"
     ));
     let model = db.trained("'t', max_epochs => 3, seed => 1, name => 'old', options => '{\"standardize\": true}'");
     let before = db.lines(PREDICT);
@@ -90,7 +90,9 @@ fn an_update_keeps_models_privileges_and_the_sessions_that_are_there() {
     assert_eq!(other.train("'t', warm_start => 'old', name => 'old', max_epochs => 2").len(), 2);
     assert_eq!(other.line("SELECT version, tag FROM corgipile.models JOIN corgipile.stored_models AS s USING (model_id, version) WHERE s.name = 'old' ORDER BY 1 DESC LIMIT 1"), "2|NULL");
     let may = |role: &str| {
-        format!("SELECT has_function_privilege('{role}', 'corgipile_evaluate(bigint, text, text, text)', 'EXECUTE')")
+        format!(
+            "SELECT has_function_privilege('{role}', 'corgipile_evaluate(bigint, text, text, text, text)', 'EXECUTE')"
+        )
     };
     assert_eq!((db.line(&may(&judge)), db.line(&may(&stranger))), ("t".to_owned(), "f".to_owned()));
 }

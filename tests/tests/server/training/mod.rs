@@ -11,6 +11,8 @@ mod named_options;
 mod networks;
 mod newton;
 mod nodes;
+mod nodes_clusters;
+mod nodes_evaluation;
 mod nodes_faults;
 mod nodes_together;
 mod options;

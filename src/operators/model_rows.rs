@@ -1,12 +1,16 @@
 //! The rows of a source as a model sees them: its features, as they were prepared in its training, and its label.
 
+use super::buffers::Buffers;
+use super::decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
+use super::nulls::{notice_imputed, notice_left_out, notice_unseen};
+use super::source::Source;
 use crate::errors::{PredictError, Result};
 use crate::models::{Coding, ColumnKind, FeatureKind, Model, Policies};
-use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
 use crate::options::shuffling::Shuffling;
 use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::Running;
+use crate::pg::executor::query::{Column, Planned, Running};
 use crate::pg::snapshot::Snapshot;
+use sgd::ModelParameters;
 
 /// How rows are read for a model.
 pub struct ModelRows<'a> {
@@ -16,15 +20,60 @@ pub struct ModelRows<'a> {
     pub policies: Policies,
 }
 
+/// Rows that are about to be read for a model.
+pub struct PlannedRows {
+    pub source: Source,
+    pub decoder: Decoder,
+    pub planned: Planned,
+}
+
+impl PlannedRows {
+    /// Begins to read.
+    pub fn start(self) -> Buffers {
+        let query = Snapshot::with_active(|snapshot| Running::start(self.planned, snapshot, 0, Flags::NONE));
+        Buffers::new(query, self.decoder)
+    }
+}
+
 impl ModelRows<'_> {
+    /// Rows with nothing unusual about them, as they come.
+    pub fn plain(policies: Policies) -> Self {
+        ModelRows { weight: None, shuffling: Shuffling::none(), policies }
+    }
+
     /// Begins to read label and features from `source`, by the names of the columns that the model was trained on.
     /// Targets are as they are, and not scaled.
     ///
     /// # Errors
     /// Whatever can be wrong with the source; [`PredictError::EvaluateTypes`]
     pub fn open(&self, model: &Model, source: &str) -> Result<Buffers> {
+        self.plan(model, source).map(PlannedRows::start)
+    }
+
+    /// As [`open`](ModelRows::open), but reads nothing yet.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn plan(&self, model: &Model, source: &str) -> Result<PlannedRows> {
         let mut source = Source::resolve(source)?;
         source.add_parts(&model.features);
+        let decoder = self.decoder(model, source.columns())?;
+        let planned = self.with_spec(model, |spec| source.plan(spec, &self.shuffling))?;
+        Ok(PlannedRows { source, decoder, planned })
+    }
+
+    /// A decoder of rows with label and features out of these columns.
+    ///
+    /// # Errors
+    /// Whatever can be wrong with the columns; [`PredictError::EvaluateTypes`]
+    pub fn decoder(&self, model: &Model, columns: &[Column]) -> Result<Decoder> {
+        let decoder = self.with_spec(model, |spec| spec.decoder(columns))?;
+        check_types(model, decoder.features(), &model.feature_kind.columns_of_categories(&model.features))?;
+        Ok(decoder)
+    }
+
+    /// Shows `f` what a decoder has to know.
+    pub fn with_spec<R>(&self, model: &Model, f: impl FnOnce(&DecoderSpec) -> R) -> R {
         let categories = model.feature_kind.columns_of_categories(&model.features);
         let standardizer = model.to_standardizer();
         let known = ModelSchema {
@@ -35,7 +84,7 @@ impl ModelRows<'_> {
             standardizer: standardizer.as_ref(),
             fill: model.fill(),
         };
-        let spec = DecoderSpec {
+        f(&DecoderSpec {
             weight: self.weight,
             nulls: self.policies.nulls,
             index_base: model.feature_kind.index_base().unwrap_or(1),
@@ -43,13 +92,26 @@ impl ModelRows<'_> {
             clip: model.clip,
             known: Some(known),
             ..DecoderSpec::new(model.kind, &model.label, &model.features)
-        };
-        let decoder = source.decoder(&spec)?;
-        check_types(model, decoder.features(), &categories)?;
-        let planned = source.plan(&spec, &self.shuffling)?;
-        let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE));
-        Ok(Buffers::new(query, decoder))
+        })
     }
+}
+
+/// The model, for the rows as a decoder gives them.
+pub fn parameters_for(model: &Model, decoder: &Decoder) -> ModelParameters {
+    let mut linear = model.linear().to_model();
+    if let Some((mean, scale)) = model.scaling().filter(|_| decoder.has_mini_batches()) {
+        // compressed rows are multiplied as they are, not standardized
+        linear.take_unstandardized(mean, scale);
+    }
+    linear
+}
+
+/// Tells what was imputed, left out and unknown. Gives how many rows were left out.
+pub fn tell_of_rows(decoder: &Decoder) -> u64 {
+    notice_imputed(decoder);
+    notice_left_out(decoder, decoder.decoded());
+    notice_unseen(decoder);
+    decoder.skipped()
 }
 
 /// Columns of the same names may have other types than those that the model was trained on: numbers in place of text,

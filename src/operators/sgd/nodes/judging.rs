@@ -1,0 +1,124 @@
+//! A model that is judged where the rows are: each node judges it by its own rows, and the coordinator adds up what
+//! they have counted and merges their scores.
+//!
+//! Guarantees: each metric is that of one server with all rows, but for rounding of sums, and areas under curves are
+//! exact. Scores come in ascending order, a piece at a time, so that neither side holds more than a piece per node.
+
+use super::choice::Rows;
+use super::cluster::Cluster;
+use super::messages::{JudgeTask, Order, bytes_of};
+use crate::errors::{Errand, Error, ModelError, Result};
+use crate::models::{self, Model, Policies};
+use crate::operators::judge::Judge;
+use crate::operators::model_rows::{ModelRows, PlannedRows};
+use crate::options::nodes::Nodes;
+use crate::options::shuffling::Shuffling;
+use sgd::{RocAuc, Tied, read_tied};
+use std::collections::VecDeque;
+
+/// Judges the model by the planned rows where they are, if that was asked for and can be; that it cannot is told. What
+/// is counted of the rows is added to the judge and to the decoder of the rows. Gives the areas under the curves.
+///
+/// # Errors
+/// [`NodeError`](crate::errors::NodeError); what the servers say is raised.
+pub fn judge_there(
+    model: &Model,
+    policies: Policies,
+    rows: &mut PlannedRows,
+    (nodes, judge): (&Nodes, &mut Judge),
+) -> Result<Option<Vec<Option<f64>>>> {
+    if *nodes == Nodes::Off {
+        return Ok(None);
+    }
+    let (document, unfit) = match models::export(model) {
+        _ if rows.decoder.has_mini_batches() => {
+            (String::new(), Some("nodes do not evaluate on compressed mini-batches".to_owned()))
+        }
+        Err(Error::Model(error @ ModelError::ModelTooLarge(_))) => (String::new(), Some(error.to_string())),
+        exported => (exported?, None),
+    };
+    let cluster = ModelRows::plain(policies).with_spec(model, |spec| {
+        let (columns, planned, shuffling) = (rows.source.columns(), &rows.planned, &Shuffling::none());
+        Rows { spec, columns, planned, shuffling }.open(nodes, Errand::Evaluation, unfit)
+    })?;
+    cluster.map(|mut cluster| cluster.judge(policies, &document, rows, judge)).transpose()
+}
+
+impl Cluster {
+    /// Has each node judge the model by its rows.
+    fn judge(
+        &mut self,
+        policies: Policies,
+        document: &str,
+        rows: &mut PlannedRows,
+        judge: &mut Judge,
+    ) -> Result<Vec<Option<f64>>> {
+        self.order(|_| Order::Judge(JudgeTask { document: document.len(), policies }));
+        self.attach(document.as_bytes());
+        for answer in self.ask()? {
+            let (Some(judged), Some(counts)) = (answer.judged, answer.counts) else { return Err(self.nonsense()) };
+            if !judge.add_sums(&judged) {
+                return Err(self.nonsense());
+            }
+            rows.decoder.count_rows_of_others(&counts);
+        }
+        (0..judge.curves()).map(|_| self.area()).collect()
+    }
+
+    /// The area under the next curve.
+    fn area(&mut self) -> Result<Option<f64>> {
+        let mut streams: Vec<Stream> = self.servers().map(|_| Stream::default()).collect();
+        let mut roc = RocAuc::default();
+        loop {
+            self.refill(&mut streams)?;
+            let least = streams.iter_mut().filter(|stream| !stream.has_ended).min_by_key(|stream| stream.least());
+            let Some(stream) = least else { return Ok(roc.area()) };
+            stream.piece.pop_front().into_iter().for_each(|tied| roc.add_tied(tied));
+        }
+    }
+
+    /// Asks those nodes for more of whose scores none is left.
+    fn refill(&mut self, streams: &mut [Stream]) -> Result<()> {
+        let is_empty = |stream: &Stream| stream.piece.is_empty() && !stream.has_ended;
+        let empty: Vec<usize> = (0..streams.len()).filter(|i| is_empty(&streams[*i])).collect();
+        if empty.is_empty() {
+            return Ok(());
+        }
+        empty.iter().for_each(|node| self.order_of(*node, Order::Scores));
+        let mut answers = self.ask()?;
+        for node in empty {
+            let (stream, answer) = (&mut streams[node], &mut answers[node]);
+            let bytes = bytes_of(&std::mem::take(&mut answer.behind));
+            let scores = answer.scores.and_then(|length| read_tied(bytes.get(..length)?));
+            stream.take(scores.ok_or_else(|| self.nonsense())?).ok_or_else(|| self.nonsense())?;
+        }
+        Ok(())
+    }
+}
+
+/// The scores of a node, of one curve.
+#[derive(Default)]
+struct Stream {
+    piece: VecDeque<Tied>,
+    last: Option<i64>,
+    has_ended: bool,
+}
+
+impl Stream {
+    fn least(&self) -> Option<i64> {
+        self.piece.front().map(|tied| tied.score)
+    }
+
+    /// The next piece, of which none is left after the last score. None if it is below the one before.
+    fn take(&mut self, piece: Vec<Tied>) -> Option<()> {
+        self.has_ended = piece.is_empty();
+        if let [first, ..] = piece.as_slice()
+            && self.last.is_some_and(|last| first.score <= last)
+        {
+            return None;
+        }
+        self.last = piece.last().map(|tied| tied.score);
+        self.piece = piece.into();
+        Some(())
+    }
+}
