@@ -9,6 +9,7 @@ use super::predict::{by_value, with_features};
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::table::LookupScope;
 use crate::models::{self, Model, Policies};
+use crate::operators::nulls::notice_left_out;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
@@ -103,10 +104,8 @@ fn means(model: &Model, source: &str) -> Result<Rc<Vec<f64>>> {
 
 fn read_means(model: &Model, source: &str) -> Result<Vec<f64>> {
     let reading = ModelRows { weight: None, shuffling: Shuffling::none(), policies: Policies::of_model(model) };
-    let mut buffers = reading.open(model, source)?;
-    if buffers.decoder.has_mini_batches() {
-        return Err(TrainingError::NotOnCompressed("corgipile_explain()").into());
-    }
+    // labels play no part in means, and new rows often have none yet
+    let mut buffers = reading.open_features(model, source, "corgipile_explain()")?;
     let mut batch = Batch::dense(0);
     let (mut sums, mut rows) = (vec![0.0; model.dim()], 0_u64);
     while buffers.next_batch(&mut batch)? {
@@ -126,6 +125,7 @@ fn read_means(model: &Model, source: &str) -> Result<Vec<f64>> {
         }
     }
     let decoder = buffers.into_decoder();
+    notice_left_out(&decoder, decoder.decoded());
     if rows == 0 {
         return Err(TrainingError::no_rows("take means of", decoder.skipped()).into());
     }

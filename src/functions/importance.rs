@@ -1,5 +1,6 @@
 //! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
 
+use super::evaluate::finish;
 use super::model_rows::ModelRows;
 use crate::errors::{ArgumentError, Notice, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
@@ -90,9 +91,9 @@ fn importance<M>(
         return Err(TrainingError::NotOnCompressed("corgipile_importance()").into());
     }
     let rows = sample(&mut buffers, asked.max_rows as usize)?;
-    let decoder = buffers.into_decoder();
+    let skipped = finish(buffers);
     if rows.is_empty() {
-        return Err(TrainingError::no_rows("judge features on", decoder.skipped()).into());
+        return Err(TrainingError::no_rows("judge features on", skipped).into());
     }
     let linear = model.linear().to_model();
     let importance = Importance::new(model.kind, &linear, &rows);

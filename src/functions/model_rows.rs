@@ -1,12 +1,14 @@
 //! The rows of a source as a model sees them: its features, as they were prepared in its training, and its label.
 
-use crate::errors::{PredictError, Result};
+use crate::errors::{PredictError, Result, TrainingError};
 use crate::models::{Coding, ColumnKind, FeatureKind, Model, Policies};
 use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
 use crate::options::shuffling::Shuffling;
+use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
 use crate::pg::snapshot::Snapshot;
+use sgd::ModelKind;
 
 /// How rows are read for a model.
 pub struct ModelRows<'a> {
@@ -23,12 +25,38 @@ impl ModelRows<'_> {
     /// # Errors
     /// Whatever can be wrong with the source; [`PredictError::EvaluateTypes`]
     pub fn open(&self, model: &Model, source: &str) -> Result<Buffers> {
-        let mut source = Source::resolve(source)?;
+        let of_rows = DecoderSpec::new(model.kind, &model.label, &model.features);
+        self.read(model, Source::resolve(source)?, (of_rows, &model.classes))
+    }
+
+    /// The same of features alone: the source need not have a label's column, and its rows have a label of 0. `what` is
+    /// what cannot be had of a compressed source.
+    ///
+    /// # Errors
+    /// As there; [`TrainingError::NotOnCompressed`]
+    pub fn open_features(&self, model: &Model, source: &str, what: &'static str) -> Result<Buffers> {
+        let columns = model.given_columns().unwrap_or_else(|| model.features.iter().map(String::as_str).collect());
+        let mut label = "label".to_owned();
+        while columns.contains(&label.as_str()) || model.features.contains(&label) {
+            label.push('_');
+        }
+        let source = Source::resolve(source)?;
+        if let [only] = columns[..]
+            && is_compressed(base_type(source.type_of(only)?))
+        {
+            return Err(TrainingError::NotOnCompressed(what).into());
+        }
+        // of a regression, whatever the model is: no classes are looked for
+        let of_rows = DecoderSpec::new(ModelKind::Linear, &label, &model.features);
+        self.read(model, source.with_label(&label, &columns)?, (of_rows, &[]))
+    }
+
+    fn read(&self, model: &Model, mut source: Source, (of_rows, classes): (DecoderSpec, &[String])) -> Result<Buffers> {
         source.add_parts(&model.features);
         let categories = model.feature_kind.columns_of_categories(&model.features);
         let standardizer = model.to_standardizer();
         let known = ModelSchema {
-            classes: &model.classes,
+            classes,
             dim: model.dim(),
             categories: &categories,
             unseen: self.policies.unseen,
@@ -42,7 +70,7 @@ impl ModelRows<'_> {
             transform: Some(&model.transform),
             clip: model.clip,
             known: Some(known),
-            ..DecoderSpec::new(model.kind, &model.label, &model.features)
+            ..of_rows
         };
         let decoder = source.decoder(&spec)?;
         check_types(model, decoder.features(), &categories)?;
