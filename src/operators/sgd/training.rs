@@ -215,7 +215,7 @@ impl Training {
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         self.phases.resume();
         if let Some((learners, preparation)) = self.train_there()? {
-            learners.warn_of_unconverged();
+            learners.warn_of_unconverged(self.request.kind);
             return self.store(learners, preparation, Duration::ZERO);
         }
         let mut batch = Batch::dense(0);
@@ -267,7 +267,7 @@ impl Training {
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
         }
-        learners.warn_of_unconverged();
+        learners.warn_of_unconverged(self.request.kind);
         self.fit_probabilities(&mut learners, batch)?;
         self.phases.end(Phase::Epochs);
         self.store(learners, preparation, shuffle)
@@ -468,7 +468,7 @@ impl Training {
             (Some(held_out), Some(group_order)) => {
                 let buffers = &mut self.buffers;
                 let ended = EndedEpoch { epoch, is_first: epoch == first, buffers, group_order, batch };
-                judge(held_out, request.kind, learners.models()?, ended)?
+                judge(held_out, request, learners.models()?, ended)?
             }
             _ => Vec::new(),
         };
