@@ -5,8 +5,8 @@
 
 use super::learn::learn;
 use super::learners::Learner;
+use super::new_trainer::new_trainer;
 use super::resume::Resume;
-use super::training::new_trainer;
 use super::validation::{EndedEpoch, HeldOut, PER_JUDGEMENT, copy, like, read_all};
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
