@@ -39,11 +39,13 @@ pub enum Notice {
     NoNodes(Errand, String),
     /// Models of single steps on several servers are not to be averaged: mini-batches of this size are learned from.
     NodesNeedBatches { batch_size: u32 },
-    /// So many of all models have not come to their optimum; were the classes of one of them told apart without a
-    /// fault?
-    NotConverged { models: usize, all: usize, separated: bool },
+    /// So many of all models, of classes or not, have not come to their optimum; were the classes of one of them told
+    /// apart without a fault?
+    NotConverged { models: usize, all: usize, of_classes: bool, separated: bool },
     /// A weight of the model is so many standard errors from that of the least loss.
     NotOptimum { feature: String, distance: f64 },
+    /// The least loss is where the weights of these features are infinite.
+    AtInfinity { features: Vec<String> },
     /// Only so many rows, of blocks drawn at random, were looked at.
     Sampled { rows: u64 },
     /// The worker that was asked for is not to be had.
@@ -82,9 +84,11 @@ pub enum Notice {
     /// As few rows are held out, probabilities of so many models are fitted to decisions for all rows, each by a model
     /// that has not learned from the row.
     CrossFitted { models: usize, all: usize },
-    /// Of a class, or of all others, no more rows than this were held out, in so many of all models: probabilities
-    /// hardly rest on anything.
-    FewForProbabilities { rows: u64, models: usize, all: usize },
+    /// Of a class, or of all others, no more rows than this were held out, or are there at all, in so many of all
+    /// models: probabilities hardly rest on anything.
+    FewForProbabilities { rows: u64, all_rows: bool, models: usize, all: usize },
+    /// Decisions of so many of all models do not tell a class from the others, whose probability is its share.
+    ConstantProbabilities { models: usize, all: usize },
     /// So few rows that the usual coverage needs everything.
     FewToCalibrate { rows: u64, coverage: f64 },
     /// In so many rows there is something that the model has not seen.
@@ -230,11 +234,18 @@ impl Notice {
                 ),
                 Some("Train it with solver => 'newton' on these rows, and they tell the errors of the optimum."),
             ),
+            Notice::AtInfinity { features } => (
+                format!("the least loss on these rows is at infinite weights of {}", some_of(&features)),
+                Some(
+                    "Their errors mean nothing. A category whose labels are all the same makes those infinite that are compared with it: \
+                     leave it out, or train with an l2, such as 0.001.",
+                ),
+            ),
             Notice::Sampled { rows } => (
                 format!("{rows} rows are looked at, of blocks that are drawn at random"),
                 Some("Argument max_rows can be another number of them."),
             ),
-            Notice::NotConverged { models, all, separated } => {
+            Notice::NotConverged { models, all, of_classes, separated } => {
                 let which = if all == 1 { "the model has".into() } else { format!("{models} of {all} models have") };
                 let why = if separated {
                     ": features tell all rows of its classes apart, so that weights grow without end"
@@ -246,9 +257,12 @@ impl Notice {
                     Some(if separated {
                         "Say an l2, such as 0.001, for weights that are finite; the model predicts well without it, but its weights mean \
                          nothing."
-                    } else {
+                    } else if of_classes {
                         "Train more epochs, as with warm_start. If the loss hardly falls any more, some features tell classes apart; then \
                          say an l2."
+                    } else {
+                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some category has only labels of 0; \
+                         then say an l2."
                     }),
                 )
             }
@@ -306,11 +320,28 @@ impl Notice {
                 );
                 (message, Some("Say a validation_column to fit them to rows that are held out alone."))
             }
-            Notice::FewForProbabilities { rows, models, all } => {
+            Notice::FewForProbabilities { rows, all_rows, models, all } => {
+                let of = if all == 1 { String::new() } else { format!(", of {models} of {all} models") };
+                let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+                let (why, hint) = match all_rows {
+                    true => (
+                        format!("a class has only {rows}"),
+                        "All rows are used already: it takes more rows of that class.",
+                    ),
+                    false => (
+                        format!("only {rows} of a class {} held out", if rows == "1 row" { "is" } else { "are" }),
+                        "Say a larger validation_fraction, or a validation_column, to hold more rows out.",
+                    ),
+                };
+                (format!("probabilities hardly rest on anything{of}: {why}"), Some(hint))
+            }
+            Notice::ConstantProbabilities { models, all } => {
                 let of = if all == 1 { String::new() } else { format!(", of {models} of {all} models") };
                 (
-                    format!("probabilities hardly rest on anything{of}: only {rows} rows of a class are held out"),
-                    Some("Say a larger validation_fraction, or a validation_column, to hold more rows out."),
+                    format!(
+                        "probabilities are the shares of the classes{of}: decisions do not tell a class from others"
+                    ),
+                    Some("Look for features that say something about the label, or for more rows of each class."),
                 )
             }
             Notice::FewToCalibrate { rows, coverage } => (

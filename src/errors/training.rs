@@ -11,6 +11,8 @@ pub enum TrainingError {
     NoIndices,
     #[error("there are no rows to {0}")]
     NoRows(&'static str),
+    #[error("there are no rows to validate on")]
+    NothingHeldOut { column: Option<String> },
     #[error("all {0} rows are left out because they have NULLs")]
     AllLeftOut(u64),
     #[error("label column \"{column}\" has only one value: {value}")]
@@ -71,6 +73,7 @@ impl Report for TrainingError {
             | TrainingError::TooManyEpochs { .. }
             | TrainingError::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             TrainingError::NoRows(_)
+            | TrainingError::NothingHeldOut { .. }
             | TrainingError::AllLeftOut(_)
             | TrainingError::EmptyFold { .. }
             | TrainingError::OneClass { .. }
@@ -95,6 +98,12 @@ impl Report for TrainingError {
                 fixed("Say with options => '{\"dimensions\": ...}' how many features there are.")
             }
             TrainingError::NoRows(_) => fixed("Check the source: its table, and what it leaves out."),
+            TrainingError::NothingHeldOut { column: None } => {
+                fixed("Say a larger validation_fraction: of few rows, the draw holds none out.")
+            }
+            TrainingError::NothingHeldOut { column: Some(column) } => {
+                Some(format!("Column {column} must be true for the rows that are to be held out."))
+            }
             TrainingError::AllLeftOut(_) => fixed(
                 "A row needs a label, and a weight and a group if they are asked for; with nulls => 'impute' features may be NULL.",
             ),

@@ -71,10 +71,14 @@ fn coefficients<M>(
     }
     let estimates = estimates(&model, source)?;
     let names = model.weight_names();
+    let name = |place: usize| names.get(place).map_or("(intercept)", String::as_str).to_owned();
     let (place, distance) = estimates.furthest;
     if distance > FAR {
-        let feature = names.get(place).map_or("(intercept)", String::as_str).to_owned();
-        pg::report_notice(Notice::NotOptimum { feature, distance });
+        pg::report_notice(Notice::NotOptimum { feature: name(place), distance });
+    }
+    if !estimates.infinite.is_empty() {
+        let features = estimates.infinite.iter().map(|place| name(*place)).collect();
+        pg::report_notice(Notice::AtInfinity { features });
     }
     Ok(rows(names, &estimates, level))
 }
@@ -116,6 +120,9 @@ fn estimates(model: &Model, source: &str) -> Result<Estimates> {
     notice_left_out(&decoder, decoder.decoded());
     let none = || TrainingError::no_rows("compare the model with", decoder.skipped());
     let inference = inference.filter(|inference| inference.tuples() > 0).ok_or_else(none)?;
+    if decoder.all_weigh_nothing() {
+        return Err(TrainingError::NoWeight.into());
+    }
     Ok(inference.finish(model.to_standardizer().as_ref(), &sequence(model))?)
 }
 

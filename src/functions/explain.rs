@@ -9,6 +9,7 @@ use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError}
 use crate::models::table::LookupScope;
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
+use crate::operators::nulls::notice_left_out;
 use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
 use pgrx::prelude::*;
@@ -101,11 +102,9 @@ fn means(model: &Model, source: &str) -> Result<Rc<Vec<f64>>> {
 }
 
 fn read_means(model: &Model, source: &str) -> Result<Vec<f64>> {
+    // labels play no part in means, and new rows often have none yet
     let reading = ModelRows::plain(Policies::of_model(model));
-    let mut buffers = reading.open(model, source)?;
-    if buffers.decoder.has_mini_batches() {
-        return Err(TrainingError::NotOnCompressed("corgipile_explain()").into());
-    }
+    let mut buffers = reading.open_features(model, source, "corgipile_explain()")?;
     let mut batch = Batch::dense(0);
     let (mut sums, mut rows) = (vec![0.0; model.dim()], 0_u64);
     while buffers.next_batch(&mut batch)? {
@@ -125,6 +124,7 @@ fn read_means(model: &Model, source: &str) -> Result<Vec<f64>> {
         }
     }
     let decoder = buffers.into_decoder();
+    notice_left_out(&decoder, decoder.decoded());
     if rows == 0 {
         return Err(TrainingError::no_rows("take means of", decoder.skipped()).into());
     }

@@ -3,7 +3,7 @@
 use crate::errors::{ArgumentError, Notice, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::Buffers;
-use crate::operators::model_rows::ModelRows;
+use crate::operators::model_rows::{ModelRows, tell_of_rows};
 use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::check_for_interrupts;
@@ -90,9 +90,9 @@ fn importance<M>(
         return Err(TrainingError::NotOnCompressed("corgipile_importance()").into());
     }
     let rows = sample(&mut buffers, asked.max_rows as usize)?;
-    let decoder = buffers.into_decoder();
+    let skipped = tell_of_rows(&buffers.into_decoder());
     if rows.is_empty() {
-        return Err(TrainingError::no_rows("judge features on", decoder.skipped()).into());
+        return Err(TrainingError::no_rows("judge features on", skipped).into());
     }
     let linear = model.linear().to_model();
     let importance = Importance::new(model.kind, &linear, &rows);

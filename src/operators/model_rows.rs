@@ -4,13 +4,14 @@ use super::buffers::Buffers;
 use super::decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
 use super::nulls::{notice_imputed, notice_left_out, notice_unseen};
 use super::source::Source;
-use crate::errors::{PredictError, Result};
+use crate::errors::{PredictError, Result, TrainingError};
 use crate::models::{Coding, ColumnKind, FeatureKind, Model, Policies};
 use crate::options::shuffling::Shuffling;
+use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Planned, Running};
 use crate::pg::snapshot::Snapshot;
-use sgd::ModelParameters;
+use sgd::{ModelKind, ModelParameters};
 
 /// How rows are read for a model.
 pub struct ModelRows<'a> {
@@ -55,10 +56,35 @@ impl ModelRows<'_> {
     /// # Errors
     /// As there.
     pub fn plan(&self, model: &Model, source: &str) -> Result<PlannedRows> {
-        let mut source = Source::resolve(source)?;
+        self.plan_rows(model, Source::resolve(source)?, with_label(model))
+    }
+
+    /// As [`open`](ModelRows::open), of features alone: the source need not have a label's column, and its rows have a
+    /// label of 0. `what` is what cannot be had of a compressed source.
+    ///
+    /// # Errors
+    /// As there; [`TrainingError::NotOnCompressed`]
+    pub fn open_features(&self, model: &Model, source: &str, what: &'static str) -> Result<Buffers> {
+        let columns = model.given_columns().unwrap_or_else(|| model.features.iter().map(String::as_str).collect());
+        let mut label = "label".to_owned();
+        while columns.contains(&label.as_str()) || model.features.contains(&label) {
+            label.push('_');
+        }
+        let source = Source::resolve(source)?;
+        if let [only] = columns[..]
+            && is_compressed(base_type(source.type_of(only)?))
+        {
+            return Err(TrainingError::NotOnCompressed(what).into());
+        }
+        // of a regression, whatever the model is: no classes are looked for
+        let of_rows = DecoderSpec::new(ModelKind::Linear, &label, &model.features);
+        self.plan_rows(model, source.with_label(&label, &columns)?, (of_rows, &[])).map(PlannedRows::start)
+    }
+
+    fn plan_rows(&self, model: &Model, mut source: Source, of_rows: OfRows) -> Result<PlannedRows> {
         source.add_parts(&model.features);
-        let decoder = self.decoder(model, source.columns())?;
-        let planned = self.with_spec(model, |spec| source.plan(spec, &self.shuffling))?;
+        let decoder = self.decode(model, source.columns(), of_rows)?;
+        let planned = self.specify(model, of_rows, |spec| source.plan(spec, &self.shuffling))?;
         Ok(PlannedRows { source, decoder, planned })
     }
 
@@ -67,17 +93,25 @@ impl ModelRows<'_> {
     /// # Errors
     /// Whatever can be wrong with the columns; [`PredictError::EvaluateTypes`]
     pub fn decoder(&self, model: &Model, columns: &[Column]) -> Result<Decoder> {
-        let decoder = self.with_spec(model, |spec| spec.decoder(columns))?;
+        self.decode(model, columns, with_label(model))
+    }
+
+    fn decode(&self, model: &Model, columns: &[Column], of_rows: OfRows) -> Result<Decoder> {
+        let decoder = self.specify(model, of_rows, |spec| spec.decoder(columns))?;
         check_types(model, decoder.features(), &model.feature_kind.columns_of_categories(&model.features))?;
         Ok(decoder)
     }
 
     /// Shows `f` what a decoder has to know.
     pub fn with_spec<R>(&self, model: &Model, f: impl FnOnce(&DecoderSpec) -> R) -> R {
+        self.specify(model, with_label(model), f)
+    }
+
+    fn specify<R>(&self, model: &Model, (of_rows, classes): OfRows, f: impl FnOnce(&DecoderSpec) -> R) -> R {
         let categories = model.feature_kind.columns_of_categories(&model.features);
         let standardizer = model.to_standardizer();
         let known = ModelSchema {
-            classes: &model.classes,
+            classes,
             dim: model.dim(),
             categories: &categories,
             unseen: self.policies.unseen,
@@ -91,9 +125,17 @@ impl ModelRows<'_> {
             transform: Some(&model.transform),
             clip: model.clip,
             known: Some(known),
-            ..DecoderSpec::new(model.kind, &model.label, &model.features)
+            ..of_rows
         })
     }
+}
+
+/// Kind, label and features of rows, and the classes of the label.
+type OfRows<'a> = (DecoderSpec<'a>, &'a [String]);
+
+/// Rows as the model was trained on.
+fn with_label(model: &Model) -> OfRows<'_> {
+    (DecoderSpec::new(model.kind, &model.label, &model.features), &model.classes)
 }
 
 /// The model, for the rows as a decoder gives them.

@@ -17,7 +17,7 @@ use super::shuffling::Shuffling;
 use super::{defaults, parse, table, trials};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
-use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule};
+use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
 use shuffle::Geometry;
 
 /// Features of a model for which Newton's method is chosen: its time grows with their square. A model of each group has
@@ -171,10 +171,27 @@ impl Request {
             seed_is_given,
             search,
         };
+        request.check_solver()?;
         request.check_workers()?;
         request.check_row_groups()?;
         request.check_search()?;
         Ok(request)
+    }
+
+    /// Refuses epochs in which rows come twice or not at all: the sums of Newton's method are those of all rows.
+    fn check_solver(&self) -> Result<()> {
+        let strategy = self.shuffling.strategy;
+        if self.first_point().hyperparameters.solver == Solver::Newton && !strategy.permutes() {
+            return Err(ArgumentError::InvalidArgument {
+                argument: "shuffle",
+                reason: format!(
+                    "solver \"newton\" needs each row once in an epoch, and {strategy} repeats and drops some"
+                ),
+                hint: Some("Leave it out: the order of rows makes no difference to this solver.".into()),
+            }
+            .into());
+        }
+        Ok(())
     }
 
     /// Refuses what several processes cannot do together.

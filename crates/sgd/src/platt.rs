@@ -7,6 +7,9 @@
 //! whose loss no large decision takes out of range. Of several outputs, each tells its class from all others, and the
 //! probabilities are divided by their sum (Zadrozny and Elkan 2002).
 //!
+//! Decisions that do not tell a class from the others say nothing of its probability, which is constant then, and never
+//! inverted.
+//!
 //! It prevents that many rows need much memory: decisions that are nearly the same are counted together, at their mean,
 //! so that the error is of second order.
 
@@ -17,7 +20,7 @@ use crate::math::{probability_f64, softplus};
 /// P(class | f) = 1 / (1 + e^(a f + b)) of the decision f.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sigmoid {
-    /// a, below 0 if the decision says anything.
+    /// a, below 0 if the decision says anything, and else 0.
     pub slope: f64,
     /// b.
     pub offset: f64,
@@ -79,6 +82,11 @@ impl Sigmoids {
     /// By output.
     pub fn all(&self) -> &[Sigmoid] {
         &self.0
+    }
+
+    /// Whether the probability of a class is the same for all rows, at least before all are divided by their sum.
+    pub fn are_constant(&self) -> bool {
+        self.0.iter().any(|sigmoid| sigmoid.slope == 0.0)
     }
 
     /// By output, the slopes.
@@ -162,7 +170,12 @@ impl HeldOutDecisions {
         self.bins = merged;
     }
 
-    /// The sigmoid of the least cross entropy; None if there are no rows.
+    /// With fewer rows of a class, or of all others, no slope is fitted: a model that has not learned from the only row
+    /// has learned that there is none.
+    const FEWEST: u64 = 2;
+
+    /// The sigmoid of the least cross entropy among those that grow with the decision; None if there are no rows. Where
+    /// that would fall, it is the best constant.
     fn fit(&self) -> Option<Sigmoid> {
         let mut priors = [0.0; 2];
         for bin in self.bins.values() {
@@ -186,7 +199,12 @@ impl HeldOutDecisions {
         points.iter_mut().for_each(|point| point.decision /= unit);
         let start = Sigmoid { slope: 0.0, offset: ((others + 1.0) / (own + 1.0)).ln() };
         let Sigmoid { slope, offset } = newton(&points, start);
-        Some(Sigmoid { slope: slope / unit, offset })
+        let slope = slope / unit;
+        if slope < 0.0 && self.rows.iter().all(|rows| *rows >= HeldOutDecisions::FEWEST) {
+            return Some(Sigmoid { slope, offset });
+        }
+        let share: f64 = points.iter().map(|point| point.weight * point.target).sum();
+        Some(Sigmoid { slope: 0.0, offset: ((1.0 - share) / share).ln() })
     }
 }
 
@@ -294,6 +312,23 @@ mod tests {
         is_near(apart, -2.977_135_807_641_590_6, 0.147_944_287_601_161_66, 1e-8);
         let one_class = fitted(rows().map(|(f, ..)| (f, false, 1.0)));
         is_near(one_class, 0.0, 3.713_572_066_704_308, 1e-9);
+    }
+
+    #[test]
+    fn decisions_that_do_not_tell_a_class_apart_have_the_best_constant() {
+        // decisions that are wrong, and a class with only one row: of the smoothed targets the mean
+        let inverted = fitted(rows().map(|(f, ..)| (f, f < 0.05, 1.0)));
+        let own = rows().filter(|(f, ..)| *f < 0.05).count() as f64;
+        let constant = |own: f64| {
+            let share = (own * (own + 1.0) / (own + 2.0) + (40.0 - own) / (42.0 - own)) / 40.0;
+            ((1.0 - share) / share).ln()
+        };
+        is_near(inverted, 0.0, constant(own), 1e-12);
+        let one = fitted(rows().enumerate().map(|(i, (f, ..))| (f, i == 7, 1.0)));
+        is_near(one, 0.0, constant(1.0), 1e-12);
+        assert!(Sigmoids(vec![inverted]).are_constant());
+        let told_apart = fitted(rows());
+        assert!(told_apart.slope < 0.0 && !Sigmoids(vec![told_apart]).are_constant());
     }
 
     #[test]

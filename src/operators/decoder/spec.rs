@@ -32,6 +32,7 @@ use sgd::{ModelKind, Standardizer};
 
 /// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from;
 /// a model adds what it [knows](ModelSchema).
+#[derive(Clone, Copy)]
 pub struct DecoderSpec<'a> {
     pub kind: ModelKind,
     /// the label's column

@@ -5,8 +5,8 @@
 
 use super::learn::learn;
 use super::learners::Learner;
+use super::new_trainer::new_trainer;
 use super::resume::Resume;
-use super::training::new_trainer;
 use super::validation::{EndedEpoch, HeldOut, PER_JUDGEMENT, copy, like, read_all};
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
@@ -34,7 +34,8 @@ pub struct CrossFit {
 
 impl CrossFit {
     /// Reads the source once more for those of these groups, unless it was said which rows are held out, and not only
-    /// how many. None if there are none, or they need too much memory together.
+    /// how many. The draw may have held out none at all of a group of few rows or mini-batches. None if there are none,
+    /// or they need too much memory together.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]; what is wrong with the rows
@@ -48,15 +49,15 @@ impl CrossFit {
         if !by_fraction || held_out.must_be_read() {
             return Ok(None);
         }
-        let is_small = |group, held: &Batch| groups.contains(&group) && held.tuples_in_order() < FEW_HELD_OUT;
-        let keep = |(group, held): (usize, &Batch)| is_small(group, held).then(|| like(held));
-        let mut kept: Vec<Option<Batch>> = held_out.groups().enumerate().map(keep).collect();
-        if kept.iter().all(Option::is_none) {
-            return Ok(None);
-        }
+        let held_out_of = |group: &usize| held_out.of_group(*group).map_or(0, Batch::tuples_in_order);
+        let small: BTreeSet<usize> = groups.iter().copied().filter(|group| held_out_of(group) < FEW_HELD_OUT).collect();
+        let Some(last) = small.last() else { return Ok(None) };
+        let mut kept: Vec<Option<Batch>> = Vec::new();
+        kept.resize_with(last + 1, || None);
         let mut bytes = 0;
         read_all(rows.again(), |group, batch, places| {
-            if let (Some(Some(kept)), true) = (kept.get_mut(group), bytes <= MEMORY) {
+            if small.contains(&group) && bytes <= MEMORY {
+                let kept = kept[group].get_or_insert_with(|| like(batch));
                 bytes -= kept.bytes();
                 copy(batch, places, kept)?;
                 bytes += kept.bytes();
@@ -120,6 +121,9 @@ fn train(
 ) -> Result<Option<Trainer>> {
     let (outputs, shuffling) = (decoder.labels().outputs(), &request.shuffling);
     let mut trainer = new_trainer(decoder, None, request.points[point].hyperparameters, rows)?;
+    if places.is_empty() {
+        return Ok(Some(trainer)); // whose decisions say nothing
+    }
     for epoch in 1..=epochs {
         let mut order = places.clone();
         shuffle_dealt_tuples(BlockPartition::SINGLE, shuffling.strategy, shuffling.seed, [epoch.into(), 0], &mut order);

@@ -12,7 +12,7 @@ use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
 use sgd::platt::Sigmoids;
-use sgd::{Hyperparameters, Losses, ModelParameters, Solver, Trainer};
+use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer};
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -114,7 +114,7 @@ impl Learners {
     }
 
     /// Warns of models that a solver was to bring to their optimum, and has not.
-    pub fn warn_of_unconverged(&self) {
+    pub fn warn_of_unconverged(&self, kind: ModelKind) {
         let all = self.trained().count();
         let unconverged = || self.trained().filter(|learner| learner.trainer.has_converged() == Some(false));
         let is_separated = |learner: &Learner| match learner.history.as_slice() {
@@ -125,7 +125,8 @@ impl Learners {
         match unconverged().count() {
             0 => {}
             models => {
-                pg::report_notice(Notice::NotConverged { models, all, separated: unconverged().any(is_separated) });
+                let (of_classes, separated) = (kind.is_classifier(), unconverged().any(is_separated));
+                pg::report_notice(Notice::NotConverged { models, all, of_classes, separated });
             }
         }
     }

@@ -14,6 +14,7 @@ mod first_epoch;
 mod group_order;
 mod learn;
 mod learners;
+mod new_trainer;
 mod nodes;
 mod opening;
 mod phases;

@@ -15,7 +15,7 @@ use crate::pg;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
+use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer, Unfit};
 use std::rc::Rc;
 
 /// A training that is continued.
@@ -241,6 +241,11 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
     }
     let unsupported = |reason, hint| Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
     let says = |key: &str| arguments.options.get(key);
+    let solver = record.get("solver").and_then(Value::as_str).unwrap_or(Solver::default().name());
+    if says("solver").and_then(Value::as_str).is_some_and(|given| Solver::named(given).is_some() && given != solver) {
+        let hint = "Leave option solver out to continue as it was trained, or train another model without warm_start.";
+        return Err(refuse(model, &format!("it was trained with solver {solver}"), hint));
+    }
     let stored = record.get("standardize").and_then(Standardize::read).unwrap_or(Standardize::None);
     let given = says("standardize").and_then(Standardize::read);
     if given.is_some_and(|given| given != stored) {

@@ -29,6 +29,8 @@ struct Fit {
     group: usize,
     model: ModelParameters,
     outputs: Vec<HeldOutDecisions>,
+    /// are they for all rows of the group?
+    crossed: bool,
 }
 
 /// Fits the sigmoids of all models that are to be stored. `rows` is how to read the source once more, if not all that
@@ -50,7 +52,7 @@ pub fn fit(
     for (i, learner) in learners.trained_mut().enumerate() {
         models.push((i, learner.group, model_of(request, resume, learner, rows.buffers.decoder.labels())?));
     }
-    let (all, mut few, mut least, mut crossed) = (models.len(), 0, u64::MAX, 0);
+    let mut told = Told { all: models.len(), crossed: 0, few: 0, least: (u64::MAX, false), constant: 0 };
     let outputs = models.first().map_or(1, |(_, _, model)| model.outputs);
     let at_once = if held_out.must_be_read() { MEMORY / (outputs * HeldOutDecisions::MAX_BYTES) } else { 1 };
     let mut models = models.into_iter().peekable();
@@ -63,7 +65,6 @@ pub fn fit(
             for fit in &mut fits {
                 if let (Some(cross_fit), Some(learner)) = (&mut cross_fit, learners.trained().nth(fit.learner)) {
                     if fit.cross((request, resume), cross_fit, learner, &rows.buffers.decoder)? {
-                        crossed += 1;
                         continue;
                     }
                 }
@@ -73,21 +74,51 @@ pub fn fit(
             }
         }
         for fit in fits {
-            let rows = fit.outputs.iter().flat_map(HeldOutDecisions::rows).min().unwrap_or_default();
-            least = least.min(rows);
-            few += usize::from(rows < FEW);
+            let sigmoids = Sigmoids::fit(&fit.outputs);
+            told.count(&fit, sigmoids.as_ref());
             if let Some(learner) = learners.trained_mut().nth(fit.learner) {
-                learner.sigmoids = Sigmoids::fit(&fit.outputs);
+                learner.sigmoids = sigmoids;
             }
         }
     }
-    if crossed > 0 {
-        pg::report_notice(Notice::CrossFitted { models: crossed, all });
-    }
-    if few > 0 {
-        pg::report_notice(Notice::FewForProbabilities { rows: least, models: few, all });
-    }
+    told.report();
     Ok(())
+}
+
+/// What the user is told of all models.
+struct Told {
+    all: usize,
+    /// models that all rows were decided for
+    crossed: usize,
+    /// those with few rows of a class
+    few: usize,
+    /// the fewest of them, and whether these are all that there are
+    least: (u64, bool),
+    /// those whose probabilities for a class do not depend on the features
+    constant: usize,
+}
+
+impl Told {
+    fn count(&mut self, fit: &Fit, sigmoids: Option<&Sigmoids>) {
+        let rows = fit.outputs.iter().flat_map(HeldOutDecisions::rows).min().unwrap_or_default();
+        self.least = self.least.min((rows, fit.crossed));
+        self.few += usize::from(rows < FEW);
+        self.crossed += usize::from(fit.crossed);
+        self.constant += usize::from(sigmoids.is_some_and(Sigmoids::are_constant));
+    }
+
+    fn report(self) {
+        let Told { all, crossed, few, least: (rows, all_rows), constant } = self;
+        if crossed > 0 {
+            pg::report_notice(Notice::CrossFitted { models: crossed, all });
+        }
+        if few > 0 {
+            pg::report_notice(Notice::FewForProbabilities { rows, all_rows, models: few, all });
+        }
+        if constant > 0 {
+            pg::report_notice(Notice::ConstantProbabilities { models: constant, all });
+        }
+    }
 }
 
 /// The model that is to be stored, as it decides in training.
@@ -129,7 +160,7 @@ fn read(kind: ModelKind, fits: &mut [Fit], rows: &mut EndedEpoch<'_>) -> Result<
 impl Fit {
     fn new(learner: usize, group: usize, model: ModelParameters) -> Fit {
         let outputs = vec![HeldOutDecisions::default(); model.outputs];
-        Fit { learner, group, model, outputs }
+        Fit { learner, group, model, outputs, crossed: false }
     }
 
     /// Takes the decisions for all rows of the group, each of a model that has not learned from it. False if there are
@@ -146,7 +177,7 @@ impl Fit {
         let add = |model: &ModelParameters, batch: &Batch| add(&mut outputs, kind, (model, batch), labels);
         let has_crossed = cross_fit.decide((request, resume), decoder, learner, add)?;
         if has_crossed {
-            self.outputs = outputs;
+            (self.outputs, self.crossed) = (outputs, true);
         }
         Ok(has_crossed)
     }

@@ -7,7 +7,7 @@ use super::first_epoch::check_first_epoch;
 use super::learners::{Judgement, Learners};
 use super::team::{Here, Team};
 use super::training::Training;
-use super::validation::{United, judgement};
+use super::validation::{United, check_held_out, judgement};
 use super::workers::WorkerGroup;
 use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::RowGroups;
@@ -133,9 +133,7 @@ impl Training {
         let models = learners.models()?;
         let here = Here { buffers: &mut self.buffers, batch };
         let United { evaluations, held_out } = team.evaluate(self.request.kind, models, epoch, here)?;
-        if held_out == 0 {
-            return Err(TrainingError::NoRows("validate on").into());
-        }
+        check_held_out(&self.request, held_out)?;
         Ok(evaluations.iter().map(judgement).collect())
     }
 }

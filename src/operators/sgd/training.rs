@@ -4,7 +4,8 @@ use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
 use super::first_epoch::check_first_epoch;
 use super::group_order::{GroupOrder, OnlyGroup};
-use super::learners::{Judgement, Learners, check_network};
+use super::learners::{Judgement, Learners};
+use super::new_trainer::new_trainer;
 use super::nodes::{Place, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, label_type, no_loader_because};
 use super::phases::{Phase, Phases};
@@ -16,7 +17,7 @@ use super::workers::WorkerGroup;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups, one_hot_categories};
+use crate::operators::decoder::{DecoderSpec, FeatureColumns, OwnedSpec, RowGroups, one_hot_categories};
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
@@ -35,7 +36,7 @@ use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, Trainer};
+use sgd::{Losses, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -215,7 +216,7 @@ impl Training {
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         self.phases.resume();
         if let Some((learners, preparation)) = self.train_there()? {
-            learners.warn_of_unconverged();
+            learners.warn_of_unconverged(self.request.kind);
             return self.store(learners, preparation, Duration::ZERO);
         }
         let mut batch = Batch::dense(0);
@@ -267,7 +268,7 @@ impl Training {
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
         }
-        learners.warn_of_unconverged();
+        learners.warn_of_unconverged(self.request.kind);
         self.fit_probabilities(&mut learners, batch)?;
         self.phases.end(Phase::Epochs);
         self.store(learners, preparation, shuffle)
@@ -470,7 +471,7 @@ impl Training {
             (Some(held_out), Some(group_order)) => {
                 let buffers = &mut self.buffers;
                 let ended = EndedEpoch { epoch, is_first: epoch == first, buffers, group_order, batch };
-                judge(held_out, request.kind, learners.models()?, ended)?
+                judge(held_out, request, learners.models()?, ended)?
             }
             _ => Vec::new(),
         };
@@ -488,31 +489,5 @@ impl Training {
         let in_units = |judgement: Judgement| Judgement { loss: judgement.loss * unit, ..judgement };
         let judgements = judgements.into_iter().map(|judgement| judgement.map(in_units));
         learners.judge(&self.request, self.request.first_epoch(), judgements, &name)
-    }
-}
-
-/// A trainer for tuples like those of the batch: a new one, or that of the training that is continued.
-///
-/// # Errors
-/// [`ResourceError::OutOfMemory`], [`TrainingError::TooManyWeights`], [`TrainingError::NetworkTooLarge`]
-pub(super) fn new_trainer(
-    decoder: &Decoder,
-    resume: Option<&Resume>,
-    hyper: Hyperparameters,
-    batch: &Batch,
-) -> Result<Trainer> {
-    let (outputs, sparse) = (decoder.labels().outputs(), batch.is_sparse());
-    let dim = match hyper.design {
-        // the first weights of a network depend on the number of features
-        Some(_) => batch.dim().max(decoder.observed_dim()),
-        None if decoder.mean_square().is_some() => batch.dim().max(decoder.observed_dim()),
-        None => batch.dim(),
-    };
-    decoder.check_size(dim, decoder.standardizer().is_some())?;
-    check_network(&hyper, dim, outputs)?;
-    let hyper = decoder.target().map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
-    match resume {
-        Some(resume) => resume.trainer(hyper, dim, outputs, sparse),
-        None => Ok(Trainer::new(hyper, dim, outputs, sparse)?),
     }
 }

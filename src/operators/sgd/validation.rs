@@ -9,6 +9,8 @@ use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::Labels;
 use crate::operators::scan_control::ScanControl;
+use crate::options::chosen::Validation;
+use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use crate::pg::check_for_interrupts;
 use serde::{Deserialize, Serialize};
@@ -82,11 +84,6 @@ impl HeldOut {
         self.kept.get(group)
     }
 
-    /// What was kept, by group.
-    pub fn groups(&self) -> impl Iterator<Item = &Batch> {
-        self.kept.iter()
-    }
-
     /// Must the source be read once more to judge?
     pub fn must_be_read(&self) -> bool {
         self.state == HeldOutState::TooMany
@@ -105,18 +102,31 @@ impl HeldOut {
 /// Judges models, group and model of each, at the end of an epoch, in their sequence.
 ///
 /// # Errors
-/// [`TrainingError::NoRows`] if nothing is held out; [`ResourceError::OutOfMemory`]; what is wrong with the rows,
-/// if they are read once more
+/// Those of [`check_held_out`]; [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
 pub fn judge(
     held_out: &mut HeldOut,
-    kind: ModelKind,
+    request: &Request,
     models: Vec<Judged>,
     epoch: EndedEpoch<'_>,
 ) -> Result<Vec<Option<Judgement>>> {
     if epoch.is_first && !held_out.end_first_epoch() {
-        return Err(TrainingError::NoRows("validate on").into());
+        check_held_out(request, 0)?;
     }
-    Ok(evaluate(held_out, kind, models, epoch)?.iter().map(judgement).collect())
+    Ok(evaluate(held_out, request.kind, models, epoch)?.iter().map(judgement).collect())
+}
+
+/// Checks whether anything is held out. For probabilities a draw may have held out none of few rows: they are fitted to
+/// all of them then, and nothing judges the model but the loss that it learns by.
+///
+/// # Errors
+/// [`TrainingError::NothingHeldOut`]
+pub fn check_held_out(request: &Request, held_out: u64) -> Result<()> {
+    let column = match &request.options.validation {
+        Some(Validation::Column(column)) => Some(column.clone()),
+        Some(Validation::Fraction { .. }) if request.options.probability => return Ok(()),
+        _ => None,
+    };
+    if held_out == 0 { Err(TrainingError::NothingHeldOut { column }.into()) } else { Ok(()) }
 }
 
 /// Evaluates models on what is held out, in their sequence.

@@ -135,7 +135,10 @@ impl Descent {
         let direction: Vec<f64> = (0..=dim).map(|i| solution[(i + 1) % (dim + 1)]).collect();
         let slope: f64 = direction.iter().enumerate().map(|(i, d)| d * gradient(i)).sum();
         let unit = if sums.has_dispersion() { 2.0 * mean_loss } else { 1.0 };
-        self.converged = -slope * tuples <= NEGLIGIBLE * unit || -slope <= ROUNDING * ROUNDING * objective;
+        // where the model says all targets, errors are those of rounding, and no unit of anything
+        let is_exact = sums.has_dispersion() && objective <= ROUNDING * ROUNDING * squared_targets(sums);
+        let is_least = -slope * tuples <= NEGLIGIBLE * unit || -slope <= ROUNDING * ROUNDING * objective;
+        self.converged = is_least || is_exact;
         let from = self.point.clone();
         self.point.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
         self.step = Some(Step { from, direction, objective, slope, length: 1.0 });
@@ -193,4 +196,11 @@ impl Descent {
         let equations = Cholesky::new(dim + 1).ok()?;
         Some(Descent { l2, point, norms: (0.0, 0.0), step, converged, equations })
     }
+}
+
+/// Half the mean squared target, as much as it weighs: what errors of nothing but rounding are small beside.
+fn squared_targets(sums: &Sums) -> f64 {
+    let totals = sums.totals();
+    let (mean, variance) = totals.targets.moments();
+    (variance + mean * mean) / 2.0 * totals.weight / totals.tuples as f64
 }

@@ -13,7 +13,7 @@ use simd::Level;
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
 
-use super::cholesky::Cholesky;
+use super::cholesky::{Cholesky, zeros};
 use super::sums::Sums;
 use super::{PER_PAUSE, Solver};
 use crate::{ModelKind, ModelParameters, Standardizer};
@@ -25,6 +25,8 @@ pub struct Inference {
     sums: Sums,
     /// the weights, and behind them the intercept
     point: Vec<f64>,
+    /// the largest absolute value of each feature, and behind them 1
+    extents: Vec<f64>,
 }
 
 /// A weight, or the intercept, as far as rows determine it.
@@ -49,7 +51,16 @@ pub struct Estimates {
     /// The feature whose weight is furthest from that of the least loss on these rows, in its standard errors, and how
     /// far that is.
     pub furthest: (usize, f64),
+    /// The features whose weights are infinite where the loss is least, as far as rows can show that.
+    pub infinite: Vec<usize>,
 }
+
+/// Where a loss only falls towards its limit, as e^z does, Newton's step moves decisions by 1 however far the weights
+/// are; at a least value there is none.
+const ENDLESS: f64 = 0.5;
+
+/// A step of so many standard errors is none to a least value that rows determine.
+const AT_LEAST: f64 = 0.01;
 
 impl Inference {
     /// No rows yet, for a model that was trained with this penalty. Rows are standardized if the model is for such.
@@ -63,7 +74,9 @@ impl Inference {
         assert!(kind.is_smooth() && model.dim <= Solver::MAX_FEATURES, "a model with a Hessian");
         let sums = Sums::new(kind, model.dim, sparse, Level::detect())?;
         let point = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
-        Ok(Inference { l2, sums, point })
+        let mut extents = zeros(model.dim + 1)?;
+        extents[model.dim] = 1.0;
+        Ok(Inference { l2, sums, point, extents })
     }
 
     /// Adds all tuples of a batch, whose labels are as in training but not scaled.
@@ -75,6 +88,15 @@ impl Inference {
         for places in batch.order().chunks((PER_PAUSE / (dim * dim)).max(1)) {
             pause();
             self.sums.add(batch, places, &self.point);
+        }
+        let extend = |extent: &mut f64, x: f32| *extent = extent.max(f64::from(x).abs());
+        for &place in batch.order() {
+            if batch.is_sparse() {
+                let (indices, values) = batch.sparse_row(place as usize);
+                indices.iter().zip(values).for_each(|(j, x)| extend(&mut self.extents[*j as usize], *x));
+            } else {
+                self.extents.iter_mut().zip(batch.features(place as usize)).for_each(|(extent, x)| extend(extent, *x));
+            }
         }
     }
 
@@ -108,7 +130,7 @@ impl Inference {
         let mean = |place: usize| standardizer.and_then(|s| s.mean.get(place).copied()).unwrap_or(0.0);
         let mut all = vec![Estimate { value: 0.0, std_error: None }; dim + 1];
         let (mut at_zero, mut contrast) = (0.0, vec![0.0; dim + 1]);
-        let mut furthest = (dim, 0.0);
+        let (mut furthest, mut infinite) = ((dim, 0.0), Vec::new());
         let step = self.step(&equations, &places, &penalty);
         for (i, &place) in places.iter().enumerate() {
             pause();
@@ -118,6 +140,10 @@ impl Inference {
             if let Some(std_error) = std_error.filter(|error| *error > 0.0) {
                 let distance = (step[i] / std_error).abs();
                 furthest = if distance > furthest.1 { (place, distance) } else { furthest };
+                let moves = (step[i] * self.extents[place]).abs();
+                if !self.sums.has_dispersion() && moves > ENDLESS && distance < AT_LEAST {
+                    infinite.push(place);
+                }
             }
             if place == dim {
                 (contrast[i], at_zero) = (1.0, at_zero + values[i]);
@@ -130,7 +156,7 @@ impl Inference {
         }
         let std_error = equations.keeps(0).then(|| covariance.of(contrast).sqrt());
         all[dim] = Estimate { value: at_zero, std_error };
-        Ok(Estimates { all, tuples, freedom, furthest })
+        Ok(Estimates { all, tuples, freedom, furthest, infinite })
     }
 
     /// The weights, in the sequence of the equations, of the same model without the features that depend on others.

@@ -7,7 +7,7 @@ use tuples::Batch;
 use super::cholesky::Cholesky;
 use super::sums::Sums;
 use crate::tests::{Noise, noisy_batch};
-use crate::{EpochReport, Hyperparameters, ModelKind, Solver, Trainer};
+use crate::{EpochReport, Hyperparameters, Inference, ModelKind, Solver, Trainer};
 
 const SMOOTH: [ModelKind; 3] = [ModelKind::Linear, ModelKind::Logistic, ModelKind::Poisson];
 
@@ -173,6 +173,59 @@ fn classes_that_are_separated_never_converge_and_never_diverge() {
     assert!(losses.windows(2).all(|pair| pair[1] < pair[0]), "{losses:?}");
     let (penalised, _) = train(hyper(ModelKind::Logistic, 0.01), &batch);
     assert_eq!(penalised.has_converged(), Some(true));
+}
+
+#[test]
+fn an_exact_fit_has_converged() {
+    // targets that f32 holds exactly, of whole features, which leave nothing but the rounding of the weights
+    let whole = |dim: usize, y: fn(&[f32]) -> f32| {
+        let noisy = noisy_batch(dim, 1000, 4);
+        let mut batch = Batch::new(dim);
+        for i in 0..noisy.len() {
+            let x: Vec<f32> = noisy.features(i).iter().map(|x| (x * 1000.0).round()).collect();
+            batch.push(y(&x)).unwrap().copy_from_slice(&x);
+        }
+        batch
+    };
+    let line = |x: &[f32]| 3.0 * x[0] - x[1];
+    for (batch, l2) in
+        [(whole(2, line), 0.0), (whole(3, line), 0.0), (whole(2, |_| 7.0), 0.0), (whole(2, |_| 7.0), 0.1)]
+    {
+        let (trainer, reports) = train(hyper(ModelKind::Linear, l2), &batch);
+        assert!(trainer.has_converged() == Some(true) && reports.len() <= 3, "{reports:?}");
+        let r2 = reports.last().and_then(|report| report.r2);
+        assert!(r2 > Some(1.0 - 1e-12), "{r2:?}");
+    }
+}
+
+#[test]
+fn a_weight_without_a_least_loss_is_known_to_be_infinite() {
+    // the second of three categories has only labels of 0
+    for (kind, zero, other) in [(ModelKind::Poisson, 0.0, 3.0), (ModelKind::Logistic, -1.0, 1.0)] {
+        for finite in [false, true] {
+            let mut batch = Batch::new(3);
+            for i in 0..600 {
+                let (category, noise) = (i % 3, if i % 7 < 3 { zero } else { other });
+                let label = if category == 1 && (i > 1 || !finite) { zero } else { noise };
+                let row = batch.push(label).unwrap();
+                row.fill(0.0);
+                row[category] = 1.0;
+            }
+            if finite {
+                batch.labels_mut()[1] = other;
+            }
+            let mut trainer = Trainer::new(hyper(kind, 0.0), 3, 1, false).unwrap();
+            for _ in 0..15 {
+                trainer.begin_epoch();
+                trainer.learn(&batch, 0..batch.len()).unwrap();
+                trainer.end_epoch().unwrap();
+            }
+            let mut inference = Inference::new(kind, &trainer.model().unwrap(), 0.0, false).unwrap();
+            inference.add(&batch);
+            let estimates = inference.finish(None, &[1, 2, 0]).unwrap();
+            assert_eq!(estimates.infinite, if finite { vec![] } else { vec![1] }, "{kind}: {estimates:?}");
+        }
+    }
 }
 
 #[test]

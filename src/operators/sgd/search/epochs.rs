@@ -1,6 +1,6 @@
 //! The epochs of a search: all models on all folds, as each of its processes goes through them.
 
-use super::super::training::new_trainer;
+use super::super::new_trainer::new_trainer;
 use super::candidates::Candidates;
 use super::course::Course;
 use super::team::Team;

@@ -52,6 +52,39 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         "...NOTICE:  probabilities hardly rest on anything, of 1 of 2 models: only 0 rows of a class are held out\n...",
     ),
     (
+        "Notice::FewForProbabilities",
+        &["SELECT FROM corgipile_train('SELECT (i = 3)::int AS label, i AS a FROM generate_series(1, 8) i', 'svm', \
+           features => '{a}', seed => 1, max_epochs => 1, options => '{\"probability\": true}')"],
+        "...NOTICE:  probabilities hardly rest on anything: a class has only 1 row\n\
+         HINT:  All rows are used already: it takes more rows of that class.\n...",
+    ),
+    (
+        "Notice::ConstantProbabilities",
+        &["SELECT FROM corgipile_train('SELECT (i = 3)::int AS label, i AS a FROM generate_series(1, 8) i', 'svm', \
+           features => '{a}', seed => 1, max_epochs => 1, options => '{\"probability\": true}')"],
+        "...NOTICE:  probabilities are the shares of the classes: decisions do not tell a class from others\n\
+         HINT:  Look for features that say something about the label, or for more rows of each class.\n...",
+    ),
+    (
+        "Notice::AtInfinity",
+        &["SET client_min_messages = error; \
+           SELECT FROM corgipile_train('SELECT (i % 3 > 0)::int * (i % 5) AS label, (i % 3)::text AS c FROM generate_series(1, 300) i', \
+             'poisson', features => '{c}', solver => 'newton', name => 'endless'); RESET client_min_messages; \
+           SELECT FROM corgipile_coefficients('endless', 'SELECT (i % 3 > 0)::int * (i % 5) AS label, (i % 3)::text AS c \
+             FROM generate_series(1, 300) i')"],
+        "NOTICE:  the least loss on these rows is at infinite weights of ...\n\
+         HINT:  Their errors mean nothing. A category whose labels are all the same makes those infinite that are compared with it: \
+         leave it out, or train with an l2, such as 0.001.\n...",
+    ),
+    (
+        "Notice::NotConverged",
+        &["SELECT FROM corgipile_train('SELECT (i % 3 > 0)::int * (i % 5) AS label, (i % 3)::text AS c FROM generate_series(1, 300) i', \
+             'poisson', features => '{c}', solver => 'newton')"],
+        "...WARNING:  the model has not come to the least loss\n\
+         HINT:  Train more epochs, as with warm_start. If the loss hardly falls any more, some category has only labels of 0; then say \
+         an l2.\n...",
+    ),
+    (
         "Notice::FewToCalibrate",
         &["SET client_min_messages = error; SELECT FROM corgipile_train('t', 'linear', 'a', '{b}', max_epochs => 1, name => 'few'); \
            RESET client_min_messages; SELECT FROM corgipile_calibrate('few', 'SELECT a, b FROM t LIMIT 8')"],

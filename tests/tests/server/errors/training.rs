@@ -19,11 +19,25 @@ pub const CASES: &[Case] = &[
         "Check the source: its table, and what it leaves out.",
     ),
     Case(
-        "TrainingError::NoRows",
+        "TrainingError::NothingHeldOut",
         r#"SELECT corgipile_train('t', options => '{"validation_fraction": 0.00001}')"#,
         "22000",
         "there are no rows to validate on",
-        "Check the source: its table, and what it leaves out.",
+        "Say a larger validation_fraction: of few rows, the draw holds none out.",
+    ),
+    Case(
+        "TrainingError::NothingHeldOut",
+        r#"SELECT corgipile_train('SELECT label, a, false AS held FROM t', options => '{"validation_column": "held"}')"#,
+        "22000",
+        "there are no rows to validate on",
+        "Column held must be true for the rows that are to be held out.",
+    ),
+    Case(
+        "ArgumentError::InvalidArgument",
+        "SELECT corgipile_train('t', solver => 'newton', shuffle => 'mrs')",
+        "22023",
+        "invalid value for argument \"shuffle\": solver \"newton\" needs each row once in an epoch, and mrs repeats and drops some",
+        "Leave it out: the order of rows makes no difference to this solver.",
     ),
     Case(
         "TrainingError::NoRows",
@@ -235,6 +249,13 @@ pub const CASES: &[Case] = &[
         "22023",
         "model 1 cannot be continued: it was trained on features of which those were standardized that need it",
         "Leave option standardize out to continue as it was trained.",
+    ),
+    Case(
+        "TrainingError::WarmStart",
+        "SELECT corgipile_train('t', warm_start => 'm', solver => 'newton')",
+        "22023",
+        "model 1 cannot be continued: it was trained with solver sgd",
+        "Leave option solver out to continue as it was trained, or train another model without warm_start.",
     ),
     Case(
         "TrainingError::NotContinued",

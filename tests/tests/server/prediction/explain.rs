@@ -188,3 +188,45 @@ fn every_linear_model_is_explained_by_name_by_id_and_by_value() {
     );
     assert_eq!(of_classes, ["ant|14.1000", "bee|6.2000", "cat|0.2000"]);
 }
+
+#[test]
+fn means_are_those_of_all_rows_whatever_their_labels_are() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT i, i % 3 > 0 AS label, (i % 7)::real AS a, i % 11 AS \"label_\", (ARRAY['x', 'y'])[1 + i % 2] AS c
+           FROM generate_series(1, 100) i;
+         SELECT FROM corgipile_train('t', 'logistic', features => '{a,label_,c}', solver => 'newton', name => 'm', l2 => 0.1)",
+    );
+    let mut of = |source: &str| {
+        db.lines(&format!(
+            "SELECT feature, contribution FROM (SELECT t FROM t WHERE i = 5) r, corgipile_explain('m', r.t, '{source}') e ORDER BY 1"
+        ))
+    };
+    let expected = of("t");
+    assert_eq!(expected.len(), 4);
+    for source in [
+        "SELECT a, label_, c FROM t",
+        "SELECT a, label_, c, CASE WHEN i > 50 THEN label END AS label FROM t",
+        "SELECT a, label_, c, NULL::int AS label FROM t",
+        "SELECT a, label_, c, 99 AS label FROM t",
+        "SELECT a, label_, c, ''foo'' AS label FROM t",
+    ] {
+        assert_eq!(of(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_told_and_rows_that_weigh_nothing_are_none() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT i, (i * 7 % 5 > 2)::int AS label, (i % 7)::real AS a, 1 AS w FROM generate_series(1, 100) i;
+         SELECT FROM corgipile_train('t', features => '{a}', solver => 'newton', name => 'm', options => '{\"weight\": \"w\"}')",
+    );
+    let half = "SELECT a, w, CASE WHEN i > 50 THEN label END AS label FROM t";
+    for function in ["coefficients", "importance"] {
+        let told = db.notices(&[&format!("SELECT FROM corgipile_{function}('m', '{half}')")]);
+        assert!(told.contains("50 of 100 rows (50.0%) are left out because they have NULLs"), "{function}: {told}");
+    }
+    let nothing = "SELECT FROM corgipile_coefficients('m', 'SELECT a, label, 0 AS w FROM t')";
+    db.fails_with(nothing, "22000").says(&["all rows have the weight 0"]);
+}

@@ -151,3 +151,27 @@ fn counts_come_to_the_optimum_however_they_come_and_far_from_one() {
     let (of_plain, of_penalised) = (sizes(&mut db, "columns"), sizes(&mut db, "penalised"));
     assert!(of_penalised < of_plain, "{of_penalised} {of_plain}");
 }
+
+#[test]
+fn one_solver_does_not_go_on_where_the_other_has_ended() {
+    let mut db = Database::new();
+    table(&mut db);
+    for (solver, other) in [("sgd", "newton"), ("newton", "sgd")] {
+        db.run(&format!("SELECT FROM corgipile_train('t', features => '{{b}}', solver => '{solver}', max_epochs => 1, name => '{solver}')"));
+        let on = |solver: &str, from: &str| {
+            format!("SELECT FROM corgipile_train('t', warm_start => '{from}', max_epochs => 1, solver => '{solver}')")
+        };
+        db.fails_with(&on(other, solver), "22023").says(&[&format!("it was trained with solver {solver}")]);
+        db.run(&on(solver, solver));
+    }
+}
+
+#[test]
+fn an_exact_fit_is_one_step_from_the_optimum() {
+    let mut db = Database::new();
+    let told = db.notices(&["SELECT FROM corgipile_train('SELECT i AS a, i * 7 % 11 AS b, 3 * i - i * 7 % 11 AS y
+         FROM generate_series(1, 2000) i', 'linear', 'y', '{a,b}', solver => 'newton', standardize => false, name => 'm')"]);
+    assert!(!told.contains("least loss"), "{told}");
+    let epochs: i64 = db.value("SELECT count(*) FROM corgipile.training_history WHERE name = 'm'");
+    assert!(epochs <= 3, "{epochs}");
+}

@@ -320,6 +320,42 @@ fn too_few_rows_of_a_class_are_told_and_what_cannot_be_is_refused() {
 }
 
 #[test]
+fn where_the_draw_holds_nothing_out_all_rows_are_decided_for() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE few AS SELECT i, (i % 2)::int AS label, i % 2 + i / 20.0 AS a, (i = 3)::int AS one, i / 25 AS part
+           FROM generate_series(1, 30) i;
+         CREATE TABLE batches AS SELECT label, ARRAY[a] AS x FROM few;
+         SELECT corgipile_compress('batches', 'packed', features => '{x}', batch_rows => 15, seed => 1)",
+    );
+    let train = |source: &str, rest: &str, name: &str| {
+        format!(
+            "SELECT FROM corgipile_train('{source}', 'svm', {rest} seed => 1, max_epochs => 5, name => '{name}', options => '{{\"probability\": true}}')"
+        )
+    };
+    let crossed = "few rows are held out: probabilities";
+    for (source, rest, name) in [
+        ("SELECT * FROM few WHERE i <= 8", "label => 'label', features => '{a}',", "rows"),
+        ("packed", "", "packed"),
+        ("few", "label => 'label', features => '{a}', group_by => 'part',", "groups"),
+    ] {
+        let told = db.notices(&[&train(source, rest, name)]);
+        assert!(told.contains(crossed), "{told}");
+    }
+    let unfit = "SELECT count(*) FROM corgipile.models WHERE sigmoid_slopes IS NULL OR sigmoid_slopes[1] > 0";
+    assert_eq!(db.line(unfit), "0");
+    let none = "SELECT count(*) FROM corgipile.training_history WHERE name = 'rows' AND validation_loss IS NULL";
+    assert_eq!(db.line(none), "5", "nothing has judged the model");
+    db.run("SELECT FROM corgipile_train('SELECT * FROM few WHERE i <= 8', warm_start => 'rows', max_epochs => 1, name => 'rows')");
+    // of one row nothing can be learned: the probability is the same for all
+    let told = db.notices(&[&train("SELECT * FROM few WHERE i <= 8", "label => 'one', features => '{a}',", "one")]);
+    assert!(told.contains("a class has only 1 row") && told.contains("shares of the classes"), "{told}");
+    let constant = "SELECT count(DISTINCT corgipile_predict_proba('one', few)), sigmoid_slopes[1]
+                      FROM few, corgipile.models m WHERE m.name = 'one' GROUP BY 2";
+    assert_eq!(db.line(constant), "1|0");
+}
+
+#[test]
 fn sigmoids_travel_with_the_model_and_are_checked() {
     let mut db = Database::new();
     table(&mut db);
