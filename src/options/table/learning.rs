@@ -36,6 +36,7 @@ const fn of_schedule(word: &'static str, entry: Entry) -> Entry {
 pub const ENTRIES: &[Entry] = &[
     Entry {
         place: Place::NamedOption("text"),
+        models: Models::Smooth,
         record: Some(|call| call.hyper().filter(|hyper| hyper.solver != Solver::Sgd).map(|hyper| json!(hyper.solver))),
         explain: Some(|call, explain| {
             if call.is_newton() {
@@ -46,8 +47,8 @@ pub const ENTRIES: &[Entry] = &[
             "solver",
             Values::Words(|| Solver::NAMES.to_vec()),
             Default::Word(Solver::NAMES[0]),
-            "sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; for models \
-             logistic, linear and poisson of up to 2000 features, without l1",
+            "sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; of up \
+             to 2000 features, without l1",
         )
     },
     Entry {
