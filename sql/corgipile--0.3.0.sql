@@ -105,8 +105,8 @@ COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one colum
 COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}; or, of hashed columns, the number of buckets that they share: {"url": {"buckets": 262144}}';
 COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
 COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what it takes to train the model again: arguments, options and their defaults, the seed; and what sizes came to, pages_per_block and buffer_blocks';
-COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax, class after class; for networks, layer after layer, each output by output, a weight per input';
-COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax, one per class; for networks, one per unit, layer after layer';
+COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax and one-vs-rest SVMs, class after class; for networks, layer after layer, each output by output, a weight per input';
+COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax and one-vs-rest SVMs, one per class; for networks, one per unit, layer after layer';
 COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories; none for buckets';
 COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant and for categories; none for buckets';
 COMMENT ON COLUMN corgipile.models.skipped IS 'rows left out in each epoch because they have NULLs';
@@ -161,10 +161,10 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
             OFFSET 0
             ) AS a
      CROSS JOIN LATERAL (
-            SELECT NULL::pg_catalog.text, 1 WHERE m.model OPERATOR(pg_catalog.<>) 'softmax'
+            SELECT NULL::pg_catalog.text, 1 WHERE pg_catalog.cardinality(a.intercepts) OPERATOR(pg_catalog.=) 1
              UNION ALL
             SELECT u.class, u.output FROM pg_catalog.unnest(m.classes) WITH ORDINALITY AS u(class, output)
-             WHERE m.model OPERATOR(pg_catalog.=) 'softmax'
+             WHERE pg_catalog.cardinality(a.intercepts) OPERATOR(pg_catalog.>) 1
             ) AS c(class, output)
      -- What the features' means add to the decision: where a feature is 0, it is not where the standardized one is.
      CROSS JOIN LATERAL (
@@ -210,13 +210,13 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
 COMMENT ON VIEW corgipile.all_coefficients IS 'weights of all versions of all models, as in corgipile.coefficients';
 COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
-COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
+COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
 COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories; hash[0], hash[1], ... of the buckets of hashed columns';
 COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight, or the intercept';
 COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
 COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.all_coefficients.output IS 'the number of the class, from 1; 1 but for softmax';
+COMMENT ON COLUMN corgipile.all_coefficients.output IS 'the number of the class, from 1; 1 but for softmax and one-vs-rest SVMs';
 COMMENT ON COLUMN corgipile.all_coefficients.place IS 'the number of the feature, from 1; 0 for (intercept)';
 COMMENT ON COLUMN corgipile.all_coefficients.per_unit IS 'the same in the units of the data';
 
@@ -225,10 +225,10 @@ CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
       FROM corgipile.all_coefficients AS a
      WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
      ORDER BY a.model_id, a.output, a.place;
-COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax, all that for each class; nothing of networks, whose weights are no coefficients of features';
+COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax and one-vs-rest SVMs, all that for each class; nothing of networks, whose weights are no coefficients of features';
 COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
-COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
+COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
 COMMENT ON COLUMN corgipile.coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL; hash[0], hash[1], ... of the buckets of hashed columns';
 COMMENT ON COLUMN corgipile.coefficients.coefficient IS 'the weight, or the intercept';
 COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';

@@ -4,7 +4,7 @@
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
 use crate::operators::model_rows::check_types;
-use crate::operators::{Buffers, DecoderSpec, ModelSchema, Source};
+use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
 use crate::options::rows::{Nulls, Unseen};
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::function::Call;
@@ -17,7 +17,7 @@ use crate::pg::snapshot::Snapshot;
 use crate::pg::values::varlena::Value;
 use pgrx::prelude::*;
 use sgd::ModelKind;
-use sgd::profile::{FeatureProfile, FeatureShape, Profile, RowSample, Tallies};
+use sgd::profile::{self, FeatureProfile, FeatureShape, Profile, RowSample, Tallies};
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
@@ -208,7 +208,14 @@ impl<'a> Pass<'a> {
             return Err(TrainingError::no_rows("compare", decoder.skipped()).into());
         }
         let counts = decoder.imputation().map(|imputation| imputation.counts().features.clone()).unwrap_or_default();
-        let nulls = |i: usize| counts.get(i).copied().unwrap_or_default();
+        let ignored = |i: usize| match decoder.features() {
+            FeatureColumns::Mixed(columns) => columns.ignored_nulls(i),
+            _ => None,
+        };
+        let nulls = |i: usize| match ignored(i) {
+            Some(rows) => profile::Nulls { rows, is_category: false },
+            None => profile::Nulls { rows: counts.get(i).copied().unwrap_or_default(), is_category: true },
+        };
         Ok(self.tallies.finish(self.shapes, self.sample.as_ref(), nulls))
     }
 

@@ -93,6 +93,8 @@ pub enum Models {
     Classifiers,
     /// those without hidden layers
     Linear,
+    /// those with one decision and a loss that has a second derivative
+    Smooth,
     /// linear models that predict numbers, and SVMs
     WithLosses,
     /// those that tell classes apart, but have no probabilities by themselves
@@ -227,6 +229,7 @@ impl Models {
             Models::All => true,
             Models::Classifiers => kind.is_classifier(),
             Models::Linear => kind.is_linear(),
+            Models::Smooth => kind.is_smooth(),
             Models::WithoutProbabilities => kind.is_classifier() && !kind.has_probabilities(),
             Models::LossNumber(name) => kind.loss_number().is_some_and(|number| number.name == name),
             Models::WithLosses => Loss::of(kind).is_some(),
@@ -237,7 +240,7 @@ impl Models {
     /// Why an option does not go with a model that is none of them; None if that is said of the option that it needs.
     pub fn refusal(self) -> Option<String> {
         match self {
-            Models::All | Models::Linear => None,
+            Models::All | Models::Linear | Models::Smooth => None,
             Models::Classifiers => Some(format!("applies to classes, and models {} have none", without_classes())),
             Models::WithoutProbabilities => Some("applies only to model svm".to_owned()),
             Models::WithLosses => Some("applies only to models linear and svm".to_owned()),

@@ -272,6 +272,15 @@ impl MixedColumns {
         self.columns.iter().enumerate().map(of_column).collect()
     }
 
+    /// Of column `i`, the NULLs that were met and ignored, as the model has no such category; None if it has one, or
+    /// the column has no categories.
+    pub fn ignored_nulls(&self, i: usize) -> Option<u64> {
+        self.columns.get(i).and_then(|column| match &column.kind {
+            MixedKind::Category(_, categories) => categories.ignored_nulls(),
+            MixedKind::Number(_) | MixedKind::Hashed(_) => None,
+        })
+    }
+
     /// The columns of numbers.
     pub fn number_names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.name.as_str())

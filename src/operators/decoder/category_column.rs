@@ -103,6 +103,11 @@ impl CategoryColumn {
         self.met_nulls += 1;
     }
 
+    /// How many NULLs were met that are none of the model's categories, and were ignored; None if NULL is one.
+    pub fn ignored_nulls(&self) -> Option<u64> {
+        (!self.names.has_null).then_some(self.met_nulls)
+    }
+
     /// In how many rows the pass has met each category, by place, and how many NULLs.
     pub fn counts(&self) -> (Vec<u64>, u64) {
         let mut counts = vec![0; self.names.len()];
@@ -141,7 +146,10 @@ impl CategoryColumn {
                 imputation.met(i);
                 return Ok(Some(self.names.values.len() as u32));
             }
-            CategoryState::Model(Unseen::Zero) => return Ok(None),
+            CategoryState::Model(Unseen::Zero) => {
+                self.met_nulls += 1;
+                return Ok(None);
+            }
             CategoryState::Open | CategoryState::Prepared => RowFault::Appeared { what: "category", value: value() },
             CategoryState::Model(_) | CategoryState::Continued => RowFault::UnseenCategory {
                 column: column.to_owned(),

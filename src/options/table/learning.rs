@@ -38,6 +38,7 @@ const fn of_schedule(word: &'static str, entry: Entry) -> Entry {
 pub const ENTRIES: &[Entry] = &[
     Entry {
         place: Place::NamedOption("text"),
+        models: Models::Smooth,
         record: Some(|call| call.hyper().filter(|hyper| hyper.solver != Solver::Sgd).map(|hyper| json!(hyper.solver))),
         explain: Some(|call, explain| match call.point {
             Some(Point { has_open_solver: true, .. }) => explain.text(c"Solver", "auto"),
@@ -48,9 +49,8 @@ pub const ENTRIES: &[Entry] = &[
             "solver",
             Values::Words(|| Solver::NAMES.to_vec()),
             Default::Depends(default_solver),
-            "sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; for models \
-             logistic, linear and poisson of up to 2000 features, without l1. It is the default of poisson for up to 256 features \
-             (32 with group_by)",
+            "sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; of up \
+             to 2000 features, without l1. It is the default of poisson for up to 256 features (32 with group_by)",
         )
     },
     Entry {

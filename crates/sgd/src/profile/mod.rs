@@ -8,12 +8,14 @@
 //! Guarantees: what is kept depends on the rows and their order alone; the size is bounded by the features and not by
 //! the rows. It prevents a comparison that names columns which differ by chance: see [`FeatureProfile::drift`].
 
+mod chance;
 mod sample;
 mod tallies;
 
 pub use sample::RowSample;
-pub use tallies::Tallies;
+pub use tallies::{Nulls, Tallies};
 
+use chance::Bins;
 use serde::{Deserialize, Serialize};
 
 /// Bins between the least and the greatest value of a feature, at most: repeated values make one.
@@ -56,7 +58,7 @@ pub struct FeatureProfile {
     /// rows of each category, in the sequence of their weights
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<u64>,
-    /// rows of categories that are none of these
+    /// rows of categories that are none of these; a NULL is none
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unseen: u64,
 }
@@ -155,40 +157,33 @@ impl FeatureProfile {
 
     /// How far `new` is from this, whose shares are those between the same edges.
     ///
-    /// Two samples of one distribution have an index of about chi-square (b - 1) times (1/n + 1/m), b being the bins
-    /// and n and m the sizes (Yurdakul 2018). What is called shifted is beyond 0.1, and beyond what chance exceeds once
-    /// in a thousand times. A share of NULLs has changed if it has by 0.05 and by four standard errors.
+    /// What is called shifted has an index of 0.1 or more, and counts that chance makes of one distribution once in a
+    /// thousand times (see [`chance`]). A share of NULLs has changed if it has by 0.05 and by four standard errors.
     pub fn drift(&self, new: &FeatureProfile, rows: u64, new_rows: u64) -> Drift {
-        let (psi, ks, shifted) = match (self.counts.is_empty(), self.shares.is_empty()) {
-            (true, true) => (None, None, false),
-            (true, false) if new.sampled == 0 => (None, None, false),
-            (true, false) => {
-                let index = stability_index(&self.shares, &new.shares);
-                let by_chance = chance(self.shares.len() - 2, self.sampled, new.sampled);
-                (Some(index), Some(greatest_distance(&self.shares, &new.shares)), index >= 0.1 && index > by_chance)
-            }
-            (false, _) => {
-                let shares = |counts: &[u64], unseen: u64| -> Option<Vec<f64>> {
-                    let all = (counts.iter().sum::<u64>() + unseen) as f64;
-                    (all > 0.0).then(|| counts.iter().chain([&unseen]).map(|count| *count as f64 / all).collect())
-                };
-                match (shares(&self.counts, self.unseen), shares(&new.counts, new.unseen)) {
-                    (Some(old), Some(now)) => {
-                        let index = stability_index(&old, &now);
-                        let by_chance = chance(self.counts.len(), rows, new_rows);
-                        (Some(index), None, index >= 0.1 && index > by_chance)
-                    }
-                    _ => (None, None, false),
-                }
-            }
+        let how = if self.counts.is_empty() { Bins::InOrder } else { Bins::Unordered };
+        let counts: Vec<[f64; 2]> = self.binned().into_iter().zip(new.binned()).map(|(old, new)| [old, new]).collect();
+        let all = [0, 1].map(|sample| counts.iter().map(|counts| counts[sample]).sum::<f64>());
+        let shares = |sample: usize| counts.iter().map(|counts| counts[sample] / all[sample]).collect::<Vec<f64>>();
+        // without values there is nothing to compare
+        let shares = all.iter().all(|count| *count > 0.0).then(|| (shares(0), shares(1)));
+        let psi = shares.as_ref().map(|(old, new)| stability_index(old, new));
+        let ks = shares.as_ref().filter(|_| how == Bins::InOrder).map(|(old, new)| greatest_distance(old, new));
+        let shifted = psi.is_some_and(|index| index >= 0.1) && chance::differ(&counts, how);
+        let missing = (new.missing - self.missing).abs() >= 0.05 && {
+            let rows = [rows as f64, new_rows as f64];
+            chance::shares_differ([self.missing * rows[0], new.missing * rows[1]], rows)
         };
-        let change = (new.missing - self.missing).abs();
-        let both = (self.missing * rows as f64 + new.missing * new_rows as f64) / (rows + new_rows).max(1) as f64;
-        let error = (both * (1.0 - both) * (1.0 / rows.max(1) as f64 + 1.0 / new_rows.max(1) as f64)).sqrt();
-        let missing = change >= 0.05 && change > 4.0 * error;
         let share_unseen = |unseen: u64, rows: u64| unseen as f64 / rows.max(1) as f64;
         let unseen = share_unseen(new.unseen, new_rows) - share_unseen(self.unseen, rows) >= 0.01;
         Drift { psi, ks, shifted, missing, unseen }
+    }
+
+    /// How many values are in each bin, or of each category, the last being those that are none of them.
+    fn binned(&self) -> Vec<f64> {
+        match self.counts.is_empty() {
+            true => self.shares.iter().map(|share| (share * self.sampled as f64).round()).collect(),
+            false => self.counts.iter().chain([&self.unseen]).map(|count| *count as f64).collect(),
+        }
     }
 }
 
@@ -211,18 +206,11 @@ fn greatest_distance(old: &[f64], new: &[f64]) -> f64 {
     greatest
 }
 
-/// What the index of samples of these sizes exceeds by chance once in a thousand times: the quantile of chi-square of
-/// one degree of freedom less than bins, as Wilson and Hilferty (1931) approximate it.
-fn chance(bins: usize, rows: u64, new_rows: u64) -> f64 {
-    let freedom = bins.saturating_sub(1).max(1) as f64;
-    let part = 2.0 / (9.0 * freedom);
-    let quantile = freedom * (1.0 - part + 3.0902 * part.sqrt()).powi(3);
-    quantile * (1.0 / rows.max(1) as f64 + 1.0 / new_rows.max(1) as f64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     #[test]
     fn what_is_the_same_has_not_drifted_and_what_moves_has() {
@@ -236,7 +224,7 @@ mod tests {
                 tallies.add(&row);
                 tallies.add_category(0, if i % 10 < skew { 0 } else { 1 + i % 2 });
             }
-            tallies.finish(&shapes, like.is_none().then_some(&sample), |_| 0)
+            tallies.finish(&shapes, like.is_none().then_some(&sample), |_| Nulls::default())
         };
         let old = profile(0.0, 2, None);
         old.check(&shapes).unwrap();
@@ -250,11 +238,112 @@ mod tests {
         }
     }
 
+    /// Numbers of a generator with a fixed seed, from 0 to 1.
+    fn uniform(seed: u64) -> impl FnMut() -> f64 {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        move || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// In how many of `tries` comparisons a feature is called shifted. Values of the training are those of `old`, and
+    /// of the new rows those of `new`, both from a uniform number.
+    fn shifted(
+        tries: u64,
+        shape: FeatureShape,
+        (rows, new_rows): (usize, usize),
+        (old, new): (fn(f64) -> f64, fn(f64) -> f64),
+    ) -> usize {
+        let shapes = [shape];
+        let is_shifted = |seed: &u64| {
+            let mut random = uniform(*seed);
+            let mut profile = |rows: usize, value: fn(f64) -> f64, like: Option<&Profile>| {
+                let (mut sample, mut tallies) = (RowSample::new(1), Tallies::new(&shapes, like));
+                for _ in 0..rows {
+                    let value = value(random());
+                    match shape {
+                        FeatureShape::Number => {
+                            sample.add_row(&[value as f32]);
+                            tallies.add(&[value as f32]);
+                        }
+                        _ => {
+                            tallies.add(&[]);
+                            tallies.add_category(0, value as usize);
+                        }
+                    }
+                }
+                tallies.finish(&shapes, like.is_none().then_some(&sample), |_| Nulls::default())
+            };
+            let old = profile(rows, old, None);
+            let new = profile(new_rows, new, Some(&old));
+            old.features[0].drift(&new.features[0], old.rows, new.rows).shifted
+        };
+        (1..=tries).filter(is_shifted).count()
+    }
+
     #[test]
-    fn few_rows_differ_by_chance() {
-        // 0.999 quantile of chi-square with 9 degrees of freedom: scipy.stats.chi2.ppf(0.999, 9)
-        // (the approximation is less than a hundredth above it)
-        let beyond = chance(10, 1, u64::MAX) / 27.877_164_9;
-        assert!((1.0..1.01).contains(&beyond), "{beyond}");
+    fn what_has_not_changed_is_seldom_called_shifted() {
+        const TRIES: u64 = 300;
+        let number = |rows, new_rows| (FeatureShape::Number, (rows, new_rows), (|u| u) as fn(f64) -> f64);
+        let rare =
+            |rows, new_rows| (FeatureShape::Number, (rows, new_rows), (|u| f64::from(u < 0.03)) as fn(f64) -> f64);
+        let even =
+            |rows, new_rows| (FeatureShape::Categories(400), (rows, new_rows), (|u| 400.0 * u) as fn(f64) -> f64);
+        let skewed = |rows, new_rows| {
+            (FeatureShape::Categories(400), (rows, new_rows), (|u| 400.0 * u * u * u) as fn(f64) -> f64)
+        };
+        let of_numbers =
+            [10, 20, 30, 50, 300].map(|new| number(1000, new)).into_iter().chain([number(40, 900), number(100, 900)]);
+        let of_flags = [60, 100, 140, 200].map(|new| rare(1000, new));
+        let of_texts =
+            [50, 200, 500, 1000].map(|new| even(2000, new)).into_iter().chain([skewed(2000, 500), skewed(100, 900)]);
+        let mut all = 0;
+        for (shape, rows, value) in of_numbers.chain(of_flags).chain(of_texts) {
+            let found = shifted(TRIES, shape, rows, (value, value));
+            // by chance 0.3, and more than 3 once in 3700 times
+            assert!(found <= 3, "{found} of {TRIES} of {shape:?}, {rows:?}");
+            all += found;
+        }
+        assert!(all <= 6, "{all} in 17 cases of {TRIES}");
+    }
+
+    #[test]
+    fn what_has_changed_is_called_shifted() {
+        const TRIES: u64 = 100;
+        let cases: [(FeatureShape, (usize, usize), fn(f64) -> f64, fn(f64) -> f64); 9] = [
+            (FeatureShape::Number, (4096, 20), |u| u, |u| u + 0.6),
+            (FeatureShape::Number, (4096, 100), |u| u, |u| u + 0.3),
+            (FeatureShape::Number, (4096, 100), |u| u, |u| 0.25 + u / 2.0),
+            (FeatureShape::Number, (100, 900), |u| u, |u| u + 0.3),
+            (FeatureShape::Number, (4096, 200), |u| f64::from(u < 0.03), |u| f64::from(u < 0.2)),
+            (FeatureShape::Categories(400), (5000, 500), |u| 400.0 * u, |u| 400.0 * u * u),
+            (FeatureShape::Number, (4096, 20), |_| 5.0, |_| 6.0),
+            (FeatureShape::Number, (4096, 20), |u| u, |u| u + 1.0),
+            (FeatureShape::Categories(3), (4096, 50), |u| 3.0 * u, |u| 1.0 + 2.0 * u),
+        ];
+        for (shape, rows, old, new) in cases {
+            let found = shifted(TRIES, shape, rows, (old, new));
+            assert!(found >= 90, "{found} of {TRIES} of {shape:?}, {rows:?}");
+        }
+    }
+
+    #[test]
+    fn a_null_that_is_no_category_is_missing_and_not_unseen() {
+        let shapes = [FeatureShape::Categories(2)];
+        let profile = |rows: u64, nulls: u64| {
+            let mut tallies = Tallies::new(&shapes, None);
+            for i in 0..rows {
+                tallies.add(&[]);
+                if i >= nulls {
+                    tallies.add_category(0, i as usize % 2);
+                }
+            }
+            tallies.finish(&shapes, None, |_| Nulls { rows: nulls, is_category: false })
+        };
+        let (old, quarter, nothing) = (profile(1000, 0), profile(1000, 250), profile(30, 30));
+        let drift = |new: &Profile| old.features[0].drift(&new.features[0], old.rows, new.rows);
+        assert_eq!((quarter.features[0].missing, quarter.features[0].unseen), (0.25, 0));
+        let Drift { psi, shifted, missing, unseen, .. } = drift(&quarter);
+        assert!(psi.unwrap() < 1e-9 && missing && !shifted && !unseen);
+        let Drift { psi, shifted, missing, unseen, .. } = drift(&nothing);
+        assert!(psi.is_none() && missing && !shifted && !unseen, "no value is there to be compared");
     }
 }

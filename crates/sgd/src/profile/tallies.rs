@@ -11,6 +11,15 @@ pub struct Tallies {
     categories: Vec<Vec<u64>>,
 }
 
+/// Rows in which a column that has no numbers is NULL.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nulls {
+    /// how many
+    pub rows: u64,
+    /// are they counted among its categories?
+    pub is_category: bool,
+}
+
 /// Of a number.
 #[derive(Debug, Default)]
 struct Tally {
@@ -72,7 +81,12 @@ impl Tallies {
 
     /// The profile of all rows, of features of these shapes; `nulls` are the rows in which a column that has no numbers
     /// is NULL. Bins are those of `sample`, if it is there.
-    pub fn finish(self, shapes: &[FeatureShape], sample: Option<&RowSample>, nulls: impl Fn(usize) -> u64) -> Profile {
+    pub fn finish(
+        self,
+        shapes: &[FeatureShape],
+        sample: Option<&RowSample>,
+        nulls: impl Fn(usize) -> Nulls,
+    ) -> Profile {
         let rows = self.rows.max(1) as f64;
         let mut sampled = sample.map(|sample| sample.features().into_iter());
         let (mut numbers, mut categories) = (self.numbers.into_iter(), self.categories.into_iter());
@@ -90,10 +104,14 @@ impl Tallies {
             }
             FeatureShape::Categories(_) => {
                 let counts = categories.next().unwrap_or_default();
-                let unseen = self.rows.saturating_sub(counts.iter().sum());
-                FeatureProfile { missing: nulls(i) as f64 / rows, counts, unseen, ..FeatureProfile::default() }
+                let Nulls { rows: nulls, is_category } = nulls(i);
+                let others = if is_category { 0 } else { nulls };
+                let unseen = self.rows.saturating_sub(counts.iter().sum::<u64>() + others);
+                FeatureProfile { missing: nulls as f64 / rows, counts, unseen, ..FeatureProfile::default() }
             }
-            FeatureShape::Hashed => FeatureProfile { missing: nulls(i) as f64 / rows, ..FeatureProfile::default() },
+            FeatureShape::Hashed => {
+                FeatureProfile { missing: nulls(i).rows as f64 / rows, ..FeatureProfile::default() }
+            }
         };
         Profile { rows: self.rows, features: shapes.iter().enumerate().map(&mut feature).collect() }
     }

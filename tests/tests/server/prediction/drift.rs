@@ -87,6 +87,31 @@ fn rows_like_those_of_the_training_say_nothing_and_what_has_changed_is_named() {
 }
 
 #[test]
+fn nulls_of_a_category_that_had_none_are_missing_and_not_unseen() {
+    let mut db = Database::new();
+    table(&mut db);
+    let full = "SELECT label, a, c, flag FROM t WHERE a IS NOT NULL AND c IS NOT NULL";
+    for (name, nulls) in [("impute", ""), ("skip", ", nulls => 'skip'")] {
+        db.run(&format!("SELECT corgipile_train('{full}', name => '{name}', max_epochs => 1, seed => 1{nulls})"));
+        let drift = |change: &str| {
+            format!(
+                "SELECT verdict, round(new_missing::numeric, 4), unseen, psi IS NULL
+                   FROM corgipile_drift('{name}', $s$SELECT a, flag, {change} AS c FROM ({full}) f$s$) WHERE feature = 'c'"
+            )
+        };
+        assert_eq!(db.line(&drift("c")), "NULL|0.0000|0|f");
+        let (quarter, few) = ("(row_number() OVER (ORDER BY a)) % 4 = 0", "(row_number() OVER (ORDER BY a)) % 80 = 0");
+        assert_eq!(db.line(&drift(&format!("CASE WHEN NOT {quarter} THEN c END"))), "missing|0.2500|0|f");
+        assert_eq!(db.line(&drift("NULL::text")), "missing|1.0000|0|t");
+        // a text that is not known is unseen, beside them
+        let both = format!("CASE WHEN {few} THEN 'new' WHEN NOT {quarter} THEN c END");
+        let rows: i64 = db.value(&format!("SELECT count(*) FROM ({full}) f"));
+        let (new, missing) = (rows / 80, (rows / 4 - rows / 80) as f64 / rows as f64);
+        assert_eq!(db.line(&drift(&both)), format!("missing, unseen|{missing:.4}|{new}|f"));
+    }
+}
+
+#[test]
 fn stability_index_and_distance_are_those_of_the_kept_bins() {
     let mut db = Database::new();
     table(&mut db);

@@ -59,6 +59,31 @@ fn each_class_has_its_figures_and_there_are_no_probabilities() {
 }
 
 #[test]
+fn coefficients_are_those_of_each_class_under_its_name() {
+    let mut db = Database::new();
+    species(&mut db);
+    for (loss, kind) in [("hinge", "svm_one_vs_rest"), ("squared_hinge", "squared_hinge_one_vs_rest")] {
+        let options = format!("options => '{{\"loss\": \"{loss}\"}}', name => '{loss}'");
+        db.train(&format!("'species', 'svm', 'name', '{{a,b}}', seed => 1, {options}"));
+        // class after class, as the weights are stored: two features of each
+        let wrong = format!(
+            "SELECT m.model, count(*), cardinality(m.classes) * 3,
+                    count(*) FILTER (WHERE c.class = m.classes[c.output]
+                                       AND c.coefficient = CASE c.place WHEN 0 THEN m.intercepts[c.output]
+                                                                        ELSE m.weights[(c.output - 1) * 2 + c.place] END)
+               FROM corgipile.models m JOIN corgipile.all_coefficients c USING (model_id) WHERE m.name = '{loss}'
+              GROUP BY m.model, m.classes"
+        );
+        assert_eq!(db.line(&wrong), format!("{kind}|12|12|12"));
+        let shown = format!("SELECT DISTINCT class FROM corgipile.coefficients WHERE name = '{loss}' ORDER BY class");
+        assert_eq!(db.lines(&shown), ["cat", "dog", "emu", "fox"]);
+    }
+    // a model of one decision has no class to name
+    db.train("'species', 'svm', 'flag', '{a,b}', seed => 1, name => 'two'");
+    assert_eq!(db.line("SELECT count(*), count(class) FROM corgipile.coefficients WHERE name = 'two'"), "3|0");
+}
+
+#[test]
 fn of_two_classes_an_svm_is_what_it_was() {
     let mut db = Database::new();
     species(&mut db);
