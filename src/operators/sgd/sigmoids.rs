@@ -63,10 +63,10 @@ pub fn fit(
             read(kind, &mut fits, &mut rows)?;
         } else {
             for fit in &mut fits {
-                if let (Some(cross_fit), Some(learner)) = (&mut cross_fit, learners.trained().nth(fit.learner)) {
-                    if fit.cross((request, resume), cross_fit, learner, &rows.buffers.decoder)? {
-                        continue;
-                    }
+                if let (Some(cross_fit), Some(learner)) = (&mut cross_fit, learners.trained().nth(fit.learner))
+                    && fit.cross((request, resume), cross_fit, learner, &rows.buffers.decoder)?
+                {
+                    continue;
                 }
                 if let Some(batch) = held_out.of_group(fit.group) {
                     fit.add(kind, batch, rows.buffers.decoder.labels());
