@@ -244,18 +244,16 @@ mod tests {
         move || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// A value of a feature, by a uniform number.
+    type Value = fn(f64) -> f64;
+
     /// In how many of `tries` comparisons a feature is called shifted. Values of the training are those of `old`, and
     /// of the new rows those of `new`, both from a uniform number.
-    fn shifted(
-        tries: u64,
-        shape: FeatureShape,
-        (rows, new_rows): (usize, usize),
-        (old, new): (fn(f64) -> f64, fn(f64) -> f64),
-    ) -> usize {
+    fn shifted(tries: u64, shape: FeatureShape, (rows, new_rows): (usize, usize), (old, new): (Value, Value)) -> usize {
         let shapes = [shape];
         let is_shifted = |seed: &u64| {
             let mut random = uniform(*seed);
-            let mut profile = |rows: usize, value: fn(f64) -> f64, like: Option<&Profile>| {
+            let mut profile = |rows: usize, value: Value, like: Option<&Profile>| {
                 let (mut sample, mut tallies) = (RowSample::new(1), Tallies::new(&shapes, like));
                 for _ in 0..rows {
                     let value = value(random());
@@ -282,14 +280,11 @@ mod tests {
     #[test]
     fn what_has_not_changed_is_seldom_called_shifted() {
         const TRIES: u64 = 300;
-        let number = |rows, new_rows| (FeatureShape::Number, (rows, new_rows), (|u| u) as fn(f64) -> f64);
-        let rare =
-            |rows, new_rows| (FeatureShape::Number, (rows, new_rows), (|u| f64::from(u < 0.03)) as fn(f64) -> f64);
-        let even =
-            |rows, new_rows| (FeatureShape::Categories(400), (rows, new_rows), (|u| 400.0 * u) as fn(f64) -> f64);
-        let skewed = |rows, new_rows| {
-            (FeatureShape::Categories(400), (rows, new_rows), (|u| 400.0 * u * u * u) as fn(f64) -> f64)
-        };
+        let number = |rows, new_rows| (FeatureShape::Number, (rows, new_rows), (|u| u) as Value);
+        let rare = |rows, new_rows| (FeatureShape::Number, (rows, new_rows), (|u| f64::from(u < 0.03)) as Value);
+        let even = |rows, new_rows| (FeatureShape::Categories(400), (rows, new_rows), (|u| 400.0 * u) as Value);
+        let skewed =
+            |rows, new_rows| (FeatureShape::Categories(400), (rows, new_rows), (|u| 400.0 * u * u * u) as Value);
         let of_numbers =
             [10, 20, 30, 50, 300].map(|new| number(1000, new)).into_iter().chain([number(40, 900), number(100, 900)]);
         let of_flags = [60, 100, 140, 200].map(|new| rare(1000, new));
@@ -308,7 +303,7 @@ mod tests {
     #[test]
     fn what_has_changed_is_called_shifted() {
         const TRIES: u64 = 100;
-        let cases: [(FeatureShape, (usize, usize), fn(f64) -> f64, fn(f64) -> f64); 9] = [
+        let cases: [(FeatureShape, (usize, usize), Value, Value); 9] = [
             (FeatureShape::Number, (4096, 20), |u| u, |u| u + 0.6),
             (FeatureShape::Number, (4096, 100), |u| u, |u| u + 0.3),
             (FeatureShape::Number, (4096, 100), |u| u, |u| 0.25 + u / 2.0),
