@@ -22,8 +22,8 @@ pub enum Notice {
     PointsDiverged { points: Vec<String>, of: usize },
     /// The models of a search on all folds are too many, or too large, to be trained at once.
     FoldsInTurns { folds: u32, at_once: u32 },
-    /// The epochs, if they were left open, and the learning rate that the tuples suggest, or None if they suggest Newton's
-    /// method, and how many of the features are standardized, if any may be.
+    /// The epochs, if they were left open, and the learning rate that the tuples suggest, or None if they suggest
+    /// Newton's method, and how many of the features are standardized, if any may be.
     Chosen { epochs: Option<u32>, rate: Option<f64>, scaled: Option<(usize, usize)> },
     /// The values of these columns span decades, and are taken by their logarithms.
     Transformed { columns: Vec<String> },

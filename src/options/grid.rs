@@ -87,9 +87,9 @@ impl Base {
     }
 }
 
-/// Is it for the tuples to say whether Newton's method trains the model? A rate that is good for the mean of e^z is far too
-/// long for the few rows where it is largest, and these decide what is predicted: so it does, unless something is said
-/// that it knows nothing of.
+/// Is it for the tuples to say whether Newton's method trains the model? A rate that is good for the mean of e^z is far
+/// too long for the few rows where it is largest, and these decide what is predicted: so it does, unless something is
+/// said that it knows nothing of.
 fn leaves_solver_open(options: &Map<String, Value>, kind: ModelKind) -> bool {
     let grouped = |name: &str| table::entries().any(|entry| entry.name == name && entry.group.is_some());
     let of_sgd =

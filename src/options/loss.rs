@@ -43,7 +43,7 @@ impl Loss {
         }
     }
 
-    /// Is what has the least loss also what R² is good of? A quantile is not a mean, and of counts the large ones decide R².
+    /// Has what has the least loss a good R², too? A quantile is not a mean, and of counts the large ones decide R².
     pub fn goes_with_r2(self) -> bool {
         !matches!(self, Loss::Quantile | Loss::Poisson)
     }

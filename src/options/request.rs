@@ -317,8 +317,8 @@ impl Request {
         self.points.iter_mut().for_each(|point| point.hyperparameters.kind = self.kind);
     }
 
-    /// Newton's method trains the models for which that is open, if they have few enough features. True if it trains one
-    /// that could be another's.
+    /// Newton's method trains the models for which that is open, if they have few enough features. True if it trains
+    /// one that could be another's.
     pub fn choose_solver(&mut self, features: usize) -> bool {
         let fits = self.suits_newton(features);
         let mut chosen = false;

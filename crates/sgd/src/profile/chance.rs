@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_statistic_is_the_lesser_of_two() {
-        // scipy.stats.chi2_contingency([[20, 30, 50], [30, 10, 20]]): 15.8476, and with lambda_="log-likelihood" 15.6545;
+        // scipy.stats.chi2_contingency([[20, 30, 50], [30, 10, 20]]): 15.8476, and with
+        // lambda_="log-likelihood" 15.6545;
         // of [[100, 0], [45, 5]], with correction=False: 10.3448 and 11.3351
         let close = |bins: &[Counts], expected: f64| assert!((statistic(bins) - expected).abs() < 1e-8);
         close(&[[20., 30.], [30., 10.], [50., 20.]], 15.654_515_538);
