@@ -211,7 +211,7 @@ fn a_network_that_is_gone_ends_a_training_on_both_sides_of_it() {
     };
     let before: i64 = spread.near().value(&training("watchful", 3));
     for (server, code) in [("watchful", "08006"), ("patient", "57014")] {
-        let mut session = spread.nodes.near.session();
+        let session = spread.nodes.near.session();
         let token = session.cancel_token();
         let background = session.in_background(&training(server, 1_000_000));
         node.wait_for(SESSIONS, "1");

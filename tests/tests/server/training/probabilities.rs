@@ -203,15 +203,15 @@ fn where_few_rows_are_held_out_all_are_decided_for_by_models_that_have_not_learn
     };
     assert_eq!(db.line(&of("part")), db.line(&of("whole")));
     // of groups those that are small, each as by itself
-    let told = db.notices(&[&format!(
-        "SELECT FROM corgipile_train('mixed', 'svm', 'label', '{{a,b}}', seed => 1, max_epochs => 5, name => 'of', group_by => 'part',
-             grid => '{{\"l2\": [0, 0.1]}}', options => '{{\"standardize\": false, \"probability\": true}}', learning_rate => 0.01)"
-    )]);
+    let told = db.notices(&[
+        "SELECT FROM corgipile_train('mixed', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 5, name => 'of', group_by => 'part',
+             grid => '{\"l2\": [0, 0.1]}', options => '{\"standardize\": false, \"probability\": true}', learning_rate => 0.01)"
+    ]);
     assert!(told.contains("few rows are held out: probabilities of 2 of 4 models are fitted to all rows"), "{told}");
-    db.run(&format!(
-        "SELECT FROM corgipile_train('SELECT * FROM mixed WHERE part = 0', 'svm', 'label', '{{a,b}}', seed => 1, max_epochs => 5, name => 'alone',
-             options => '{{\"standardize\": false, \"l2\": 0.1, \"probability\": true}}', learning_rate => 0.01)"
-    ));
+    db.run(
+        "SELECT FROM corgipile_train('SELECT * FROM mixed WHERE part = 0', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 5, name => 'alone',
+             options => '{\"standardize\": false, \"l2\": 0.1, \"probability\": true}', learning_rate => 0.01)"
+    );
     let agree = "SELECT count(*) FROM corgipile.models a, corgipile.models o
                   WHERE a.name = 'alone' AND o.name LIKE 'of%' AND a.weights = o.weights AND a.sigmoid_slopes = o.sigmoid_slopes
                     AND a.sigmoid_offsets = o.sigmoid_offsets";
