@@ -6,7 +6,7 @@ use super::search::TRIALS;
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
 use serde_json::{Map, Value, json};
-use sgd::ModelKind;
+use sgd::{Link, ModelKind};
 use shuffle::SortKeys;
 
 /// More points than this are no search.
@@ -66,8 +66,11 @@ fn unit(key: i64) -> f64 {
 fn defaults(kind: ModelKind, given: &dyn Fn(&str) -> bool) -> Vec<(String, Draw)> {
     let layers = [json!([16]), json!([32]), json!([64]), json!([128]), json!([32, 32]), json!([64, 32])];
     let l2 = Draw::Between { least: 1e-7, most: 1e-2, is_log: true, is_whole: false };
-    let mut draws =
-        vec![("learning_rate".to_owned(), Draw::TimesAuto { least: 0.1, most: 10.0 }), ("l2".to_owned(), l2)];
+    let mut draws = vec![("l2".to_owned(), l2)];
+    // what Newton's method trains has none
+    if kind.link() == Link::Identity {
+        draws.insert(0, ("learning_rate".to_owned(), Draw::TimesAuto { least: 0.1, most: 10.0 }));
+    }
     if !kind.is_linear() {
         draws.push(("hidden_layers".to_owned(), Draw::Of(layers.to_vec())));
     }

@@ -135,6 +135,13 @@ fn counts_of_features_with_a_long_tail_are_those_of_the_least_deviance_and_what_
         );
         assert!(gradient.iter().all(|slope| slope.abs() < 1e-3), "{features}{more}: {gradient:?}");
     }
+    // and so are the points that a search draws
+    let worst: f64 = db.value(
+        "SELECT max(loss) FROM corgipile_search('skewed', 'poisson', 'y', '{a,b}', seed => 1, trials => 4, name => 'found')",
+    );
+    let found: f64 = db.value("SELECT value FROM corgipile_evaluate('found', 'skewed') WHERE metric = 'd2'");
+    let best: f64 = db.value("SELECT value FROM corgipile_evaluate('m', 'skewed') WHERE metric = 'd2'");
+    assert!(worst < 1.0 && (found - best).abs() < 1e-3, "{worst} {found} {best}");
     let said = "learning_rate => 0.001; optimizer => 'adam'; batch_size => 8; options => '{\"l1\": 1e-6}'; options => '{\"momentum\": 0.5}';
                 options => '{\"averaging\": false}'; shuffle => 'mrs'; solver => 'sgd'";
     let of_rows = |more: &str| train(&format!("features => '{{a,b}}', max_epochs => 1, {more}"));
