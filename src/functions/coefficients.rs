@@ -1,5 +1,6 @@
 //! corgipile_coefficients(): weights with their standard errors on given rows, tests and confidence intervals.
 
+use super::of_model_and_source::of_model_and_source;
 use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
@@ -12,39 +13,19 @@ use sgd::{Estimates, Inference, Solver, two_sided_quantile, two_sided_tail};
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
-/// Declares the SQL functions: for models by id and by name, and sources as a text and as a relation.
-macro_rules! functions {
-    ($($function:ident: $model:ty, $argument:literal, $find:path, $source:ty, $name:path;)+) => {
-        $(
-            #[pg_extern(sql = false)]
-            fn $function(
-                model: Option<$model>,
-                source: Option<$source>,
-                level: Option<f64>,
-            ) -> TableIterator<
-                'static,
-                (
-                    name!(feature, String),
-                    name!(coefficient, f64),
-                    name!(std_error, Option<f64>),
-                    name!(statistic, Option<f64>),
-                    name!(p_value, Option<f64>),
-                    name!(lower, Option<f64>),
-                    name!(upper, Option<f64>),
-                ),
-            > {
-                let source = source.map($name).transpose().or_raise();
-                TableIterator::new(coefficients(model, $argument, $find, source.as_deref(), level).or_raise())
-            }
-        )+
-    };
-}
-
-functions! {
-    corgipile_coefficients: i64, "model_id", models::by_id, &str, super::text;
-    corgipile_coefficients_by_name: &str, "name", models::by_name, &str, super::text;
-    corgipile_coefficients_relation: i64, "model_id", models::by_id, pg_sys::Oid, super::relation_name;
-    corgipile_coefficients_relation_by_name: &str, "name", models::by_name, pg_sys::Oid, super::relation_name;
+of_model_and_source! {
+    [corgipile_coefficients, corgipile_coefficients_by_name, corgipile_coefficients_relation, corgipile_coefficients_relation_by_name]
+    {
+        (level: f64) -> (
+            name!(feature, String),
+            name!(coefficient, f64),
+            name!(std_error, Option<f64>),
+            name!(statistic, Option<f64>),
+            name!(p_value, Option<f64>),
+            name!(lower, Option<f64>),
+            name!(upper, Option<f64>),
+        ) = coefficients
+    }
 }
 
 type Row = (String, f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>, Option<f64>);
@@ -55,15 +36,7 @@ const LEVEL: f64 = 0.95;
 /// A model whose weight is this many standard errors from that of the least loss was not trained to the end.
 const FAR: f64 = 0.01;
 
-fn coefficients<M>(
-    model: Option<M>,
-    argument: &'static str,
-    find: impl Fn(M) -> Result<Rc<Model>>,
-    source: Option<&str>,
-    level: Option<f64>,
-) -> Result<Vec<Row>> {
-    let model = find(model.ok_or(ArgumentError::NullArgument(argument))?)?;
-    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
+fn coefficients(model: Rc<Model>, source: &str, level: Option<f64>) -> Result<Vec<Row>> {
     let level = level.unwrap_or(LEVEL);
     if !(level > 0.0 && level < 1.0) {
         let reason = format!("{level} is not between 0 and 1");

@@ -1,5 +1,6 @@
 //! corgipile_evaluate(): metrics of a model on other rows, which are read here or on the servers that have them.
 
+use super::of_model_and_source::of_model_and_source;
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::judge::{Judge, Scores};
@@ -12,53 +13,23 @@ use sgd::{Evaluation, ModelKind, Retrieval};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Declares the SQL functions: for models by id and by name, and sources as a text and as a relation.
-macro_rules! functions {
-    ($($function:ident: $model:ty, $argument:literal, $find:path, $source:ty, $name:path;)+) => {
-        $(
-            #[pg_extern(sql = false)]
-            fn $function(
-                model: Option<$model>,
-                source: Option<$source>,
-                nulls: Option<&str>,
-                unseen: Option<&str>,
-                nodes: Option<&str>,
-            ) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
-                let source = source.map($name).transpose().or_raise();
-                let how = How { policies: [nulls, unseen], nodes };
-                TableIterator::new(evaluate(model, $argument, $find, source.as_deref(), how).or_raise())
-            }
-        )+
-    };
+of_model_and_source! {
+    [corgipile_evaluate, corgipile_evaluate_by_name, corgipile_evaluate_relation, corgipile_evaluate_relation_by_name]
+    {
+        (nulls: &str, unseen: &str, nodes: &str) -> (name!(metric, String), name!(value, Option<f64>)) = evaluate
+    }
 }
 
-functions! {
-    corgipile_evaluate: i64, "model_id", models::by_id, &str, super::text;
-    corgipile_evaluate_by_name: &str, "name", models::by_name, &str, super::text;
-    corgipile_evaluate_relation: i64, "model_id", models::by_id, pg_sys::Oid, super::relation_name;
-    corgipile_evaluate_relation_by_name: &str, "name", models::by_name, pg_sys::Oid, super::relation_name;
-}
-
-/// How a call wants it done.
-struct How<'a> {
-    /// arguments `nulls` and `unseen`
-    policies: [Option<&'a str>; 2],
-    nodes: Option<&'a str>,
-}
-
-/// Evaluates the model that the argument of this name names. No rows for a NULL would look like success.
-fn evaluate<M>(
-    model: Option<M>,
-    argument: &'static str,
-    find: impl Fn(M) -> Result<Rc<Model>>,
-    source: Option<&str>,
-    how: How,
+/// Evaluates the model with the policies and on the servers that a call has given.
+fn evaluate(
+    model: Rc<Model>,
+    source: &str,
+    nulls: Option<&str>,
+    unseen: Option<&str>,
+    nodes: Option<&str>,
 ) -> Result<Vec<Metric>> {
-    let model = model.ok_or(ArgumentError::NullArgument(argument))?;
-    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
-    let model = find(model)?;
-    let policies = Policies::of_call(&model, how.policies)?;
-    let nodes = call::nodes(how.nodes.map(str::to_owned))?;
+    let policies = Policies::of_call(&model, [nulls, unseen])?;
+    let nodes = call::nodes(nodes.map(str::to_owned))?;
     read(&model, source, policies, &nodes)
 }
 

@@ -1,5 +1,6 @@
 //! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
 
+use super::of_model_and_source::of_model_and_source;
 use crate::errors::{ArgumentError, Notice, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::Buffers;
@@ -13,34 +14,13 @@ use shuffle::Strategy;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
-/// Declares the SQL functions: for models by id and by name, and sources as a text and as a relation.
-macro_rules! functions {
-    ($($function:ident: $model:ty, $argument:literal, $find:path, $source:ty, $name:path;)+) => {
-        $(
-            #[pg_extern(sql = false)]
-            fn $function(
-                model: Option<$model>,
-                source: Option<$source>,
-                repeats: Option<i32>,
-                seed: Option<i64>,
-                max_rows: Option<i32>,
-            ) -> TableIterator<
-                'static,
-                (name!(feature, String), name!(importance, f64), name!(deviation, f64), name!(effect, Option<f64>)),
-            > {
-                let source = source.map($name).transpose().or_raise();
-                let asked = Asked::new(repeats, seed, max_rows);
-                TableIterator::new(importance(model, $argument, $find, source.as_deref(), asked).or_raise())
-            }
-        )+
-    };
-}
-
-functions! {
-    corgipile_importance: i64, "model_id", models::by_id, &str, super::text;
-    corgipile_importance_by_name: &str, "name", models::by_name, &str, super::text;
-    corgipile_importance_relation: i64, "model_id", models::by_id, pg_sys::Oid, super::relation_name;
-    corgipile_importance_relation_by_name: &str, "name", models::by_name, pg_sys::Oid, super::relation_name;
+of_model_and_source! {
+    [corgipile_importance, corgipile_importance_by_name, corgipile_importance_relation, corgipile_importance_relation_by_name]
+    {
+        (repeats: i32, seed: i64, max_rows: i32) -> (
+            name!(feature, String), name!(importance, f64), name!(deviation, f64), name!(effect, Option<f64>)
+        ) = importance
+    }
 }
 
 type Row = (String, f64, f64, Option<f64>);
@@ -72,15 +52,14 @@ impl Asked {
     }
 }
 
-fn importance<M>(
-    model: Option<M>,
-    argument: &'static str,
-    find: impl Fn(M) -> Result<Rc<Model>>,
-    source: Option<&str>,
-    asked: Asked,
+fn importance(
+    model: Rc<Model>,
+    source: &str,
+    repeats: Option<i32>,
+    seed: Option<i64>,
+    max_rows: Option<i32>,
 ) -> Result<Vec<Row>> {
-    let model = find(model.ok_or(ArgumentError::NullArgument(argument))?)?;
-    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
+    let asked = Asked::new(repeats, seed, max_rows);
     asked.check()?;
     // blocks in random order, of which the first are a sample
     let shuffling = Shuffling { strategy: Strategy::BlockOnly, seed: asked.seed, first_epoch: 1, ..Shuffling::none() };

@@ -13,6 +13,7 @@ mod importance;
 mod io_profile;
 mod management;
 mod nodes;
+mod of_model_and_source;
 mod options;
 mod predict;
 mod progress;
