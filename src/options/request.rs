@@ -16,6 +16,7 @@ use super::search::{SearchArguments, SearchSpec};
 use super::shuffling::Shuffling;
 use super::{defaults, parse, table, trials};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
+use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value, json};
 use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
 use shuffle::Geometry;
@@ -336,7 +337,9 @@ impl Request {
     pub fn suits_newton(&self, features: usize) -> bool {
         // a Hessian of each group
         let most = if self.row_groups.group.is_some() { MOST_FOR_NEWTON / 8 } else { MOST_FOR_NEWTON };
-        (1..=most).contains(&features) && !self.shuffling.strategy.keeps_tuples()
+        let of_one = Hyperparameters { solver: Solver::Newton, ..self.first_point().hyperparameters };
+        let fits = self.points.len().saturating_mul(of_one.weights(features, 1)) <= MAX_WEIGHTS;
+        fits && (1..=most).contains(&features) && self.shuffling.strategy.permutes()
     }
 
     /// Chooses sizes of mini-batches, and learning rates and epochs that are open, for such data

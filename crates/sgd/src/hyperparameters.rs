@@ -89,6 +89,16 @@ impl Hyperparameters {
         }
     }
 
+    /// The weights of a model of so many features and outputs, or what takes as much memory.
+    pub fn weights(&self, dim: usize, outputs: usize) -> usize {
+        match self.design {
+            Some(design) => design.weights(dim, outputs),
+            // the Hessian and its factor, in doubles
+            None if self.solver == Solver::Newton => dim.saturating_mul(dim).saturating_mul(4),
+            None => dim.max(1).saturating_mul(outputs),
+        }
+    }
+
     /// Whether there is a learning rate that follows from the tuples: for linear models by plain SGD or momentum, with
     /// a schedule whose rates are those of epochs.
     pub fn has_automatic_rate(&self) -> bool {

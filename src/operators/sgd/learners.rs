@@ -197,12 +197,7 @@ impl Learners {
     /// [`TrainingError::TooManyModels`], [`TrainingError::NetworkTooLarge`], [`TrainingError::HessianTooLarge`]
     pub fn check_size(&self, request: &Request, dim: usize, outputs: usize, new_groups: usize) -> Result<()> {
         let models = self.models.saturating_add(new_groups.saturating_mul(request.points.len()));
-        let weights = request.points.iter().map(|point| match point.hyperparameters {
-            Hyperparameters { design: Some(design), .. } => design.weights(dim, outputs),
-            // the Hessian and its factor, in doubles
-            Hyperparameters { solver: Solver::Newton, .. } => dim.saturating_mul(dim).saturating_mul(4),
-            _ => dim.max(1).saturating_mul(outputs),
-        });
+        let weights = request.points.iter().map(|point| point.hyperparameters.weights(dim, outputs));
         let weights = models.saturating_mul(weights.max().unwrap_or_default());
         for point in &request.points {
             check_network(&point.hyperparameters, dim, outputs)?;

@@ -4,7 +4,7 @@ use crate::options::chosen::Keep;
 use crate::options::folds::FoldRuleVariants;
 use crate::options::request::Request;
 use serde::{Deserialize, Serialize};
-use sgd::{Hyperparameters, Load, ModelKind, Panel, Solver, Stopping};
+use sgd::{Hyperparameters, Load, ModelKind, Panel, Stopping};
 use shuffle::FoldRule;
 use std::ops::Range;
 use tuples::Batch;
@@ -67,19 +67,9 @@ impl Course {
             let tuples = learned as u64 * u64::from(trial.max_epochs);
             Load {
                 in_panel: is_dense && Panel::supports(hyper, dim, false),
-                cost: (weights(hyper, dim, outputs) as u64).saturating_mul(tuples),
+                cost: (hyper.weights(dim, outputs) as u64).saturating_mul(tuples),
             }
         };
         folds.flat_map(|fold| self.trials.iter().map(move |trial| load(fold, trial))).collect()
-    }
-}
-
-/// The weights of a model of so many features and outputs, or what takes as much memory.
-pub fn weights(hyper: &Hyperparameters, dim: usize, outputs: usize) -> usize {
-    match hyper.design {
-        Some(design) => design.weights(dim, outputs),
-        // the Hessian and its factor, in doubles
-        None if hyper.solver == Solver::Newton => dim.saturating_mul(dim).saturating_mul(4),
-        None => dim.max(1).saturating_mul(outputs),
     }
 }

@@ -5,7 +5,7 @@ use super::super::learners::{check_hessian, check_network};
 use super::super::phases::{Phase, Phases};
 use super::super::training::Training;
 use super::candidates::Candidates;
-use super::course::{Course, weights};
+use super::course::Course;
 use super::epochs::Runner;
 use super::ranking::{SearchRow, rank};
 use super::team::Team;
@@ -138,7 +138,7 @@ impl Search {
             check_network(&point.hyperparameters, dim, outputs)?;
             check_hessian(&point.hyperparameters, dim)?;
         }
-        let weights = request.points.iter().map(|point| weights(&point.hyperparameters, dim, outputs));
+        let weights = request.points.iter().map(|point| point.hyperparameters.weights(dim, outputs));
         let (models, weights) = (request.points.len(), weights.fold(0_usize, usize::saturating_add));
         let (folds, room) = (self.spec.rule.folds(), (MAX_MODELS / models).min(MAX_WEIGHTS / weights.max(1)));
         match u32::try_from(room).unwrap_or(u32::MAX) {
