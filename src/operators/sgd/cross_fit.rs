@@ -45,13 +45,18 @@ impl CrossFit {
         held_out: &HeldOut,
         rows: &mut EndedEpoch<'_>,
     ) -> Result<Option<CrossFit>> {
-        let by_fraction = matches!(request.options.validation, Some(Validation::Fraction { .. }));
-        if !by_fraction || held_out.must_be_read() {
+        let Some(Validation::Fraction { fraction, .. }) = request.options.validation else { return Ok(None) };
+        if held_out.must_be_read() {
             return Ok(None);
         }
         let held_out_of = |group: &usize| held_out.of_group(*group).map_or(0, Batch::tuples_in_order);
         let small: BTreeSet<usize> = groups.iter().copied().filter(|group| held_out_of(group) < FEW_HELD_OUT).collect();
         let Some(last) = small.last() else { return Ok(None) };
+        // what is held out says about how much all is, before anything is read
+        let held_out_bytes: usize = small.iter().filter_map(|group| held_out.of_group(*group)).map(Batch::bytes).sum();
+        if held_out_bytes as f64 > MEMORY as f64 * fraction {
+            return Ok(None);
+        }
         let mut kept: Vec<Option<Batch>> = Vec::new();
         kept.resize_with(last + 1, || None);
         let mut bytes = 0;
