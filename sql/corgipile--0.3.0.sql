@@ -726,8 +726,8 @@ LANGUAGE c STRICT
 AS 'MODULE_PATHNAME', 'corgipile_support_wrapper';
 COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned';
 
--- What a training, an evaluation or a measurement on another server calls here. The first stands in a cursor, which keeps what is known between two calls of the
--- second, and reads the rows as the role that is connected.
+-- What a training, an evaluation or a measurement on another server calls here. The first stands in a cursor, which keeps what is
+-- known between two calls of the second, and reads the rows as the role that is connected.
 CREATE FUNCTION corgipile.node_training(task text) RETURNS TABLE (n bigint, bytes bigint)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000 SUPPORT @extschema@.corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_node_training_wrapper';

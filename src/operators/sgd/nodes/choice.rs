@@ -40,10 +40,7 @@ impl Place {
             return Ok(Place::Here);
         }
         match rows_of_nodes(request, decoder, planned) {
-            Ok(rows) => {
-                let names = spec.columns().map(str::to_owned);
-                Ok(Place::There(Box::new(There { rows, columns: names.zip(planned.column_types()).collect() })))
-            }
+            Ok(rows) => Ok(Place::There(Box::new(There { rows, columns: columns(spec, planned) }))),
             Err(why) if *nodes == Nodes::Auto => Ok(Place::HereBecause(why.into_owned())),
             Err(why) => Err(NodeError::Unfit(Errand::Training, why.into_owned()).into()),
         }
@@ -114,8 +111,7 @@ impl Rows<'_> {
         };
         let opened = match found {
             Ok(rows) => {
-                let names = self.spec.columns().map(str::to_owned);
-                let columns: Vec<(String, String)> = names.zip(self.planned.column_types()).collect();
+                let columns = columns(self.spec, self.planned);
                 Cluster::open(&rows, &columns, |rows| task(rows, self.spec, self.columns, self.shuffling))
             }
             Err(why) => Err(NodeError::Unfit(errand, why).into()),
@@ -131,6 +127,11 @@ impl Rows<'_> {
         report_notice(Notice::NoNodes(errand, why));
         Ok(None)
     }
+}
+
+/// Names and types of the columns that are read.
+fn columns(spec: &DecoderSpec, planned: &Planned) -> Vec<(String, String)> {
+    spec.columns().map(str::to_owned).zip(planned.column_types()).collect()
 }
 
 /// What a node is told.

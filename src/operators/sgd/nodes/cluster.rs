@@ -51,7 +51,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Begins a session: as postgres_fdw does, so that constants in the statements that it has written are read as it has
 /// written them. The server looks every second whether the coordinator is still there, where the system can tell, and
-/// and ends the session when the network has been gone for 15 seconds, with a request under way or without.
+/// ends the session when the network has been gone for 15 seconds, with a request under way or without.
 const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
     SET LOCAL search_path = pg_catalog;
     SET LOCAL timezone = 'UTC';
