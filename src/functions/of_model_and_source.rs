@@ -1,5 +1,5 @@
-//! The four SQL functions that a function of a model and of rows is: for models by id and by name, and sources as a text
-//! and as a relation.
+//! The four SQL functions that a function of a model and of rows is: for models by id and by name, and sources as a
+//! text and as a relation.
 
 /// Declares them: their names in that sequence; behind model and source, the arguments that `$answer` gets as they were
 /// given, and the columns of its rows. A model or a source that is NULL is an error: no rows would look like success.
