@@ -125,8 +125,9 @@ pub const ENTRIES: &[Entry] = &[
             "float8",
             Values::Number(Hyperparameters::LEARNING_RATES),
             Default::Depends(default_rate),
-            "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of models svm, quantile and \
-             epsilon_insensitive a tenth of that, of squared_hinge a half, of poisson divided by the mean of the labels, the features being standardized",
+            "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of models svm and \
+             epsilon_insensitive a tenth of that, of quantile three tenths, of squared_hinge a half, of poisson divided by the mean of the \
+             labels, the features being standardized",
         )
     },
     Entry {
