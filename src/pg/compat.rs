@@ -48,6 +48,34 @@ pub(super) unsafe fn scans_as(scan: &pg_sys::ForeignScan, _range_table: *mut pg_
     return scan.checkAsUser;
 }
 
+/// As whom an analysed query reads a table; InvalidOid for the current user.
+///
+/// # Safety
+/// The entry is one of a table, in the query's range table.
+pub(super) unsafe fn read_as(_query: *mut pg_sys::Query, entry: *mut pg_sys::RangeTblEntry) -> pg_sys::Oid {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*entry).checkAsUser;
+        #[cfg(not(feature = "pg15"))]
+        return (*pg_sys::getRTEPermissionInfo((*_query).rteperminfos, entry)).checkAsUser;
+    }
+}
+
+/// An ERROR, as the executor's, unless the user may read what a plan reads.
+///
+/// # Safety
+/// It is a finished plan.
+pub(super) unsafe fn check_privileges(plan: *mut pg_sys::PlannedStmt) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        pg_sys::ExecCheckRTPerms((*plan).rtable, true);
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::ExecCheckPermissions((*plan).rtable, (*plan).permInfos, true);
+    }
+}
+
 /// What a row type says of its columns, in their order, dropped ones among them.
 ///
 /// # Safety

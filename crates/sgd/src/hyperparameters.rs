@@ -134,12 +134,12 @@ impl Hyperparameters {
         STEPS.div_ceil(data.tuples).clamp(Self::EPOCHS.into(), MOST) as u32
     }
 
-    /// Takes the decay with which the learning rate falls to a hundredth over the epochs that suit such data. It
-    /// is a matter of the data, and not of the epochs that were asked for, so that a training that goes on goes on as
+    /// Takes the decay with which the learning rate falls to a hundredth, or what else suits the kind of model, over
+    /// the epochs that suit such data. It is a matter of the data, and not of the epochs that were asked for, so that a training that goes on goes on as
     /// if it had never stopped. Bounded steps give long rows less weight, the less the lower the rate: while it is
     /// high, the model is not that of the least loss.
     pub fn with_automatic_decay(self, data: Extent) -> Hyperparameters {
-        let decay = 0.01_f64.powf(1.0 / f64::from(Self::automatic_epochs(data)));
+        let decay = self.kind.defaults().automatic_fall.powf(1.0 / f64::from(Self::automatic_epochs(data)));
         // as many digits as a reader takes in, and the same on every machine
         let decay = (decay * 1e4).round() / 1e4;
         Hyperparameters { schedule: Schedule::Exponential { decay }, ..self }
@@ -325,6 +325,9 @@ mod tests {
             // it is the rate of the epoch after the last that is a hundredth
             let fallen = hyper.learning_rate_at(epochs + 1) / hyper.learning_rate;
             assert!((0.0099..0.0101).contains(&fallen), "{data:?}: {fallen}");
+            let quantile = Hyperparameters::new(ModelKind::Quantile).with_automatic_decay(data);
+            let fallen = quantile.learning_rate_at(epochs + 1) / quantile.learning_rate;
+            assert!((0.00098..0.00102).contains(&fallen), "{data:?}: {fallen}");
         }
     }
 

@@ -152,10 +152,11 @@ impl Training {
         let prepares = wanted.anything() || decoder.needs_preparation() || counts;
         let prepares = (resume.is_none() && prepares).then_some(wanted);
         let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
-        if request.seed_is_given && planned.has_extension_nodes() && !flags.explain_only() {
+        let place = Place::new(&request, &spec, &decoder, &planned)?;
+        let comes_here = !matches!(place, Place::There(_));
+        if request.seed_is_given && planned.has_extension_nodes() && comes_here && !flags.explain_only() {
             pg::report_notice(Notice::OrderNotFixed);
         }
-        let place = Place::new(&request, &spec, &decoder, &planned)?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
         fit_to_mini_batches(&mut request, &decoder);
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {

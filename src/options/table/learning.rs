@@ -126,7 +126,7 @@ pub const ENTRIES: &[Entry] = &[
             Values::Number(Hyperparameters::LEARNING_RATES),
             Default::Depends(default_rate),
             "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of models svm and \
-             epsilon_insensitive a tenth of that, of quantile three tenths, of squared_hinge a half, of poisson divided by the mean of the \
+             epsilon_insensitive a tenth of that, of quantile two fifths, of squared_hinge a half, of poisson divided by the mean of the \
              labels, the features being standardized",
         )
     },
@@ -197,8 +197,8 @@ pub const ENTRIES: &[Entry] = &[
                 "decay",
                 Values::Number(Schedule::DECAYS),
                 Default::Depends(default_decay),
-                "factor of the learning rate from epoch to epoch. auto, with a learning_rate that is auto: what makes it a hundredth \
-                 over the epochs that are auto",
+                "factor of the learning rate from epoch to epoch. auto, with a learning_rate that is auto: what makes it a hundredth, \
+                 of quantile a thousandth, over the epochs that are auto",
             ),
         )
     },

@@ -1,4 +1,5 @@
-//! Plans that do nothing but read foreign tables of postgres_fdw: what each of their servers is asked.
+//! Plans that do nothing but read foreign tables of postgres_fdw, or a distributed table: what each of their servers is
+//! asked.
 //!
 //! The statements are those that postgres_fdw has written itself. So filters, columns and the names that things have
 //! there are its own affair. What it would compute here is refused.
@@ -7,7 +8,7 @@ use super::plan::child;
 use super::planned::Planned;
 use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::types::qualified_type_name;
-use crate::pg::compat::{prunes_at_start, scans_as};
+use crate::pg::compat::{check_privileges, prunes_at_start, scans_as};
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
@@ -23,11 +24,17 @@ pub struct ForeignRows {
 pub type NotForeign = Cow<'static, str>;
 
 impl Planned {
-    /// The rows of each server, by its name, if the source has no others.
+    /// The rows of each server, by its name, if the source has no others, and the user may read it. If several servers
+    /// lead to the same place, one of `preferred` is taken.
     ///
     /// # Errors
-    /// Why it has.
-    pub fn foreign_rows(&self) -> Result<Vec<ForeignRows>, NotForeign> {
+    /// Why it has; that the user may not is raised.
+    pub fn foreign_rows(&self, preferred: &[String]) -> Result<Vec<ForeignRows>, NotForeign> {
+        // SAFETY: a finished plan.
+        unsafe { check_privileges(self.statement) };
+        if let Some(rows) = self.maybe_distributed.as_ref().and_then(|query| query.rows(preferred)) {
+            return rows;
+        }
         // SAFETY: a finished plan: ours, two nodes of which the lower one has the source's plan below it.
         let scans = unsafe { scans_of((*self.statement).planTree, (*self.statement).rtable) }?;
         let mut all: Vec<ForeignRows> = Vec::new();
@@ -148,7 +155,7 @@ unsafe fn rows_of_scan(
 ///
 /// # Safety
 /// There is such a server.
-unsafe fn is_of_postgres_fdw(server: pg_sys::Oid) -> bool {
+pub(super) unsafe fn is_of_postgres_fdw(server: pg_sys::Oid) -> bool {
     // SAFETY: catalog lookups; the syscache tuple is read while it is held.
     unsafe {
         let wrapper = pg_sys::GetForeignDataWrapper((*pg_sys::GetForeignServer(server)).fdwid);

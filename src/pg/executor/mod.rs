@@ -19,5 +19,6 @@ mod purity;
 pub mod query;
 mod running;
 mod scan;
+mod shards;
 
 pub use function_paths::FunctionNode;

@@ -1,6 +1,7 @@
 //! A planned query.
 
 use super::plan_bytes::PlanBytes;
+use super::shards::MaybeDistributed;
 use crate::pg::process::parallel::Unavailable;
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char};
@@ -13,6 +14,8 @@ pub struct Planned {
     pub(super) hazard: Option<Unavailable>,
     /// has it custom scans of other extensions?
     pub(super) has_extension_nodes: bool,
+    /// the query as it was before it was planned, where it may be one on a distributed table
+    pub(super) maybe_distributed: Option<MaybeDistributed>,
 }
 
 impl Planned {
@@ -23,7 +26,7 @@ impl Planned {
             let statement = pg_sys::stringToNode(bytes.plan().as_ptr().cast_mut()).cast();
             let text = pg_sys::pstrdup(bytes.text().as_ptr());
             // a plan with a hazard is not sent to anybody
-            Planned { statement, text, hazard: None, has_extension_nodes: false }
+            Planned { statement, text, hazard: None, has_extension_nodes: false, maybe_distributed: None }
         }
     }
 

@@ -9,6 +9,7 @@ use super::plan::{is_made_of, is_node, put_on_parts, put_on_top};
 pub use super::planned::Planned;
 use super::planner::plan_query;
 pub use super::running::Running;
+use super::shards::MaybeDistributed;
 use crate::errors::{Result, SourceError};
 use crate::pg::catalog::relation;
 use pgrx::prelude::*;
@@ -135,6 +136,7 @@ impl Query {
         unsafe {
             // before planning, which scribbles on it
             let calls_unsafe = is_unsafe(self.query.cast(), std::ptr::null_mut());
+            let maybe_distributed = MaybeDistributed::new(self.query);
             let copy = pg_sys::copyObjectImpl(self.query.cast()).cast();
             let scan = reads_table.then(B::methods);
             let (mut statement, used) = plan_query(self.query, self.text, scan, private);
@@ -158,7 +160,7 @@ impl Query {
             } else {
                 hazard_of_relations((*statement).rtable)
             };
-            Planned { statement, text: self.text, hazard, has_extension_nodes }
+            Planned { statement, text: self.text, hazard, has_extension_nodes, maybe_distributed }
         }
     }
 }

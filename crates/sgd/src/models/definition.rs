@@ -64,6 +64,8 @@ pub(crate) struct Defaults {
     pub(crate) decay: f64,
     /// that for tuples of length 1, of a rate that follows from the tuples
     pub(crate) automatic_rate: f64,
+    /// the part of itself that such a rate falls to over the epochs that follow from the tuples
+    pub(crate) automatic_fall: f64,
     pub(crate) batch_size: u32,
     pub(crate) optimizer: Optimizer,
     /// What a network is made of; None for linear models.
@@ -76,6 +78,7 @@ impl Defaults {
         learning_rate: 0.01,
         decay: Schedule::DECAY,
         automatic_rate: 1.0,
+        automatic_fall: 0.01,
         batch_size: 1,
         optimizer: Optimizer::Sgd,
         design: None,

@@ -32,6 +32,7 @@ impl Model for Mlp {
             learning_rate: 0.003,
             decay: Schedule::DECAY,
             automatic_rate: 1.0,
+            automatic_fall: 0.01,
             batch_size: 32,
             optimizer: Optimizer::ADAM,
             design: Some(Design::default()),

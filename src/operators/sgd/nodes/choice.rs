@@ -27,6 +27,8 @@ pub struct There {
     pub rows: Vec<ForeignRows>,
     /// names and types of the columns
     pub columns: Vec<(String, String)>,
+    /// may the rows be in another order each time if they come here?
+    pub order_varies_here: bool,
 }
 
 impl Place {
@@ -40,7 +42,10 @@ impl Place {
             return Ok(Place::Here);
         }
         match rows_of_nodes(request, decoder, planned) {
-            Ok(rows) => Ok(Place::There(Box::new(There { rows, columns: columns(spec, planned) }))),
+            Ok(rows) => {
+                let (columns, order_varies_here) = (columns(spec, planned), planned.has_extension_nodes());
+                Ok(Place::There(Box::new(There { rows, columns, order_varies_here })))
+            }
             Err(why) if *nodes == Nodes::Auto => Ok(Place::HereBecause(why.into_owned())),
             Err(why) => Err(NodeError::Unfit(Errand::Training, why.into_owned()).into()),
         }
@@ -75,8 +80,8 @@ pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec
     if has_written() {
         return Err("the transaction has written, which sessions on other servers would not see".into());
     }
-    let rows = planned.foreign_rows()?;
-    let Nodes::Servers(names) = nodes else { return Ok(rows) };
+    let Nodes::Servers(names) = nodes else { return planned.foreign_rows(&[]) };
+    let rows = planned.foreign_rows(names)?;
     if let Some(other) = rows.iter().find(|rows| !names.contains(&rows.server)) {
         return Err(format!("some are on server \"{}\", which is not named", other.server).into());
     }

@@ -58,6 +58,9 @@ impl Training {
             Ok(cluster) => Ok(Some(cluster)),
             Err(Error::Node(error)) if error.is_obstacle() && self.request.nodes_may_be_off() => {
                 pg::report_notice(Notice::NoNodes(Errand::Training, error.to_string()));
+                if there.order_varies_here && self.request.seed_is_given {
+                    pg::report_notice(Notice::OrderNotFixed);
+                }
                 Ok(None)
             }
             Err(error) => Err(error),

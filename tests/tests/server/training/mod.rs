@@ -14,6 +14,7 @@ mod nodes;
 mod nodes_clusters;
 mod nodes_evaluation;
 mod nodes_faults;
+mod nodes_shards;
 mod nodes_together;
 mod options;
 mod probabilities;

@@ -1,0 +1,242 @@
+//! Training on a distributed table of Citus where its shards are. Citus is not in Debian: its catalogs are made here as tables,
+//! with what Citus writes into them, and the distributed table has no rows of its own.
+
+use super::nodes::{COLUMNS, Spread, assert_equal, rows};
+use corgipile_tests::{Cluster, Database, Model, Session, skip};
+
+/// Servers in the sequence in which they get shards.
+const SERVERS: [&str; 3] = ["east", "north", "south"];
+
+/// How many shards the table has.
+const SHARDS: usize = 6;
+
+/// The catalogs of Citus as far as they are read, and the function by which it names shards.
+const CATALOGS: &str = "SET allow_system_table_mods = on;
+    CREATE TYPE pg_catalog.noderole AS ENUM ('primary', 'secondary', 'unavailable');
+    CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass NOT NULL, partmethod \"char\" NOT NULL, partkey text,
+        colocationid int NOT NULL DEFAULT 0, repmodel \"char\" NOT NULL DEFAULT 's');
+    CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass NOT NULL, shardid bigint NOT NULL,
+        shardstorage \"char\" NOT NULL DEFAULT 't', shardminvalue text, shardmaxvalue text);
+    CREATE TABLE pg_catalog.pg_dist_placement (placementid bigint NOT NULL, shardid bigint NOT NULL, shardstate int NOT NULL,
+        shardlength bigint NOT NULL DEFAULT 0, groupid int NOT NULL);
+    CREATE TABLE pg_catalog.pg_dist_node (nodeid int NOT NULL, groupid int NOT NULL, nodename text NOT NULL, nodeport int NOT NULL,
+        isactive boolean NOT NULL DEFAULT true, noderole noderole NOT NULL DEFAULT 'primary');
+    CREATE FUNCTION pg_catalog.shard_name(object_name regclass, shard_id bigint, skip_qualify_public boolean DEFAULT true)
+    RETURNS text LANGUAGE sql STABLE AS $$
+        SELECT CASE WHEN nspname = 'public' AND skip_qualify_public THEN '' ELSE quote_ident(nspname) || '.' END
+               || quote_ident(relname || '_' || shard_id)
+        FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = object_name $$;
+    GRANT SELECT ON pg_catalog.pg_dist_partition, pg_catalog.pg_dist_shard, pg_catalog.pg_dist_placement, pg_catalog.pg_dist_node
+        TO PUBLIC;
+    RESET allow_system_table_mods";
+
+/// A database that is called the same on all servers, and the catalogs, in which `east`, `north` and `south` are nodes.
+fn sharded<T>(test: T) -> Option<Spread> {
+    let mut spread = Spread::new(test)?;
+    let name = spread.nodes.near.name().to_owned();
+    let near = spread.near();
+    near.run(CATALOGS);
+    for server in SERVERS {
+        near.run(&format!("ALTER SERVER {server} OPTIONS (SET dbname '{name}')"));
+    }
+    for (i, cluster) in (1..).zip([&spread.east, &spread.nodes.north, &spread.nodes.south]) {
+        cluster.session().run(&format!("CREATE DATABASE {name}"));
+        cluster.session_in(&name).run("CREATE EXTENSION corgipile");
+        let add = format!("INSERT INTO pg_dist_node VALUES ({i}, {i}, '{}', 5432)", cluster.directory().display());
+        spread.nodes.near.run(&add);
+    }
+    Some(spread)
+}
+
+/// Makes a distributed table with the rows of `base`, and `dealt` with these in the sequence in which nodes take turns. Its shards
+/// have numbers from `first` on.
+fn distribute(spread: &mut Spread, schema: &str, table: &str, first: usize) {
+    let name = spread.nodes.near.name().to_owned();
+    let (schema, quoted) = (format!("\"{schema}\""), format!("\"{schema}\".\"{table}\""));
+    let with_dropped = COLUMNS.replace("class int", "gone text, class int");
+    spread.near().run(&format!(
+        "CREATE SCHEMA IF NOT EXISTS {schema};
+         CREATE TABLE {quoted} ({with_dropped}); ALTER TABLE {quoted} DROP gone;
+         INSERT INTO pg_dist_partition VALUES ('{quoted}', 'h', 'id');
+         CREATE TABLE IF NOT EXISTS dealt AS
+         SELECT {columns} FROM (SELECT *, row_number() OVER (PARTITION BY id % 3 ORDER BY id % {SHARDS}, id) AS turn FROM base) s
+         ORDER BY turn, id % 3",
+        columns = "id, half, class, y, a, b, c, cat, v, k, kv, w, held"
+    ));
+    for shard in 0..SHARDS {
+        let (node, id) = (shard % 3, first + shard);
+        let far = format!("{table}_{id}");
+        let cluster = [&spread.east, &spread.nodes.north, &spread.nodes.south][node];
+        cluster
+            .session_in(&name)
+            .run(&format!("CREATE SCHEMA IF NOT EXISTS {schema}; CREATE TABLE {schema}.\"{far}\" ({COLUMNS})"));
+        spread.near().run(&format!(
+            "CREATE FOREIGN TABLE loading ({COLUMNS}) SERVER {server}
+                 OPTIONS (schema_name '{plain}', table_name '{far}', batch_size '500');
+             INSERT INTO loading SELECT * FROM base WHERE id % {SHARDS} = {shard} ORDER BY id;
+             DROP FOREIGN TABLE loading;
+             INSERT INTO pg_dist_shard VALUES ('{quoted}', {id});
+             INSERT INTO pg_dist_placement VALUES ({id}, {id}, 1, 0, {group})",
+            server = SERVERS[node],
+            plain = schema.trim_matches('"'),
+            group = node + 1
+        ));
+    }
+}
+
+/// A training of a source where its rows are.
+fn there(near: &mut Session, source: &str, arguments: &str) -> Model {
+    near.trained(&format!("{source}, nodes => 'auto', {arguments}, seed => 1"))
+}
+
+#[test]
+fn shards_are_trained_on_where_they_are() {
+    const TEST: fn() = shards_are_trained_on_where_they_are;
+    let Some(mut spread) = sharded(TEST) else { return };
+    distribute(&mut spread, "public", "t", 102_008);
+    distribute(&mut spread, "odd schema", "Odd table", 102_108);
+    let near = spread.near();
+    // a second copy of a shard adds no rows
+    near.run("INSERT INTO pg_dist_placement VALUES (9999999, 102008, 1, 0, 2)");
+    let in_order = "shuffle => 'no_shuffle', buffer_size => '100%', max_epochs => 4";
+    for arguments in [
+        "label => 'half', features => '{a,b,cat}', batch_size => 64",
+        "label => 'class', features => '{v}', model => 'softmax', batch_size => 256",
+        "label => 'half', features => '{k,kv}', batch_size => 64, learning_rate => 0.01",
+        "label => 'y', features => '{a,b}', model => 'linear', batch_size => 64",
+    ] {
+        let arguments = format!("{arguments}, {in_order}");
+        let here = near.trained(&format!("'dealt', {arguments}, seed => 1")).parameters();
+        for source in ["'t'", "'\"odd schema\".\"Odd table\"'"] {
+            assert_equal(
+                [there(near, source, &arguments).parameters(), here.clone()],
+                &format!("{source}, {arguments}"),
+            );
+        }
+    }
+    // what the source filters and computes is filtered and computed there
+    near.run("CREATE VIEW seen AS SELECT id, half, a * 2 AS a2, b, cat FROM t WHERE b > 4");
+    for source in [
+        "SELECT half, a, b FROM {} WHERE id % 5 > 0 AND cat = 'red'",
+        "SELECT half, a + b AS sum, upper(cat) AS cat FROM (SELECT * FROM {} WHERE held) AS s",
+        "SELECT half, a FROM {} WHERE v[1] > 0 OR cat IN ('grey', 'it''s')",
+    ] {
+        let newton = "label => 'half', solver => 'newton'";
+        let here = near.trained(&format!("$${}$$, {newton}", source.replace("{}", "dealt"))).parameters();
+        let far = there(near, &format!("$${}$$", source.replace("{}", "t")), newton).parameters();
+        assert_equal([far, here], source);
+    }
+    let newton = "label => 'half', features => '{a2,b,cat}', solver => 'newton'";
+    let here = near.trained(&format!("'SELECT half, a * 2 AS a2, b, cat FROM dealt WHERE b > 4', {newton}"));
+    assert_equal([there(near, "'seen'", newton).parameters(), here.parameters()], "a view");
+    // and models are judged there
+    near.train("'dealt', label => 'half', features => '{a,b}', name => 'judged', max_epochs => 1");
+    let judged = |near: &mut Session, table: &str, more: &str| {
+        near.lines(&format!(
+            "SELECT metric, round(value::numeric, 9) FROM corgipile_evaluate('judged', '{table}'{more}) WHERE value IS NOT NULL"
+        ))
+    };
+    assert_eq!(judged(near, "t", ", nodes => 'east,north,south'"), judged(near, "dealt", ""));
+    let plan =
+        near.lines("EXPLAIN SELECT * FROM corgipile_train('t', label => 'half', features => '{a}', nodes => 'auto')");
+    assert!(plan.iter().any(|line| line.contains("east, north, south")), "{plan:#?}");
+}
+
+#[test]
+fn what_shards_cannot_be_asked_for_is_told() {
+    const TEST: fn() = what_shards_cannot_be_asked_for_is_told;
+    let Some(mut spread) = sharded(TEST) else { return };
+    distribute(&mut spread, "public", "t", 102_008);
+    let (role, name) = (spread.nodes.near.role("reader"), spread.nodes.near.name().to_owned());
+    let near = spread.near();
+    near.run(&format!(
+        "CREATE VIEW lent AS SELECT * FROM t; ALTER VIEW lent OWNER TO {role}; GRANT SELECT ON t TO {role}"
+    ));
+    let call = |source: &str| {
+        format!(
+            "SELECT * FROM corgipile_train($${source}$$, label => 'half', features => '{{a}}', nodes => 'east,north,south')"
+        )
+    };
+    let refused = |near: &mut Session, source: &str, why: &str| {
+        let failure = near.fails_with(&call(source), "0A000");
+        assert!(failure.message.contains(why), "{source}: {failure:#?}");
+    };
+    for (source, why) in [
+        ("SELECT half, a FROM t WHERE a < extract(epoch FROM now())", "what depends on the session or on the time"),
+        ("SELECT half, a + random() AS a FROM t", "what depends on the session or on the time"),
+        ("SELECT half, (t).a AS a FROM t WHERE t IS NOT NULL", "whole rows, or columns of the system"),
+        ("SELECT half, a FROM t WHERE ctid > '(0,1)'", "whole rows, or columns of the system"),
+        ("SELECT half, a FROM ONLY t", "only a part of the distributed table is read"),
+        ("SELECT half, a FROM t TABLESAMPLE system (50)", "only a part of the distributed table is read"),
+        ("lent", "a view reads the distributed table as its owner"),
+        ("SELECT half, a FROM t LIMIT 10", "does more than to read and to filter"),
+        ("SELECT half, max(a) AS a FROM t GROUP BY half, id", "does more than to read and to filter"),
+        ("SELECT half, a FROM t WHERE id IN (SELECT id FROM base)", "does more than to read and to filter"),
+        ("base", "the source is a table of this server"),
+    ] {
+        refused(near, source, why);
+    }
+    near.run("UPDATE pg_dist_node SET isactive = false WHERE nodeid = 2");
+    refused(near, "t", "shard 102009 of Citus is on no node that is active");
+    near.run("UPDATE pg_dist_node SET isactive = true, nodeport = 5433 WHERE nodeid = 2");
+    refused(near, "t", "and port 5433, into a database of this name");
+    near.run("UPDATE pg_dist_node SET nodeport = 5432; ALTER SERVER north OPTIONS (SET dbname 'other')");
+    refused(near, "t", "no foreign server of postgres_fdw leads to the node of Citus");
+    near.run(&format!("ALTER SERVER north OPTIONS (SET dbname '{name}')"));
+    // rows that somebody may not read here, he does not read there
+    let near = spread.near();
+    near.run(&format!("REVOKE SELECT ON t FROM {role}; GRANT USAGE ON FOREIGN SERVER east, north, south TO {role}"));
+    let mut reader = spread.nodes.near.session_as(&role);
+    reader.fails_with(&call("t"), "42501");
+    reader.run("CREATE TEMP TABLE mine AS SELECT i % 2 AS half, i::real AS a FROM generate_series(1, 100) i");
+    reader.train("'mine', label => 'half', name => 'mine', max_epochs => 1");
+    reader.fails_with("SELECT * FROM corgipile_evaluate('mine', 't', nodes => 'east,north,south')", "42501");
+    let near = spread.near();
+    near.run(&format!(
+        "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON t USING (id > 0); GRANT SELECT ON t TO {role}"
+    ));
+    refused(&mut spread.nodes.near.session_as(&role), "t", "the distributed table has row security");
+    // with 'auto' the rows come here, of which this table has none
+    let near = spread.near();
+    near.run(&format!("INSERT INTO t {}", rows(50)));
+    assert_eq!(
+        near.lines(
+            "SELECT max(tuples) FROM corgipile_train('SELECT half, a FROM ONLY t', label => 'half', nodes => 'auto')"
+        ),
+        ["50"]
+    );
+}
+
+#[test]
+fn citus_itself_spreads_a_table_that_is_trained_on_where_it_is() {
+    const TEST: fn() = citus_itself_spreads_a_table_that_is_trained_on_where_it_is;
+    if !Database::new().offers_extension("citus") {
+        skip(TEST, "the server has no extension citus");
+        return;
+    }
+    let [near, first, second] = [(); 3].map(|()| Cluster::new(&["shared_preload_libraries = 'citus'"]));
+    let mut session = near.session();
+    session.run("CREATE EXTENSION citus; CREATE EXTENSION postgres_fdw; CREATE EXTENSION dblink");
+    session.run(&format!("SELECT citus_set_coordinator_host('{}', 5432)", near.directory().display()));
+    for (server, cluster) in [("first", &first), ("second", &second)] {
+        cluster.session().run("CREATE EXTENSION citus");
+        session.run(&format!(
+            "CREATE SERVER {server} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({});
+             CREATE USER MAPPING FOR CURRENT_USER SERVER {server} OPTIONS (user 'postgres');
+             SELECT citus_add_node('{}', 5432)",
+            cluster.address("postgres"),
+            cluster.directory().display()
+        ));
+    }
+    session.run(
+        "CREATE TABLE base AS SELECT i AS id, (i % 7 > 2)::int AS half, (i % 7 + i % 5)::real AS a, (i % 11)::real AS b
+         FROM generate_series(1, 1200) i;
+         CREATE TABLE t (LIKE base);
+         SELECT create_distributed_table('t', 'id', shard_count => 6);
+         INSERT INTO t SELECT * FROM base",
+    );
+    let newton = "label => 'half', features => '{a,b}', solver => 'newton'";
+    let far = session.trained(&format!("'SELECT * FROM t WHERE id > 100', {newton}, nodes => 'first,second'"));
+    let here = session.trained(&format!("'SELECT * FROM base WHERE id > 100', {newton}"));
+    assert_equal([far.parameters(), here.parameters()], "Citus");
+}
