@@ -20,6 +20,8 @@ pub enum Notice {
     OneDiverged { of: String, epoch: u32 },
     /// These points of a search, of so many, have diverged on a fold.
     PointsDiverged { points: Vec<String>, of: usize },
+    /// Labels of so many folds are all the same.
+    UndefinedR2 { folds: usize, of: usize },
     /// The models of a search on all folds are too many, or too large, to be trained at once.
     FoldsInTurns { folds: u32, at_once: u32 },
     /// The epochs, if they were left open, and the learning rate that the tuples suggest, or None if they suggest
@@ -171,6 +173,12 @@ impl Notice {
             Notice::PointsDiverged { points, of } => (
                 format!("{} of {of} points diverged: {}", points.len(), some_of(&points)),
                 Some("They are ranked last. Try smaller learning rates."),
+            ),
+            Notice::UndefinedR2 { folds, of } => (
+                format!(
+                    "R2 is not defined in {folds} of {of} folds, whose labels are all the same: points are ranked by their loss"
+                ),
+                Some("Fewer folds have more rows, and say more."),
             ),
             Notice::FoldsInTurns { folds, at_once } => (
                 format!(

@@ -155,7 +155,7 @@ impl Report for PredictError {
             PredictError::NoColumn { model, columns, .. } if columns.iter().all(|column| is_made_up(column)) => {
                 Some(format!(
                     "ROW() does not name its columns; give a table's row or a subquery's, as in SELECT corgipile_predict({1}, t) \
-                     FROM t, or values in this order: corgipile_predict({1}, {0}).",
+                     FROM t; corgipile_predict() takes values in this order, too: corgipile_predict({1}, {0}).",
                     model.features(),
                     model.in_call()
                 ))

@@ -4,12 +4,13 @@ use super::of_model_and_source::of_model_and_source;
 use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
-use crate::operators::nulls::notice_left_out;
+use crate::operators::nulls::{notice_left_out, notice_unseen};
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use pgrx::prelude::*;
 use serde_json::Value;
 use sgd::{Estimates, Inference, Solver, two_sided_quantile, two_sided_tail};
+use std::ops::Range;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
@@ -91,18 +92,14 @@ fn estimates(model: &Model, source: &str) -> Result<Estimates> {
     }
     let decoder = buffers.into_decoder();
     notice_left_out(&decoder, decoder.decoded());
+    notice_unseen(&decoder);
     let none = || TrainingError::no_rows("compare the model with", decoder.skipped());
     let inference = inference.filter(|inference| inference.tuples() > 0).ok_or_else(none)?;
     if decoder.all_weigh_nothing() {
         return Err(TrainingError::NoWeight.into());
     }
-    Ok(inference.finish(model.to_standardizer().as_ref(), &sequence(model))?)
-}
-
-/// The features, of each column of categories the first one last: it is the one that the others are compared with.
-fn sequence(model: &Model) -> Vec<usize> {
-    let columns = model.weights_by_column().into_iter();
-    columns.flat_map(|(_, places)| (places.start + 1..places.end).chain([places.start])).collect()
+    let columns: Vec<Range<usize>> = model.weights_by_column().into_iter().map(|(_, places)| places).collect();
+    Ok(inference.finish(model.to_standardizer().as_ref(), &columns)?)
 }
 
 fn refuse(model: &Model, why: String) -> crate::errors::Error {

@@ -98,11 +98,15 @@ fn drift(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Re
     let kept = models::profile(model.id, &model.feature_kind, model.dim())?;
     let kept = kept.ok_or_else(|| PredictError::NoProfile(model.in_error()))?;
     let new = Pass::new(&model, &shapes, Some(&kept)).run(&source)?;
+    // a training that has left out rows with NULLs has met none
+    let knows_no_nulls =
+        models::rows_left_out(model.id) > 0 && kept.features.iter().all(|feature| feature.missing == 0.0);
     let mut features = shapes.iter().zip(kept.features.iter().zip(&new.features)).enumerate();
     call.return_rows(COLUMNS, |row| {
         let Some((i, (shape, (before, now)))) = features.next() else { return false };
         let drift = before.drift(now, kept.rows, new.rows);
-        let reasons = [(drift.shifted, "shifted"), (drift.missing, "missing"), (drift.unseen, "unseen")];
+        let reasons =
+            [(drift.shifted, "shifted"), (drift.missing && !knows_no_nulls, "missing"), (drift.unseen, "unseen")];
         let reasons: Vec<&str> = reasons.iter().filter(|(applies, _)| *applies).map(|(_, reason)| *reason).collect();
         let unseen = matches!(shape, FeatureShape::Categories(_)).then_some(now.unseen as i64);
         row.clone_from_slice(&[
@@ -110,11 +114,11 @@ fn drift(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Re
             (!reasons.is_empty()).then(|| reasons.join(", ")).into(),
             drift.psi.into(),
             drift.ks.into(),
-            before.mean.into(),
+            number_of(before, before.mean).into(),
             number_of(now, now.mean).into(),
-            before.deviation.into(),
+            number_of(before, before.deviation).into(),
             number_of(now, now.deviation).into(),
-            before.missing.into(),
+            (!knows_no_nulls).then_some(before.missing).into(),
             now.missing.into(),
             unseen.into(),
         ]);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sgd::LogTransform;
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// The kind of a model's features.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +113,20 @@ impl FeatureKind {
             FeatureKind::Columns(columns) => columns.iter().any(|c| !matches!(c, ColumnKind::Number)),
             FeatureKind::Array | FeatureKind::Sparse { .. } => false,
         }
+    }
+
+    /// The weights of each column of categories, of which a row has one feature that is 1.
+    pub fn one_hot_places(&self) -> Vec<Range<usize>> {
+        let FeatureKind::Columns(columns) = self else { return Vec::new() };
+        let mut first = 0;
+        let mut places = Vec::new();
+        for column in columns {
+            if matches!(column, ColumnKind::Categories(_)) {
+                places.push(first..first + column.width());
+            }
+            first += column.width();
+        }
+        places
     }
 
     /// The columns of categories among `features`.

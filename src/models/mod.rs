@@ -34,7 +34,7 @@ pub use management::{
 };
 pub use model::Model;
 pub use policies::Policies;
-pub use profiles::{feature_shapes, profile};
+pub use profiles::{feature_shapes, profile, rows_left_out};
 pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};

@@ -57,6 +57,14 @@ pub fn profile(id: i64, kind: &FeatureKind, dim: usize) -> Result<Option<Profile
     }
 }
 
+/// Rows that the training of a model, which is there, has left out because of NULLs.
+pub fn rows_left_out(id: i64) -> u64 {
+    let table = ModelTable::open();
+    let found = table.find(&Key::Id(id), |row| row.get::<i64>(c"skipped")).flatten();
+    table.close();
+    found.and_then(|rows| u64::try_from(rows).ok()).unwrap_or_default()
+}
+
 /// The column of a profile.
 pub(super) fn profile_field(profile: &Profile) -> Field {
     Field::new("profile", Some(JsonB(serde_json::to_value(profile).expect("plain values are always JSON"))))

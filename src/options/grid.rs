@@ -4,6 +4,7 @@
 //! learning only: what makes tuples is the same for all.
 
 use super::chosen::{Options, Point, Rate};
+use super::entry::Group;
 use super::rounding::AUTO_TIMES;
 use super::{parse, table};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean};
@@ -32,6 +33,11 @@ pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> 
         let (options, point) = base.point(None)?;
         return Ok((options, vec![point]));
     };
+    if let Value::Object(axes) = &grid
+        && let Some(key) = axes.keys().find(|key| base.says(key))
+    {
+        return Err(invalid(&format!("each of its points says \"{key}\", which the call says, too")));
+    }
     let all = all(grid)?;
     let mut options = None;
     let mut points = Vec::with_capacity(all.len());
@@ -44,6 +50,15 @@ pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> 
 }
 
 impl Base {
+    /// Does the call give this argument or option?
+    fn says(&self, name: &str) -> bool {
+        match name {
+            "learning_rate" => self.learning_rate.is_some(),
+            "max_epochs" => self.max_epochs.is_some(),
+            name => self.options.contains_key(name),
+        }
+    }
+
     fn point(&self, says: Option<Map<String, Value>>) -> Result<(Options, Point)> {
         let (mut learning_rate, mut max_epochs) = (self.learning_rate, self.max_epochs);
         let (mut options, mut rate_times) = (self.options.clone(), None);
@@ -91,7 +106,8 @@ impl Base {
 /// too long for the few rows where it is largest, and these decide what is predicted: so it does, unless something is
 /// said that it knows nothing of.
 fn leaves_solver_open(options: &Map<String, Value>, kind: ModelKind) -> bool {
-    let grouped = |name: &str| table::entries().any(|entry| entry.name == name && entry.group.is_some());
+    let is_of_sgd = |group| matches!(group, Some(Group::Optimizer | Group::Schedule));
+    let grouped = |name: &str| table::entries().any(|entry| entry.name == name && is_of_sgd(entry.group));
     let of_sgd =
         |name: &str| parse::OF_SGD.contains(&name) || ["solver", "optimizer", "l1"].contains(&name) || grouped(name);
     kind.link() == Link::Logarithm && !options.keys().any(|name| of_sgd(name))

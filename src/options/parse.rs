@@ -120,7 +120,12 @@ fn solver(keys: &Keys, learning_rate: Option<f64>) -> Result<Solver> {
     let given = OF_SGD.into_iter().find(|key| keys.contains(key)).or(learning_rate.map(|_| "learning_rate"));
     let given = given.or(keys.is_given("optimizer").then_some("optimizer"));
     match given {
-        Some(key) => Err(invalid(key, &format!("does not go with solver \"{}\"", solver.name()))),
+        Some(key) => Err(ArgumentError::InvalidArgument {
+            argument: key,
+            reason: format!("it does not go with solver \"{}\"", solver.name()),
+            hint: Some("Leave one of the two out: Newton's method makes its steps by itself.".into()),
+        }
+        .into()),
         None => Ok(solver),
     }
 }

@@ -12,7 +12,7 @@ use super::objective::Objective;
 use super::resolved::Resolved;
 use super::row_groups::RowGroupSpec;
 use super::rows::By;
-use super::search::{SearchArguments, SearchSpec};
+use super::search::{Score, SearchArguments, SearchSpec};
 use super::shuffling::Shuffling;
 use super::{defaults, parse, table, trials};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
@@ -125,7 +125,8 @@ impl Request {
             let seed = *arguments.seed.get_or_insert_with(crate::pg::random_seed);
             let rate = arguments.learning_rate;
             let given = |name: &str| options.contains_key(name) || (name == "learning_rate" && rate.is_some());
-            grid = Some(trials::points(grid, search.trials, &given, kind, seed)?);
+            let solver = options.get("solver").and_then(Value::as_str).and_then(Solver::named).unwrap_or_default();
+            grid = Some(trials::points(grid, search.trials, &given, (kind, solver), seed)?);
         }
         let has_open_objective =
             kind == ModelKind::Mlp && resume.is_none() && !decides_objective(&options, grid.as_ref());
@@ -148,7 +149,7 @@ impl Request {
                 // the best point is trained as by corgipile_train() without workers
                 let of_search = std::mem::replace(&mut workers, 1);
                 let (spec, of_search) = search.read(&options, shuffling.seed, of_search)?;
-                check_fold_column(of_search.folds.as_ref().and_then(FoldSpec::column), &label, features.as_deref())?;
+                check_fold_column(of_search.folds.as_ref(), &label, features.as_deref())?;
                 row_groups = of_search;
                 Some(spec)
             }
@@ -262,7 +263,17 @@ impl Request {
         if let Some(folds) = &mut self.row_groups.folds {
             folds.reads_place = copied.filter(|_| !has_mini_batches && matches!(folds.by, FoldsBy::Row { .. }));
         }
-        search.settle(self.kind, has_mini_batches, &mut self.row_groups)
+        search.settle(self.kind, has_mini_batches, &mut self.row_groups)?;
+        let number = |point: &Point| point.hyperparameters.loss_number;
+        if search.score() == Score::Loss && self.points.iter().any(|point| number(point) != number(&self.points[0])) {
+            return Err(ArgumentError::InvalidArgument {
+                argument: "grid",
+                reason: "its points have different losses, which say nothing of which one is better".into(),
+                hint: Some("Search once for each quantile, or for each loss_epsilon.".into()),
+            }
+            .into());
+        }
+        Ok(())
     }
 
     /// Only this point is left, to be trained on all rows for so many epochs at most.
@@ -496,9 +507,15 @@ fn check_columns(label: &str, features: Option<&[String]>, options: &Options, gr
 }
 
 /// The column that decides about folds is neither label nor feature.
-fn check_fold_column(column: Option<&str>, label: &str, features: Option<&[String]>) -> Result<()> {
-    match column.and_then(|name| Some((name, used_as(name, label, features)?))) {
-        Some((name, role)) => Err(invalid("folds_by", format!("column \"{name}\" is {role}"))),
+fn check_fold_column(folds: Option<&FoldSpec>, label: &str, features: Option<&[String]>) -> Result<()> {
+    let Some((folds, name)) = folds.and_then(|folds| Some((folds, folds.column()?))) else { return Ok(()) };
+    match used_as(name, label, features) {
+        Some(role) => Err(ArgumentError::InvalidArgument {
+            argument: if matches!(folds.by, FoldsBy::Time(_)) { "folds_by_time" } else { "folds_by" },
+            reason: format!("column \"{name}\" is {role}"),
+            hint: Some("Say by features which columns the model learns from, without this one.".into()),
+        }
+        .into()),
         None => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use super::search::TRIALS;
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
 use serde_json::{Map, Value, json};
-use sgd::{Link, ModelKind};
+use sgd::{Link, ModelKind, Solver};
 use shuffle::SortKeys;
 
 /// More points than this are no search.
@@ -30,7 +30,7 @@ pub fn points(
     grid: Option<Value>,
     trials: Option<i32>,
     given: &dyn Fn(&str) -> bool,
-    kind: ModelKind,
+    (kind, solver): (ModelKind, Solver),
     seed: i64,
 ) -> Result<Value> {
     let trials = match (grid.is_some(), trials) {
@@ -41,7 +41,7 @@ pub fn points(
     };
     let (draws, begins_with_default) = match grid {
         Some(grid) => (read(grid)?, false),
-        None => (defaults(kind, given), true),
+        None => (defaults(kind, solver, given), true),
     };
     // draws that differ from those of rows by the same seed
     const SALT: i64 = i64::from_le_bytes(*b"trials\0\0");
@@ -63,12 +63,12 @@ fn unit(key: i64) -> f64 {
 }
 
 /// What a call says that nobody has given ranges: options that were given stay as they are.
-fn defaults(kind: ModelKind, given: &dyn Fn(&str) -> bool) -> Vec<(String, Draw)> {
+fn defaults(kind: ModelKind, solver: Solver, given: &dyn Fn(&str) -> bool) -> Vec<(String, Draw)> {
     let layers = [json!([16]), json!([32]), json!([64]), json!([128]), json!([32, 32]), json!([64, 32])];
     let l2 = Draw::Between { least: 1e-7, most: 1e-2, is_log: true, is_whole: false };
     let mut draws = vec![("l2".to_owned(), l2)];
     // what Newton's method trains has none
-    if kind.link() == Link::Identity {
+    if kind.link() == Link::Identity && solver == Solver::Sgd {
         draws.insert(0, ("learning_rate".to_owned(), Draw::TimesAuto { least: 0.1, most: 10.0 }));
     }
     if !kind.is_linear() {

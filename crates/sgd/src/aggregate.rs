@@ -250,7 +250,9 @@ impl<'a> StateMut<'a> {
     pub fn finish_epoch(&mut self) -> Result<EpochReport, StateError> {
         reference::flush(self.level, &mut self.header, self.memory);
         let report = self.header.report(reference::norms(&self.header, self.memory));
-        if !report.loss.is_finite() || !reference::is_finite(&self.header, self.memory) {
+        let is_loss = self.header.kind().is_loss(report.loss, self.header.totals.targets.moments().0);
+        let may_be = report.loss.is_finite() && (self.header.epoch <= 1 || is_loss);
+        if !may_be || !reference::is_finite(&self.header, self.memory) {
             return Err(StateError::Diverged(self.header.epoch));
         }
         self.header.begin_epoch();

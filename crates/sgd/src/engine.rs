@@ -57,6 +57,11 @@ pub(crate) trait Engine: Debug {
         None
     }
 
+    /// The features that were not 0 in every tuple of the last epoch, if the engine knows.
+    fn seen(&self) -> Option<Vec<bool>> {
+        None
+    }
+
     /// Tuples of the gradient that has not made a step yet.
     fn pending(&self) -> usize;
 

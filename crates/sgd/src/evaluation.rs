@@ -299,6 +299,16 @@ impl Evaluation {
         (!self.kind.is_classifier()).then(|| self.targets.r2(self.squares))
     }
 
+    /// Whether the model has diverged: a decision or the mean loss is beyond what can be.
+    pub fn has_diverged(&self) -> bool {
+        !(self.in_range && self.kind.is_loss(self.loss(), self.targets.moments().0))
+    }
+
+    /// Whether R² says something: targets of a regression differ.
+    pub fn has_r2(&self) -> bool {
+        !self.kind.is_classifier() && self.targets.moments().1 > 0.0
+    }
+
     /// The root of the mean squared error, of a regression only.
     pub fn rmse(&self) -> Option<f64> {
         (!self.kind.is_classifier()).then(|| self.mean(self.squares).sqrt())

@@ -3,6 +3,8 @@
 //! Guarantees: decisions and [`Evaluation`](crate::Evaluation) compute the same bits for the same tuple, so that a
 //! prediction can never contradict the accuracy that was reported.
 
+use std::ops::Range;
+
 use crate::Network;
 use crate::kernels::{decision, sparse_decision};
 use crate::network::{Tuple, decide};
@@ -124,6 +126,23 @@ impl ModelParameters {
                 *weight = divided as f32;
             }
             *intercept = (f64::from(*intercept) - moved) as f32;
+        }
+    }
+
+    /// Of all models of one output that predict the same for tuples whose `columns` have one 1 each, at a place that was
+    /// `seen`, takes the one whose weights of these places are the least, the intercept left out: their mean is 0 in each
+    /// column. So does a penalty that is all but 0. A tuple without a 1 in a column then gets the mean of its categories.
+    ///
+    /// # Panics
+    /// If there are several outputs, or no such places.
+    pub fn center(&mut self, columns: &[Range<usize>], seen: &[bool]) {
+        assert_eq!(self.outputs, 1, "one output");
+        for column in columns {
+            let there = || column.clone().filter(|place| seen[*place]);
+            let sum: f64 = there().map(|place| f64::from(self.weights[place])).sum();
+            let mean = sum / there().count().max(1) as f64;
+            there().for_each(|place| self.weights[place] = (f64::from(self.weights[place]) - mean) as f32);
+            self.intercepts[0] = (f64::from(self.intercepts[0]) + mean) as f32;
         }
     }
 

@@ -15,7 +15,7 @@ use crate::curvature::curvature;
 use crate::engine::Engine;
 use crate::engines::EngineKind;
 use crate::totals::Totals;
-use crate::{EpochReport, Hyperparameters, ModelParameters, Schedule};
+use crate::{EpochReport, Hyperparameters, ModelParameters, Schedule, Solver};
 
 /// A parameter or the loss has become infinite or NaN; usually the learning rate is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -121,6 +121,11 @@ impl Trainer {
     /// last one, if the loss follows them.
     pub fn loss_number(&self) -> f64 {
         self.hyper.loss_number * self.residual_scale
+    }
+
+    /// Of Newton's method, which features were not 0 in every tuple of the last epoch; None of others.
+    pub fn seen(&self) -> Option<Vec<bool>> {
+        self.engine.seen()
     }
 
     /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each
@@ -271,7 +276,10 @@ impl Trainer {
         let norms = self.averaging.as_ref().map_or(norms, Averaging::norms);
         let rate = self.engine.step_length().unwrap_or(self.rate);
         let report = EpochReport::new(&self.hyper, self.epoch, rate, &totals, norms);
-        if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
+        // rates find back from far off in the first epoch, and Newton's method always
+        let may_mend = self.epoch <= 1 || self.hyper.solver != Solver::Sgd;
+        let is_loss = self.hyper.kind.is_loss(report.loss, totals.targets.moments().0);
+        if report.loss.is_finite() && (may_mend || is_loss) { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
     /// Takes the scale of the residuals, if the loss follows it; a scale of 0 would leave no gradient.

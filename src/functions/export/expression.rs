@@ -68,7 +68,7 @@ fn check_answer(model: &Model, answer: Answer) -> Result<()> {
         }
         Answer::Probabilities if !model.has_probabilities() => (
             format!("is {}, which has no probabilities", model.kind.description()),
-            "Use answer => 'value' or 'label'.",
+            if model.kind.is_classifier() { "Use answer => 'value' or 'label'." } else { "Use answer => 'value'." },
         ),
         _ => return Ok(()),
     };

@@ -28,7 +28,7 @@ impl FeatureInput for RowInput<'_> {
         thread_local! {
             static ROOM: RefCell<RecordRoom> = RefCell::default();
         }
-        let Some(row) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("row").into()) };
+        let Some(row) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
         let record = Record::new(row);
         let known = plan(model, policies, &record)?;
         let (parts, plan) = &*known;

@@ -347,7 +347,7 @@ impl United {
 /// What an evaluation says; None if there were no tuples.
 pub fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
     let score = evaluation.accuracy().or(evaluation.r2())?;
-    let loss = if evaluation.in_range() { evaluation.loss() } else { f64::INFINITY };
+    let loss = if evaluation.has_diverged() { f64::INFINITY } else { evaluation.loss() };
     (evaluation.tuples() > 0).then_some(Judgement { loss, score })
 }
 

@@ -42,6 +42,10 @@ macro_rules! models {
             $($(#[$network_doc])* $network,)*
         }
 
+/// As many times the mean of the counts, and one more, is a mean loss of rates that have diverged: it never becomes
+/// infinite. That of the best constant is less than a hundred times the mean, whatever the counts.
+const DIVERGED_RATES: f64 = 1e6;
+
         impl ModelKind {
             /// The linear models.
             pub const LINEAR: [ModelKind; [$(stringify!($linear)),*].len()] = [$(ModelKind::$linear),*];
@@ -282,6 +286,11 @@ impl ModelKind {
     /// Whether a regression can learn from this target, which is finite.
     pub fn accepts_target(self, target: f32) -> bool {
         target.is_finite() && (self.link() == Link::Identity || target >= 0.0)
+    }
+
+    /// Whether a model that has not diverged may have this mean loss of targets with this mean.
+    pub(crate) fn is_loss(self, loss: f64, mean_target: f64) -> bool {
+        loss.is_finite() && (self.link() == Link::Identity || loss <= DIVERGED_RATES * (mean_target + 1.0))
     }
 
     /// Whether targets that are brought to mean 0 and deviation 1 make the same model, in other units.

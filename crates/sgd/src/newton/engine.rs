@@ -87,6 +87,10 @@ impl Engine for NewtonEngine {
         Ok(())
     }
 
+    fn seen(&self) -> Option<Vec<bool>> {
+        Some((0..self.sums.dim()).map(|i| self.sums.hessian(i, i) > 0.0).collect())
+    }
+
     fn pending(&self) -> usize {
         0
     }

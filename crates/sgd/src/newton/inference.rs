@@ -9,6 +9,8 @@
 //! of the weights (McCullagh and Nelder, Generalized Linear Models, 2.5); half the squared error is one but for the
 //! variance of the targets, which is estimated by the squared errors over the rows less the weights.
 
+use std::ops::Range;
+
 use simd::Level;
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
@@ -105,15 +107,25 @@ impl Inference {
         self.sums.totals().tuples
     }
 
-    /// What the rows say of the weights of standardized features, or of plain ones without a standardizer. Of features
-    /// that depend on each other those are left out that come later in `sequence`, which has each once.
+    /// What the rows say of the weights of standardized features, or of plain ones without a standardizer. The features
+    /// are those of `columns`, one upon the other. Of features that depend on each other the later ones are left out, and
+    /// of a column the first one that some row has: it is the one that the others are compared with.
     ///
     /// # Errors
     /// [`OutOfMemory`]
-    pub fn finish(self, standardizer: Option<&Standardizer>, sequence: &[usize]) -> Result<Estimates, OutOfMemory> {
+    pub fn finish(
+        self,
+        standardizer: Option<&Standardizer>,
+        columns: &[Range<usize>],
+    ) -> Result<Estimates, OutOfMemory> {
         let (dim, tuples) = (self.sums.dim(), self.tuples());
-        // the intercept first, and then the features in their sequence
-        let places: Vec<usize> = [dim].into_iter().chain(sequence.iter().copied()).collect();
+        // the intercept first, and of each column what may be left out last
+        let sequence = columns.iter().flat_map(|column| {
+            let is_there = |place: &usize| self.sums.hessian(*place, *place) > 0.0;
+            let last = column.clone().find(is_there).unwrap_or(column.start);
+            column.clone().filter(move |place| *place != last).chain(column.contains(&last).then_some(last))
+        });
+        let places: Vec<usize> = [dim].into_iter().chain(sequence).collect();
         assert_eq!(places.len(), dim + 1, "each feature once");
         let penalty = |place: usize| if place < dim { self.l2 * tuples as f64 } else { 0.0 };
         let plain = |i: usize, j: usize| self.sums.hessian(places[i], places[j]);

@@ -241,7 +241,8 @@ fn count(totals: &mut Totals, kind: ModelKind, z: f64, y: f32, weight: f64, deri
     totals.weight += weight;
     totals.tuples += 1;
     if kind.is_classifier() {
-        totals.correct += u64::from(z * f64::from(y) > 0.0);
+        // a decision of 0 is for the first class, as predictions are: in the first pass all are
+        totals.correct += u64::from((z > 0.0) == (y > 0.0));
     } else {
         // the first derivative is the error, of all regressions that have a second one
         totals.residuals += derivatives.first * derivatives.first;

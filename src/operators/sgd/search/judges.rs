@@ -72,10 +72,11 @@ impl Judges {
     pub fn outcomes(self, unit: f64) -> Vec<Outcome> {
         let outcome = |(candidate, _, _, evaluation): (usize, u32, ModelParameters, Evaluation)| {
             let judged = judgement(&evaluation).filter(|judged| (judged.loss * unit).is_finite());
+            let is_defined = evaluation.kind().is_classifier() || evaluation.has_r2();
             judged.map_or(Outcome::diverged(candidate), |judged| Outcome {
                 candidate,
                 loss: judged.loss * unit,
-                score: judged.score,
+                score: if is_defined { judged.score } else { f64::NAN },
             })
         };
         self.models.into_iter().map(outcome).collect()

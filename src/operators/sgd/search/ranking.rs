@@ -11,7 +11,7 @@ pub struct SearchRow {
     /// its place among the points of the request, from 0
     pub point: usize,
     pub grid_point: Map<String, Value>,
-    /// of each fold; None where training diverged
+    /// of each fold; None where training diverged, or R² of labels that are all the same
     pub scores: Vec<Option<f64>>,
     /// of each fold, of the rows held out
     pub losses: Vec<Option<f64>>,
@@ -32,7 +32,7 @@ impl SearchRow {
         SearchRow { point, grid_point, scores: nothing.clone(), losses: nothing, epochs: 0, model_id: None, rank: 0 }
     }
 
-    /// The mean score; None if training diverged in a fold.
+    /// The mean score; None if training diverged in a fold, or it is undefined there.
     pub fn score(&self) -> Option<f64> {
         mean(&self.scores)
     }

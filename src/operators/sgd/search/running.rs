@@ -97,6 +97,7 @@ impl Search {
         let mut rows: Vec<SearchRow> = self.rows_of_points();
         self.search_all_folds(&course, &mut batch, &mut rows)?;
         self.warn_of_diverged(&rows)?;
+        self.tell_of_undefined(&rows);
         rank(&mut rows, self.spec.score());
         self.training.phases.end(Phase::Epochs);
         drop(shown);
@@ -184,10 +185,11 @@ impl Search {
         let mut epochs = vec![(0, 0); self.points];
         for candidate in candidates.iter() {
             let row = &mut rows[candidate.point];
-            row.scores[candidate.fold as usize] = candidate.judgement.map(|judged| match self.spec.score() {
+            let score = candidate.judgement.map(|judged| match self.spec.score() {
                 Score::Loss => judged.loss,
                 Score::Accuracy | Score::R2 => judged.score,
             });
+            row.scores[candidate.fold as usize] = score.filter(|score| !score.is_nan());
             row.losses[candidate.fold as usize] = candidate.judgement.map(|judged| judged.loss);
             let (sum, count) = &mut epochs[candidate.point];
             (*sum, *count) = (*sum + u64::from(candidate.epochs), *count + 1);
@@ -200,7 +202,7 @@ impl Search {
 
     /// Tells which points have diverged on a fold, and fails if all of them have.
     fn warn_of_diverged(&self, rows: &[SearchRow]) -> Result<()> {
-        let diverged: Vec<&SearchRow> = rows.iter().filter(|row| row.score().is_none()).collect();
+        let diverged: Vec<&SearchRow> = rows.iter().filter(|row| row.loss().is_none()).collect();
         if diverged.len() == rows.len() {
             let standardized = self.training.request.options.standardize != Standardize::None;
             let epoch = rows.iter().map(|row| row.epochs).max().unwrap_or_default();
@@ -211,5 +213,14 @@ impl Search {
             pg::report_notice(Notice::PointsDiverged { points: points.collect(), of: rows.len() });
         }
         Ok(())
+    }
+
+    /// Tells of folds whose labels are all the same, which leave R² undefined and the loss to rank points by.
+    fn tell_of_undefined(&self, rows: &[SearchRow]) {
+        let Some(row) = rows.iter().find(|row| row.loss().is_some()) else { return };
+        let folds = row.scores.iter().filter(|score| score.is_none()).count();
+        if folds > 0 {
+            pg::report_notice(Notice::UndefinedR2 { folds, of: row.scores.len() });
+        }
     }
 }

@@ -14,6 +14,7 @@ pub struct Outcome {
     pub candidate: usize,
     /// not a number: it has diverged
     pub loss: f64,
+    /// not a number: it is R² of labels that are all the same
     pub score: f64,
 }
 

@@ -153,6 +153,12 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  They are ranked last. Try smaller learning rates.\n...",
     ),
     (
+        "Notice::UndefinedR2",
+        &["SELECT FROM corgipile_search('SELECT a, 1 AS same FROM t', 'linear', label => 'same', features => '{a}', folds => 2, trials => 1, seed => 1)"],
+        "...NOTICE:  R2 is not defined in 2 of 2 folds, whose labels are all the same: points are ranked by their loss\n\
+         HINT:  Fewer folds have more rows, and say more.\n...",
+    ),
+    (
         "Notice::FoldsInTurns",
         &["SELECT FROM corgipile_search('t', features => '{a}', max_epochs => 1, folds => 11, seed => 1, trials => 1000)"],
         "...NOTICE:  folds are trained in turns, 10 of 11 at a time: all points on all folds are too many models, or too large\n\

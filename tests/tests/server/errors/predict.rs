@@ -173,8 +173,8 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('mixed', ROW(1, 'low', 2))",
         "42703",
         r#"the given row has no column "a", which is a feature of model 3 "mixed""#,
-        "ROW() does not name its columns; give a table's row or a subquery's, as in SELECT corgipile_predict('mixed', t) FROM t, \
-         or values in this order: corgipile_predict('mixed', a, level, b).",
+        "ROW() does not name its columns; give a table's row or a subquery's, as in SELECT corgipile_predict('mixed', t) FROM t; \
+         corgipile_predict() takes values in this order, too: corgipile_predict('mixed', a, level, b).",
     ),
     Case(
         "PredictError::ColumnTwice",

@@ -202,11 +202,11 @@ pub const CASES: &[Case] = &[
         "",
     ),
     Case(
-        "ArgumentError::InvalidOption",
+        "ArgumentError::InvalidArgument",
         "SELECT corgipile_train('t', solver => 'newton', learning_rate => 0.1)",
         "22023",
-        "option \"learning_rate\" does not go with solver \"newton\"",
-        "",
+        r#"invalid value for argument "learning_rate": it does not go with solver "newton""#,
+        "Leave one of the two out: Newton's method makes its steps by itself.",
     ),
     Case(
         "TrainingError::NotInGroups",

@@ -224,3 +224,25 @@ fn a_document_whose_profile_cannot_be_is_refused() {
     db.fails_with("SELECT * FROM corgipile_drift('m', 't'::text)", "XX001").says(&["profile"]);
     assert_eq!(db.lines("SELECT corgipile_predict('m', t) FROM t LIMIT 1").len(), 1, "predictions do not read it");
 }
+
+#[test]
+fn rows_that_a_training_leaves_out_are_not_taken_for_a_change() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE s AS SELECT i % 2 AS label, CASE WHEN i % 3 > 0 THEN uniform(i, 1) END AS a, NULL::real AS b
+         FROM generate_series(1, 3000) i",
+    );
+    let verdicts = |db: &mut Database, model: &str| -> Vec<(Option<String>, Option<f64>, Option<f64>)> {
+        let sql = format!("SELECT verdict, missing, mean FROM corgipile_drift('{model}', 's') ORDER BY feature");
+        db.rows(&sql, &[]).iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
+    };
+    db.train("'s', features => '{a}', nulls => 'skip', name => 'skips', max_epochs => 1");
+    let [(verdict, missing, Some(mean))] = &verdicts(&mut db, "skips")[..] else { panic!("a row with a mean") };
+    assert!(verdict.is_none() && missing.is_none() && (mean - 0.5).abs() < 0.05, "{verdict:?} {missing:?} {mean}");
+    db.run("SELECT FROM corgipile_profile('skips', 's')");
+    let [(verdict, Some(missing), _)] = &verdicts(&mut db, "skips")[..] else { panic!("a share of NULLs") };
+    assert!(verdict.is_none() && (missing - 1.0 / 3.0).abs() < 0.01, "{verdict:?} {missing}");
+    // of a column that is always NULL there is no mean
+    db.train("'s', features => '{a,b}', name => 'empty', max_epochs => 1");
+    assert_eq!(verdicts(&mut db, "empty")[1], (None, Some(1.0), None));
+}

@@ -230,3 +230,30 @@ fn what_is_left_out_is_told_and_rows_that_weigh_nothing_are_none() {
     let nothing = "SELECT FROM corgipile_coefficients('m', 'SELECT a, label, 0 AS w FROM t')";
     db.fails_with(nothing, "22000").says(&["all rows have the weight 0"]);
 }
+
+#[test]
+fn categories_are_compared_with_the_first_one_that_rows_have() {
+    let mut db = Database::new();
+    // without noise effects are exact, so that they are known without another program
+    db.run(
+        "CREATE TABLE k AS SELECT c, a, 3 + 2 * a + CASE c WHEN 'p' THEN 9 WHEN 'q' THEN 1 WHEN 'r' THEN 4 ELSE 6 END AS y
+         FROM (SELECT (ARRAY['p', 'q', 'r', 's'])[1 + i % 4] AS c, uniform(i, 1) AS a FROM generate_series(1, 800) i) x",
+    );
+    db.train("'k', 'linear', label => 'y', features => '{a,c}', solver => 'newton', name => 'm'");
+    let on = |db: &mut Database, source: &str| -> Vec<(String, f64)> {
+        let rows = db.rows(
+            &format!("SELECT feature, round(coefficient::numeric, 3)::float8 AS b FROM corgipile_coefficients('m', $${source}$$)"),
+            &[],
+        );
+        rows.iter().map(|row| (row.get("feature"), row.get("b"))).collect()
+    };
+    let named = |pairs: &[(&str, f64)]| pairs.iter().map(|(name, b)| ((*name).to_owned(), *b)).collect::<Vec<_>>();
+    let all = named(&[("(intercept)", 12.0), ("a", 2.0), ("c=p", 0.0), ("c=q", -8.0), ("c=r", -5.0), ("c=s", -3.0)]);
+    assert_eq!(on(&mut db, "SELECT * FROM k"), all);
+    let some = named(&[("(intercept)", 4.0), ("a", 2.0), ("c=p", 0.0), ("c=q", 0.0), ("c=r", 3.0), ("c=s", 5.0)]);
+    assert_eq!(on(&mut db, "SELECT * FROM k WHERE c <> 'p'"), some);
+    let told = db.notices(&[
+        "SELECT FROM corgipile_coefficients('m', 'SELECT coalesce(nullif(c, ''s''), ''new'') AS c, a, y FROM k')",
+    ]);
+    assert!(told.contains("200 of 800 rows"), "{told}");
+}

@@ -411,3 +411,20 @@ fn searches_intervals_and_importance_know_the_losses() {
         "t"
     );
 }
+
+#[test]
+fn counts_whose_steps_run_away_have_diverged_and_nothing_is_stored() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE n AS SELECT i / 100.0 AS a, floor(exp(i / 1000.0)) AS y FROM generate_series(1, 3000) i");
+    db.rejects("SELECT corgipile_train_uda('n', 'poisson', label => 'y', features => '{a}')", "22003");
+    db.rejects(
+        "SELECT corgipile_train('n', 'poisson', label => 'y', features => '{a}', standardize => false, learning_rate => 1,
+                                options => '{\"bounded_steps\": false}')",
+        "22003",
+    );
+    // a point of a search that has is last, and told of
+    let told = db.notices(&["SELECT FROM corgipile_search('n', 'poisson', label => 'y', features => '{a}', seed => 1,
+         standardize => false, options => '{\"bounded_steps\": false}', grid => '{\"learning_rate\": [1e-5, 1]}')"]);
+    assert!(told.contains("1 of 2 points diverged: {\"learning_rate\":1}"), "{told}");
+    assert_eq!(db.models(), 1);
+}

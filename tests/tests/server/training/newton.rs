@@ -175,3 +175,58 @@ fn an_exact_fit_is_one_step_from_the_optimum() {
     let epochs: i64 = db.value("SELECT count(*) FROM corgipile.training_history WHERE name = 'm'");
     assert!(epochs <= 3, "{epochs}");
 }
+
+#[test]
+fn a_category_that_nobody_has_seen_is_predicted_as_the_mean_of_those_that_were() {
+    let mut db = Database::new();
+    // in group 1 there is no z, which is far from all others
+    db.run(
+        "CREATE TABLE f AS SELECT i % 2 AS g, c, CASE c WHEN 'z' THEN 100.0 WHEN 'y' THEN 4.0 ELSE 1.0 END AS y
+         FROM (SELECT i, (ARRAY['a', 'b', 'y', 'z'])[1 + i / 2 % 4] AS c FROM generate_series(1, 4000) i) s WHERE i % 2 = 0 OR c <> 'z'",
+    );
+    let options = "features => '{c}', label => 'y', solver => 'newton'";
+    let predicted = |db: &mut Session, model: &str, category: &str| -> f64 {
+        db.value(&format!("SELECT corgipile_predict('{model}', r) FROM (VALUES ('{category}')) r (c)"))
+    };
+    db.train(&format!("'f', 'linear', {options}, name => 'all'"));
+    for (category, expected) in [("a", 1.0), ("b", 1.0), ("y", 4.0), ("z", 100.0), ("new", 106.0 / 4.0)] {
+        let found = predicted(&mut db, "all", category);
+        assert!((found - expected).abs() < 1e-4, "{category}: {found}");
+    }
+    // a penalty that is all but nothing chooses the same of all optima
+    db.train(&format!("'f', 'linear', {options}, name => 'least', l2 => 1e-9"));
+    let [all, least] = ["all", "least"].map(|name| weights(&mut db, name));
+    assert!(all.iter().zip(&least).all(|(a, b)| (a - b).abs() < 1e-3), "{all:?} {least:?}");
+    db.train(&format!("'f', 'linear', {options}, name => 'of', group_by => 'g'"));
+    let categories: Vec<String> = db.column("SELECT DISTINCT c FROM f WHERE g = 1 ORDER BY c");
+    let mean: f64 = db.value("SELECT avg(y)::float8 FROM (SELECT DISTINCT c, y FROM f WHERE g = 1) s");
+    assert!(!categories.contains(&"z".to_owned()), "{categories:?}");
+    let absent = predicted(&mut db, "of/1", "z");
+    assert!((absent - mean).abs() < 1e-4, "{absent} {mean}");
+    // counts, whose logarithm is linear: the mean of the logarithms
+    db.train("'f', 'poisson', features => '{c}', label => 'y', name => 'counts'");
+    let of_counts = predicted(&mut db, "counts", "new");
+    assert!((of_counts - 400f64.powf(0.25)).abs() < 1e-3, "{of_counts}");
+}
+
+#[test]
+fn the_first_pass_finds_the_accuracy_of_predicting_the_first_class() {
+    let mut db = Database::new();
+    table(&mut db);
+    let share: f64 = db.value("SELECT avg((label = 0)::int)::float8 FROM t");
+    let first = db.train("'t', features => '{a,b}', solver => 'newton', name => 'm'")[0].accuracy;
+    assert!(first.is_some_and(|accuracy| (accuracy - share).abs() < 1e-9), "{first:?} {share}");
+}
+
+#[test]
+fn counts_are_trained_by_it_with_rows_held_out_too() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE n AS SELECT i, normal(i, 1) AS a, floor(exp(1 + normal(i, 1)) + uniform(i, 2)) AS y FROM generate_series(1, 3000) i ORDER BY y");
+    for held in ["validation_fraction => 0.2", "validation_fraction => 0.2, options => '{\"keep\": \"best\"}'"] {
+        let model =
+            db.train(&format!("'n', 'poisson', label => 'y', features => '{{a}}', seed => 1, {held}"))[0].model_id;
+        let solver: Option<String> =
+            db.value(&format!("SELECT hyperparameters->>'solver' FROM corgipile.models WHERE model_id = {model}"));
+        assert_eq!(solver.as_deref(), Some("newton"), "{held}");
+    }
+}

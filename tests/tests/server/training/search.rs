@@ -342,3 +342,29 @@ fn rows_that_are_left_out_are_told_once_whether_the_best_point_reads_the_cache_o
         );
     }
 }
+
+#[test]
+fn points_are_ranked_by_their_loss_where_labels_of_a_fold_are_all_the_same() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE few AS SELECT i::real AS a, 2 * i AS y FROM generate_series(1, 20) i");
+    let call = "'few', 'linear', label => 'y', features => '{a}', folds => 20, seed => 1,
+                grid => '{\"learning_rate\": [1e-30, 0.1]}', max_epochs => 20";
+    let rows = ranked(&mut db, call);
+    let scores: Vec<Vec<Option<f64>>> = rows.iter().map(|row| row.get("fold_scores")).collect();
+    assert!(scores.iter().flatten().all(Option::is_none), "{scores:?}");
+    let losses: Vec<f64> = rows.iter().map(|row| row.get("loss")).collect();
+    assert!(losses[0] < losses[1] / 10.0, "{losses:?}");
+    let best: serde_json::Value = rows[0].get("grid_point");
+    assert_eq!(best["learning_rate"], 0.1);
+}
+
+#[test]
+fn a_solver_without_rates_has_none_drawn() {
+    let mut db = Database::new();
+    table(&mut db);
+    let points: Vec<serde_json::Value> = db.column(
+        "SELECT grid_point FROM corgipile_search('t', label => 'positive', features => '{x}', trials => 3, folds => 2,
+                                                 seed => 1, options => '{\"solver\": \"newton\"}')",
+    );
+    assert!(points.len() == 3 && points.iter().all(|point| point.get("learning_rate").is_none()), "{points:?}");
+}
