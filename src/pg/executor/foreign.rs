@@ -6,22 +6,12 @@
 
 use super::plan::child;
 use super::planned::Planned;
+use super::remote_rows::{ForeignRows, NotForeign, is_of_postgres_fdw};
 use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::types::qualified_type_name;
 use crate::pg::compat::{check_privileges, prunes_at_start, scans_as};
 use pgrx::prelude::*;
-use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
-
-/// The rows of a source that are on one server.
-pub struct ForeignRows {
-    pub server: String,
-    /// a SELECT of the source's columns, in their sequence and by their names
-    pub sql: String,
-}
-
-/// Why a plan is not one of foreign tables alone.
-pub type NotForeign = Cow<'static, str>;
 
 impl Planned {
     /// The rows of each server, by its name, if the source has no others, and the user may read it. If several servers
@@ -148,33 +138,5 @@ unsafe fn rows_of_scan(
         let sql = format!("SELECT {} FROM ({remote}) AS r({})", columns.join(", "), given.join(", "));
         let server = (*pg_sys::GetForeignServer(scan.fs_server)).servername;
         Ok(ForeignRows { server: CStr::from_ptr(server).to_string_lossy().into_owned(), sql })
-    }
-}
-
-/// Is it a server of postgres_fdw? It is by the function that does its work, and not by a name.
-///
-/// # Safety
-/// There is such a server.
-pub(super) unsafe fn is_of_postgres_fdw(server: pg_sys::Oid) -> bool {
-    // SAFETY: catalog lookups; the syscache tuple is read while it is held.
-    unsafe {
-        let wrapper = pg_sys::GetForeignDataWrapper((*pg_sys::GetForeignServer(server)).fdwid);
-        let cache = pg_sys::SysCacheIdentifier::PROCOID as c_int;
-        let tuple = pg_sys::SearchSysCache1(cache, (*wrapper).fdwhandler.into());
-        if tuple.is_null() {
-            return false;
-        }
-        let text = |column: u32| {
-            let mut null = false;
-            let value = pg_sys::SysCacheGetAttr(cache, tuple, column as pg_sys::AttrNumber, &mut null);
-            (!null).then(|| {
-                let text = pg_sys::text_to_cstring(value.cast_mut_ptr());
-                CStr::from_ptr(text).to_string_lossy().into_owned()
-            })
-        };
-        let (symbol, library) = (text(pg_sys::Anum_pg_proc_prosrc), text(pg_sys::Anum_pg_proc_probin));
-        pg_sys::ReleaseSysCache(tuple);
-        symbol.as_deref() == Some("postgres_fdw_handler")
-            && library.is_some_and(|library| library.trim_end_matches(".so").ends_with("/postgres_fdw"))
     }
 }

@@ -1,10 +1,11 @@
 //! Sources that read one distributed table of Citus: what each of its nodes is asked.
 //!
-//! The catalogues of Citus say which shards a table has, and where they are. What is asked of a node is the query as PostgreSQL
-//! writes it, with the node's shards in the place of the table. How to connect to a node, and as whom, a foreign server of
-//! postgres_fdw says that leads there. Nothing of Citus is called but `shard_name()`, and without Citus nothing is looked up.
+//! The catalogs of Citus say which shards a table has, and where they are. What is asked of a node is the query as
+//! PostgreSQL writes it, with the node's shards in the place of the table. How to connect to a node, and as whom, a
+//! foreign server of postgres_fdw says that leads there. Nothing of Citus is called but `shard_name()`, and without
+//! Citus nothing is looked up.
 
-use super::foreign::{ForeignRows, NotForeign, is_of_postgres_fdw};
+use super::remote_rows::{ForeignRows, NotForeign, is_of_postgres_fdw};
 use crate::pg::call::spi::{Connection, Rows, Sees};
 use crate::pg::catalog::names::quote_identifier;
 use crate::pg::compat::read_as;
@@ -203,8 +204,8 @@ unsafe fn columns(scanned: &Scanned) -> Vec<String> {
 /// The query, which nobody else has, has this entry of a table.
 unsafe fn write_with_rows(query: *mut pg_sys::Query, entry: *mut pg_sys::RangeTblEntry) -> String {
     let settings = Settings::set(&AS_EVERYBODY_READS);
-    // SAFETY: the caller's promise. To write it, PostgreSQL wants of a common table expression no more than its name and those of
-    // its columns, which the entry has.
+    // SAFETY: the caller's promise. To write it, PostgreSQL wants of a common table expression no more than its name
+    // and those of its columns, which the entry has.
     let text = unsafe {
         (*entry).rtekind = pg_sys::RTEKind::RTE_CTE;
         (*entry).ctename = pg_sys::pstrdup(ROWS.as_ptr());
@@ -298,7 +299,7 @@ fn with_schema(schema: pg_sys::Oid, name: String) -> String {
     if schema == "public" && !name.starts_with(&format!("{quoted}.")) { format!("{quoted}.{name}") } else { name }
 }
 
-/// The foreign servers of postgres_fdw that the user may use, and that lead into a database of this one's name, by name.
+/// The foreign servers of postgres_fdw that the user may use, and that lead into a database of this one's name.
 fn servers() -> Vec<Server> {
     let option = |name| {
         format!(

@@ -7,7 +7,7 @@ use crate::operators::decoder::{Decoder, DecoderSpec, OwnedSpec};
 use crate::options::nodes::Nodes;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
-use crate::pg::executor::foreign::{ForeignRows, NotForeign};
+use crate::pg::executor::remote_rows::{ForeignRows, NotForeign};
 use crate::pg::executor::query::{Column, Planned};
 use crate::pg::report_notice;
 use crate::pg::snapshot::has_written;

@@ -5,7 +5,7 @@ use super::messages::{
 };
 use super::node::CURSOR;
 use crate::errors::{Error, NodeError, Result};
-use crate::pg::executor::foreign::ForeignRows;
+use crate::pg::executor::remote_rows::ForeignRows;
 use crate::pg::process::remote::Session;
 use sgd::{Halt, Round, Trainer, Uniting};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Training on a distributed table of Citus where its shards are. Citus is not in Debian: its catalogs are made here as tables,
-//! with what Citus writes into them, and the distributed table has no rows of its own.
+//! Training on a distributed table of Citus where its shards are. Citus is not in Debian: its catalogs are made here as
+//! tables, with what Citus writes into them, and the distributed table has no rows of its own.
 
 use super::nodes::{COLUMNS, Spread, assert_equal, rows};
 use corgipile_tests::{Cluster, Database, Model, Session, skip};
@@ -48,8 +48,8 @@ fn sharded<T>(test: T) -> Option<Spread> {
     Some(spread)
 }
 
-/// Makes a distributed table with the rows of `base`, and `dealt` with these in the sequence in which nodes take turns. Its shards
-/// have numbers from `first` on.
+/// Makes a distributed table with the rows of `base`, and `dealt` with these in the sequence in which nodes take turns.
+/// Its shards have numbers from `first` on.
 fn distribute(spread: &mut Spread, schema: &str, table: &str, first: usize) {
     let name = spread.nodes.near.name().to_owned();
     let (schema, quoted) = (format!("\"{schema}\""), format!("\"{schema}\".\"{table}\""));
