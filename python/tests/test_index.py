@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -123,9 +124,24 @@ def test_an_interrupted_command_goes_on_where_it_was(
     assert len(corgipile.csv(path)) == 1 << 17
 
 
+@pytest.fixture
+def not_ignored(number: int) -> Iterator[None]:
+    """Whoever runs the tests below nohup ignores SIGHUP, and so would the command."""
+    before = signal.getsignal(number)
+    if before is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    signal.signal(number, before)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_what_interrupts_the_command_is_its_exit_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, code: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    not_ignored: None,
+    number: int,
+    code: int,
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b"a,b\n" + (b"1," + b"2" * 253 + b"\n") * (1 << 17))
