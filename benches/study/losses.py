@@ -234,7 +234,7 @@ score may be {LEAST} worse than the reference, or {RELATIVE:.0%}. Penalties of t
 by the loss are off: `alpha=0`; all else is their default.
 `QuantileRegressor` solves a linear program, so that both get {LP_ROWS} rows drawn from the training part, as of
 blogfeedback always; of blogfeedback's, its solvers find no solution. The targets of elevation are the second column of
-covtype_random; with `"decay": 0.99` the loss of its quantile 0.9 is 21.28. Probabilities are fitted to a tenth of the
+covtype_random. Probabilities are fitted to a tenth of the
 training part, which is held out, or, where this is fewer than 500 rows (breast_cancer, digits), to five models'
 decisions for all rows; `CalibratedClassifierCV(method="sigmoid", ensemble=False)` fits them so always, and its model to
 all rows. With seeds 1 to 5 the log loss of breast_cancer is 0.1102, 0.0903, 0.1096, 0.0864 and 0.0936. The Brier score
