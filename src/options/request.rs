@@ -61,8 +61,6 @@ pub struct WarmStart {
     pub epochs: u32,
     /// was the source read together with other sessions?
     pub shared: bool,
-    /// is it that of a model of a group, which goes on with its group?
-    pub of_group: bool,
 }
 
 impl Request {
@@ -205,10 +203,6 @@ impl Request {
         }
         let together = [
             ("hidden layers and batch_size 1", self.points.iter().any(Point::averages_networks)),
-            (
-                "a warm start of groups",
-                self.resume.is_some_and(|resume| !resume.of_group) && self.row_groups.group.is_some(),
-            ),
             ("probabilities of an SVM", self.options.probability),
         ];
         match together.into_iter().find(|(_, asked)| *asked) {

@@ -183,8 +183,8 @@ impl Trainer {
 
     /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic,
     /// svm), any number (linear, mlp_regression), or class numbers from 0 (softmax, mlp). Of [whole
-    /// mini-batches](tuples::MiniBatch) each makes a step; then the batch size is
-    /// [`Hyperparameters::WHOLE_MINI_BATCHES`].
+    /// mini-batches](tuples::MiniBatch) each makes a step, unless others learn [together](Trainer::replica) with this
+    /// trainer; then the batch size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing
@@ -200,6 +200,9 @@ impl Trainer {
             assert!(theorem.has_buffer(), "a buffer has begun");
             theorem.reserve(batch.dim())?;
             theorem.learned();
+        }
+        if batch.has_mini_batches() && self.is_replica {
+            return self.engine.add_mini_batches(batch, range);
         }
         if batch.has_mini_batches() {
             return range.into_iter().try_for_each(|k| {

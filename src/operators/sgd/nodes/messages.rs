@@ -27,18 +27,21 @@ pub enum Order {
     Describe,
     /// Go through all rows, and say what was found.
     Prepare(Wanted),
+    /// Go through all rows, as they come to who knows this, and say which groups there are. The epoch behind that comes
+    /// next.
+    FindGroups(Box<DecoderState>, u32),
     /// This is what all nodes have found, and what is to be trained. A state that goes on is behind the text.
     Start(Box<Start>),
     BeginEpoch,
-    /// Fill the buffer, and say how many tuples it has to learn from.
+    /// Fill the buffer, and say what it has to learn from.
     Fill,
     /// It is the turn of these trainers of a group, by their places, which begin with the group's first tuple of the
     /// buffer.
     Turn(Vec<usize>),
-    /// All buffers have so many tuples together, and this is how much the loss of a mini-batch of them can bend, for
-    /// each trainer whose turn it is.
-    Begin(usize, Vec<Option<f64>>),
-    /// Learn from the next tuples of the buffer.
+    /// All buffers have so many tuples together, and a full step so many, and this is how much the loss of a mini-batch
+    /// of them can bend, for each trainer whose turn it is.
+    Begin((usize, usize), Vec<Option<f64>>),
+    /// Learn from the next tuples of the buffer, or whole mini-batches.
     Learn(usize),
     /// Make a step or a mean together with the others, or count what all have counted.
     Make(Call),
@@ -127,6 +130,8 @@ pub enum RoundShape {
 pub struct Answer {
     pub types: Option<Vec<String>>,
     pub found: Option<Found>,
+    /// the groups of its rows
+    pub groups: Option<Vec<String>>,
     /// what came of filling the buffer
     pub filled: Option<Filled>,
     /// how many words it says in a round, for each trainer whose turn it is, unless that is done; empty if none has
@@ -148,8 +153,9 @@ pub struct Answer {
 /// A buffer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Filled {
-    /// of each group; None at the end of the epoch
-    pub tuples: Option<Vec<usize>>,
+    /// the turns of each group: tuples, or whole mini-batches, whose lengths are behind the text; None at the end of
+    /// the epoch
+    pub turns: Option<Vec<usize>>,
     /// how much the loss of a mini-batch can bend, for each trainer, if that is to be known
     pub curvatures: Vec<Option<f64>>,
 }

@@ -8,10 +8,11 @@ use crate::errors::{Error, NodeError, OrRaise, Result};
 use crate::limits::MAX_MODELS;
 use crate::operators::buffers::Buffers;
 use crate::operators::clusters::measure_clusters;
-use crate::operators::decoder::OwnedSpec;
-use crate::operators::preparation::measure;
+use crate::operators::decoder::{DecoderState, OwnedSpec};
+use crate::operators::preparation::{find_groups, measure};
 use crate::operators::sgd::learn::learn_side_by_side;
 use crate::operators::sgd::learners::Judged;
+use crate::operators::sgd::team::OwnBuffer;
 use crate::operators::sgd::validation::{OwnEvaluation, OwnParts};
 use crate::operators::source::Source;
 use crate::options::shuffling::Shuffling;
@@ -209,9 +210,12 @@ impl NodeTraining {
                 self.has_read = true;
                 answer.found = Some(measure(&mut self.buffers, &mut self.batch, wanted)?);
             }
+            Order::FindGroups(state, epoch) => answer.groups = Some(self.find_groups(&state, epoch)?),
             Order::Start(start) => self.start(*start, std::mem::take(words))?,
             Order::BeginEpoch => self.begin_epoch()?,
-            Order::Fill => answer.filled = Some(self.fill()?),
+            Order::Fill => {
+                (answer.filled, answer.behind) = self.fill().map(|(filled, lengths)| (Some(filled), lengths))?
+            }
             Order::Turn(turn) if turn.is_sorted() && turn.last().is_none_or(|last| *last < self.trainers.len()) => {
                 self.turn = turn;
                 self.place = self.own_places().start;
@@ -273,6 +277,15 @@ impl NodeTraining {
         self.turn = (0..self.trainers.len()).collect();
     }
 
+    /// Goes through all rows for the groups that they fall into, as a decoder with this knowledge reads them.
+    fn find_groups(&mut self, state: &DecoderState, epoch: u32) -> Result<Vec<String>> {
+        let mut decoder = self.spec.decoder()?;
+        decoder.adopt(state);
+        self.buffers.decoder = decoder;
+        find_groups(&mut self.buffers, &mut self.batch, epoch)?;
+        Ok(self.buffers.decoder.group_names())
+    }
+
     /// Takes over what all nodes have found, and makes replicas of the models.
     fn start(&mut self, start: Start, words: Vec<u32>) -> Result<()> {
         let Start { decoder: state, kind, points, groups, dim, outputs, sparse, saved } = start;
@@ -320,11 +333,12 @@ impl NodeTraining {
         if std::mem::replace(&mut self.has_read, true) { self.buffers.next_epoch() } else { Ok(()) }
     }
 
-    fn fill(&mut self) -> Result<Filled> {
+    /// Fills the buffer: what is in it, and the lengths of whole mini-batches.
+    fn fill(&mut self) -> Result<(Filled, Vec<u32>)> {
         self.places.clear();
         self.at_end = self.at_end || !self.buffers.next_batch(&mut self.batch)?;
         if self.at_end {
-            return Ok(Filled::default());
+            return Ok((Filled::default(), Vec::new()));
         }
         self.places = match &mut self.parts {
             Some(parts) => parts.take(&mut self.batch)?,
@@ -336,7 +350,8 @@ impl NodeTraining {
             trainer.curvature_of_buffer(batch, places.get(*group).cloned().unwrap_or_default())
         };
         let curvatures = self.trainers.iter().map(curvature).collect::<std::result::Result<_, _>>()?;
-        Ok(Filled { tuples: Some(places.iter().map(Range::len).collect()), curvatures })
+        let OwnBuffer { turns, lengths } = OwnBuffer::new(batch, places);
+        Ok((Filled { turns: Some(turns), curvatures }, lengths))
     }
 
     fn learn(&mut self, tuples: usize) -> Result<()> {

@@ -313,3 +313,50 @@ fn a_model_of_a_group_is_that_of_its_rows_wherever_they_are() {
         assert_eq!(by_tuple.iter().filter(|epoch| epoch.epoch == 1).map(|epoch| epoch.tuples).sum::<i64>(), 1200);
     }
 }
+
+#[test]
+fn every_group_goes_on_from_one_model_wherever_its_rows_are() {
+    const TEST: fn() = every_group_goes_on_from_one_model_wherever_its_rows_are;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
+    let near = spread.near();
+    let sizes = "seed => 3, block_size => '8kB', buffer_size => '40%', nodes => 'east,north,south'";
+    for table in ["t", "by_group"] {
+        for training in [
+            "label => 'half', features => '{a,b}', batch_size => 16, learning_rate => 0.05",
+            "label => 'half', features => '{k,kv}', batch_size => 16, optimizer => 'adam', learning_rate => 0.05",
+            "label => 'class', features => '{a,b}', model => 'softmax', batch_size => 7, learning_rate => 0.05",
+            "label => 'half', features => '{a,b}', solver => 'newton', l2 => 0.01",
+        ] {
+            let training = with_held(&format!("{training}, max_epochs => 2, {sizes}"));
+            let first = near.train(&format!("'{table}', {training}"))[0].model_id;
+            let together = near.rows(
+                &format!(
+                    "SELECT group_value, min(model_id), min(epoch), max(validation_loss)
+                     FROM corgipile_train('{table}', warm_start => '{first}', group_by => 'cat', nodes => 'east,north,south', max_epochs => 2)
+                     GROUP BY 1 ORDER BY 1"
+                ),
+                &[],
+            );
+            assert_eq!(together.len(), 4, "{table}, {training}");
+            for row in together {
+                let (group, id, epoch, loss): (String, i64, i32, f64) =
+                    (row.get(0), row.get(1), row.get(2), row.get(3));
+                assert_eq!(epoch, 3, "{table}, {training}");
+                let alone = near.rows(
+                    &format!(
+                        "SELECT min(model_id), max(validation_loss) FROM corgipile_train('SELECT * FROM {table} WHERE cat = ''{group}''',
+                             warm_start => '{first}', nodes => 'auto', max_epochs => 2)"
+                    ),
+                    &[],
+                );
+                assert_equal(
+                    [near.model(id).parameters(), near.model(alone[0].get(0)).parameters()],
+                    &format!("{table}, {group}, {training}"),
+                );
+                assert!((loss - alone[0].get::<_, f64>(1)).abs() < 1e-6, "{table}, {group}, {training}");
+            }
+        }
+    }
+}
