@@ -129,6 +129,13 @@ pub struct Found {
     met: Met,
 }
 
+impl Found {
+    /// The groups of the rows.
+    pub fn groups(&self) -> &[String] {
+        self.met.groups()
+    }
+}
+
 /// What was measured so far.
 #[derive(Default, Serialize, Deserialize)]
 struct Measured {

@@ -34,6 +34,18 @@ fn never_full(hyper: Hyperparameters) -> Hyperparameters {
     Hyperparameters { batch_size, ..hyper }
 }
 
+impl Hyperparameters {
+    /// When a trainer makes a step that learns together with others.
+    pub fn steps(&self) -> Steps {
+        match *self {
+            Hyperparameters { solver: Solver::Newton, .. } => Steps::AtEnd,
+            Hyperparameters { batch_size: 1, .. } => Steps::ByTuple,
+            Hyperparameters { batch_size: Hyperparameters::WHOLE_MINI_BATCHES, .. } => Steps::ByWholeMiniBatches,
+            Hyperparameters { batch_size, .. } => Steps::ByMiniBatch(batch_size as usize),
+        }
+    }
+}
+
 impl Trainer {
     /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no
     /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks learn from mini-batches
@@ -66,17 +78,12 @@ impl Trainer {
     /// Tuples that it has learned from in this epoch; all processes have, once they have
     /// [counted](Trainer::count_synchronized) them.
     pub fn tuples(&self) -> u64 {
-        self.engine.totals().tuples
+        self.ended.map_or_else(|| self.engine.totals().tuples, |ended| ended.tuples)
     }
 
     /// When it makes a step, if it learns together with others.
     pub fn steps(&self) -> Steps {
-        match self.hyper {
-            Hyperparameters { solver: Solver::Newton, .. } => Steps::AtEnd,
-            Hyperparameters { batch_size: 1, .. } => Steps::ByTuple,
-            Hyperparameters { batch_size: Hyperparameters::WHOLE_MINI_BATCHES, .. } => Steps::ByWholeMiniBatches,
-            Hyperparameters { batch_size, .. } => Steps::ByMiniBatch(batch_size as usize),
-        }
+        self.hyper.steps()
     }
 
     /// Begins the next buffer, which has so many tuples in all processes, and so many in a full step, as

@@ -12,6 +12,7 @@ use tuples::{Batch, Matrix, OutOfMemory};
 use crate::average::Theorem1;
 use crate::averaging::Averaging;
 use crate::curvature::curvature;
+use crate::elsewhere::EndedElsewhere;
 use crate::engine::Engine;
 use crate::engines::EngineKind;
 use crate::totals::Totals;
@@ -49,6 +50,8 @@ pub struct Trainer {
     pub(crate) residual_scale: f64,
     /// whether it learns together with others
     pub(crate) is_replica: bool,
+    /// what the epoch has come to, if it was ended elsewhere
+    pub(crate) ended: Option<EndedElsewhere>,
 }
 
 impl Trainer {
@@ -99,12 +102,14 @@ impl Trainer {
             averaging: None,
             residual_scale: 1.0,
             is_replica: false,
+            ended: None,
         }
     }
 
     /// Begins the next epoch, whose learning rate holds from now on.
     pub fn begin_epoch(&mut self) {
         self.epoch += 1;
+        self.ended = None;
         self.engine.begin_epoch();
         if self.hyper.kind.follows_residuals() {
             self.engine.set_loss_number(self.loss_number());
@@ -156,6 +161,10 @@ impl Trainer {
         self.end_buffer();
         if let Some(theorem) = &mut self.theorem {
             theorem.begin_buffer(tuples);
+            if self.is_replica && tuples > 0 {
+                // of which this process may have none, and no mini-batch may be full
+                theorem.learned();
+            }
             theorem.measured(curvature.unwrap_or_default());
             let rate = theorem.rate_of_step(of_step);
             self.set_rate(rate);
@@ -259,6 +268,9 @@ impl Trainer {
     /// # Errors
     /// [`Diverged`] as [`check`](Trainer::check), or if the penalty is infinite.
     pub fn end_epoch(&mut self) -> Result<EpochReport, Diverged> {
+        if let Some(ended) = self.ended.take() {
+            return ended.report;
+        }
         if self.engine.pending() > 0 {
             self.expect_step_of(self.engine.pending());
         }

@@ -26,6 +26,13 @@ pub struct Met {
     groups: Vec<String>,
 }
 
+impl Met {
+    /// The groups of rows, by their numbers.
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
+}
+
 impl Decoder {
     /// What was met so far.
     pub fn met(&self) -> Met {

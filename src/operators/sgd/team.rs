@@ -95,6 +95,9 @@ impl OwnBuffer {
     /// A group's turns, and the lengths of its whole mini-batches.
     fn of_group(&self, group: usize) -> (usize, &[u32]) {
         let turns = self.turns.get(group).copied().unwrap_or(0);
+        if self.lengths.is_empty() {
+            return (turns, &[]);
+        }
         let before = self.turns.iter().take(group).sum::<usize>();
         (turns, self.lengths.get(before..before + turns).unwrap_or_default())
     }

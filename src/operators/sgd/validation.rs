@@ -324,6 +324,16 @@ pub struct OwnEvaluation {
     held_out: u64,
 }
 
+impl OwnEvaluation {
+    /// The same, with nothing for models that were not evaluated: `is_here` says of each model whether it was.
+    pub fn spread(self, kind: ModelKind, is_here: &[bool]) -> OwnEvaluation {
+        let OwnEvaluation { sums, held_out } = self;
+        let (mut found, nothing) = (sums.into_iter(), Evaluation::new(kind).sums());
+        let sums = is_here.iter().filter_map(|is_here| if *is_here { found.next() } else { Some(nothing.clone()) });
+        OwnEvaluation { sums: sums.collect(), held_out }
+    }
+}
+
 /// What all have found.
 pub struct United {
     /// of each model

@@ -14,20 +14,20 @@ use crate::{
 };
 
 /// What threads give each other, in parts of a few numbers, so that everything is cut.
-struct Shared {
+pub(super) struct Shared {
     barrier: Barrier,
     slots: Vec<Mutex<Vec<u32>>>,
 }
 
-struct Thread<'a> {
-    shared: &'a Shared,
-    index: usize,
+pub(super) struct Thread<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) index: usize,
 }
 
 const PART: usize = 6;
 
 impl Shared {
-    fn new(processes: usize) -> Shared {
+    pub(super) fn new(processes: usize) -> Shared {
         Shared { barrier: Barrier::new(processes), slots: (0..processes).map(|_| Mutex::default()).collect() }
     }
 }
@@ -72,7 +72,7 @@ impl Exchange for Thread<'_> {
 }
 
 /// The tuples of a batch in its order: what threads can share.
-struct Tuples {
+pub(super) struct Tuples {
     sparse: bool,
     dim: usize,
     /// labels, indices of sparse ones, values
@@ -80,7 +80,7 @@ struct Tuples {
 }
 
 impl Tuples {
-    fn new(batch: &Batch) -> Tuples {
+    pub(super) fn new(batch: &Batch) -> Tuples {
         let row = |i: usize| match batch.is_sparse() {
             true => (batch.label(i), batch.sparse_row(i).0.to_vec(), batch.sparse_row(i).1.to_vec()),
             false => (batch.label(i), Vec::new(), batch.features(i).to_vec()),
@@ -90,7 +90,7 @@ impl Tuples {
     }
 
     /// Every k-th tuple, beginning with number `index`.
-    fn share(&self, index: usize, processes: usize) -> Batch {
+    pub(super) fn share(&self, index: usize, processes: usize) -> Batch {
         let mut own = if self.sparse { Batch::sparse() } else { Batch::new(self.dim) };
         for (label, indices, values) in self.rows.iter().skip(index).step_by(processes) {
             if self.sparse {
@@ -234,7 +234,7 @@ fn hyper(kind: ModelKind, batch_size: u32) -> Hyperparameters {
 }
 
 /// Tuples of several classes, or with any numbers as labels.
-fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
+pub(super) fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
     let mut noise = Noise::new(seed);
     for i in 0..batch.len() {
         let label = match kind {
@@ -254,7 +254,7 @@ fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
 }
 
 /// Tuples that lack most features. The first one has the last feature: who learns from them all meets `dim` features.
-fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
+pub(super) fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
     let mut noise = Noise::new(seed);
     let rows: Vec<(f32, Vec<f32>)> = (0..n)
         .map(|row| {

@@ -9,7 +9,7 @@ use crate::operators::wanted::Wanted;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sgd::{ClusterSums, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
 
 /// What a node is told when its cursor opens.
 #[derive(Serialize, Deserialize)]
@@ -32,8 +32,9 @@ pub enum Order {
     FindGroups(Box<DecoderState>, u32),
     /// This is what all nodes have found, and what is to be trained. A state that goes on is behind the text.
     Start(Box<Start>),
-    BeginEpoch,
-    /// Fill the buffer, and say what it has to learn from.
+    /// Begin the epoch of this number.
+    BeginEpoch(u32),
+    /// Fill the buffer, have the models learn from it whose rows are all here, and say what it has to learn from.
     Fill,
     /// It is the turn of these trainers of a group, by their places, which begin with the group's first tuple of the
     /// buffer.
@@ -45,8 +46,12 @@ pub enum Order {
     Learn(usize),
     /// Make a step or a mean together with the others, or count what all have counted.
     Make(Call),
-    /// End the epoch. Models that have diverged are gone.
-    EndEpoch,
+    /// End the epoch of models whose rows are all here, and say what came of them, beginning with this one of them, and
+    /// what was counted.
+    EndOwn(usize),
+    /// End the epoch of all others. Models that have diverged are gone, and those at these places, whose rows are all on
+    /// one node.
+    EndEpoch(Vec<usize>),
     /// Evaluate the models on what is held out.
     Evaluate,
     /// Judge the model whose document is behind the text by all rows, and say what was counted.
@@ -95,8 +100,33 @@ pub struct Start {
     pub dim: usize,
     pub outputs: usize,
     pub sparse: bool,
+    /// where each group has its rows; none if all may be anywhere
+    pub whose: Vec<Whose>,
     /// bytes of the state that goes on, if one does
     pub saved: Option<usize>,
+}
+
+/// Where the rows are that a model learns from, as a node sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Whose {
+    /// anywhere
+    All,
+    /// all of them here
+    Own,
+    /// all of them on another node
+    Other,
+}
+
+/// What came of a model whose rows are all on one node. Its state is behind the text, unless it has diverged.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Outcome {
+    /// its place among all that learn
+    pub place: usize,
+    pub tuples: u64,
+    /// None if it has diverged, or has learned from nothing
+    pub report: Option<EpochReport>,
+    /// of its state
+    pub bytes: usize,
 }
 
 /// A model to be judged.
@@ -139,6 +169,8 @@ pub struct Answer {
     pub says: Vec<Option<usize>>,
     /// what its decoder has counted in the epoch
     pub counts: Option<EpochCounts>,
+    /// what came of the models whose rows are all there
+    pub own: Option<Vec<Outcome>>,
     /// what the models are worth
     pub evaluated: Option<OwnEvaluation>,
     /// what was counted of the model that was judged

@@ -4,9 +4,10 @@
 //! tuples.
 
 use super::cluster::Cluster;
-use super::messages::{Call, Filled, Order, Start};
+use super::messages::{Call, Filled, Order, Start, Whose};
+use super::whole_groups::owners;
 use crate::errors::Result;
-use crate::operators::decoder::Decoder;
+use crate::operators::decoder::{Decoder, EpochCounts};
 use crate::operators::preparation::{Found, unite};
 use crate::operators::sgd::learners::Judged;
 use crate::operators::sgd::resume::Resume;
@@ -52,7 +53,9 @@ impl Cluster {
         self.order(|_| Order::Prepare(wanted));
         let found: Option<Vec<Found>> = self.ask()?.into_iter().map(|answer| answer.found).collect();
         let found = found.ok_or_else(|| self.nonsense())?;
-        unite(decoder, wanted, &found)
+        let parts = unite(decoder, wanted, &found)?;
+        self.owners = owners(&decoder.group_names(), &found.iter().map(Found::groups).collect::<Vec<_>>());
+        Ok(parts)
     }
 
     /// Has each node go through its rows for the groups that they fall into, which the decoder, whose knowledge is that
@@ -63,7 +66,9 @@ impl Cluster {
     pub fn find_groups(&mut self, decoder: &mut Decoder, epoch: u32) -> Result<()> {
         self.order(|_| Order::FindGroups(Box::new(decoder.state()), epoch));
         let found: Option<Vec<Vec<String>>> = self.ask()?.into_iter().map(|answer| answer.groups).collect();
-        found.ok_or_else(|| self.nonsense())?.iter().for_each(|groups| decoder.meet_groups(groups));
+        let found = found.ok_or_else(|| self.nonsense())?;
+        found.iter().for_each(|groups| decoder.meet_groups(groups));
+        self.owners = owners(&decoder.group_names(), &found.iter().map(Vec::as_slice).collect::<Vec<_>>());
         Ok(())
     }
 
@@ -84,15 +89,19 @@ impl Cluster {
             None => hyper,
         };
         let points: Vec<_> = request.points.iter().map(|point| in_units(point.hyperparameters)).collect();
-        // the mean of the iterates is the coordinator's affair, unless nodes judge it, or the state has it
-        let averages = resume.is_some() || request.row_groups.hold_out.is_some();
+        self.forget_owners_of_large(&points, (dim, outputs));
+        // the mean of the iterates is the coordinator's affair, unless nodes judge it, or train by themselves, or the
+        // state has it
+        let has_owners = self.owners.iter().any(Option::is_some);
+        let averages = resume.is_some() || request.row_groups.hold_out.is_some() || has_owners;
         let of_nodes = |hyper: &Hyperparameters| Hyperparameters { averaging: hyper.averaging && averages, ..*hyper };
         let of_nodes: Vec<Hyperparameters> = points.iter().map(of_nodes).collect();
         let saved = resume.map(Resume::trainer_state);
-        self.order(|_| {
+        let whose: Vec<Vec<Whose>> = (0..self.servers().count()).map(|node| self.whose(node)).collect();
+        self.order(|node| {
             let (decoder, kind, points) = (decoder.state_with_groups(), request.kind, of_nodes.clone());
-            let saved = saved.map(<[u8]>::len);
-            Order::Start(Box::new(Start { decoder, kind, points, groups, dim, outputs, sparse, saved }))
+            let (saved, whose) = (saved.map(<[u8]>::len), whose[node].clone());
+            Order::Start(Box::new(Start { decoder, kind, points, groups, dim, outputs, sparse, whose, saved }))
         });
         saved.into_iter().for_each(|saved| self.attach(saved));
         let new = |hyper| match resume {
@@ -165,10 +174,25 @@ impl Cluster {
         Ok(())
     }
 
+    /// Counts what all have counted of the models at these places, that learn together, and gives what the nodes'
+    /// decoders have. Nothing if there are no such models.
+    fn count(&mut self, trainers: &mut [&mut Trainer], together: &[usize]) -> Result<Option<Vec<EpochCounts>>> {
+        if together.is_empty() {
+            return Ok(None);
+        }
+        self.turn(Some(together).filter(|together| together.len() < trainers.len()), trainers.len());
+        let members = trainers.iter_mut().enumerate().filter(|(i, _)| together.binary_search(i).is_ok());
+        let mut members: Vec<&mut Trainer> = members.map(|(_, trainer)| &mut **trainer).collect();
+        let answers = self.make(&mut members, &Call::Count)?;
+        let counts: Option<Vec<_>> = answers.into_iter().map(|answer| answer.counts).collect();
+        counts.map(Some).ok_or_else(|| self.nonsense())
+    }
+
     /// Ends the epoch on the nodes, if that has not been done.
     fn end_epoch(&mut self) {
         if std::mem::take(&mut self.in_epoch) {
-            self.order(|_| Order::EndEpoch);
+            let gone = std::mem::take(&mut self.gone);
+            self.order(|_| Order::EndEpoch(gone.clone()));
             self.forget_turn();
         }
     }
@@ -181,9 +205,15 @@ impl Team for Cluster {
         here: Here<'_>,
         check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
     ) -> Result<()> {
+        let steps = trainers.iter().map(|trainer| trainer.steps());
+        let owners: Vec<Option<usize>> =
+            groups.iter().zip(steps).map(|(group, steps)| self.owner(*group, steps)).collect();
         let mut cohorts = Cohort::all(trainers, groups);
-        let is_one = cohorts.len() == 1;
-        self.order(|_| Order::BeginEpoch);
+        cohorts.retain(|cohort| cohort.members.iter().all(|member| owners[*member].is_none()));
+        let together: Vec<usize> = (0..).zip(&owners).filter(|(_, owner)| owner.is_none()).map(|(i, _)| i).collect();
+        let is_one = cohorts.len() == 1 && together.len() == trainers.len();
+        let epoch = trainers.first().map_or(0, |trainer| trainer.epoch());
+        self.order(|_| Order::BeginEpoch(epoch));
         self.in_epoch = true;
         while let Some(filled) = self.fill()? {
             progress::tuples(filled.tuples());
@@ -202,10 +232,9 @@ impl Team for Cluster {
             self.turn(Some(cohort.members.as_slice()).filter(|_| !is_one), trainers.len());
             self.make(&mut cohort.members(trainers), &Call::Step(tuples))?;
         }
-        self.turn(None, trainers.len());
-        let answers = self.make(trainers, &Call::Count)?;
-        let counts: Option<Vec<_>> = answers.into_iter().map(|answer| answer.counts).collect();
-        let counts = counts.ok_or_else(|| self.nonsense())?;
+        let decoder = &here.buffers.decoder;
+        let of_whole = self.end_whole(trainers, &owners, (decoder.labels().outputs(), decoder.is_sparse()))?;
+        let counts = self.count(trainers, &together)?.or(of_whole).ok_or_else(|| self.nonsense())?;
         let decoder = &mut here.buffers.decoder;
         decoder.begin_epoch();
         counts.iter().for_each(|counts| decoder.count_rows_of_others(counts));
