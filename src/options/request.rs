@@ -201,14 +201,10 @@ impl Request {
         if !self.shuffling.strategy.supports_workers() {
             return Err(TrainingError::NotByWorkers(self.shuffling.strategy.name()).into());
         }
-        let together = [
-            ("hidden layers and batch_size 1", self.points.iter().any(Point::averages_networks)),
-            ("probabilities of an SVM", self.options.probability),
-        ];
-        match together.into_iter().find(|(_, asked)| *asked) {
-            Some((what, _)) => Err(TrainingError::NotSynchronized(what).into()),
-            None => Ok(()),
+        if self.points.iter().any(Point::averages_networks) {
+            return Err(TrainingError::NotSynchronized("hidden layers and batch_size 1").into());
         }
+        Ok(())
     }
 
     /// Refuses parts that a strategy cannot make, and names that are too long for the models of parts and points.

@@ -1,5 +1,5 @@
-//! Trainers that learn by themselves in one process, of which another process has one, too: tuples that only one process
-//! has need nobody else.
+//! Trainers that learn by themselves in one process, of which another process has one, too: tuples that only one
+//! process has need nobody else.
 //!
 //! Guarantees: the steps are those of trainers that learn [together](crate::Steps), where all others have nothing to
 //! say, to the bit, but for the sign of zeros in a mean.

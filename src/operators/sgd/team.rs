@@ -71,6 +71,11 @@ impl Cohort {
     }
 }
 
+/// Does a model that makes steps like this learn together with all, even if only one of them has its rows?
+pub fn needs_others(steps: Steps) -> bool {
+    !matches!(steps, Steps::ByTuple | Steps::ByMiniBatch(_))
+}
+
 /// What a process has in its buffer.
 #[derive(Debug, Clone, Default)]
 pub struct OwnBuffer {

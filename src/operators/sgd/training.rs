@@ -458,12 +458,15 @@ impl Training {
 
     /// Fits probabilities to the decisions of the models that are to be stored, if that was asked for.
     fn fit_probabilities(&mut self, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
-        let (Some(held_out), Some(group_order)) = (&self.held_out, &mut self.group_order) else { return Ok(()) };
+        let (Some(held_out), Some(group_order)) = (&mut self.held_out, &mut self.group_order) else { return Ok(()) };
         if !self.request.options.probability {
             return Ok(());
         }
         let (request, buffers, epoch) = (&self.request, &mut self.buffers, self.request.last_epoch());
-        let rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
+        let mut rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
+        if self.processes > Some(1) {
+            held_out.read(rows.again())?;
+        }
         sigmoids::fit(request, self.resume.as_ref(), held_out, learners, rows)
     }
 

@@ -8,7 +8,7 @@ use super::learners::{Judged, Judgement};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::Labels;
-use crate::operators::scan_control::ScanControl;
+use crate::operators::scan_control::{CacheControl, Rank, ScanControl};
 use crate::options::chosen::Validation;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
@@ -77,6 +77,19 @@ impl HeldOut {
             self.state = HeldOutState::Kept;
         }
         self.tuples > 0
+    }
+
+    /// Keeps what several processes have held out, each its own, by reading the whole epoch once more.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]; what is wrong with the rows
+    pub fn read(&mut self, rows: EndedEpoch<'_>) -> Result<()> {
+        let (rank, cache) = (Some(Rank { processes: 1, rank: 0 }), Some(CacheControl::Free));
+        *rows.batch = Batch::dense(0);
+        rows.buffers.control(&ScanControl { rank, cache, ..ScanControl::default() });
+        read_held_out(rows, |group, _, batch, places| self.add(group, batch, places))?;
+        self.end_first_epoch();
+        Ok(())
     }
 
     /// What was kept of a group, if anything was.

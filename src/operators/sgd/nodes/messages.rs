@@ -49,8 +49,8 @@ pub enum Order {
     /// End the epoch of models whose rows are all here, and say what came of them, beginning with this one of them, and
     /// what was counted.
     EndOwn(usize),
-    /// End the epoch of all others. Models that have diverged are gone, and those at these places, whose rows are all on
-    /// one node.
+    /// End the epoch of all others. Models that have diverged are gone, and those at these places, whose rows are all
+    /// on one node.
     EndEpoch(Vec<usize>),
     /// Evaluate the models on what is held out.
     Evaluate,

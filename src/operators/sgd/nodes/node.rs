@@ -5,7 +5,6 @@ use super::messages::{
     Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, read, text, words_of,
 };
 use super::replicas::Replicas;
-use super::whole_groups::needs_others;
 use crate::errors::{Error, NodeError, OrRaise, Result};
 use crate::limits::MAX_MODELS;
 use crate::operators::buffers::Buffers;
@@ -13,7 +12,7 @@ use crate::operators::clusters::measure_clusters;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::preparation::{find_groups, measure};
 use crate::operators::sgd::learn::learn_side_by_side;
-use crate::operators::sgd::team::OwnBuffer;
+use crate::operators::sgd::team::{OwnBuffer, needs_others};
 use crate::operators::sgd::validation::{OwnEvaluation, OwnParts};
 use crate::operators::source::Source;
 use crate::options::shuffling::Shuffling;

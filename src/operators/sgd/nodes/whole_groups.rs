@@ -6,6 +6,7 @@ use super::cluster::Cluster;
 use super::messages::{Order, Outcome, Whose, bytes_of};
 use crate::errors::Result;
 use crate::operators::decoder::EpochCounts;
+use crate::operators::sgd::team::needs_others;
 use crate::pg::check_for_interrupts;
 use sgd::{Hyperparameters, Steps, Trainer};
 use std::collections::HashMap;
@@ -25,13 +26,8 @@ pub fn owners(names: &[String], groups_of: &[&[String]]) -> Vec<Option<usize>> {
     names.iter().map(|name| nodes.get(name.as_str()).copied().flatten()).collect()
 }
 
-/// Does a model that makes steps like this need others for them?
-pub fn needs_others(steps: Steps) -> bool {
-    !matches!(steps, Steps::ByTuple | Steps::ByMiniBatch(_))
-}
-
 impl Cluster {
-    /// Where the groups lie, as a node sees it; models of so many features have these hyperparameters.
+    /// Where the groups lie, as a node sees it.
     pub(super) fn whose(&self, node: usize) -> Vec<Whose> {
         let whose = |owner: &Option<usize>| match owner {
             None => Whose::All,
