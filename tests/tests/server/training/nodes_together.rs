@@ -434,6 +434,21 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits() {
             }
         }
     }
+    // and goes on from what came of it
+    let training = format!(
+        "label => 'half', features => '{{k,kv}}', batch_size => 16, optimizer => 'adam', learning_rate => 0.02, {sizes}"
+    );
+    let train = |epochs: u32, name: &str| {
+        format!("'by_group', {training}, group_by => 'cat', max_epochs => {epochs}, name => '{name}', nodes => 'auto'")
+    };
+    let whole = of_groups(near, &train(4, "whole"));
+    of_groups(near, &train(2, "half"));
+    for (group, epochs, bits) in whole {
+        let goes_on = format!("'by_group', warm_start => 'half/{group}', max_epochs => 2, nodes => 'auto'");
+        let then = of_groups(near, &goes_on);
+        assert_eq!((&then[0].0, &then[0].1[..]), (&group, &epochs[2..]));
+        assert_eq!(then[0].2, bits, "{group}");
+    }
     // one request for a buffer, however many steps there are
     let requests = |near: &mut Session, table: &str, batch_size: u32| {
         let plan = near.lines(&format!(
