@@ -41,6 +41,8 @@ pub enum Notice {
     NoNodes(Errand, String),
     /// Models of single steps on several servers are not to be averaged: mini-batches of this size are learned from.
     NodesNeedBatches { batch_size: u32 },
+    /// Several processes, or servers, learn from compressed mini-batches, of which so many make a step.
+    StepsOfSeveral { mini_batches: usize },
     /// So many of all models, of classes or not, have not come to their optimum; were the classes of one of them told
     /// apart without a fault?
     NotConverged { models: usize, all: usize, of_classes: bool, separated: bool },
@@ -422,6 +424,10 @@ impl Notice {
             Notice::NodesNeedBatches { batch_size } => (
                 format!("batch_size is {batch_size}: with 1, models of servers with different rows would be averaged"),
                 Some("Say batch_size to have another one above 1."),
+            ),
+            Notice::StepsOfSeveral { mini_batches } => (
+                format!("{mini_batches} compressed mini-batches, one of each process or server, make a step together"),
+                Some("For steps of as many rows as a single process makes, compress with a smaller batch_rows."),
             ),
             Notice::NoLoader(why) => (format!("the loader runs in process, without a worker: {why}"), None),
         };

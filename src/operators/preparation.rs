@@ -7,6 +7,7 @@
 
 use super::buffers::Buffers;
 use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Met, Statistics};
+use super::scan_control::ScanControl;
 use super::wanted::Wanted;
 use crate::errors::{NodeError, Notice, Result, TrainingError};
 use crate::options::rows::Standardize;
@@ -28,6 +29,22 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     }
     let found = measure(buffers, batch, wanted)?;
     finish(&mut buffers.decoder, wanted, found.counts, found.measured)
+}
+
+/// Goes through all rows in epoch 0, so that a decoder whose knowledge is that of a model has met all groups. `batch`
+/// is empty afterwards, and this epoch is the next.
+///
+/// # Errors
+/// What can be wrong with the rows.
+pub fn find_groups(buffers: &mut Buffers, batch: &mut Batch, epoch: u32) -> Result<()> {
+    while buffers.next_batch(batch)? {
+        check_for_interrupts();
+    }
+    *batch = Batch::dense(0);
+    // these rows come once more, and are counted then
+    buffers.decoder.begin_epoch();
+    buffers.control(&ScanControl::epoch(epoch.into()));
+    Ok(())
 }
 
 /// Goes through all rows. `batch` is empty afterwards, and the decoder's preparation has not ended.
@@ -110,6 +127,13 @@ pub struct Found {
     counts: Vec<u64>,
     measured: Measured,
     met: Met,
+}
+
+impl Found {
+    /// The groups of the rows.
+    pub fn groups(&self) -> &[String] {
+        self.met.groups()
+    }
 }
 
 /// What was measured so far.

@@ -61,8 +61,6 @@ pub struct WarmStart {
     pub epochs: u32,
     /// was the source read together with other sessions?
     pub shared: bool,
-    /// is it that of a model of a group, which goes on with its group?
-    pub of_group: bool,
 }
 
 impl Request {
@@ -204,18 +202,10 @@ impl Request {
         if !self.shuffling.strategy.supports_workers() {
             return Err(TrainingError::NotByWorkers(self.shuffling.strategy.name()).into());
         }
-        let together = [
-            ("hidden layers and batch_size 1", self.points.iter().any(Point::averages_networks)),
-            (
-                "a warm start of groups",
-                self.resume.is_some_and(|resume| !resume.of_group) && self.row_groups.group.is_some(),
-            ),
-            ("probabilities of an SVM", self.options.probability),
-        ];
-        match together.into_iter().find(|(_, asked)| *asked) {
-            Some((what, _)) => Err(TrainingError::NotSynchronized(what).into()),
-            None => Ok(()),
+        if self.points.iter().any(Point::averages_networks) {
+            return Err(TrainingError::NotSynchronized("hidden layers and batch_size 1").into());
         }
+        Ok(())
     }
 
     /// Refuses parts that a strategy cannot make, and names that are too long for the models of parts and points.

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and the
 //! result of a training is a function of what each process has learned from. Mini-batches are those of one trainer that
-//! learns from all the tuples: their gradients are added up before the step is made.
+//! learns from all the tuples: their gradients are added up before the step is made. Whole mini-batches are not cut:
+//! some of all processes make a step together.
 //!
 //! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a
 //! buffer, and the models are averaged after it.
@@ -21,6 +22,8 @@ pub enum Steps {
     ByTuple,
     /// after so many tuples of all
     ByMiniBatch(usize),
+    /// after as many whole mini-batches of all as there are processes
+    ByWholeMiniBatches,
     /// at the end of an epoch
     AtEnd,
 }
@@ -29,6 +32,18 @@ pub enum Steps {
 fn never_full(hyper: Hyperparameters) -> Hyperparameters {
     let batch_size = if hyper.batch_size > 1 { u32::MAX } else { 1 };
     Hyperparameters { batch_size, ..hyper }
+}
+
+impl Hyperparameters {
+    /// When a trainer makes a step that learns together with others.
+    pub fn steps(&self) -> Steps {
+        match *self {
+            Hyperparameters { solver: Solver::Newton, .. } => Steps::AtEnd,
+            Hyperparameters { batch_size: 1, .. } => Steps::ByTuple,
+            Hyperparameters { batch_size: Hyperparameters::WHOLE_MINI_BATCHES, .. } => Steps::ByWholeMiniBatches,
+            Hyperparameters { batch_size, .. } => Steps::ByMiniBatch(batch_size as usize),
+        }
+    }
 }
 
 impl Trainer {
@@ -63,26 +78,22 @@ impl Trainer {
     /// Tuples that it has learned from in this epoch; all processes have, once they have
     /// [counted](Trainer::count_synchronized) them.
     pub fn tuples(&self) -> u64 {
-        self.engine.totals().tuples
+        self.ended.map_or_else(|| self.engine.totals().tuples, |ended| ended.tuples)
     }
 
     /// When it makes a step, if it learns together with others.
     pub fn steps(&self) -> Steps {
-        match self.hyper {
-            Hyperparameters { solver: Solver::Newton, .. } => Steps::AtEnd,
-            Hyperparameters { batch_size: 1, .. } => Steps::ByTuple,
-            Hyperparameters { batch_size, .. } => Steps::ByMiniBatch(batch_size as usize),
-        }
+        self.hyper.steps()
     }
 
-    /// Begins the next buffer, which has so many tuples in all processes, as [`begin_buffer`](Trainer::begin_buffer);
-    /// this process has those at these places.
+    /// Begins the next buffer, which has so many tuples in all processes, and so many in a full step, as
+    /// [`begin_buffer`](Trainer::begin_buffer); this process has those at these places.
     ///
     /// # Errors
     /// Those of the exchange.
     pub fn begin_buffer_synchronized<E: Exchange>(
         &mut self,
-        tuples: usize,
+        (tuples, of_step): (usize, usize),
         batch: &Batch,
         places: Range<usize>,
         exchange: &mut E,
@@ -94,7 +105,7 @@ impl Trainer {
             let read = |words: &Vec<u32>| bytemuck::pod_read_unaligned::<f64>(bytemuck::cast_slice(words));
             curvature = all.iter().map(read).reduce(f64::max);
         }
-        self.begin_measured(tuples, self.hyper.batch_size as usize, curvature);
+        self.begin_measured(tuples, of_step, curvature);
         Ok(())
     }
 
@@ -107,10 +118,10 @@ impl Trainer {
         self.measure(batch, places)
     }
 
-    /// The second half: begins the next buffer, which has so many tuples in all processes, of which this is the most
-    /// that a loss can bend.
-    pub fn begin_buffer_of_all(&mut self, tuples: usize, curvature: Option<f64>) {
-        self.begin_measured(tuples, self.hyper.batch_size as usize, curvature);
+    /// The second half: begins the next buffer, which has so many tuples in all processes, and so many in a full step,
+    /// of which this is the most that a loss can bend.
+    pub fn begin_buffer_of_all(&mut self, (tuples, of_step): (usize, usize), curvature: Option<f64>) {
+        self.begin_measured(tuples, of_step, curvature);
     }
 
     /// Makes the step of a mini-batch that all processes have learned from, `tuples` tuples in all.

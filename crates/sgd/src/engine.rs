@@ -41,6 +41,18 @@ pub(crate) trait Engine: Debug {
     /// If the batch is of the other kind, dense or sparse, or has another number of features and is dense.
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory>;
 
+    /// Adds the gradients of the [mini-batches](tuples::MiniBatch) at the places `range` of the batch's order, of which
+    /// a later [step](Engine::step_synchronized) is made.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then nothing was learned, or a part.
+    ///
+    /// # Panics
+    /// If the engine has no mini-batches, or the tuples have another number of features.
+    fn add_mini_batches(&mut self, _: &Batch, _: Range<usize>) -> Result<(), OutOfMemory> {
+        unreachable!("no mini-batches")
+    }
+
     /// Learns from a mini-batch whose features are a matrix, as a whole.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use tuples::{Batch, Matrix, OutOfMemory};
 use crate::average::Theorem1;
 use crate::averaging::Averaging;
 use crate::curvature::curvature;
+use crate::elsewhere::EndedElsewhere;
 use crate::engine::Engine;
 use crate::engines::EngineKind;
 use crate::totals::Totals;
@@ -49,6 +50,8 @@ pub struct Trainer {
     pub(crate) residual_scale: f64,
     /// whether it learns together with others
     pub(crate) is_replica: bool,
+    /// what the epoch has come to, if it was ended elsewhere
+    pub(crate) ended: Option<EndedElsewhere>,
 }
 
 impl Trainer {
@@ -99,12 +102,14 @@ impl Trainer {
             averaging: None,
             residual_scale: 1.0,
             is_replica: false,
+            ended: None,
         }
     }
 
     /// Begins the next epoch, whose learning rate holds from now on.
     pub fn begin_epoch(&mut self) {
         self.epoch += 1;
+        self.ended = None;
         self.engine.begin_epoch();
         if self.hyper.kind.follows_residuals() {
             self.engine.set_loss_number(self.loss_number());
@@ -161,6 +166,10 @@ impl Trainer {
         self.end_buffer();
         if let Some(theorem) = &mut self.theorem {
             theorem.begin_buffer(tuples);
+            if self.is_replica && tuples > 0 {
+                // of which this process may have none, and no mini-batch may be full
+                theorem.learned();
+            }
             theorem.measured(curvature.unwrap_or_default());
             let rate = theorem.rate_of_step(of_step);
             self.set_rate(rate);
@@ -188,8 +197,8 @@ impl Trainer {
 
     /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic,
     /// svm), any number (linear, mlp_regression), or class numbers from 0 (softmax, mlp). Of [whole
-    /// mini-batches](tuples::MiniBatch) each makes a step; then the batch size is
-    /// [`Hyperparameters::WHOLE_MINI_BATCHES`].
+    /// mini-batches](tuples::MiniBatch) each makes a step, unless others learn [together](Trainer::replica) with this
+    /// trainer; then the batch size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing
@@ -205,6 +214,9 @@ impl Trainer {
             assert!(theorem.has_buffer(), "a buffer has begun");
             theorem.reserve(batch.dim())?;
             theorem.learned();
+        }
+        if batch.has_mini_batches() && self.is_replica {
+            return self.engine.add_mini_batches(batch, range);
         }
         if batch.has_mini_batches() {
             return range.into_iter().try_for_each(|k| {
@@ -261,6 +273,9 @@ impl Trainer {
     /// # Errors
     /// [`Diverged`] as [`check`](Trainer::check), or if the penalty is infinite.
     pub fn end_epoch(&mut self) -> Result<EpochReport, Diverged> {
+        if let Some(ended) = self.ended.take() {
+            return ended.report;
+        }
         if self.engine.pending() > 0 {
             self.expect_step_of(self.engine.pending());
         }

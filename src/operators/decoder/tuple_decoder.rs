@@ -298,6 +298,7 @@ impl Decoder {
     pub fn dim(&self) -> usize {
         match &self.features {
             FeatureColumns::Sparse(columns) => columns.fixed_dim().unwrap_or(self.observed_dim).max(self.observed_dim),
+            FeatureColumns::Compressed(column) => column.dim().unwrap_or_default(),
             _ => self.extent().features,
         }
     }

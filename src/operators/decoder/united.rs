@@ -5,7 +5,7 @@ use super::features::FeatureColumns;
 use super::imputation::NullCounts;
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
-use crate::errors::{NodeError, Result, TrainingError};
+use crate::errors::{NodeError, Result};
 use serde::{Deserialize, Serialize};
 
 /// What a decoder has met in a preparation pass that has not ended.
@@ -14,7 +14,7 @@ pub struct Met {
     classes: Option<MetClasses>,
     /// of each column of categories those that were found, and whether NULLs are one; None of one that is hashed
     categories: Vec<Option<(Vec<String>, bool)>>,
-    /// numbers of a vector
+    /// numbers of a vector, or of a row of a compressed mini-batch
     dim: Option<usize>,
     /// dimensions of sparse tuples
     observed_dim: usize,
@@ -24,6 +24,13 @@ pub struct Met {
     /// the groups of rows, by their numbers
     #[serde(default)]
     groups: Vec<String>,
+}
+
+impl Met {
+    /// The groups of rows, by their numbers.
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
 }
 
 impl Decoder {
@@ -38,6 +45,7 @@ impl Decoder {
             dim: match &self.features {
                 FeatureColumns::Array { dim, .. } => *dim,
                 FeatureColumns::Sparse(columns) => columns.fixed_dim(),
+                FeatureColumns::Compressed(column) => column.dim(),
                 _ => None,
             },
             observed_dim: self.observed_dim,
@@ -73,7 +81,10 @@ impl Decoder {
                 columns.unite(&met.categories).map_err(|fault| NodeError::Differ(fault.to_string()))?;
             }
             FeatureColumns::Columns { .. } => {}
-            FeatureColumns::Compressed(_) => return Err(TrainingError::NotOnCompressed("the option nodes").into()),
+            FeatureColumns::Compressed(column) => match (column.dim(), met.dim) {
+                (Some(a), Some(b)) if a != b => return Err(differ("compressed rows", a, b).into()),
+                (known, new) => column.set_dim(known.or(new)),
+            },
         }
         self.meet_groups(&met.groups);
         self.observed_dim = self.observed_dim.max(met.observed_dim);

@@ -1,12 +1,12 @@
 //! One process's part of a training that several processes do in step.
 //!
-//! All processes fill their buffers at the same time and gather how many tuples each of them has. Their tuples take
-//! turns ([`shuffle::RoundRobin`]), so that each process knows at which of its own tuples a mini-batch ends. A process
-//! may have more tuples in a buffer than the others, or none.
+//! All processes fill their buffers at the same time and gather how many tuples each of them has. Their tuples, or
+//! whole mini-batches, take turns ([`Turns`]), so that each process knows at which of its own a step is made. A process
+//! may have more of them in a buffer than the others, or none.
 
 use super::learn::learn_side_by_side;
 use super::learners::Judged;
-use super::team::{Cohort, Here};
+use super::team::{Cohort, Here, OwnBuffer, Turns};
 use super::validation::{OwnEvaluation, OwnParts, United};
 use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
@@ -17,7 +17,7 @@ use crate::pg::process::progress;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sgd::{Combine, Exchange, ModelKind, Steps, Trainer};
-use shuffle::{MAX_PROCESSES, RoundRobin};
+use shuffle::MAX_PROCESSES;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -26,7 +26,6 @@ use tuples::{Batch, TupleSource};
 pub struct Replica {
     collective: Collective,
     rank: usize,
-    turns: RoundRobin,
     /// how this process's rows are dealt out, if they fall into groups or some are held out
     parts: Option<OwnParts>,
     has_begun: bool,
@@ -43,19 +42,13 @@ struct Held {
     buffer: u64,
     /// where in its order each group has its tuples; none at the end
     parts: Vec<Range<usize>>,
+    own: OwnBuffer,
 }
 
 impl Replica {
     /// The replicas of process number `rank`.
     pub fn new(all_gather: AllGather, rank: usize, parts: Option<OwnParts>) -> Replica {
-        Replica {
-            collective: Collective(all_gather),
-            rank,
-            turns: RoundRobin::default(),
-            parts,
-            has_begun: false,
-            compute: Duration::ZERO,
-        }
+        Replica { collective: Collective(all_gather), rank, parts, has_begun: false, compute: Duration::ZERO }
     }
 
     /// Goes through an epoch, which the caller's trainers have begun, and which the caller ends. `check` is called
@@ -84,18 +77,18 @@ impl Replica {
                 None => self.fill(buffers, batch)?,
             };
             let all = self.collective.gather_buffers(&held)?;
-            let buffer = all.iter().map(|of| of[0]).min().unwrap_or(END);
+            let buffer = all.iter().map(|(buffer, _)| *buffer).min().unwrap_or(END);
             if buffer == END {
                 break;
             }
             let is_own = held.buffer == buffer;
             let start = Instant::now();
             for cohort in &mut cohorts {
-                let of_process = |of: &Vec<u64>| if of[0] == buffer { of[1 + cohort.group] as usize } else { 0 };
-                let tuples: Vec<usize> = all.iter().map(of_process).collect();
+                let present = all.iter().map(|(of, own)| (*of == buffer).then_some(own));
+                let turns = Turns::new(present, cohort.group);
                 let own = if is_own { held.parts[cohort.group].clone() } else { 0..0 };
-                if tuples.iter().any(|tuples| *tuples > 0) {
-                    self.learn(cohort, trainers, (batch, outputs), (&tuples, own))?;
+                if turns.left() > 0 {
+                    self.learn(cohort, trainers, (batch, outputs), (turns, own))?;
                 }
             }
             self.compute += start.elapsed();
@@ -104,9 +97,9 @@ impl Replica {
                 mine = Some(held);
             }
         }
-        for cohort in cohorts.iter().filter(|cohort| cohort.pending > 0) {
-            for trainer in cohort.members(trainers) {
-                trainer.step_synchronized(cohort.pending as u32, &mut self.collective)?;
+        for cohort in &mut cohorts {
+            if let Some(tuples) = cohort.end_step() {
+                self.step(&mut cohort.members(trainers), tuples)?;
             }
         }
         for trainer in trainers.iter_mut() {
@@ -118,72 +111,71 @@ impl Replica {
     /// Fills the buffer.
     fn fill(&mut self, buffers: &mut Buffers, batch: &mut Batch) -> Result<Held> {
         if !buffers.next_batch(batch)? {
-            return Ok(Held { buffer: END, parts: Vec::new() });
+            return Ok(Held { buffer: END, parts: Vec::new(), own: OwnBuffer::default() });
         }
-        let tuples = batch.order().len();
-        progress::tuples(tuples);
+        progress::tuples(batch.tuples_in_order());
         let parts = match &mut self.parts {
             Some(parts) => parts.take(batch)?,
-            None => std::iter::once(0..tuples).collect(),
+            None => std::iter::once(0..batch.order().len()).collect(),
         };
-        Ok(Held { buffer: buffers.report().buffer, parts })
+        Ok(Held { buffer: buffers.report().buffer, own: OwnBuffer::new(batch, &parts), parts })
     }
 
-    /// The trainers of a cohort learn from a buffer, of which each process has so many tuples, this one at these
-    /// places.
+    /// The trainers of a cohort learn from a buffer, of which each process has its turns, this one at these places.
     fn learn(
         &mut self,
         cohort: &mut Cohort,
         trainers: &mut [&mut Trainer],
         (batch, outputs): (&Batch, usize),
-        (tuples, own): (&[usize], Range<usize>),
+        (turns, own): (Turns, Range<usize>),
     ) -> Result<()> {
         let mut members = cohort.members(trainers);
         match cohort.steps {
             Steps::AtEnd => learn_side_by_side(&mut members, batch, outputs, own),
             Steps::ByTuple => {
-                let most = tuples.iter().copied().max().unwrap_or(0);
+                let most = turns.of_each().iter().copied().max().unwrap_or(0);
                 for member in &mut members {
                     member.begin_buffer(most, batch, own.clone())?;
                 }
                 learn_side_by_side(&mut members, batch, outputs, own)?;
-                members.iter_mut().try_for_each(|member| member.average_synchronized(tuples, &mut self.collective))
+                let average =
+                    |member: &mut &mut Trainer| member.average_synchronized(turns.of_each(), &mut self.collective);
+                members.iter_mut().try_for_each(average)
             }
-            Steps::ByMiniBatch(size) => {
+            Steps::ByMiniBatch(_) | Steps::ByWholeMiniBatches => {
+                let tuples = turns.tuples(cohort.turns_of_step(turns.of_each().len()));
                 for member in &mut members {
-                    member.begin_buffer_synchronized(tuples.iter().sum(), batch, own.clone(), &mut self.collective)?;
+                    member.begin_buffer_synchronized(tuples, batch, own.clone(), &mut self.collective)?;
                 }
-                self.turns.begin(tuples.iter().copied());
-                self.mini_batches((&mut members, size), (batch, outputs), own.start, &mut cohort.pending)
+                self.mini_batches((cohort, &mut members), (batch, outputs), (turns, own.start))
             }
         }
     }
 
-    /// Learns from a buffer in turns with the others, from this place on. `pending` tuples of all processes are in the
-    /// mini-batch that has begun.
+    /// Learns from a buffer in turns with the others, from this place on.
     fn mini_batches(
         &mut self,
-        (members, size): (&mut [&mut Trainer], usize),
+        (cohort, members): (&mut Cohort, &mut [&mut Trainer]),
         (batch, outputs): (&Batch, usize),
-        mut place: usize,
-        pending: &mut usize,
+        (mut turns, mut place): (Turns, usize),
     ) -> Result<()> {
-        let mut left = self.turns.left();
-        while left > 0 {
-            let own = self.turns.take(size - *pending, self.rank);
-            let before = std::mem::replace(&mut left, self.turns.left());
+        let of_step = cohort.turns_of_step(turns.of_each().len());
+        while turns.left() > 0 {
+            let (shares, tuples) = turns.take(cohort.turns_until(of_step));
+            let own = shares[self.rank];
             learn_side_by_side(members, batch, outputs, place..place + own)?;
             place += own;
-            *pending += before - left;
-            if *pending == size {
-                for member in members.iter_mut() {
-                    member.step_synchronized(size as u32, &mut self.collective)?;
-                }
-                *pending = 0;
+            if let Some(tuples) = cohort.learned((shares.iter().sum(), tuples), of_step) {
+                self.step(members, tuples)?;
                 check_for_interrupts();
             }
         }
         Ok(())
+    }
+
+    /// All make the step of so many tuples.
+    fn step(&mut self, members: &mut [&mut Trainer], tuples: u32) -> Result<()> {
+        members.iter_mut().try_for_each(|member| member.step_synchronized(tuples, &mut self.collective))
     }
 
     /// Adds what the decoders of the other processes have counted in this epoch.
@@ -227,12 +219,19 @@ impl Replica {
 struct Collective(AllGather);
 
 impl Collective {
-    /// Gathers of each process the number of its buffer, and how many tuples of each group are in it.
-    fn gather_buffers(&mut self, held: &Held) -> Result<Vec<Vec<u64>>> {
-        let sizes = held.parts.iter().map(|places| places.len() as u64);
-        let own: Vec<u64> = std::iter::once(held.buffer).chain(sizes).collect();
+    /// Gathers of each process the number of its buffer, and what is in it.
+    fn gather_buffers(&mut self, held: &Held) -> Result<Vec<(u64, OwnBuffer)>> {
+        let OwnBuffer { turns, lengths } = &held.own;
+        let turns_and_lengths = turns.iter().map(|turns| *turns as u64).chain(lengths.iter().copied().map(u64::from));
+        let own: Vec<u64> = [held.buffer, turns.len() as u64].into_iter().chain(turns_and_lengths).collect();
         let all = self.gather_all(bytemuck::cast_slice(&own))?;
-        let read = |words: Vec<u32>| words.as_chunks().0.iter().map(|pair: &[u32; 2]| bytemuck::cast(*pair)).collect();
+        let read = |words: Vec<u32>| {
+            let numbers = words.as_chunks().0.iter().map(|pair: &[u32; 2]| bytemuck::cast::<_, u64>(*pair));
+            let mut numbers = numbers.collect::<Vec<u64>>().into_iter();
+            let (buffer, groups) = (numbers.next().unwrap_or(END), numbers.next().unwrap_or(0) as usize);
+            let turns = numbers.by_ref().take(groups).map(|turns| turns as usize).collect();
+            (buffer, OwnBuffer { turns, lengths: numbers.map(|length| length as u32).collect() })
+        };
         Ok(all.into_iter().map(read).collect())
     }
 

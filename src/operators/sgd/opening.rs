@@ -2,11 +2,12 @@
 
 use super::features::check_options;
 use super::resume::{Resume, refuse};
-use crate::errors::{Result, TrainingError};
+use crate::errors::{Notice, Result, TrainingError};
 use crate::operators::decoder::Decoder;
 use crate::operators::source::Source;
 use crate::options::chosen::Rate;
 use crate::options::request::Request;
+use crate::pg::report_notice;
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use sgd::{Hyperparameters, Solver};
@@ -21,6 +22,13 @@ pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
             hyper.averaging = request.options.wants_averaging;
             point.multiply_rate();
         }
+    }
+}
+
+/// Tells that so many processes, or servers, make a step by as many compressed mini-batches.
+pub fn notice_steps(decoder: &Decoder, processes: usize) {
+    if decoder.has_mini_batches() && processes > 1 {
+        report_notice(Notice::StepsOfSeveral { mini_batches: processes });
     }
 }
 
@@ -60,9 +68,6 @@ pub fn check_decoder(
     if decoder.has_mini_batches() && request.first_point().hyperparameters.solver == Solver::Newton {
         return Err(TrainingError::NotOnCompressed("solver newton").into());
     }
-    if decoder.has_mini_batches() && request.workers > 1 {
-        return Err(TrainingError::NotOnCompressed("the argument workers").into());
-    }
     if let Some(resume) = resume
         && !decoder.adopt_model(&resume.decoder_state)
     {
@@ -74,6 +79,12 @@ pub fn check_decoder(
         decoder.meet_groups(&[group]);
     }
     Ok(())
+}
+
+/// Does a model go on in several groups? Several processes number them alike, and so do servers: they look for them
+/// first.
+pub fn goes_on_in_groups(request: &Request, resume: Option<&Resume>) -> bool {
+    request.row_groups.group.is_some() && resume.is_some_and(|resume| resume.group.is_none())
 }
 
 /// Why a worker cannot fill the buffers of such a training, if it cannot.

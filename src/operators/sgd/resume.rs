@@ -113,7 +113,7 @@ impl Resume {
 
     /// The part of it that changes the request.
     pub fn warm_start(&self) -> WarmStart {
-        WarmStart { model_id: self.model.id, epochs: self.epochs, shared: self.shared, of_group: self.group.is_some() }
+        WarmStart { model_id: self.model.id, epochs: self.epochs, shared: self.shared }
     }
 
     /// The model as it is stored.

@@ -7,7 +7,7 @@ use super::group_order::{GroupOrder, OnlyGroup};
 use super::learners::{Judgement, Learners};
 use super::new_trainer::new_trainer;
 use super::nodes::{Place, Traffic};
-use super::opening::{check_decoder, fit_to_mini_batches, label_type, no_loader_because};
+use super::opening::{check_decoder, fit_to_mini_batches, goes_on_in_groups, label_type, no_loader_because};
 use super::phases::{Phase, Phases};
 use super::resume::Resume;
 use super::sigmoids;
@@ -21,7 +21,7 @@ use crate::operators::decoder::{DecoderSpec, FeatureColumns, OwnedSpec, RowGroup
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
-use crate::operators::preparation::prepare;
+use crate::operators::preparation::{find_groups, prepare};
 use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
@@ -147,12 +147,13 @@ impl Training {
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
         let wanted = Wanted { held_out: request.search.is_some(), ..wanted };
         // several processes have to number groups alike
-        let finds_groups = request.row_groups.group.is_some() && request.workers > 1;
-        let counts = (request.row_groups.folds.is_some() && !decoder.has_mini_batches()) || finds_groups;
+        let numbers_groups = request.row_groups.group.is_some() && request.workers > 1;
+        let counts = (request.row_groups.folds.is_some() && !decoder.has_mini_batches()) || numbers_groups;
         let prepares = wanted.anything() || decoder.needs_preparation() || counts;
         let prepares = (resume.is_none() && prepares).then_some(wanted);
-        let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
-        let place = Place::new(&request, &spec, &decoder, &planned)?;
+        let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));
+        let planned = source.plan(&spec, &shuffling_of(&request, passes))?;
+        let place = Place::new(&request, &spec, &planned)?;
         let comes_here = !matches!(place, Place::There(_));
         if request.seed_is_given && planned.has_extension_nodes() && comes_here && !flags.explain_only() {
             pg::report_notice(Notice::OrderNotFixed);
@@ -240,6 +241,8 @@ impl Training {
             self.count_imputed();
             // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
             shuffle = self.buffers.report().full_shuffle_time();
+        } else if self.request.workers > 1 && goes_on_in_groups(&self.request, self.resume.as_ref()) {
+            find_groups(&mut self.buffers, batch, self.request.first_epoch())?;
         }
         let preparation = start.elapsed().saturating_sub(shuffle);
         if self.prepares.is_some() {
@@ -456,12 +459,15 @@ impl Training {
 
     /// Fits probabilities to the decisions of the models that are to be stored, if that was asked for.
     fn fit_probabilities(&mut self, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
-        let (Some(held_out), Some(group_order)) = (&self.held_out, &mut self.group_order) else { return Ok(()) };
+        let (Some(held_out), Some(group_order)) = (&mut self.held_out, &mut self.group_order) else { return Ok(()) };
         if !self.request.options.probability {
             return Ok(());
         }
         let (request, buffers, epoch) = (&self.request, &mut self.buffers, self.request.last_epoch());
-        let rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
+        let mut rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
+        if self.processes > Some(1) {
+            held_out.read(rows.again())?;
+        }
         sigmoids::fit(request, self.resume.as_ref(), held_out, learners, rows)
     }
 

@@ -8,7 +8,7 @@ use super::learners::{Judged, Judgement};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::Labels;
-use crate::operators::scan_control::ScanControl;
+use crate::operators::scan_control::{CacheControl, Rank, ScanControl};
 use crate::options::chosen::Validation;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
@@ -77,6 +77,19 @@ impl HeldOut {
             self.state = HeldOutState::Kept;
         }
         self.tuples > 0
+    }
+
+    /// Keeps what several processes have held out, each its own, by reading the whole epoch once more.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]; what is wrong with the rows
+    pub fn read(&mut self, rows: EndedEpoch<'_>) -> Result<()> {
+        let (rank, cache) = (Some(Rank { processes: 1, rank: 0 }), Some(CacheControl::Free));
+        *rows.batch = Batch::dense(0);
+        rows.buffers.control(&ScanControl { rank, cache, ..ScanControl::default() });
+        read_held_out(rows, |group, _, batch, places| self.add(group, batch, places))?;
+        self.end_first_epoch();
+        Ok(())
     }
 
     /// What was kept of a group, if anything was.
@@ -322,6 +335,16 @@ pub struct OwnEvaluation {
     sums: Vec<EvaluationSums>,
     /// tuples that it holds out, those of groups without models among them
     held_out: u64,
+}
+
+impl OwnEvaluation {
+    /// The same, with nothing for models that were not evaluated: `is_here` says of each model whether it was.
+    pub fn spread(self, kind: ModelKind, is_here: &[bool]) -> OwnEvaluation {
+        let OwnEvaluation { sums, held_out } = self;
+        let (mut found, nothing) = (sums.into_iter(), Evaluation::new(kind).sums());
+        let sums = is_here.iter().filter_map(|is_here| if *is_here { found.next() } else { Some(nothing.clone()) });
+        OwnEvaluation { sums: sums.collect(), held_out }
+    }
 }
 
 /// What all have found.

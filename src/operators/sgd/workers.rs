@@ -6,6 +6,7 @@
 
 use super::data_parallel::Replica;
 use super::learners::{Judged, Learners};
+use super::opening::notice_steps;
 use super::resume::Resume;
 use super::team::{Here, Team};
 use super::validation::{OwnParts, United};
@@ -97,6 +98,7 @@ impl WorkerGroup {
         if let Some(why) = fewer {
             pg::report_notice(Notice::FewerProcesses { asked, processes, why: why.into_owned() });
         }
+        notice_steps(&buffers.decoder, processes as usize);
         Ok(launched.ok())
     }
 

@@ -161,6 +161,23 @@ impl NetworkEngine {
         self.rows = rows;
     }
 
+    /// Adds the gradients of the rows of a matrix. No tuples wait.
+    fn add_matrix(
+        &mut self,
+        features: &dyn Matrix,
+        labels: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Result<(), OutOfMemory> {
+        self.grow(features.columns())?;
+        assert_eq!(features.columns(), self.dim, "as many features as the trainer was made for");
+        self.reserve(labels.len())?;
+        if !labels.is_empty() {
+            self.touched = None;
+            self.add_gradient(features, labels, weights);
+        }
+        Ok(())
+    }
+
     /// Makes room for sparse tuples, or matrices, of more features. Their weights are those that they would have had
     /// from the beginning if there had been as many.
     ///
@@ -281,15 +298,18 @@ impl Engine for NetworkEngine {
         assert!(features.rows() == labels.len(), "a label for each row");
         assert!(weights.is_none_or(|weights| weights.len() == labels.len()), "a weight for each row");
         self.finish_batch();
-        self.grow(features.columns())?;
-        assert_eq!(features.columns(), self.dim, "as many features as the trainer was made for");
-        self.reserve(labels.len())?;
+        self.add_matrix(features, labels, weights)?;
         if !labels.is_empty() {
-            self.touched = None;
-            self.add_gradient(features, labels, weights);
             self.step();
         }
         Ok(())
+    }
+
+    fn add_mini_batches(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
+        batch.order()[range].iter().try_for_each(|&place| {
+            let mini_batch = batch.mini_batch(place as usize);
+            self.add_matrix(mini_batch.matrix(), mini_batch.labels(), mini_batch.weights())
+        })
     }
 
     fn flush(&mut self) {

@@ -68,12 +68,12 @@ impl ReferenceEngine {
         Some(ReferenceEngine { state, memory, level, message: Vec::new(), products: Products::default() })
     }
 
-    /// Makes a step for each mini-batch.
-    fn learn_mini_batches(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
+    /// Adds the gradient of each mini-batch, and makes a step for each if it `steps`.
+    fn learn_mini_batches(&mut self, batch: &Batch, range: Range<usize>, steps: bool) -> Result<(), OutOfMemory> {
         let ReferenceEngine { state, memory, level, products, .. } = self;
         products.reserve(state, batch, range.clone())?;
         let arrays = arrays(state, memory.as_mut());
-        level.run(LearnMiniBatches { state, arrays, products, batch, range });
+        level.run(LearnMiniBatches { state, arrays, products, batch, range, steps });
         Ok(())
     }
 
@@ -144,10 +144,15 @@ impl Engine for ReferenceEngine {
             self.make_room(batch.dim())?;
         }
         if batch.has_mini_batches() {
-            return self.learn_mini_batches(batch, range);
+            return self.learn_mini_batches(batch, range, true);
         }
         training::learn(self.level, &mut self.state, self.memory.as_mut(), batch, range);
         Ok(())
+    }
+
+    fn add_mini_batches(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
+        assert!(!self.state.sparse() && batch.dim() == self.dim(), "as many features as the trainer was made for");
+        self.learn_mini_batches(batch, range, false)
     }
 
     fn pending(&self) -> usize {

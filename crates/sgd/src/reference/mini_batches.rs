@@ -1,7 +1,7 @@
 //! Learning from mini-batches whose features are a matrix that is multiplied and never looked into.
 //!
-//! Guarantees: one step for each mini-batch, the same as that of a mini-batch of its rows, but for the sequence in
-//! which products are added up.
+//! Guarantees: one step for each mini-batch, or for some of several processes together, the same as that of a
+//! mini-batch of their rows, but for the sequence in which products are added up.
 
 use std::ops::Range;
 
@@ -57,6 +57,8 @@ pub(crate) struct LearnMiniBatches<'a> {
     pub(crate) products: &'a mut Products,
     pub(crate) batch: &'a Batch,
     pub(crate) range: Range<usize>,
+    /// is a step made for each, or is the gradient kept for one that is made together with others?
+    pub(crate) steps: bool,
 }
 
 impl Kernel for LearnMiniBatches<'_> {
@@ -64,7 +66,7 @@ impl Kernel for LearnMiniBatches<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let LearnMiniBatches { state, mut arrays, products, batch, range } = self;
+        let LearnMiniBatches { state, mut arrays, products, batch, range, steps } = self;
         for &place in &batch.order()[range] {
             let mini_batch = batch.mini_batch(place as usize);
             if mini_batch.is_empty() {
@@ -73,8 +75,10 @@ impl Kernel for LearnMiniBatches<'_> {
             decide(state, &arrays, products, mini_batch);
             count(simd, state, products, mini_batch);
             add_gradient(state, &mut arrays, products, mini_batch);
-            state.pending = u32::try_from(mini_batch.len()).unwrap_or(u32::MAX);
-            step(state, &mut arrays);
+            state.pending = state.pending.saturating_add(u32::try_from(mini_batch.len()).unwrap_or(u32::MAX));
+            if steps {
+                step(state, &mut arrays);
+            }
         }
     }
 }

@@ -5,28 +5,29 @@ use std::sync::{Barrier, Mutex};
 use proptest::prelude::*;
 use tuples::{Batch, OutOfMemory};
 
+use super::mini_batches::mini_batches_of;
 use super::textbook::gentle;
 use super::{Noise, noisy_batch, sparse_of};
 use crate::{
-    Combine, EpochReport, Exchange, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Solver, Steps,
-    Trainer,
+    Combine, Design, EpochReport, Exchange, Hidden, Hyperparameters, ModelKind, ModelParameters, Optimizer, Output,
+    Schedule, Solver, Steps, Trainer,
 };
 
 /// What threads give each other, in parts of a few numbers, so that everything is cut.
-struct Shared {
+pub(super) struct Shared {
     barrier: Barrier,
     slots: Vec<Mutex<Vec<u32>>>,
 }
 
-struct Thread<'a> {
-    shared: &'a Shared,
-    index: usize,
+pub(super) struct Thread<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) index: usize,
 }
 
 const PART: usize = 6;
 
 impl Shared {
-    fn new(processes: usize) -> Shared {
+    pub(super) fn new(processes: usize) -> Shared {
         Shared { barrier: Barrier::new(processes), slots: (0..processes).map(|_| Mutex::default()).collect() }
     }
 }
@@ -71,7 +72,7 @@ impl Exchange for Thread<'_> {
 }
 
 /// The tuples of a batch in its order: what threads can share.
-struct Tuples {
+pub(super) struct Tuples {
     sparse: bool,
     dim: usize,
     /// labels, indices of sparse ones, values
@@ -79,7 +80,7 @@ struct Tuples {
 }
 
 impl Tuples {
-    fn new(batch: &Batch) -> Tuples {
+    pub(super) fn new(batch: &Batch) -> Tuples {
         let row = |i: usize| match batch.is_sparse() {
             true => (batch.label(i), batch.sparse_row(i).0.to_vec(), batch.sparse_row(i).1.to_vec()),
             false => (batch.label(i), Vec::new(), batch.features(i).to_vec()),
@@ -89,7 +90,7 @@ impl Tuples {
     }
 
     /// Every k-th tuple, beginning with number `index`.
-    fn share(&self, index: usize, processes: usize) -> Batch {
+    pub(super) fn share(&self, index: usize, processes: usize) -> Batch {
         let mut own = if self.sparse { Batch::sparse() } else { Batch::new(self.dim) };
         for (label, indices, values) in self.rows.iter().skip(index).step_by(processes) {
             if self.sparse {
@@ -135,7 +136,8 @@ fn train_resuming(
         let mut reports = Vec::new();
         for _ in 0..epochs {
             trainer.begin_epoch();
-            trainer.begin_buffer_synchronized(tuples, &own, 0..own.len(), &mut exchange).unwrap();
+            let of_step = hyper.batch_size as usize;
+            trainer.begin_buffer_synchronized((tuples, of_step), &own, 0..own.len(), &mut exchange).unwrap();
             let step = match trainer.steps() {
                 Steps::ByMiniBatch(size) => size,
                 other => {
@@ -171,6 +173,42 @@ fn train_resuming(
     })
 }
 
+/// What each of several trainers has in the end that take turns with whole mini-batches of so many tuples, of which one
+/// of each process makes a step.
+fn train_on_whole(
+    (hyper, outputs): (Hyperparameters, usize),
+    batch: &Batch,
+    rows: usize,
+    (processes, epochs): (usize, u32),
+) -> Vec<(ModelParameters, EpochReport)> {
+    let (shared, all) = (&Shared::new(processes), &Tuples::new(batch));
+    let run = |index: usize| {
+        let mut own = Batch::new(all.dim);
+        for (label, _, values) in all.rows.chunks(rows).skip(index).step_by(processes).flatten() {
+            own.push(*label).unwrap().copy_from_slice(values);
+        }
+        let own = mini_batches_of(&own, rows);
+        let mut exchange = Thread { shared, index };
+        let mut trainer = Trainer::replica(hyper, all.dim, outputs, false).unwrap();
+        assert_eq!(trainer.steps(), Steps::ByWholeMiniBatches);
+        let mut report = None;
+        for _ in 0..epochs {
+            trainer.begin_epoch();
+            for (round, tuples) in all.rows.chunks(rows * processes).enumerate() {
+                trainer.learn(&own, round.min(own.len())..(round + 1).min(own.len())).unwrap();
+                trainer.step_synchronized(tuples.len() as u32, &mut exchange).unwrap();
+            }
+            trainer.count_synchronized(&mut exchange).unwrap();
+            report = Some(trainer.end_epoch().unwrap());
+        }
+        (trainer.model().unwrap(), report.unwrap())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..processes).map(|index| scope.spawn(move || run(index))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
 /// One trainer, learning from everything.
 fn alone(hyper: Hyperparameters, batch: &Batch, outputs: usize, epochs: u32) -> (ModelParameters, Vec<EpochReport>) {
     let mut trainer = Trainer::new(hyper, batch.dim(), outputs, batch.is_sparse()).unwrap();
@@ -196,7 +234,7 @@ fn hyper(kind: ModelKind, batch_size: u32) -> Hyperparameters {
 }
 
 /// Tuples of several classes, or with any numbers as labels.
-fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
+pub(super) fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
     let mut noise = Noise::new(seed);
     for i in 0..batch.len() {
         let label = match kind {
@@ -216,7 +254,7 @@ fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
 }
 
 /// Tuples that lack most features. The first one has the last feature: who learns from them all meets `dim` features.
-fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
+pub(super) fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
     let mut noise = Noise::new(seed);
     let rows: Vec<(f32, Vec<f32>)> = (0..n)
         .map(|row| {
@@ -262,6 +300,35 @@ proptest! {
                 prop_assert!((one.accuracy.unwrap_or(0.0) - other.accuracy.unwrap_or(0.0)).abs() <= 2.0 / n as f64);
                 prop_assert!((one.r2.unwrap_or(0.0) - other.r2.unwrap_or(0.0)).abs() < 1e-4);
             }
+        }
+    }
+
+    /// One compressed mini-batch of each process is one mini-batch of all their tuples.
+    #[test]
+    fn whole_mini_batches_of_all_are_one(
+        kind in prop::sample::select(&ModelKind::ALL[..]),
+        optimizer in prop::sample::select(&[Optimizer::Sgd, Optimizer::Momentum { beta: 0.9 }, Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-3 }][..]),
+        l1 in prop::sample::select(&[0.0, 0.01][..]),
+        rows in 1..12_usize, processes in 2..5_usize, n in 10..120_usize, seed: u64, averaging: bool,
+    ) {
+        let classes = if kind.has_class_numbers() { 3 } else { 1 };
+        let design = Design { hidden: Hidden::new(&[5]).unwrap(), seed: 3, ..Design::default() };
+        let (design, labels) = match kind {
+            ModelKind::Mlp => (Some(Design { output: Some(Output::Softmax), ..design }), ModelKind::Softmax),
+            ModelKind::MlpRegression => (Some(Design { output: Some(Output::Identity), ..design }), ModelKind::Linear),
+            linear => (None, linear),
+        };
+        let batch = labelled(labels, noisy_batch(7, n, seed), seed);
+        let hyper = Hyperparameters {
+            optimizer, l1, design, kind, averaging: averaging && design.is_none(), ..hyper(labels, Hyperparameters::WHOLE_MINI_BATCHES)
+        };
+        let (model, reports) = alone(hyper, &mini_batches_of(&batch, rows * processes), classes, 3);
+        let all = train_on_whole((hyper, classes), &batch, rows, (processes, 3));
+        for (replica, report) in &all {
+            prop_assert_eq!(replica, &all[0].0, "replicas are the same to the bit");
+            prop_assert!(close(&model, replica, 2e-4), "{:?}\n{:?}", model, replica);
+            prop_assert_eq!(report.tuples, n as u64);
+            prop_assert!((report.loss - reports[2].loss).abs() < 1e-4 * (1.0 + report.loss), "{:?} {:?}", report, reports[2]);
         }
     }
 

@@ -58,7 +58,7 @@ impl Matrix for Plain {
 }
 
 /// The tuples of a batch in its order as blocks of `rows`.
-fn mini_batches_of(batch: &Batch, rows: usize) -> Batch {
+pub(super) fn mini_batches_of(batch: &Batch, rows: usize) -> Batch {
     let mut mini_batches = Batch::mini_batches(batch.dim());
     for places in batch.order().chunks(rows) {
         let places = || places.iter().map(|place| *place as usize);

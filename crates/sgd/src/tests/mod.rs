@@ -6,6 +6,7 @@ mod bits;
 mod cluster;
 mod columns;
 mod data_parallel;
+mod elsewhere;
 mod evaluation;
 mod halting;
 mod hand;

@@ -3,12 +3,12 @@
 use super::cluster::Cluster;
 use super::messages::NodeTask;
 use crate::errors::{Errand, Error, NodeError, Notice, Result};
-use crate::operators::decoder::{Decoder, DecoderSpec, OwnedSpec};
+use crate::operators::decoder::{DecoderSpec, OwnedSpec};
 use crate::options::nodes::Nodes;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
-use crate::pg::executor::remote_rows::{ForeignRows, NotForeign};
 use crate::pg::executor::query::{Column, Planned};
+use crate::pg::executor::remote_rows::{ForeignRows, NotForeign};
 use crate::pg::report_notice;
 use crate::pg::snapshot::has_written;
 use std::borrow::Cow;
@@ -36,12 +36,12 @@ impl Place {
     ///
     /// # Errors
     /// [`NodeError::Unfit`] if servers were named and the rows cannot be trained on there.
-    pub fn new(request: &Request, spec: &DecoderSpec, decoder: &Decoder, planned: &Planned) -> Result<Place> {
+    pub fn new(request: &Request, spec: &DecoderSpec, planned: &Planned) -> Result<Place> {
         let nodes = &request.options.nodes;
         if *nodes == Nodes::Off {
             return Ok(Place::Here);
         }
-        match rows_of_nodes(request, decoder, planned) {
+        match rows_of_nodes(request, planned) {
             Ok(rows) => {
                 let (columns, order_varies_here) = (columns(spec, planned), planned.has_extension_nodes());
                 Ok(Place::There(Box::new(There { rows, columns, order_varies_here })))
@@ -52,20 +52,11 @@ impl Place {
     }
 }
 
-fn rows_of_nodes(
-    request: &Request,
-    decoder: &Decoder,
-    planned: &Planned,
-) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
+fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     let unfit = [
         ("a search", request.search.is_some()),
-        (
-            "a warm start of groups",
-            request.resume.is_some_and(|resume| !resume.of_group) && request.row_groups.group.is_some(),
-        ),
         ("probabilities of an SVM", request.options.probability),
         ("several workers", request.workers > 1),
-        ("compressed mini-batches", decoder.has_mini_batches()),
         ("option share", request.options.share == Some(true)),
     ];
     if let Some((what, _)) = unfit.into_iter().find(|(_, applies)| *applies) {

@@ -37,6 +37,10 @@ pub struct Cluster {
     saved: Vec<u8>,
     /// has the epoch begun, and not ended?
     pub(super) in_epoch: bool,
+    /// the node that each group lies on whole, if there is one; none if groups are not known
+    pub(super) owners: Vec<Option<usize>>,
+    /// places of models that nodes have trained by themselves, and that are none any more
+    pub(super) gone: Vec<usize>,
     pub traffic: Traffic,
 }
 
@@ -111,6 +115,8 @@ impl Cluster {
             turn: None,
             saved: Vec::new(),
             in_epoch: false,
+            owners: Vec::new(),
+            gone: Vec::new(),
             traffic: Traffic::default(),
         };
         cluster.order(|_| Order::Describe);

@@ -26,7 +26,8 @@ impl Cluster {
         let (dim, outputs, sparse) = (decoder.dim(), decoder.labels().outputs(), decoder.is_sparse());
         self.order(|_| {
             let (decoder, points) = (decoder.state_with_groups(), Vec::new());
-            Order::Start(Box::new(Start { decoder, kind, points, groups: 0, dim, outputs, sparse, saved: None }))
+            let (groups, whose, saved) = (0, Vec::new(), None);
+            Order::Start(Box::new(Start { decoder, kind, points, groups, dim, outputs, sparse, whose, saved }))
         });
         self.order(|_| Order::Clusters);
         let mut factor = ClusterFactor::new(kind);

@@ -9,7 +9,7 @@ use crate::operators::wanted::Wanted;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sgd::{ClusterSums, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
 
 /// What a node is told when its cursor opens.
 #[derive(Serialize, Deserialize)]
@@ -27,23 +27,31 @@ pub enum Order {
     Describe,
     /// Go through all rows, and say what was found.
     Prepare(Wanted),
+    /// Go through all rows, as they come to who knows this, and say which groups there are. The epoch behind that comes
+    /// next.
+    FindGroups(Box<DecoderState>, u32),
     /// This is what all nodes have found, and what is to be trained. A state that goes on is behind the text.
     Start(Box<Start>),
-    BeginEpoch,
-    /// Fill the buffer, and say how many tuples it has to learn from.
+    /// Begin the epoch of this number.
+    BeginEpoch(u32),
+    /// Fill the buffer, have the models learn from it whose rows are all here, and say what it has to learn from.
     Fill,
     /// It is the turn of these trainers of a group, by their places, which begin with the group's first tuple of the
     /// buffer.
     Turn(Vec<usize>),
-    /// All buffers have so many tuples together, and this is how much the loss of a mini-batch of them can bend, for
-    /// each trainer whose turn it is.
-    Begin(usize, Vec<Option<f64>>),
-    /// Learn from the next tuples of the buffer.
+    /// All buffers have so many tuples together, and a full step so many, and this is how much the loss of a mini-batch
+    /// of them can bend, for each trainer whose turn it is.
+    Begin((usize, usize), Vec<Option<f64>>),
+    /// Learn from the next tuples of the buffer, or whole mini-batches.
     Learn(usize),
     /// Make a step or a mean together with the others, or count what all have counted.
     Make(Call),
-    /// End the epoch. Models that have diverged are gone.
-    EndEpoch,
+    /// End the epoch of models whose rows are all here, and say what came of them, beginning with this one of them, and
+    /// what was counted.
+    EndOwn(usize),
+    /// End the epoch of all others. Models that have diverged are gone, and those at these places, whose rows are all
+    /// on one node.
+    EndEpoch(Vec<usize>),
     /// Evaluate the models on what is held out.
     Evaluate,
     /// Judge the model whose document is behind the text by all rows, and say what was counted.
@@ -92,8 +100,33 @@ pub struct Start {
     pub dim: usize,
     pub outputs: usize,
     pub sparse: bool,
+    /// where each group has its rows; none if all may be anywhere
+    pub whose: Vec<Whose>,
     /// bytes of the state that goes on, if one does
     pub saved: Option<usize>,
+}
+
+/// Where the rows are that a model learns from, as a node sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Whose {
+    /// anywhere
+    All,
+    /// all of them here
+    Own,
+    /// all of them on another node
+    Other,
+}
+
+/// What came of a model whose rows are all on one node. Its state is behind the text, unless it has diverged.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Outcome {
+    /// its place among all that learn
+    pub place: usize,
+    pub tuples: u64,
+    /// None if it has diverged, or has learned from nothing
+    pub report: Option<EpochReport>,
+    /// of its state
+    pub bytes: usize,
 }
 
 /// A model to be judged.
@@ -127,6 +160,8 @@ pub enum RoundShape {
 pub struct Answer {
     pub types: Option<Vec<String>>,
     pub found: Option<Found>,
+    /// the groups of its rows
+    pub groups: Option<Vec<String>>,
     /// what came of filling the buffer
     pub filled: Option<Filled>,
     /// how many words it says in a round, for each trainer whose turn it is, unless that is done; empty if none has
@@ -134,6 +169,8 @@ pub struct Answer {
     pub says: Vec<Option<usize>>,
     /// what its decoder has counted in the epoch
     pub counts: Option<EpochCounts>,
+    /// what came of the models whose rows are all there
+    pub own: Option<Vec<Outcome>>,
     /// what the models are worth
     pub evaluated: Option<OwnEvaluation>,
     /// what was counted of the model that was judged
@@ -148,8 +185,9 @@ pub struct Answer {
 /// A buffer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Filled {
-    /// of each group; None at the end of the epoch
-    pub tuples: Option<Vec<usize>>,
+    /// the turns of each group: tuples, or whole mini-batches, whose lengths are behind the text; None at the end of
+    /// the epoch
+    pub turns: Option<Vec<usize>>,
     /// how much the loss of a mini-batch can bend, for each trainer, if that is to be known
     pub curvatures: Vec<Option<f64>>,
 }

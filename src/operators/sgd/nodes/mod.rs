@@ -15,8 +15,10 @@ mod judged;
 mod judging;
 mod messages;
 mod node;
+mod replicas;
 mod sequence;
 mod training;
+mod whole_groups;
 
 pub use choice::{Place, Rows};
 pub use cluster::Traffic;

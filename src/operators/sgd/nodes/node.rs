@@ -2,16 +2,17 @@
 
 use super::judged::JudgedModel;
 use super::messages::{
-    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, bytes_of, read, text, words_of,
+    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, read, text, words_of,
 };
+use super::replicas::Replicas;
 use crate::errors::{Error, NodeError, OrRaise, Result};
 use crate::limits::MAX_MODELS;
 use crate::operators::buffers::Buffers;
 use crate::operators::clusters::measure_clusters;
-use crate::operators::decoder::OwnedSpec;
-use crate::operators::preparation::measure;
+use crate::operators::decoder::{DecoderState, OwnedSpec};
+use crate::operators::preparation::{find_groups, measure};
 use crate::operators::sgd::learn::learn_side_by_side;
-use crate::operators::sgd::learners::Judged;
+use crate::operators::sgd::team::{OwnBuffer, needs_others};
 use crate::operators::sgd::validation::{OwnEvaluation, OwnParts};
 use crate::operators::source::Source;
 use crate::options::shuffling::Shuffling;
@@ -108,10 +109,9 @@ struct NodeTraining {
     buffers: Buffers,
     batch: Batch,
     kind: ModelKind,
-    /// those that still learn, with the numbers of their groups and points, ascending
-    trainers: Vec<((usize, usize), Trainer)>,
-    /// places of those whose turn it is
-    turn: Vec<usize>,
+    replicas: Replicas,
+    /// that is under way, or was the last
+    epoch: u32,
     outputs: usize,
     shuffling: Shuffling,
     /// how rows are dealt out, if they fall into groups or some are held out
@@ -150,8 +150,8 @@ impl NodeTraining {
             types,
             batch: Batch::dense(0),
             kind: ModelKind::Logistic,
-            trainers: Vec::new(),
-            turn: Vec::new(),
+            replicas: Replicas::default(),
+            epoch: 0,
             outputs: 1,
             shuffling: task.shuffling,
             parts: None,
@@ -209,32 +209,38 @@ impl NodeTraining {
                 self.has_read = true;
                 answer.found = Some(measure(&mut self.buffers, &mut self.batch, wanted)?);
             }
+            Order::FindGroups(state, epoch) => answer.groups = Some(self.find_groups(&state, epoch)?),
             Order::Start(start) => self.start(*start, std::mem::take(words))?,
-            Order::BeginEpoch => self.begin_epoch()?,
-            Order::Fill => answer.filled = Some(self.fill()?),
-            Order::Turn(turn) if turn.is_sorted() && turn.last().is_none_or(|last| *last < self.trainers.len()) => {
-                self.turn = turn;
+            Order::BeginEpoch(epoch) => self.begin_epoch(epoch)?,
+            Order::Fill => {
+                (answer.filled, answer.behind) = self.fill().map(|(filled, lengths)| (Some(filled), lengths))?
+            }
+            Order::Turn(turn) => {
+                if !self.replicas.take_turn(turn) {
+                    return Err(NodeError::NonsenseAsked.into());
+                }
                 self.place = self.own_places().start;
             }
-            Order::Turn(_) => return Err(NodeError::NonsenseAsked.into()),
             Order::Begin(tuples, curvatures) => {
-                for (trainer, curvature) in in_turn(&mut self.trainers, &self.turn).zip(curvatures) {
+                for (trainer, curvature) in self.replicas.in_turn().zip(curvatures) {
                     trainer.begin_buffer_of_all(tuples, curvature);
                 }
             }
             Order::Learn(tuples) => self.learn(tuples)?,
-            Order::Make(_) if self.turn.is_empty() => return Err(NodeError::NonsenseAsked.into()),
+            Order::Make(_) if self.replicas.turns() == 0 => return Err(NodeError::NonsenseAsked.into()),
             Order::Make(call) => {
                 if let Call::Count = call {
                     answer.counts = Some(self.buffers.decoder.epoch_counts());
                 }
-                self.rounds = vec![Some(Vec::new()); self.turn.len()];
+                self.rounds = vec![Some(Vec::new()); self.replicas.turns()];
                 return self.make(call);
             }
             // what the coordinator makes of models that have diverged is its affair
-            Order::EndEpoch => {
-                self.trainers.retain_mut(|(_, trainer)| trainer.tuples() > 0 && trainer.end_epoch().is_ok());
-                self.all_turn();
+            Order::EndEpoch(gone) => self.replicas.end_epoch(&gone),
+            Order::EndOwn(from) => {
+                let (outcomes, states) = self.replicas.end_own(from)?;
+                (answer.own, answer.behind) = (Some(outcomes), words_of(&states));
+                answer.counts = Some(self.buffers.decoder.epoch_counts());
             }
             Order::Evaluate => answer.evaluated = Some(self.evaluate()?),
             Order::Judge(task) => {
@@ -254,28 +260,28 @@ impl NodeTraining {
                 let clusters = measure_clusters(&mut self.buffers, &mut self.batch, self.kind)?;
                 answer.clusters = Some(clusters.sums());
             }
-            Order::GoOn(learning) => {
-                self.trainers.retain(|(of, _)| learning.binary_search(of).is_ok());
-                self.all_turn();
-            }
+            Order::GoOn(learning) => self.replicas.go_on(&learning),
         }
         Ok(None)
     }
 
     /// Where the group of those whose turn it is has its tuples.
     fn own_places(&self) -> Range<usize> {
-        let first = self.turn.first().and_then(|place| self.trainers.get(*place));
-        first.and_then(|((group, _), _)| self.places.get(*group)).cloned().unwrap_or_default()
+        self.replicas.group_in_turn().and_then(|group| self.places.get(group)).cloned().unwrap_or_default()
     }
 
-    /// It is the turn of all trainers.
-    fn all_turn(&mut self) {
-        self.turn = (0..self.trainers.len()).collect();
+    /// Goes through all rows for the groups that they fall into, as a decoder with this knowledge reads them.
+    fn find_groups(&mut self, state: &DecoderState, epoch: u32) -> Result<Vec<String>> {
+        let mut decoder = self.spec.decoder()?;
+        decoder.adopt(state);
+        self.buffers.decoder = decoder;
+        find_groups(&mut self.buffers, &mut self.batch, epoch)?;
+        Ok(self.buffers.decoder.group_names())
     }
 
     /// Takes over what all nodes have found, and makes replicas of the models.
     fn start(&mut self, start: Start, words: Vec<u32>) -> Result<()> {
-        let Start { decoder: state, kind, points, groups, dim, outputs, sparse, saved } = start;
+        let Start { decoder: state, kind, points, groups, dim, outputs, sparse, whose, saved } = start;
         let mut decoder = self.spec.decoder()?;
         decoder.adopt(&state);
         decoder.check_size(dim, false)?;
@@ -293,24 +299,22 @@ impl NodeTraining {
         self.parts = self.spec.has_parts().then(|| OwnParts::new(&self.shuffling, BlockPartition::SINGLE, groups));
         let of_group = |group| points.iter().enumerate().map(move |(point, hyper)| ((group, point), *hyper));
         for (of, hyper) in (0..groups).flat_map(of_group) {
-            let trainer = match saved {
-                None => Trainer::replica(hyper, dim, outputs, sparse)?,
+            let of_group = whose.get(of.0).copied().filter(|_| !needs_others(hyper.steps()));
+            self.replicas.add(of, of_group.unwrap_or(Whose::All), || match saved {
+                None => Ok(Trainer::replica(hyper, dim, outputs, sparse)?),
                 Some(saved) => Trainer::resume_replica(hyper, outputs, sparse, saved)
-                    .map_err(|_| Error::from(NodeError::NonsenseAsked))?,
-            };
-            self.trainers.push((of, trainer));
+                    .map_err(|_| Error::from(NodeError::NonsenseAsked)),
+            })?;
             check_for_interrupts();
         }
-        self.all_turn();
+        self.replicas.all_turn();
         Ok(())
     }
 
-    fn begin_epoch(&mut self) -> Result<()> {
-        let first = self.trainers.first().map(|(_, trainer)| trainer.epoch() + 1);
-        let epoch = first.ok_or(NodeError::NonsenseAsked)?;
+    fn begin_epoch(&mut self, epoch: u32) -> Result<()> {
         self.go_to_next_pass()?;
-        self.at_end = false;
-        self.trainers.iter_mut().for_each(|(_, trainer)| trainer.begin_epoch());
+        (self.at_end, self.epoch) = (false, epoch);
+        self.replicas.begin_epoch();
         self.parts.iter_mut().for_each(|parts| parts.begin_epoch(epoch.into()));
         Ok(())
     }
@@ -320,11 +324,12 @@ impl NodeTraining {
         if std::mem::replace(&mut self.has_read, true) { self.buffers.next_epoch() } else { Ok(()) }
     }
 
-    fn fill(&mut self) -> Result<Filled> {
+    /// Fills the buffer: what is in it, and the lengths of whole mini-batches.
+    fn fill(&mut self) -> Result<(Filled, Vec<u32>)> {
         self.places.clear();
         self.at_end = self.at_end || !self.buffers.next_batch(&mut self.batch)?;
         if self.at_end {
-            return Ok(Filled::default());
+            return Ok((Filled::default(), Vec::new()));
         }
         self.places = match &mut self.parts {
             Some(parts) => parts.take(&mut self.batch)?,
@@ -332,11 +337,10 @@ impl NodeTraining {
         };
         self.place = self.own_places().start;
         let (places, batch) = (&self.places, &self.batch);
-        let curvature = |((group, _), trainer): &((usize, usize), Trainer)| {
-            trainer.curvature_of_buffer(batch, places.get(*group).cloned().unwrap_or_default())
-        };
-        let curvatures = self.trainers.iter().map(curvature).collect::<std::result::Result<_, _>>()?;
-        Ok(Filled { tuples: Some(places.iter().map(Range::len).collect()), curvatures })
+        let curvatures = self.replicas.curvatures(batch, places)?;
+        self.replicas.learn_own((batch, self.outputs), places)?;
+        let OwnBuffer { turns, lengths } = OwnBuffer::new(batch, places);
+        Ok((Filled { turns: Some(turns), curvatures }, lengths))
     }
 
     fn learn(&mut self, tuples: usize) -> Result<()> {
@@ -345,14 +349,14 @@ impl NodeTraining {
             return Err(NodeError::NonsenseAsked.into());
         }
         self.place = places.end;
-        let mut trainers: Vec<&mut Trainer> = in_turn(&mut self.trainers, &self.turn).collect();
+        let mut trainers: Vec<&mut Trainer> = self.replicas.in_turn().collect();
         learn_side_by_side(&mut trainers, &self.batch, self.outputs, places)
     }
 
     /// Does something together with the others, as far as their parts are known. What the node says in the next round.
     fn make(&mut self, call: Call) -> Result<Option<Says>> {
         let mut says = Vec::new();
-        for (trainer, rounds) in in_turn(&mut self.trainers, &self.turn).zip(&mut self.rounds) {
+        for (trainer, rounds) in self.replicas.in_turn().zip(&mut self.rounds) {
             let Some(known) = rounds else {
                 says.push(None);
                 continue;
@@ -375,21 +379,11 @@ impl NodeTraining {
     }
 
     fn evaluate(&mut self) -> Result<OwnEvaluation> {
-        let NodeTraining { parts, trainers, buffers, batch, .. } = self;
+        let models = self.replicas.models()?;
+        let is_here: Vec<bool> = models.iter().map(Option::is_some).collect();
+        let NodeTraining { parts, buffers, batch, epoch, kind, .. } = self;
         let parts = parts.as_mut().ok_or(NodeError::NonsenseAsked)?;
-        let epoch = trainers.first().map_or(0, |(_, trainer)| trainer.epoch());
-        let models = trainers.iter().map(|((group, _), trainer)| Judged::new(*group, trainer));
-        let models = models.collect::<Result<Vec<_>>>()?;
-        parts.evaluate(self.kind, models, (epoch, buffers, batch))
+        let models = models.into_iter().flatten().collect();
+        Ok(parts.evaluate(*kind, models, (*epoch, buffers, batch))?.spread(*kind, &is_here))
     }
-}
-
-/// The trainers whose turn it is, which is in ascending sequence.
-fn in_turn<'a>(
-    trainers: &'a mut [((usize, usize), Trainer)],
-    turn: &'a [usize],
-) -> impl Iterator<Item = &'a mut Trainer> {
-    let (first, last) = (turn.first().copied().unwrap_or(0), turn.last().map_or(0, |last| last + 1));
-    let near = trainers.iter_mut().enumerate().take(last).skip(first);
-    near.filter(|(place, _)| turn.binary_search(place).is_ok()).map(|(_, (_, trainer))| trainer)
 }

@@ -4,34 +4,42 @@
 //! tuples.
 
 use super::cluster::Cluster;
-use super::messages::{Call, Order, Start};
+use super::messages::{Call, Filled, Order, Start, Whose};
+use super::whole_groups::owners;
 use crate::errors::Result;
-use crate::operators::decoder::Decoder;
+use crate::operators::decoder::{Decoder, EpochCounts};
 use crate::operators::preparation::{Found, unite};
 use crate::operators::sgd::learners::Judged;
 use crate::operators::sgd::resume::Resume;
-use crate::operators::sgd::team::{Cohort, Here, Team};
+use crate::operators::sgd::team::{Cohort, Here, OwnBuffer, Team, Turns};
 use crate::operators::sgd::validation::{OwnEvaluation, United};
 use crate::operators::wanted::Wanted;
 use crate::options::request::Request;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
 use sgd::{Hyperparameters, ModelKind, Steps, Trainer};
-use shuffle::RoundRobin;
 
 /// A buffer of all nodes.
-struct Filled {
-    /// tuples of each group that each node has; none at its end
-    nodes: Vec<Vec<usize>>,
+struct AllFilled {
+    /// what each node has; nothing at its end
+    nodes: Vec<OwnBuffer>,
     /// how much the loss of a mini-batch can bend, for each trainer
     curvatures: Vec<Option<f64>>,
 }
 
-impl Filled {
-    /// Tuples of a group that the coordinator, which has none, and each node has.
-    fn sizes(&self, group: usize) -> Vec<usize> {
-        let of_nodes = self.nodes.iter().map(|of| of.get(group).copied().unwrap_or(0));
-        std::iter::once(0).chain(of_nodes).collect()
+impl AllFilled {
+    /// What the coordinator, which has nothing, and each node have of a group.
+    fn turns(&self, group: usize) -> Turns<'_> {
+        Turns::new(std::iter::once(None).chain(self.nodes.iter().map(Some)), group)
+    }
+
+    /// Tuples of all groups.
+    fn tuples(&self) -> usize {
+        let of_node = |own: &OwnBuffer| match own.lengths.is_empty() {
+            true => own.turns.iter().sum::<usize>(),
+            false => own.lengths.iter().map(|length| *length as usize).sum(),
+        };
+        self.nodes.iter().map(of_node).sum()
     }
 }
 
@@ -45,7 +53,23 @@ impl Cluster {
         self.order(|_| Order::Prepare(wanted));
         let found: Option<Vec<Found>> = self.ask()?.into_iter().map(|answer| answer.found).collect();
         let found = found.ok_or_else(|| self.nonsense())?;
-        unite(decoder, wanted, &found)
+        let parts = unite(decoder, wanted, &found)?;
+        self.owners = owners(&decoder.group_names(), &found.iter().map(Found::groups).collect::<Vec<_>>());
+        Ok(parts)
+    }
+
+    /// Has each node go through its rows for the groups that they fall into, which the decoder, whose knowledge is that
+    /// of a model, then knows. This epoch is the next.
+    ///
+    /// # Errors
+    /// What is wrong with the rows is raised.
+    pub fn find_groups(&mut self, decoder: &mut Decoder, epoch: u32) -> Result<()> {
+        self.order(|_| Order::FindGroups(Box::new(decoder.state()), epoch));
+        let found: Option<Vec<Vec<String>>> = self.ask()?.into_iter().map(|answer| answer.groups).collect();
+        let found = found.ok_or_else(|| self.nonsense())?;
+        found.iter().for_each(|groups| decoder.meet_groups(groups));
+        self.owners = owners(&decoder.group_names(), &found.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        Ok(())
     }
 
     /// Has each node make replicas of the models, and gives the coordinator's.
@@ -65,15 +89,19 @@ impl Cluster {
             None => hyper,
         };
         let points: Vec<_> = request.points.iter().map(|point| in_units(point.hyperparameters)).collect();
-        // the mean of the iterates is the coordinator's affair, unless nodes judge it, or the state has it
-        let averages = resume.is_some() || request.row_groups.hold_out.is_some();
+        self.forget_owners_of_large(&points, (dim, outputs));
+        // the mean of the iterates is the coordinator's affair, unless nodes judge it, or train by themselves, or the
+        // state has it
+        let has_owners = self.owners.iter().any(Option::is_some);
+        let averages = resume.is_some() || request.row_groups.hold_out.is_some() || has_owners;
         let of_nodes = |hyper: &Hyperparameters| Hyperparameters { averaging: hyper.averaging && averages, ..*hyper };
         let of_nodes: Vec<Hyperparameters> = points.iter().map(of_nodes).collect();
         let saved = resume.map(Resume::trainer_state);
-        self.order(|_| {
+        let whose: Vec<Vec<Whose>> = (0..self.servers().count()).map(|node| self.whose(node)).collect();
+        self.order(|node| {
             let (decoder, kind, points) = (decoder.state_with_groups(), request.kind, of_nodes.clone());
-            let saved = saved.map(<[u8]>::len);
-            Order::Start(Box::new(Start { decoder, kind, points, groups, dim, outputs, sparse, saved }))
+            let (saved, whose) = (saved.map(<[u8]>::len), whose[node].clone());
+            Order::Start(Box::new(Start { decoder, kind, points, groups, dim, outputs, sparse, whose, saved }))
         });
         saved.into_iter().for_each(|saved| self.attach(saved));
         let new = |hyper| match resume {
@@ -84,22 +112,26 @@ impl Cluster {
     }
 
     /// Has the nodes fill their buffers. None if the epoch has no more of them.
-    fn fill(&mut self) -> Result<Option<Filled>> {
+    fn fill(&mut self) -> Result<Option<AllFilled>> {
         self.order(|_| Order::Fill);
-        let filled: Option<Vec<_>> = self.ask()?.into_iter().map(|answer| answer.filled).collect();
-        let filled = filled.ok_or_else(|| self.nonsense())?;
-        if filled.iter().all(|filled| filled.tuples.is_none()) {
+        let answers = self.ask()?.into_iter().map(|answer| answer.filled.map(|filled| (filled, answer.behind)));
+        let answers = answers.collect::<Option<Vec<(Filled, Vec<u32>)>>>().ok_or_else(|| self.nonsense())?;
+        if answers.iter().all(|(filled, _)| filled.turns.is_none()) {
             return Ok(None);
         }
-        let mut curvatures: Vec<Option<f64>> = Vec::new();
-        for filled in &filled {
-            curvatures.resize(curvatures.len().max(filled.curvatures.len()), None);
-            for (most, own) in curvatures.iter_mut().zip(&filled.curvatures) {
-                *most = [*most, *own].into_iter().flatten().reduce(f64::max);
+        let mut all = AllFilled { nodes: Vec::new(), curvatures: Vec::new() };
+        for (Filled { turns, curvatures }, lengths) in answers {
+            all.curvatures.resize(all.curvatures.len().max(curvatures.len()), None);
+            for (most, own) in all.curvatures.iter_mut().zip(curvatures) {
+                *most = [*most, own].into_iter().flatten().reduce(f64::max);
             }
+            let own = OwnBuffer { turns: turns.unwrap_or_default(), lengths };
+            if !own.lengths.is_empty() && own.turns.iter().sum::<usize>() != own.lengths.len() {
+                return Err(self.nonsense());
+            }
+            all.nodes.push(own);
         }
-        let nodes = filled.into_iter().map(|filled| filled.tuples.unwrap_or_default()).collect();
-        Ok(Some(Filled { nodes, curvatures }))
+        Ok(Some(all))
     }
 
     /// The trainers of a cohort, whose turn it is, learn from the buffers.
@@ -107,37 +139,33 @@ impl Cluster {
         &mut self,
         cohort: &mut Cohort,
         trainers: &mut [&mut Trainer],
-        (sizes, curvatures): (&[usize], &[Option<f64>]),
+        (mut turns, curvatures): (Turns, &[Option<f64>]),
     ) -> Result<()> {
-        let tuples: usize = sizes.iter().sum();
-        let most = match cohort.steps {
-            Steps::ByTuple => sizes.iter().copied().max().unwrap_or(0),
-            _ => tuples,
+        let nodes = turns.of_each().len() - 1;
+        let of_step = cohort.turns_of_step(nodes);
+        let tuples = match cohort.steps {
+            Steps::ByTuple => (turns.of_each().iter().copied().max().unwrap_or(0), 1),
+            _ => turns.tuples(of_step),
         };
         let curvatures = cohort.members.iter().map(|member| curvatures.get(*member).copied().flatten());
         let curvatures: Vec<Option<f64>> = curvatures.collect();
-        self.order(|_| Order::Begin(most, curvatures.clone()));
+        self.order(|_| Order::Begin(tuples, curvatures.clone()));
         let mut members = cohort.members(trainers);
-        members
-            .iter_mut()
-            .zip(&curvatures)
-            .for_each(|(member, curvature)| member.begin_buffer_of_all(most, *curvature));
+        for (member, curvature) in members.iter_mut().zip(&curvatures) {
+            member.begin_buffer_of_all(tuples, *curvature);
+        }
         match cohort.steps {
-            Steps::AtEnd => self.order(|node| Order::Learn(sizes[node + 1])),
+            Steps::AtEnd => self.order(|node| Order::Learn(turns.of_each()[node + 1])),
             Steps::ByTuple => {
-                self.order(|node| Order::Learn(sizes[node + 1]));
-                self.make(&mut members, &Call::Average(sizes.to_vec()))?;
+                self.order(|node| Order::Learn(turns.of_each()[node + 1]));
+                self.make(&mut members, &Call::Average(turns.of_each().to_vec()))?;
             }
-            Steps::ByMiniBatch(size) => {
-                let mut turns = RoundRobin::default();
-                turns.begin(sizes.iter().copied());
+            Steps::ByMiniBatch(_) | Steps::ByWholeMiniBatches => {
                 while turns.left() > 0 {
-                    let shares = turns.take_of_all(size - cohort.pending);
+                    let (shares, tuples) = turns.take(cohort.turns_until(of_step));
                     self.order(|node| Order::Learn(shares[node + 1]));
-                    cohort.pending += shares.iter().sum::<usize>();
-                    if cohort.pending == size {
-                        cohort.pending = 0;
-                        self.make(&mut members, &Call::Step(size as u32))?;
+                    if let Some(tuples) = cohort.learned((shares.iter().sum(), tuples), of_step) {
+                        self.make(&mut members, &Call::Step(tuples))?;
                         check_for_interrupts();
                     }
                 }
@@ -146,10 +174,25 @@ impl Cluster {
         Ok(())
     }
 
+    /// Counts what all have counted of the models at these places, that learn together, and gives what the nodes'
+    /// decoders have. Nothing if there are no such models.
+    fn count(&mut self, trainers: &mut [&mut Trainer], together: &[usize]) -> Result<Option<Vec<EpochCounts>>> {
+        if together.is_empty() {
+            return Ok(None);
+        }
+        self.turn(Some(together).filter(|together| together.len() < trainers.len()), trainers.len());
+        let members = trainers.iter_mut().enumerate().filter(|(i, _)| together.binary_search(i).is_ok());
+        let mut members: Vec<&mut Trainer> = members.map(|(_, trainer)| &mut **trainer).collect();
+        let answers = self.make(&mut members, &Call::Count)?;
+        let counts: Option<Vec<_>> = answers.into_iter().map(|answer| answer.counts).collect();
+        counts.map(Some).ok_or_else(|| self.nonsense())
+    }
+
     /// Ends the epoch on the nodes, if that has not been done.
     fn end_epoch(&mut self) {
         if std::mem::take(&mut self.in_epoch) {
-            self.order(|_| Order::EndEpoch);
+            let gone = std::mem::take(&mut self.gone);
+            self.order(|_| Order::EndEpoch(gone.clone()));
             self.forget_turn();
         }
     }
@@ -162,30 +205,36 @@ impl Team for Cluster {
         here: Here<'_>,
         check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
     ) -> Result<()> {
+        let steps = trainers.iter().map(|trainer| trainer.steps());
+        let owners: Vec<Option<usize>> =
+            groups.iter().zip(steps).map(|(group, steps)| self.owner(*group, steps)).collect();
         let mut cohorts = Cohort::all(trainers, groups);
-        let is_one = cohorts.len() == 1;
-        self.order(|_| Order::BeginEpoch);
+        cohorts.retain(|cohort| cohort.members.iter().all(|member| owners[*member].is_none()));
+        let together: Vec<usize> = (0..).zip(&owners).filter(|(_, owner)| owner.is_none()).map(|(i, _)| i).collect();
+        let is_one = cohorts.len() == 1 && together.len() == trainers.len();
+        let epoch = trainers.first().map_or(0, |trainer| trainer.epoch());
+        self.order(|_| Order::BeginEpoch(epoch));
         self.in_epoch = true;
         while let Some(filled) = self.fill()? {
-            progress::tuples(filled.nodes.as_slice().iter().flatten().sum());
+            progress::tuples(filled.tuples());
             for cohort in &mut cohorts {
-                let sizes = filled.sizes(cohort.group);
-                if sizes.iter().all(|tuples| *tuples == 0) {
+                let turns = filled.turns(cohort.group);
+                if turns.left() == 0 {
                     continue;
                 }
                 self.turn(Some(cohort.members.as_slice()).filter(|_| !is_one), trainers.len());
-                self.learn(cohort, trainers, (&sizes, &filled.curvatures))?;
+                self.learn(cohort, trainers, (turns, &filled.curvatures))?;
             }
             check(trainers)?;
         }
-        for cohort in cohorts.iter().filter(|cohort| cohort.pending > 0) {
+        for cohort in &mut cohorts {
+            let Some(tuples) = cohort.end_step() else { continue };
             self.turn(Some(cohort.members.as_slice()).filter(|_| !is_one), trainers.len());
-            self.make(&mut cohort.members(trainers), &Call::Step(cohort.pending as u32))?;
+            self.make(&mut cohort.members(trainers), &Call::Step(tuples))?;
         }
-        self.turn(None, trainers.len());
-        let answers = self.make(trainers, &Call::Count)?;
-        let counts: Option<Vec<_>> = answers.into_iter().map(|answer| answer.counts).collect();
-        let counts = counts.ok_or_else(|| self.nonsense())?;
+        let decoder = &here.buffers.decoder;
+        let of_whole = self.end_whole(trainers, &owners, (decoder.labels().outputs(), decoder.is_sparse()))?;
+        let counts = self.count(trainers, &together)?.or(of_whole).ok_or_else(|| self.nonsense())?;
         let decoder = &mut here.buffers.decoder;
         decoder.begin_epoch();
         counts.iter().for_each(|counts| decoder.count_rows_of_others(counts));

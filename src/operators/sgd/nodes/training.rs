@@ -5,6 +5,7 @@ use super::cluster::Cluster;
 use crate::errors::{Errand, Error, Notice, Result, TrainingError};
 use crate::operators::decoder::DecoderSpec;
 use crate::operators::sgd::learners::Learners;
+use crate::operators::sgd::opening::{goes_on_in_groups, notice_steps};
 use crate::operators::sgd::phases::Phase;
 use crate::operators::sgd::training::{Training, shuffling_of};
 use crate::operators::wanted::Wanted;
@@ -52,7 +53,10 @@ impl Training {
     fn open_nodes(&mut self, there: &There) -> Result<Option<Cluster>> {
         let spec = DecoderSpec::of_request(&self.request, &self.features);
         // nodes go through their rows before the first epoch, whether anything is wanted or not, unless it is all known
-        let shuffling = shuffling_of(&self.request, self.resume.is_none());
+        let shuffling = shuffling_of(
+            &self.request,
+            self.resume.is_none() || goes_on_in_groups(&self.request, self.resume.as_ref()),
+        );
         let opened = Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.columns, &shuffling));
         match opened {
             Ok(cluster) => Ok(Some(cluster)),
@@ -75,6 +79,8 @@ impl Training {
             let parts = cluster.prepare(&mut self.buffers.decoder, wanted)?;
             self.count_imputed();
             self.fit_to_mix(&parts);
+        } else if goes_on_in_groups(&self.request, self.resume.as_ref()) {
+            cluster.find_groups(&mut self.buffers.decoder, self.request.first_epoch())?;
         }
         if self.prepares.is_some() {
             self.choose();
@@ -88,6 +94,7 @@ impl Training {
         decoder.check_size(decoder.dim(), decoder.standardizer().is_some())?;
         let groups = self.groups_together();
         Learners::default().check_size(&self.request, decoder.dim(), decoder.labels().outputs(), groups)?;
+        notice_steps(decoder, cluster.servers().count());
         let trainers = cluster.start(decoder, groups, &self.request, self.resume.as_ref())?;
         let mut learners = self.learners_of(trainers)?;
         self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |training| {

@@ -4,4 +4,5 @@ mod comparisons;
 mod compress;
 mod theorem1;
 mod toc;
+mod together;
 mod training_compressed;

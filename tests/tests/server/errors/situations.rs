@@ -24,6 +24,7 @@ pub const TESTS: &[(&str, &str)] = &[
     ("NodeError::Unfit", "nodes::rows_that_cannot_be_trained_on_there_come_here_or_are_an_error"),
     ("Notice::NoNodes", "nodes::rows_that_cannot_be_trained_on_there_come_here_or_are_an_error"),
     ("Notice::NodesNeedBatches", "nodes::models_of_single_steps_are_averaged_where_labels_are_mixed_alike"),
+    ("Notice::StepsOfSeveral", "together::a_step_is_that_of_a_mini_batch_of_each_process"),
     ("ResourceError::OutOfMemory", "resources::memory_that_the_system_refuses_is_an_error_that_says_what_takes_less"),
     ("ResourceError::TemporaryFile", "situations::a_temporary_file_that_cannot_be_written_is_an_error"),
     ("SourceError::DamagedPage", "damaged::a_line_pointer_that_points_out_of_its_page_is_an_error_that_names_the_page"),

@@ -329,13 +329,6 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "TrainingError::NotOnCompressed",
-        "SELECT corgipile_train('packed', workers => 2)",
-        "0A000",
-        "the argument workers cannot be used with a compressed source",
-        "A row of it is a whole mini-batch. Train on the table that was compressed, or compress others.",
-    ),
-    Case(
-        "TrainingError::NotOnCompressed",
         r#"SELECT corgipile_train('SELECT *, 1 AS g FROM packed', features => '{features}', options => '{"weight": "g"}')"#,
         "0A000",
         "the option weight cannot be used with a compressed source",

@@ -283,8 +283,54 @@ fn a_model_of_a_group_is_that_of_its_rows_alone() {
         [(3, "c".into()), (4, "c".into())]
     );
     assert_eq!(db.model(rows[0].get(0)).bits(), whole.bits());
-    db.rejects("SELECT corgipile_train('t', warm_start => 'of/c', group_by => 'site', workers => 2)", "0A000")
-        .says(&["several processes cannot train with a warm start of groups"]);
+}
+
+#[test]
+fn every_group_goes_on_from_one_model_as_its_rows_alone_would() {
+    let mut db = Database::new();
+    rows(&mut db, 4000);
+    db.run("ALTER TABLE t ADD site text; UPDATE t SET site = (ARRAY['c', 'a', 'b', 'late'])[CASE WHEN id > 3900 THEN 4 ELSE 1 + (id / 7) % 3 END]");
+    db.run("VACUUM FULL t");
+    let sizes = "seed => 3, learning_rate => 0.05, block_size => '8kB', buffer_size => '20%', workers => 3";
+    for training in [
+        "label => 'label', features => '{x}'",
+        "label => 'class', features => '{x}', model => 'softmax', batch_size => 7, options => '{\"validation_column\": \"test\"}'",
+        "label => 'a', features => '{k,v}', model => 'linear', batch_size => 8, l1 => 0.001, optimizer => 'adam'",
+        "label => 'label', features => '{x}', batch_size => 16, options => '{\"averaging\": true, \"keep\": \"best\"}'",
+    ] {
+        let first = db.train(&format!("'t', {training}, {sizes}, max_epochs => 2"))[0].model_id;
+        let together = db.rows(
+            &format!(
+                "SELECT group_value, min(model_id), array_agg(epoch ORDER BY epoch), max(validation_loss)
+                 FROM corgipile_train('t', warm_start => '{first}', group_by => 'site', workers => 3, max_epochs => 2) GROUP BY 1 ORDER BY 1"
+            ),
+            &[],
+        );
+        assert_eq!(together.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>(), ["a", "b", "c", "late"]);
+        for row in together {
+            let (site, id, epochs, loss): (String, i64, Vec<i32>, Option<f64>) =
+                (row.get(0), row.get(1), row.get(2), row.get(3));
+            assert_eq!(epochs, [3, 4], "{site}: {training}");
+            let alone = db.rows(
+                &format!(
+                    "SELECT min(model_id), max(validation_loss) FROM corgipile_train('SELECT * FROM t WHERE site = ''{site}''',
+                         warm_start => '{first}', workers => 3, max_epochs => 2)"
+                ),
+                &[],
+            );
+            assert_eq!(db.model(id).bits(), db.model(alone[0].get(0)).bits(), "{site}: {training}");
+            let of_one: Option<f64> = alone[0].get(1);
+            assert!(loss.is_some() == of_one.is_some() && loss.zip(of_one).is_none_or(|(a, b)| (a - b).abs() < 1e-9));
+        }
+    }
+    // from the model of a group, too, and by fewer processes than were asked for
+    db.run(&format!("SELECT FROM corgipile_train('t', label => 'label', features => '{{x}}', max_epochs => 2, {sizes}, group_by => 'site', name => 'of')"));
+    let goes_on = "SELECT group_value, epoch FROM corgipile_train('t', warm_start => 'of/c', group_by => 'site', workers => 3, max_epochs => 1) ORDER BY 1";
+    let expected = ["a|3", "b|3", "c|3", "late|3"];
+    assert_eq!(db.lines(goes_on), expected);
+    db.run("SET max_parallel_workers = 0");
+    assert_eq!(db.lines(goes_on), expected);
+    assert!(db.parallel_workers().is_empty());
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod networks;
 mod newton;
 mod nodes;
 mod nodes_clusters;
+mod nodes_compressed;
 mod nodes_evaluation;
 mod nodes_faults;
 mod nodes_shards;

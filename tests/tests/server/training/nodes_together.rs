@@ -313,3 +313,164 @@ fn a_model_of_a_group_is_that_of_its_rows_wherever_they_are() {
         assert_eq!(by_tuple.iter().filter(|epoch| epoch.epoch == 1).map(|epoch| epoch.tuples).sum::<i64>(), 1200);
     }
 }
+
+#[test]
+fn every_group_goes_on_from_one_model_wherever_its_rows_are() {
+    const TEST: fn() = every_group_goes_on_from_one_model_wherever_its_rows_are;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
+    let near = spread.near();
+    let sizes = "seed => 3, block_size => '8kB', buffer_size => '40%', nodes => 'east,north,south'";
+    for table in ["t", "by_group"] {
+        for training in [
+            "label => 'half', features => '{a,b}', batch_size => 16, learning_rate => 0.05",
+            "label => 'half', features => '{k,kv}', batch_size => 16, optimizer => 'adam', learning_rate => 0.05",
+            "label => 'class', features => '{a,b}', model => 'softmax', batch_size => 7, learning_rate => 0.05",
+            "label => 'half', features => '{a,b}', solver => 'newton', l2 => 0.01",
+        ] {
+            let training = with_held(&format!("{training}, max_epochs => 2, {sizes}"));
+            let first = near.train(&format!("'{table}', {training}"))[0].model_id;
+            let together = near.rows(
+                &format!(
+                    "SELECT group_value, min(model_id), min(epoch), max(validation_loss)
+                     FROM corgipile_train('{table}', warm_start => '{first}', group_by => 'cat', nodes => 'east,north,south', max_epochs => 2)
+                     GROUP BY 1 ORDER BY 1"
+                ),
+                &[],
+            );
+            assert_eq!(together.len(), 4, "{table}, {training}");
+            for row in together {
+                let (group, id, epoch, loss): (String, i64, i32, f64) =
+                    (row.get(0), row.get(1), row.get(2), row.get(3));
+                assert_eq!(epoch, 3, "{table}, {training}");
+                let alone = near.rows(
+                    &format!(
+                        "SELECT min(model_id), max(validation_loss) FROM corgipile_train('SELECT * FROM {table} WHERE cat = ''{group}''',
+                             warm_start => '{first}', nodes => 'auto', max_epochs => 2)"
+                    ),
+                    &[],
+                );
+                assert_equal(
+                    [near.model(id).parameters(), near.model(alone[0].get(0)).parameters()],
+                    &format!("{table}, {group}, {training}"),
+                );
+                assert!((loss - alone[0].get::<_, f64>(1)).abs() < 1e-6, "{table}, {group}, {training}");
+            }
+        }
+    }
+}
+
+/// The epochs of each group: their numbers, losses, and losses on held out rows; and the bits of its model.
+type OfGroups = Vec<(String, Vec<(i32, f64, Option<f64>)>, Vec<u32>)>;
+
+/// Trains a model for each group, or one without a group.
+fn of_groups(near: &mut Session, arguments: &str) -> OfGroups {
+    let rows = near.rows(
+        &format!(
+            "SELECT coalesce(group_value, ''), min(model_id), array_agg(epoch ORDER BY epoch), array_agg(loss ORDER BY epoch),
+                    array_agg(validation_loss ORDER BY epoch) FROM corgipile_train({arguments}) GROUP BY 1, model_id ORDER BY 1, 2"
+        ),
+        &[],
+    );
+    let of_group = |row: &postgres::Row| {
+        let (epochs, losses): (Vec<i32>, Vec<f64>) = (row.get(2), row.get(3));
+        let judged: Vec<Option<f64>> = row.get(4);
+        let epochs = epochs.into_iter().zip(losses).zip(judged).map(|((epoch, loss), judged)| (epoch, loss, judged));
+        (row.get(0), epochs.collect(), near.model(row.get(1)).bits())
+    };
+    rows.iter().map(of_group).collect()
+}
+
+#[test]
+fn a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits() {
+    const TEST: fn() = a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
+    // two of four lie on two servers
+    let of_row = "(CASE cat WHEN 'red' THEN 0 WHEN 'green' THEN 1 ELSE 1 + id % 3 / 2 END)";
+    spread.spread("mixed", &format!("LIST ({of_row})"), ["IN (0)", "IN (1)", "IN (2)"]);
+    let near = spread.near();
+    let sizes = "seed => 3, block_size => '8kB', buffer_size => '40%', standardize => false";
+    let trainings = [
+        "label => 'half', features => '{a,b}', batch_size => 16",
+        "label => 'half', features => '{a,b}', batch_size => 1, optimizer => 'momentum'",
+        "label => 'half', features => '{k,kv}', batch_size => 16, optimizer => 'adam', l1 => 0.001",
+        "label => 'half', features => '{k,kv}', batch_size => 1, l1 => 0.001",
+        "label => 'class', features => '{a,b}', model => 'softmax', batch_size => 7, options => '{\"keep\": \"best\"}'",
+        "label => 'half', features => '{a,b}', model => 'svm', batch_size => 8, options => '{\"averaging\": true}'",
+        "label => 'y', features => '{a,b}', model => 'huber', batch_size => 50",
+        "label => 'half', features => '{v}', batch_size => 16, schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 100}'",
+        "label => 'class', features => '{a,b}', model => 'mlp', hidden_layers => '{5}', batch_size => 8",
+        "label => 'half', features => '{k,kv}', model => 'mlp', hidden_layers => '{5}', batch_size => 8",
+        "label => 'half', features => '{a,b}', batch_size => 16, patience => 1, max_epochs => 12, learning_rate => 2",
+        "label => 'half', features => '{a,b}', solver => 'newton', l2 => 0.01",
+    ];
+    for (training, holds_out) in trainings.iter().flat_map(|training| [(training, false), (training, true)]) {
+        let rate = match training {
+            _ if training.contains("newton") || training.contains("theorem1") || training.contains("rate") => "",
+            _ => ", learning_rate => 0.02",
+        };
+        let epochs = if training.contains("max_epochs") { "" } else { ", max_epochs => 3" };
+        let training = format!("{training}, {sizes}{rate}{epochs}");
+        let training = if holds_out { with_held(&training) } else { training };
+        for table in ["by_group", "mixed"] {
+            let together =
+                of_groups(near, &format!("'{table}', {training}, group_by => 'cat', nodes => 'east,north,south'"));
+            assert_eq!(together.iter().map(|of| of.0.as_str()).collect::<Vec<_>>(), ["blue", "green", "grey", "red"]);
+            for (group, epochs, bits) in together {
+                let (part, servers) = match (table, group.as_str()) {
+                    (_, "red") => ("_east", "east"),
+                    (_, "green") | ("by_group", "grey") => ("_north", "north"),
+                    ("by_group", _) => ("_south", "south"),
+                    _ => ("", "east,north,south"),
+                };
+                let source = format!("SELECT * FROM {table}{part} WHERE cat = ''{group}''");
+                // without groups, every step is asked for
+                let alone = of_groups(near, &format!("'{source}', {training}, nodes => '{servers}'"));
+                let what = format!("{table}, {group}, {training}");
+                assert_eq!((alone.len(), &alone[0].1), (1, &epochs), "{what}");
+                assert_eq!(alone[0].2, bits, "{what}");
+            }
+        }
+    }
+    // and goes on from what came of it
+    let training = format!(
+        "label => 'half', features => '{{k,kv}}', batch_size => 16, optimizer => 'adam', learning_rate => 0.02, {sizes}"
+    );
+    let train = |epochs: u32, name: &str| {
+        format!("'by_group', {training}, group_by => 'cat', max_epochs => {epochs}, name => '{name}', nodes => 'auto'")
+    };
+    let whole = of_groups(near, &train(4, "whole"));
+    of_groups(near, &train(2, "half"));
+    for (group, epochs, bits) in whole {
+        let goes_on = format!("'by_group', warm_start => 'half/{group}', max_epochs => 2, nodes => 'auto'");
+        let then = of_groups(near, &goes_on);
+        assert_eq!((&then[0].0, &then[0].1[..]), (&group, &epochs[2..]));
+        assert_eq!(then[0].2, bits, "{group}");
+    }
+    // one request for a buffer, however many steps there are
+    let requests = |near: &mut Session, table: &str, batch_size: u32| {
+        let plan = near.lines(&format!(
+            "EXPLAIN ANALYZE SELECT * FROM corgipile_train('{table}', label => 'half', features => '{{a,b}}', learning_rate => 0.02,
+                 max_epochs => 2, {sizes}, batch_size => {batch_size}, group_by => 'cat', nodes => 'auto')"
+        ));
+        let line = plan.iter().find_map(|line| line.trim().strip_prefix("Node Requests: ").map(str::to_owned));
+        line.expect("requests are shown").parse::<u32>().expect("a number")
+    };
+    let few = requests(near, "by_group", 64);
+    assert_eq!(requests(near, "by_group", 2), few);
+    assert!(few < 30, "{few}");
+    assert!(requests(near, "mixed", 2) > 300);
+    // points side by side with groups, of which one diverges, and a group that is held out
+    let [_, _, mut south] = spread.sessions();
+    south.run("UPDATE by_group SET held = true WHERE cat = 'blue'");
+    let call = format!(
+        "SELECT string_agg(DISTINCT group_value || ' ' || (grid_point->>'batch_size'), ',' ORDER BY group_value || ' ' || (grid_point->>'batch_size'))
+         FROM corgipile_train('by_group', 'linear', label => 'y', features => '{{a,b}}', {sizes}, max_epochs => 2, group_by => 'cat', nodes => 'auto',
+             options => '{{\"validation_column\": \"held\"}}', grid => '[{{\"batch_size\": 1, \"learning_rate\": 1e30}}, {{\"batch_size\": 1, \"learning_rate\": 0.001}}, {{\"batch_size\": 8, \"learning_rate\": 0.001}}]')"
+    );
+    let told = spread.nodes.near.notices(&[&call]);
+    assert_eq!(told.matches("diverged").count(), 3, "{told}");
+    assert_eq!(spread.near().line(&call), "green 1,green 8,grey 1,grey 8,red 1,red 8");
+}

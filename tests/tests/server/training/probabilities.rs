@@ -299,6 +299,59 @@ fn groups_grids_and_compressed_tables_have_sigmoids_of_their_own() {
 }
 
 #[test]
+fn sigmoids_of_several_processes_are_those_of_one() {
+    let mut db = Database::new();
+    table(&mut db);
+    let sizes = "seed => 1, block_size => '8kB', buffer_size => '50%'";
+    for (i, (label, features, options, weight)) in [
+        ("label", "a,b", "", "1"),
+        ("label", "k,x", r#", "class_weight": "balanced""#, "1"),
+        ("animal", "a,b", r#", "weight": "w", "keep": "best", "batch_size": 16"#, "w"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("m{i}");
+        db.run(&format!(
+            "SELECT FROM corgipile_train('t', 'svm', '{label}', '{{{features}}}', max_epochs => 5, name => '{name}', {sizes}, workers => 3,
+                 options => '{{\"probability\": true, \"validation_column\": \"held\"{options}}}')"
+        ));
+        let processes = format!("SELECT hyperparameters->>'workers' FROM corgipile.models WHERE name = '{name}'");
+        assert_eq!(db.line(&processes), "3");
+        let classes: &[&str] = if label == "animal" { &["ant", "bee", "cat"] } else { &["0", "1"] };
+        let found = gradients(&mut db, &name, classes, label, weight, "held");
+        assert!(found.iter().all(|g| *g < 1e-5), "{features} {options}: {found:?}");
+    }
+    db.run(&format!(
+        "SELECT FROM corgipile_train('t', 'svm', 'label', '{{a,b}}', max_epochs => 3, name => 'g', group_by => 'part', {sizes}, workers => 3,
+             options => '{{\"probability\": true, \"validation_column\": \"held\"}}')"
+    ));
+    for part in [0, 1] {
+        db.run(&format!("UPDATE corgipile.stored_models SET name = 'g{part}' WHERE name = 'g/{part}'"));
+        let found =
+            gradients(&mut db, &format!("g{part}"), &["0", "1"], "label", "1", &format!("held AND part = {part}"));
+        assert!(found.iter().all(|g| *g < 1e-5), "{part}: {found:?}");
+    }
+    // of few rows all are decided for; if a mini-batch has all rows, models are the same but for rounding
+    for (source, crossed) in [("t", false), ("SELECT * FROM t WHERE id <= 900", true)] {
+        let train = |name: &str, processes: u32| {
+            format!(
+                "SELECT FROM corgipile_train('{source}', 'svm', 'label', '{{a,b}}', max_epochs => 6, name => '{name}', {sizes}, learning_rate => 0.1,
+                     batch_size => 10000, workers => {processes}, options => '{{\"probability\": true, \"validation_fraction\": 0.2}}')"
+            )
+        };
+        db.run(&train("alone", 1));
+        let told = db.notices(&[&train("together", 3)]);
+        assert_eq!(told.contains("all rows"), crossed, "{told}");
+        let most: f64 = db.value(
+            "SELECT max(abs((corgipile_predict_proba('alone', t))[1] - (corgipile_predict_proba('together', t))[1])) FROM t",
+        );
+        assert!(most < 1e-4, "{source}: {most}");
+    }
+    assert!(db.parallel_workers().is_empty());
+}
+
+#[test]
 fn too_few_rows_of_a_class_are_told_and_what_cannot_be_is_refused() {
     let mut db = Database::new();
     table(&mut db);
@@ -310,7 +363,6 @@ fn too_few_rows_of_a_class_are_told_and_what_cannot_be_is_refused() {
     };
     let wanted = r#"options => '{"probability": true}'"#;
     db.fails_with(&train("logistic", wanted), "22023").says(&["probability", "applies only to model svm"]);
-    db.fails_with(&train("svm", &format!("{wanted}, workers => 2")), "0A000").says(&["probabilities of an SVM"]);
     db.fails_with(&train("svm", r#"options => '{"probability": 1}'"#), "22023").says(&["true or false"]);
     let search =
         format!("SELECT FROM corgipile_search('t', 'svm', 'label', '{{a,b}}', max_epochs => 1, trials => 2, {wanted})");

@@ -1,0 +1,72 @@
+//! Trainers that learn by themselves in one process, of which another process has one, too: tuples that only one
+//! process has need nobody else.
+//!
+//! Guarantees: the steps are those of trainers that learn [together](crate::Steps), where all others have nothing to
+//! say, to the bit, but for the sign of zeros in a mean.
+
+use tuples::OutOfMemory;
+
+use crate::exchange::{Combine, Exchange};
+use crate::{Diverged, EpochReport, Trainer, Unfit};
+
+/// An exchange with nobody.
+#[derive(Debug, Default)]
+pub struct Alone {
+    own: Vec<f32>,
+}
+
+impl Exchange for Alone {
+    type Error = OutOfMemory;
+
+    fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), OutOfMemory> {
+        self.own.clear();
+        let error = OutOfMemory { bytes: size_of_val(numbers) };
+        self.own.try_reserve(numbers.len()).map_err(|_| error)?;
+        // what others would add is 0, which is another number than -0
+        self.own.extend(numbers.iter().map(|number| number + 0.0));
+        combine(numbers, &[&self.own]);
+        Ok(())
+    }
+
+    fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<(), OutOfMemory> {
+        take(0, words);
+        Ok(())
+    }
+}
+
+/// What an epoch has come to that was ended in another process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndedElsewhere {
+    pub(crate) report: Result<EpochReport, Diverged>,
+    pub(crate) tuples: u64,
+}
+
+impl Trainer {
+    /// Becomes the trainer that has gone through this epoch elsewhere, and was saved when it had ended it with this
+    /// report. Whoever ends the epoch here gets the report.
+    ///
+    /// # Errors
+    /// [`Unfit`] if it is not a trainer of this one's kind that has ended this epoch.
+    pub fn end_elsewhere(
+        &mut self,
+        report: EpochReport,
+        (outputs, sparse): (usize, bool),
+        saved: &[u8],
+    ) -> Result<(), Unfit> {
+        let trainer = Trainer::resume_replica(self.hyper, outputs, sparse, saved)?;
+        let fits = trainer.epoch == self.epoch && report.epoch == self.epoch && trainer.dim() >= self.dim();
+        if !fits || (!sparse && trainer.dim() > self.dim()) {
+            return Err(Unfit::Malformed);
+        }
+        *self = trainer;
+        self.ended = Some(EndedElsewhere { report: Ok(report), tuples: report.tuples });
+        Ok(())
+    }
+
+    /// The trainer that goes through this epoch elsewhere has diverged.
+    pub fn diverge_elsewhere(&mut self) {
+        let report = Err(Diverged { epoch: self.epoch });
+        // of some tuples: what has learned from none has nothing to diverge from
+        self.ended = Some(EndedElsewhere { report, tuples: 1 });
+    }
+}

@@ -1,0 +1,235 @@
+//! The replicas of the models that a node has.
+//!
+//! Models of a group whose rows are all on one node have a trainer there, and on no other node. It learns as those do
+//! that learn together, but asks nobody: what others would say is nothing.
+
+use super::messages::{Outcome, Whose};
+use crate::errors::Result;
+use crate::operators::sgd::learn::learn_side_by_side;
+use crate::operators::sgd::learners::Judged;
+use crate::operators::sgd::team::Cohort;
+use crate::pg::check_for_interrupts;
+use sgd::{Alone, EpochReport, Steps, Trainer};
+use std::ops::Range;
+use tuples::Batch;
+
+/// States of models are said until there are so many bytes of them.
+const PIECE: usize = 4 << 20;
+
+/// A model.
+struct Replica {
+    /// its group and point
+    of: (usize, usize),
+    /// None if its rows are all on another node
+    trainer: Option<Trainer>,
+    is_own: bool,
+}
+
+/// Those that still learn, by their groups and points, ascending.
+#[derive(Default)]
+pub struct Replicas {
+    all: Vec<Replica>,
+    /// places of those whose turn it is
+    turn: Vec<usize>,
+    /// of the trainers whose rows are all here
+    own: Vec<Cohort>,
+    /// what came of these in the epoch, by their places
+    ended: Vec<(usize, u64, Option<EpochReport>)>,
+}
+
+impl Replicas {
+    /// Adds a model.
+    ///
+    /// # Errors
+    /// Those of `new`, which makes its trainer if there is to be one here.
+    pub fn add(&mut self, of: (usize, usize), whose: Whose, new: impl FnOnce() -> Result<Trainer>) -> Result<()> {
+        let trainer = if whose == Whose::Other { None } else { Some(new()?) };
+        self.all.push(Replica { of, trainer, is_own: whose == Whose::Own });
+        Ok(())
+    }
+
+    /// It is the turn of all that learn together.
+    pub fn all_turn(&mut self) {
+        let together = (0..).zip(&self.all).filter(|(_, replica)| replica.trainer.is_some() && !replica.is_own);
+        self.turn = together.map(|(place, _)| place).collect();
+    }
+
+    /// It is the turn of these. False if they are none that learn together.
+    pub fn take_turn(&mut self, turn: Vec<usize>) -> bool {
+        let learns = |place: &usize| self.all.get(*place).is_some_and(|of| of.trainer.is_some() && !of.is_own);
+        let fits = turn.is_sorted() && turn.iter().all(learns);
+        self.turn = turn;
+        fits
+    }
+
+    /// How many of them have their turn.
+    pub fn turns(&self) -> usize {
+        self.turn.len()
+    }
+
+    /// The trainers whose turn it is.
+    pub fn in_turn(&mut self) -> impl Iterator<Item = &mut Trainer> {
+        let turn = &self.turn;
+        let (first, last) = (turn.first().copied().unwrap_or(0), turn.last().map_or(0, |last| last + 1));
+        let near = self.all.iter_mut().enumerate().take(last).skip(first);
+        near.filter(|(place, _)| turn.binary_search(place).is_ok()).filter_map(|(_, replica)| replica.trainer.as_mut())
+    }
+
+    /// The group of those whose turn it is.
+    pub fn group_in_turn(&self) -> Option<usize> {
+        self.turn.first().and_then(|place| self.all.get(*place)).map(|replica| replica.of.0)
+    }
+
+    /// All begin an epoch.
+    pub fn begin_epoch(&mut self) {
+        self.all.iter_mut().filter_map(|replica| replica.trainer.as_mut()).for_each(Trainer::begin_epoch);
+        let groups: Vec<usize> = self.all.iter().filter(|replica| replica.is_own).map(|replica| replica.of.0).collect();
+        self.own = Cohort::all(&own(&mut self.all).1, &groups);
+        self.ended.clear();
+    }
+
+    /// How much the loss of a mini-batch can bend, for each that is to know it from all nodes; `places` has those of
+    /// each group in the batch's order.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    pub fn curvatures(&self, batch: &Batch, places: &[Range<usize>]) -> Result<Vec<Option<f64>>> {
+        let curvature = |Replica { of: (group, _), trainer, is_own }: &Replica| match trainer {
+            Some(trainer) if !is_own => {
+                Ok(trainer.curvature_of_buffer(batch, places.get(*group).cloned().unwrap_or_default())?)
+            }
+            _ => Ok(None),
+        };
+        self.all.iter().map(curvature).collect()
+    }
+
+    /// Those whose rows are all here learn from a buffer, of which each group has these places.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    pub fn learn_own(&mut self, (batch, outputs): (&Batch, usize), places: &[Range<usize>]) -> Result<()> {
+        let (_, mut trainers) = own(&mut self.all);
+        for cohort in &mut self.own {
+            if let Some(places) = places.get(cohort.group).filter(|places| !places.is_empty()) {
+                let mut members = cohort.members(&mut trainers);
+                learn(cohort, &mut members, (batch, outputs), places.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the epoch of those whose rows are all here, if it is the first of them that is asked for, and gives what
+    /// came of them from this one on, and their states, as many as are not too long.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    pub fn end_own(&mut self, from: usize) -> Result<(Vec<Outcome>, Vec<u8>)> {
+        if from == 0 {
+            self.end_epoch_of_own()?;
+        }
+        let (mut outcomes, mut states) = (Vec::new(), Vec::new());
+        for &(place, tuples, report) in self.ended.iter().skip(from) {
+            let before = states.len();
+            if let (Some(trainer), true) = (&self.all[place].trainer, report.is_some()) {
+                states = trainer.save(states);
+            }
+            outcomes.push(Outcome { place, tuples, report, bytes: states.len() - before });
+            check_for_interrupts();
+            if states.len() > PIECE {
+                break;
+            }
+        }
+        Ok((outcomes, states))
+    }
+
+    fn end_epoch_of_own(&mut self) -> Result<()> {
+        let (places, mut trainers) = own(&mut self.all);
+        for cohort in &mut self.own {
+            if let Some(tuples) = cohort.end_step() {
+                step(&mut cohort.members(&mut trainers), tuples)?;
+            }
+        }
+        self.ended.clear();
+        for (place, trainer) in places.into_iter().zip(trainers) {
+            trainer.count_synchronized(&mut Alone::default())?;
+            let tuples = trainer.tuples();
+            self.ended.push((place, tuples, if tuples > 0 { trainer.end_epoch().ok() } else { None }));
+            check_for_interrupts();
+        }
+        Ok(())
+    }
+
+    /// Ends the epoch of those that learn together. Those that have diverged are gone, and those at these places.
+    pub fn end_epoch(&mut self, gone: &[usize]) {
+        let mut place = 0;
+        self.all.retain_mut(|Replica { trainer, is_own, .. }| {
+            place += 1;
+            match trainer {
+                Some(trainer) if !*is_own => trainer.tuples() > 0 && trainer.end_epoch().is_ok(),
+                _ => gone.binary_search(&(place - 1)).is_err(),
+            }
+        });
+        self.all_turn();
+    }
+
+    /// Only the models of these groups and points learn on.
+    pub fn go_on(&mut self, learning: &[(usize, usize)]) {
+        self.all.retain(|replica| learning.binary_search(&replica.of).is_ok());
+        self.all_turn();
+    }
+
+    /// The models, in their sequence: None of those whose rows are all on another node.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    pub fn models(&self) -> Result<Vec<Option<Judged>>> {
+        let model = |replica: &Replica| {
+            let judged = |trainer| Judged::new(replica.of.0, trainer);
+            replica.trainer.as_ref().map(judged).transpose()
+        };
+        self.all.iter().map(model).collect()
+    }
+}
+
+/// Those whose rows are all here: their places, and their trainers.
+fn own(all: &mut [Replica]) -> (Vec<usize>, Vec<&mut Trainer>) {
+    let own = all.iter_mut().enumerate().filter(|(_, replica)| replica.is_own);
+    own.filter_map(|(place, replica)| Some((place, replica.trainer.as_mut()?))).unzip()
+}
+
+/// The trainers of a cohort learn from these places, as they would together with others that have none.
+fn learn(
+    cohort: &mut Cohort,
+    members: &mut [&mut Trainer],
+    (batch, outputs): (&Batch, usize),
+    places: Range<usize>,
+) -> Result<()> {
+    let by_tuple = cohort.steps == Steps::ByTuple;
+    let of_step = if by_tuple { 1 } else { cohort.turns_of_step(1) };
+    for member in members.iter_mut() {
+        let curvature = member.curvature_of_buffer(batch, places.clone())?;
+        member.begin_buffer_of_all((places.len(), of_step), curvature);
+    }
+    if by_tuple {
+        learn_side_by_side(members, batch, outputs, places.clone())?;
+        let mean = |member: &mut &mut Trainer| member.average_synchronized(&[places.len()], &mut Alone::default());
+        return Ok(members.iter_mut().try_for_each(mean)?);
+    }
+    let mut place = places.start;
+    while place < places.end {
+        let end = places.end.min(place.saturating_add(cohort.turns_until(of_step)));
+        learn_side_by_side(members, batch, outputs, place..end)?;
+        if let Some(tuples) = cohort.learned((end - place, end - place), of_step) {
+            step(members, tuples)?;
+            check_for_interrupts();
+        }
+        place = end;
+    }
+    Ok(())
+}
+
+/// All make the step of so many tuples.
+fn step(members: &mut [&mut Trainer], tuples: u32) -> Result<()> {
+    let step = |member: &mut &mut Trainer| member.step_synchronized(tuples, &mut Alone::default());
+    Ok(members.iter_mut().try_for_each(step)?)
+}

@@ -1,0 +1,105 @@
+//! Groups that lie whole on one node, which trains their models by itself: as the coordinator sees it.
+//!
+//! The coordinator has a trainer of each of these models, too, which becomes that of the node at the end of each epoch.
+
+use super::cluster::Cluster;
+use super::messages::{Order, Outcome, Whose, bytes_of};
+use crate::errors::Result;
+use crate::operators::decoder::EpochCounts;
+use crate::operators::sgd::team::needs_others;
+use crate::pg::check_for_interrupts;
+use sgd::{Hyperparameters, Steps, Trainer};
+use std::collections::HashMap;
+
+/// A model's state comes here after each epoch: up to so many weights.
+const MOST_WEIGHTS: usize = 1 << 20;
+
+/// The node that each of the groups of these names lies on whole, if there is one; `groups_of` has those that each node
+/// has met.
+pub fn owners(names: &[String], groups_of: &[&[String]]) -> Vec<Option<usize>> {
+    let mut nodes: HashMap<&str, Option<usize>> = HashMap::new();
+    for (node, groups) in groups_of.iter().enumerate() {
+        for group in *groups {
+            nodes.entry(group).and_modify(|owner| *owner = None).or_insert(Some(node));
+        }
+    }
+    names.iter().map(|name| nodes.get(name.as_str()).copied().flatten()).collect()
+}
+
+impl Cluster {
+    /// Where the groups lie, as a node sees it.
+    pub(super) fn whose(&self, node: usize) -> Vec<Whose> {
+        let whose = |owner: &Option<usize>| match owner {
+            None => Whose::All,
+            Some(owner) if *owner == node => Whose::Own,
+            Some(_) => Whose::Other,
+        };
+        self.owners.iter().map(whose).collect()
+    }
+
+    /// Models that are too large for their states to come here after each epoch learn together, wherever rows are.
+    pub(super) fn forget_owners_of_large(&mut self, points: &[Hyperparameters], (dim, outputs): (usize, usize)) {
+        if points.iter().any(|hyper| hyper.weights(dim, outputs) > MOST_WEIGHTS) {
+            self.owners.clear();
+        }
+    }
+
+    /// The node that trains a model of this group by itself.
+    pub(super) fn owner(&self, group: usize, steps: Steps) -> Option<usize> {
+        self.owners.get(group).copied().flatten().filter(|_| !needs_others(steps))
+    }
+
+    /// Ends the epoch of models that nodes train by themselves: `owners` has the node of each trainer. The trainers
+    /// become those of the nodes. Gives what the nodes have counted; nothing if there are no such models.
+    ///
+    /// # Errors
+    /// [`NodeError::Nonsense`](crate::errors::NodeError::Nonsense); what the servers say is raised.
+    pub(super) fn end_whole(
+        &mut self,
+        trainers: &mut [&mut Trainer],
+        owners: &[Option<usize>],
+        (outputs, sparse): (usize, bool),
+    ) -> Result<Option<Vec<EpochCounts>>> {
+        let mut left: Vec<Option<usize>> = owners.to_vec();
+        let mut from = vec![0; self.servers().count()];
+        let mut counts = None;
+        while left.iter().any(Option::is_some) {
+            self.order(|node| Order::EndOwn(from[node]));
+            let answers = self.ask()?;
+            let mut heard = 0;
+            if counts.is_none() {
+                counts = answers.iter().map(|answer| answer.counts.clone()).collect::<Option<Vec<EpochCounts>>>();
+            }
+            for (node, answer) in answers.into_iter().enumerate() {
+                let states = bytes_of(&answer.behind);
+                let mut states = states.as_slice();
+                for Outcome { place, tuples, report, bytes } in answer.own.unwrap_or_default() {
+                    let is_new = left.get(place).copied().flatten() == Some(node);
+                    let Some((state, rest)) = states.split_at_checked(bytes).filter(|_| is_new) else {
+                        return Err(self.nonsense());
+                    };
+                    (left[place], states) = (None, rest);
+                    from[node] += 1;
+                    heard += 1;
+                    match report {
+                        Some(report) => trainers[place]
+                            .end_elsewhere(report, (outputs, sparse), state)
+                            .map_err(|_| self.nonsense())?,
+                        None if tuples > 0 => trainers[place].diverge_elsewhere(),
+                        // it has learned from nothing, and is none
+                        None => {}
+                    }
+                    if report.is_none() {
+                        self.gone.push(place);
+                    }
+                }
+            }
+            if heard == 0 {
+                return Err(self.nonsense());
+            }
+            check_for_interrupts();
+        }
+        self.gone.sort_unstable();
+        Ok(counts)
+    }
+}
