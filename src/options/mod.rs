@@ -8,6 +8,7 @@ pub mod cache;
 pub mod call;
 pub mod choices;
 pub mod chosen;
+pub mod columns;
 pub mod date_parts;
 mod defaults;
 pub mod entry;
