@@ -33,11 +33,6 @@ pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> 
         let (options, point) = base.point(None)?;
         return Ok((options, vec![point]));
     };
-    if let Value::Object(axes) = &grid
-        && let Some(key) = axes.keys().find(|key| base.says(key))
-    {
-        return Err(invalid(&format!("each of its points says \"{key}\", which the call says, too")));
-    }
     let all = all(grid)?;
     let mut options = None;
     let mut points = Vec::with_capacity(all.len());
@@ -50,15 +45,6 @@ pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> 
 }
 
 impl Base {
-    /// Does the call give this argument or option?
-    fn says(&self, name: &str) -> bool {
-        match name {
-            "learning_rate" => self.learning_rate.is_some(),
-            "max_epochs" => self.max_epochs.is_some(),
-            name => self.options.contains_key(name),
-        }
-    }
-
     fn point(&self, says: Option<Map<String, Value>>) -> Result<(Options, Point)> {
         let (mut learning_rate, mut max_epochs) = (self.learning_rate, self.max_epochs);
         let (mut options, mut rate_times) = (self.options.clone(), None);

@@ -59,6 +59,13 @@ def _run(program: str, command: Callable[[], int]) -> int:
         code = command()
         sys.stdout.flush()
         return code
+    except SystemExit:  # of the help, which may still be on its way
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _discard_output()
+            return 141
+        raise
     except _Ended as ended:
         print(f"{program}: cancelled", file=sys.stderr)
         return 128 + ended.args[0]

@@ -48,13 +48,6 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "ArgumentError::InvalidArgument",
-        r#"SELECT corgipile_train('t', l2 => 1, grid => '{"l2": [0, 0.1]}')"#,
-        "22023",
-        r#"invalid value for argument "grid": each of its points says "l2", which the call says, too"#,
-        "Write a grid as ...",
-    ),
-    Case(
-        "ArgumentError::InvalidArgument",
         r#"SELECT corgipile_search('t', 'quantile', label => 'a', features => '{b}', grid => '{"quantile": [0.1, 0.9]}')"#,
         "22023",
         r#"invalid value for argument "grid": its points have different losses, which say nothing of which one is better"#,
