@@ -101,6 +101,7 @@ def main(rank, dataset_path, block_index, meeting):
             dist.all_reduce(batch["x"].sum())  # as gradients are: it hangs if the processes have unequal batches
             numbers += batch["id"].tolist()
         seen.append(numbers)
+    dist.destroy_process_group()
     print(json.dumps(seen))
 
 main(int(sys.argv[1]), *sys.argv[2:])

@@ -135,9 +135,9 @@ impl Hyperparameters {
     }
 
     /// Takes the decay with which the learning rate falls to a hundredth, or what else suits the kind of model, over
-    /// the epochs that suit such data. It is a matter of the data, and not of the epochs that were asked for, so that a training that goes on goes on as
-    /// if it had never stopped. Bounded steps give long rows less weight, the less the lower the rate: while it is
-    /// high, the model is not that of the least loss.
+    /// the epochs that suit such data. It is a matter of the data, and not of the epochs that were asked for, so that a
+    /// training that goes on goes on as if it had never stopped. Bounded steps give long rows less weight, the less the
+    /// lower the rate: while it is high, the model is not that of the least loss.
     pub fn with_automatic_decay(self, data: Extent) -> Hyperparameters {
         let decay = self.kind.defaults().automatic_fall.powf(1.0 / f64::from(Self::automatic_epochs(data)));
         // as many digits as a reader takes in, and the same on every machine

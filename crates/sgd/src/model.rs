@@ -129,9 +129,10 @@ impl ModelParameters {
         }
     }
 
-    /// Of all models of one output that predict the same for tuples whose `columns` have one 1 each, at a place that was
-    /// `seen`, takes the one whose weights of these places are the least, the intercept left out: their mean is 0 in each
-    /// column. So does a penalty that is all but 0. A tuple without a 1 in a column then gets the mean of its categories.
+    /// Of all models of one output that predict the same for tuples whose `columns` have one 1 each, at a place that
+    /// was `seen`, takes the one whose weights of these places are the least, the intercept left out: their mean is 0
+    /// in each column. So does a penalty that is all but 0. A tuple without a 1 in a column then gets the mean of its
+    /// categories.
     ///
     /// # Panics
     /// If there are several outputs, or no such places.

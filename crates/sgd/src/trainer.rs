@@ -291,10 +291,14 @@ impl Trainer {
         let norms = self.averaging.as_ref().map_or(norms, Averaging::norms);
         let rate = self.engine.step_length().unwrap_or(self.rate);
         let report = EpochReport::new(&self.hyper, self.epoch, rate, &totals, norms);
-        // rates find back from far off in the first epoch, and Newton's method always
-        let may_mend = self.epoch <= 1 || self.hyper.solver != Solver::Sgd;
-        let is_loss = self.hyper.kind.is_loss(report.loss, totals.targets.moments().0);
-        if report.loss.is_finite() && (may_mend || is_loss) { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
+        if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
+    }
+
+    /// Whether steps without a bound have led to a loss, in the epoch that has just ended, that no model of any use has:
+    /// that of rates never becomes infinite. They may find back from far off in the first epoch.
+    pub fn has_run_away(&self, report: &EpochReport) -> bool {
+        let is_open = !self.hyper.bounded && self.hyper.solver == Solver::Sgd && self.epoch > 1;
+        is_open && !self.hyper.kind.is_loss(report.loss, self.engine.totals().targets.moments().0)
     }
 
     /// Takes the scale of the residuals, if the loss follows it; a scale of 0 would leave no gradient.

@@ -240,6 +240,9 @@ impl Learners {
         let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
             match learner.trainer.end_epoch() {
+                Ok(report) if learner.trainer.has_run_away(&report) => {
+                    learner.diverged(request, sgd::Diverged { epoch: report.epoch })?;
+                }
                 Ok(report) => {
                     least = least.min(report.loss * unit);
                     learner.history.push(EpochRow::new(report, unit, elapsed, shuffle));

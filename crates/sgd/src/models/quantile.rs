@@ -69,8 +69,8 @@ impl Model for Quantile {
     }
 
     fn defaults() -> Defaults {
-        // The gradient does not fade: weights of columns that are rarely not 0 need long steps to come to the optimum, and
-        // all need short ones in the end, for as many labels below as the quantile says.
+        // The gradient does not fade: weights of columns that are rarely not 0 need long steps to come to the optimum,
+        // and all need short ones in the end, for as many labels below as the quantile says.
         Defaults { automatic_rate: 0.4, automatic_fall: 0.001, ..Defaults::LINEAR }
     }
 }

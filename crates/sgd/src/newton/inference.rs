@@ -108,8 +108,8 @@ impl Inference {
     }
 
     /// What the rows say of the weights of standardized features, or of plain ones without a standardizer. The features
-    /// are those of `columns`, one upon the other. Of features that depend on each other the later ones are left out, and
-    /// of a column the first one that some row has: it is the one that the others are compared with.
+    /// are those of `columns`, one upon the other. Of features that depend on each other the later ones are left out,
+    /// and of a column the first one that some row has: it is the one that the others are compared with.
     ///
     /// # Errors
     /// [`OutOfMemory`]
