@@ -294,8 +294,8 @@ impl Trainer {
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
-    /// Whether steps without a bound have led to a loss, in the epoch that has just ended, that no model of any use has:
-    /// that of rates never becomes infinite. They may find back from far off in the first epoch.
+    /// Whether steps without a bound have led to a loss, in the epoch that has just ended, that no model of any use
+    /// has: that of rates never becomes infinite. They may find back from far off in the first epoch.
     pub fn has_run_away(&self, report: &EpochReport) -> bool {
         let is_open = !self.hyper.bounded && self.hyper.solver == Solver::Sgd && self.epoch > 1;
         is_open && !self.hyper.kind.is_loss(report.loss, self.engine.totals().targets.moments().0)

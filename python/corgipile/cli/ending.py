@@ -61,7 +61,8 @@ def _run(program: str, command: Callable[[], int]) -> int:
         return code
     except SystemExit:  # of the help, which may still be on its way
         try:
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError:
             _discard_output()
             return 141

@@ -222,7 +222,7 @@ fn a_weight_without_a_least_loss_is_known_to_be_infinite() {
             }
             let mut inference = Inference::new(kind, &trainer.model().unwrap(), 0.0, false).unwrap();
             inference.add(&batch);
-            let estimates = inference.finish(None, &[0..3]).unwrap();
+            let estimates = inference.finish(None, std::slice::from_ref(&(0..3))).unwrap();
             assert_eq!(estimates.infinite, if finite { vec![] } else { vec![1] }, "{kind}: {estimates:?}");
         }
     }
