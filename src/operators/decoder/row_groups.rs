@@ -166,13 +166,11 @@ impl RowGroups {
         }
     }
 
-    /// Takes groups of these names for its first ones, or adds them to those that were met.
-    pub fn know(&mut self, names: &[String]) {
-        if let Some(GroupColumn { values, .. }) = &mut self.group {
-            for name in names {
-                values.add_text(name);
-            }
-        }
+    /// Takes groups of these names for its first ones, or adds them to those that were met. Gives their numbers:
+    /// several names may be those of values that are equal.
+    pub fn know(&mut self, names: &[String]) -> Vec<usize> {
+        let Some(GroupColumn { values, .. }) = &mut self.group else { return Vec::new() };
+        names.iter().filter_map(|name| values.add_text(name)).map(|(number, _)| number).collect()
     }
 
     /// How many groups were met.

@@ -130,11 +130,9 @@ impl Decoder {
         groups.into_iter().flatten().collect()
     }
 
-    /// Meets groups of these names.
-    pub fn meet_groups(&mut self, names: &[String]) {
-        if let Some(row_groups) = &mut self.row_groups {
-            row_groups.know(names);
-        }
+    /// Meets groups of these names, and gives their numbers.
+    pub fn meet_groups(&mut self, names: &[String]) -> Vec<usize> {
+        self.row_groups.as_mut().map(|row_groups| row_groups.know(names)).unwrap_or_default()
     }
 
     /// Takes over the knowledge of a model whose training is continued: no other classes and categories may come. False

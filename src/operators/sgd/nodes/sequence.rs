@@ -54,7 +54,7 @@ impl Cluster {
         let found: Option<Vec<Found>> = self.ask()?.into_iter().map(|answer| answer.found).collect();
         let found = found.ok_or_else(|| self.nonsense())?;
         let parts = unite(decoder, wanted, &found)?;
-        self.owners = owners(&decoder.group_names(), &found.iter().map(Found::groups).collect::<Vec<_>>());
+        self.owners = owners(decoder, found.iter().map(Found::groups));
         Ok(parts)
     }
 
@@ -67,8 +67,7 @@ impl Cluster {
         self.order(|_| Order::FindGroups(Box::new(decoder.state()), epoch));
         let found: Option<Vec<Vec<String>>> = self.ask()?.into_iter().map(|answer| answer.groups).collect();
         let found = found.ok_or_else(|| self.nonsense())?;
-        found.iter().for_each(|groups| decoder.meet_groups(groups));
-        self.owners = owners(&decoder.group_names(), &found.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        self.owners = owners(decoder, found.iter().map(Vec::as_slice));
         Ok(())
     }
 

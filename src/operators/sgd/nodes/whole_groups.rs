@@ -5,25 +5,28 @@
 use super::cluster::Cluster;
 use super::messages::{Order, Outcome, Whose, bytes_of};
 use crate::errors::Result;
-use crate::operators::decoder::EpochCounts;
+use crate::operators::decoder::{Decoder, EpochCounts};
 use crate::operators::sgd::team::needs_others;
 use crate::pg::check_for_interrupts;
 use sgd::{Hyperparameters, Steps, Trainer};
-use std::collections::HashMap;
 
 /// A model's state comes here after each epoch: up to so many weights.
 const MOST_WEIGHTS: usize = 1 << 20;
 
-/// The node that each of the groups of these names lies on whole, if there is one; `groups_of` has those that each node
-/// has met.
-pub fn owners(names: &[String], groups_of: &[&[String]]) -> Vec<Option<usize>> {
-    let mut nodes: HashMap<&str, Option<usize>> = HashMap::new();
-    for (node, groups) in groups_of.iter().enumerate() {
-        for group in *groups {
-            nodes.entry(group).and_modify(|owner| *owner = None).or_insert(Some(node));
+/// The node that each group lies on whole, if there is one; `groups_of` has the names of those that each node has met.
+pub fn owners<'a>(decoder: &mut Decoder, groups_of: impl Iterator<Item = &'a [String]>) -> Vec<Option<usize>> {
+    let mut nodes: Vec<Vec<usize>> = Vec::new();
+    for (node, groups) in groups_of.enumerate() {
+        // values that are equal are one group, whatever each node calls it
+        for group in decoder.meet_groups(groups) {
+            nodes.resize_with(nodes.len().max(group + 1), Vec::new);
+            if nodes[group].last() != Some(&node) {
+                nodes[group].push(node);
+            }
         }
     }
-    names.iter().map(|name| nodes.get(name.as_str()).copied().flatten()).collect()
+    let only = |nodes: Vec<usize>| if let [node] = nodes[..] { Some(node) } else { None };
+    nodes.into_iter().map(only).collect()
 }
 
 impl Cluster {

@@ -474,3 +474,33 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits() {
     assert_eq!(told.matches("diverged").count(), 3, "{told}");
     assert_eq!(spread.near().line(&call), "green 1,green 8,grey 1,grey 8,red 1,red 8");
 }
+
+#[test]
+fn values_that_are_equal_are_one_group_whatever_each_server_calls_it() {
+    const TEST: fn() = values_that_are_equal_are_one_group_whatever_each_server_calls_it;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    for (mut session, group) in spread.sessions().into_iter().zip(["1.0", "1.00", "2"]) {
+        session.run(&format!(
+            "CREATE TABLE named AS SELECT CASE WHEN i % 4 = 0 THEN 3 ELSE {group} END::numeric AS site, i % 2 AS half, normal(i, 1)::real AS a
+             FROM generate_series(1, 200) i"
+        ));
+    }
+    let near = spread.near();
+    for server in ["east", "north", "south"] {
+        near.run(&format!("CREATE FOREIGN TABLE named_{server} (site numeric, half int, a real) SERVER {server} OPTIONS (table_name 'named')"));
+    }
+    near.run("CREATE VIEW named AS SELECT * FROM named_east UNION ALL SELECT * FROM named_north UNION ALL SELECT * FROM named_south");
+    let first = near.train(
+        "'named_east', label => 'half', features => '{a}', learning_rate => 0.1, max_epochs => 1, batch_size => 8",
+    )[0]
+    .model_id;
+    for begin in [
+        "label => 'half', features => '{a}', learning_rate => 0.1, batch_size => 8".to_owned(),
+        format!("warm_start => '{first}'"),
+    ] {
+        let found = near.lines(&format!(
+            "SELECT round(group_value::numeric), tuples FROM corgipile_train('named', {begin}, max_epochs => 1, group_by => 'site', nodes => 'auto') ORDER BY 1"
+        ));
+        assert_eq!(found, ["1|300", "2|150", "3|150"], "{begin}");
+    }
+}
