@@ -69,7 +69,7 @@ pub(crate) trait Engine: Debug {
         None
     }
 
-    /// The features that were not 0 in every tuple of the last epoch, if the engine knows.
+    /// Which features were another number than 0 in some tuple of the last epoch, if the engine knows.
     fn seen(&self) -> Option<Vec<bool>> {
         None
     }

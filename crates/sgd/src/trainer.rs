@@ -128,7 +128,7 @@ impl Trainer {
         self.hyper.loss_number * self.residual_scale
     }
 
-    /// Of Newton's method, which features were not 0 in every tuple of the last epoch; None of others.
+    /// Of Newton's method, which features were another number than 0 in some tuple of the last epoch; None of others.
     pub fn seen(&self) -> Option<Vec<bool>> {
         self.engine.seen()
     }
@@ -294,11 +294,19 @@ impl Trainer {
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
-    /// Whether steps without a bound have led to a loss, in the epoch that has just ended, that no model of any use
-    /// has: that of rates never becomes infinite. They may find back from far off in the first epoch.
-    pub fn has_run_away(&self, report: &EpochReport) -> bool {
+    /// As [`end_epoch`](Trainer::end_epoch), for whoever trains a model to be used: steps without a bound that have led
+    /// to a loss which no model of any use has are an error, too, since that of rates never becomes infinite.
+    ///
+    /// # Errors
+    /// [`Diverged`]
+    pub fn finish_epoch(&mut self) -> Result<EpochReport, Diverged> {
+        // whoever has ended it elsewhere has looked
+        let has_looked = self.ended.is_some();
+        let report = self.end_epoch()?;
+        // they may find back from far off in the first epoch
         let is_open = !self.hyper.bounded && self.hyper.solver == Solver::Sgd && self.epoch > 1;
-        is_open && !self.hyper.kind.is_loss(report.loss, self.engine.totals().targets.moments().0)
+        let is_loss = || self.hyper.kind.is_loss(report.loss, self.engine.totals().targets.moments().0);
+        if has_looked || !is_open || is_loss() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
     /// Takes the scale of the residuals, if the loss follows it; a scale of 0 would leave no gradient.

@@ -136,7 +136,7 @@ fn train(
         trainer.begin_epoch();
         trainer.begin_buffer(rows.tuples_in_order(), rows, 0..order.len())?;
         learn(&mut trainer, rows, outputs, 0..order.len())?;
-        if trainer.check().is_err() || trainer.end_epoch().is_err() {
+        if trainer.check().is_err() || trainer.finish_epoch().is_err() {
             return Ok(None);
         }
     }

@@ -239,10 +239,7 @@ impl Learners {
     pub fn end_epoch(&mut self, request: &Request, unit: f64, elapsed: Duration, shuffle: Duration) -> Result<()> {
         let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
-            match learner.trainer.end_epoch() {
-                Ok(report) if learner.trainer.has_run_away(&report) => {
-                    learner.diverged(request, sgd::Diverged { epoch: report.epoch })?;
-                }
+            match learner.trainer.finish_epoch() {
                 Ok(report) => {
                     least = least.min(report.loss * unit);
                     learner.history.push(EpochRow::new(report, unit, elapsed, shuffle));

@@ -225,7 +225,7 @@ fn work(worker: Worker) -> Result<()> {
             trainers.iter_mut().map(|((group, _), trainer)| (*group, trainer)).unzip();
         replica.epoch(Here { buffers: &mut buffers, batch: &mut batch }, (&mut learning, &groups), |_| Ok(()))?;
         // what the leader makes of models that have diverged is its affair
-        trainers.retain_mut(|(_, trainer)| trainer.tuples() > 0 && trainer.end_epoch().is_ok());
+        trainers.retain_mut(|(_, trainer)| trainer.tuples() > 0 && trainer.finish_epoch().is_ok());
         if task.holds_out {
             let models = trainers.iter().map(|((group, _), trainer)| Judged::new(*group, trainer));
             let models = models.collect::<Result<Vec<_>>>()?;

@@ -27,6 +27,10 @@ pub use definition::{Link, LossNumber, TargetUnits, Task};
 pub(crate) use objective::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor, count_one};
 pub(crate) use softmax::{FEW, few_softmax_gradients, softmax_gradient};
 
+/// As many times the mean of the counts, and one more, is a mean loss of rates that have diverged: it never becomes
+/// infinite. That of the best constant is less than a hundred times the mean, whatever the counts.
+const DIVERGED_RATES: f64 = 1e6;
+
 /// Makes the list of models: the variants, in the order in which they are listed to users, and their types.
 /// The linear ones come first.
 macro_rules! models {
@@ -41,10 +45,6 @@ macro_rules! models {
             $($(#[$linear_doc])* $linear,)*
             $($(#[$network_doc])* $network,)*
         }
-
-/// As many times the mean of the counts, and one more, is a mean loss of rates that have diverged: it never becomes
-/// infinite. That of the best constant is less than a hundred times the mean, whatever the counts.
-const DIVERGED_RATES: f64 = 1e6;
 
         impl ModelKind {
             /// The linear models.

@@ -153,7 +153,7 @@ impl Replicas {
         for (place, trainer) in places.into_iter().zip(trainers) {
             trainer.count_synchronized(&mut Alone::default())?;
             let tuples = trainer.tuples();
-            self.ended.push((place, tuples, if tuples > 0 { trainer.end_epoch().ok() } else { None }));
+            self.ended.push((place, tuples, if tuples > 0 { trainer.finish_epoch().ok() } else { None }));
             check_for_interrupts();
         }
         Ok(())
@@ -165,7 +165,7 @@ impl Replicas {
         self.all.retain_mut(|Replica { trainer, is_own, .. }| {
             place += 1;
             match trainer {
-                Some(trainer) if !*is_own => trainer.tuples() > 0 && trainer.end_epoch().is_ok(),
+                Some(trainer) if !*is_own => trainer.tuples() > 0 && trainer.finish_epoch().is_ok(),
                 _ => gone.binary_search(&(place - 1)).is_err(),
             }
         });

@@ -238,7 +238,7 @@ impl Candidates<'_> {
         let learning = all.iter_mut().enumerate().filter(|(_, candidate)| candidate.state == State::Learning);
         let outcome = |(i, candidate): (usize, &mut Candidate)| {
             let loss = match &mut candidate.learner {
-                Learner::Alone(trainer) => trainer.end_epoch().map(|report| report.loss),
+                Learner::Alone(trainer) => trainer.finish_epoch().map(|report| report.loss),
                 Learner::Lane(lane) => panel.as_ref()?.loss(*lane),
                 Learner::Elsewhere => return None,
             };

@@ -1,7 +1,7 @@
 //! Losses of linear regressions other than the squared one. The constants are scikit-learn's: the script that made them
 //! stands beside each.
 
-use corgipile_tests::{Database, Session, assert_close};
+use corgipile_tests::{Database, Session, assert_close, in_several_buffers};
 
 /// Counts whose rate is e to the power of what is linear in the features, sorted by the count.
 fn counts(db: &mut Session) {
@@ -427,4 +427,11 @@ fn counts_whose_steps_run_away_have_diverged_and_nothing_is_stored() {
          standardize => false, options => '{\"bounded_steps\": false}', grid => '{\"learning_rate\": [1e-5, 1]}')"]);
     assert!(told.contains("1 of 2 points diverged: {\"learning_rate\":1}"), "{told}");
     assert_eq!(db.models(), 1);
+    // and all processes know which points have, when they judge those that are left
+    let grid = in_several_buffers(
+        "'n', 'poisson', label => 'y', features => '{a}', seed => 1, standardize => false, max_epochs => 4, workers => 2,
+         validation_fraction => 0.2, options => '{\"bounded_steps\": false}', grid => '{\"learning_rate\": [1e-5, 0.01]}'",
+    );
+    let told = db.notices(&[&format!("SELECT FROM corgipile_train({grid})")]);
+    assert!(told.contains("{\"learning_rate\":0.01} diverged in epoch") && !told.contains("ERROR"), "{told}");
 }
