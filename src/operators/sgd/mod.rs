@@ -38,7 +38,7 @@ use crate::pg::executor::explain::Explain;
 use crate::pg::values::output::OutputValue;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
-pub use nodes::{NodeScan, Rows, clusters_there, judge_there, step};
+pub use nodes::{NodeScan, Rows, clusters_there, features_there, judge_there, step};
 use rows_once::{RowsOnce, Work};
 pub use search::{SEARCH_WORKERS, Search, SearchRow, SearchScan};
 pub use training::Training;

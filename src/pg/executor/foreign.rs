@@ -13,6 +13,8 @@ use crate::pg::compat::{check_privileges, prunes_at_start, scans_as};
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 
+const COMPUTES: &str = "the source computes something";
+
 impl Planned {
     /// The rows of each server, by its name, if the source has no others, and the user may read it. If several servers
     /// lead to the same place, one of `preferred` is taken.
@@ -125,18 +127,45 @@ unsafe fn rows_of_scan(
         let targets = pgrx::PgList::<pg_sys::TargetEntry>::from_pg((*plan).targetlist);
         let mut columns = Vec::new();
         for (target, name) in targets.iter_ptr().zip(names.iter_ptr()) {
-            let var = (*target).expr.cast::<pg_sys::Var>();
-            if (*var).xpr.type_ != pg_sys::NodeTag::T_Var {
-                return Err("the source computes something".into());
-            }
-            let place = numbers.iter().position(|number| *number == c_int::from((*var).varattno));
-            let Some(place) = place else { return Err("the source has whole rows, or columns of the system".into()) };
+            let value = match (*(*target).expr).type_ {
+                pg_sys::NodeTag::T_Var => {
+                    let number = c_int::from((*(*target).expr.cast::<pg_sys::Var>()).varattno);
+                    let place = numbers.iter().position(|other| *other == number);
+                    format!("c{}", place.ok_or("the source has whole rows, or columns of the system")? + 1)
+                }
+                pg_sys::NodeTag::T_Const => constant((*target).expr.cast())?,
+                _ => return Err(COMPUTES.into()),
+            };
             let name = CStr::from_ptr((*name).resname).to_string_lossy();
-            columns.push(format!("c{} AS {}", place + 1, quote_identifier(&name)));
+            columns.push(format!("{value} AS {}", quote_identifier(&name)));
+        }
+        if count == 0 {
+            return Err("it has nothing but constants".into());
         }
         let given: Vec<String> = (1..=count).map(|i| format!("c{i}")).collect();
         let sql = format!("SELECT {} FROM ({remote}) AS r({})", columns.join(", "), given.join(", "));
         let server = (*pg_sys::GetForeignServer(scan.fs_server)).servername;
         Ok(ForeignRows { server: CStr::from_ptr(server).to_string_lossy().into_owned(), sql })
+    }
+}
+
+/// A constant as SQL writes it, if it is of a type whose text depends on no setting and is read alike everywhere.
+///
+/// # Safety
+/// It is one.
+unsafe fn constant(constant: *mut pg_sys::Const) -> Result<String, NotForeign> {
+    // SAFETY: the caller's promise; a float is passed by value.
+    unsafe {
+        match (*constant).consttype {
+            pg_sys::FLOAT8OID if !(*constant).constisnull => {
+                let value = f64::from_bits((*constant).constvalue.value() as u64);
+                Ok(format!("'{value:?}'::pg_catalog.float8"))
+            }
+            pg_sys::INT4OID | pg_sys::INT8OID | pg_sys::NUMERICOID | pg_sys::BOOLOID | pg_sys::TEXTOID => {
+                let text = pg_sys::deparse_expression(constant.cast(), std::ptr::null_mut(), false, false);
+                Ok(CStr::from_ptr(text).to_string_lossy().into_owned())
+            }
+            _ => Err(COMPUTES.into()),
+        }
     }
 }

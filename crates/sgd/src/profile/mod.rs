@@ -321,6 +321,56 @@ mod tests {
     }
 
     #[test]
+    fn parts_that_were_counted_apart_are_together_what_all_rows_are() {
+        let shapes = [FeatureShape::Number, FeatureShape::Categories(3), FeatureShape::Number];
+        let like = {
+            let mut sample = RowSample::new(2);
+            (0..500).for_each(|i| sample.add_row(&[i as f32, 1e6 + (i % 7) as f32]));
+            let features = sample.features();
+            let categories = FeatureProfile { counts: vec![0; 3], ..FeatureProfile::default() };
+            Profile { rows: 500, features: vec![features[0].clone(), categories, features[1].clone()] }
+        };
+        let add = |tallies: &mut Tallies, rows: std::ops::Range<usize>| {
+            for i in rows {
+                let missing = if i % 5 == 0 { f32::NAN } else { (i * i % 701) as f32 };
+                tallies.add(&[missing, 1e6 + (i % 9) as f32]);
+                tallies.add_category(0, i % 3);
+            }
+        };
+        let nulls = |_| Nulls::default();
+        for like in [None, Some(&like)] {
+            let mut all = Tallies::new(&shapes, like);
+            add(&mut all, 0..1000);
+            let mut united = Tallies::new(&shapes, like);
+            // the first one of no rows, the second one of NULLs alone
+            for rows in [0..0, 0..1, 1..300, 300..1000] {
+                let mut part = Tallies::new(&shapes, like);
+                add(&mut part, rows);
+                assert!(united.unite(&serde_json::from_str(&serde_json::to_string(&part).unwrap()).unwrap()));
+            }
+            let [all, united] = [all, united].map(|tallies| tallies.finish(&shapes, None, nulls));
+            assert_eq!(united.rows, all.rows);
+            for (united, all) in united.features.iter().zip(&all.features) {
+                let near = |united: Option<f64>, all: Option<f64>| {
+                    let (united, all) = (united.unwrap_or_default(), all.unwrap_or_default());
+                    assert!((united - all).abs() <= 1e-9 * all.abs().max(1.0), "{united} {all}");
+                };
+                near(united.mean, all.mean);
+                near(united.deviation, all.deviation);
+                let exact =
+                    |feature: &FeatureProfile| FeatureProfile { mean: None, deviation: None, ..feature.clone() };
+                assert_eq!(exact(united), exact(all));
+            }
+        }
+        // others
+        let mut tallies = Tallies::new(&shapes, Some(&like));
+        for shapes in [&shapes[..2], &[shapes[0], FeatureShape::Categories(4), shapes[2]], &[shapes[0]; 3]] {
+            assert!(!tallies.unite(&Tallies::new(shapes, Some(&like))), "{shapes:?}");
+        }
+        assert!(!tallies.unite(&Tallies::new(&shapes, None)), "without bins");
+    }
+
+    #[test]
     fn a_null_that_is_no_category_is_missing_and_not_unseen() {
         let shapes = [FeatureShape::Categories(2)];
         let profile = |rows: u64, nulls: u64| {

@@ -1,9 +1,10 @@
 //! What is counted of all rows.
 
 use super::{FeatureProfile, FeatureShape, Profile, RowSample};
+use serde::{Deserialize, Serialize};
 
-/// Counts of rows, feature by feature.
-#[derive(Debug)]
+/// Counts of rows, feature by feature. Another process gets them without the bins' edges, which it knows.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Tallies {
     rows: u64,
     numbers: Vec<Tally>,
@@ -12,7 +13,7 @@ pub struct Tallies {
 }
 
 /// Rows in which a column that has no numbers is NULL.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nulls {
     /// how many
     pub rows: u64,
@@ -21,7 +22,7 @@ pub struct Nulls {
 }
 
 /// Of a number.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Tally {
     count: u64,
     /// the first value, and sums of differences from it and of their squares
@@ -29,6 +30,7 @@ struct Tally {
     sum: f64,
     squares: f64,
     /// the edges are those of what is compared with
+    #[serde(skip)]
     like: FeatureProfile,
     bins: Vec<u64>,
 }
@@ -74,6 +76,18 @@ impl Tallies {
         self.categories[column][place] += 1;
     }
 
+    /// Adds what another process has counted of rows of its own. False if it has other features or bins, after which
+    /// nothing is to be read.
+    pub fn unite(&mut self, other: &Tallies) -> bool {
+        let alike = self.numbers.len() == other.numbers.len() && self.categories.len() == other.categories.len();
+        self.rows += other.rows;
+        let mut numbers = self.numbers.iter_mut().zip(&other.numbers);
+        let mut categories = self.categories.iter_mut().zip(&other.categories);
+        alike
+            && numbers.all(|(tally, other)| tally.unite(other))
+            && categories.all(|(counts, others)| add_counts(counts, others))
+    }
+
     /// How many rows there were.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -117,7 +131,25 @@ impl Tallies {
     }
 }
 
+/// Adds as many counts; false if there are others.
+fn add_counts(counts: &mut [u64], others: &[u64]) -> bool {
+    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
+    counts.len() == others.len()
+}
+
 impl Tally {
+    /// Adds the values of another, whose differences are from its own first value.
+    fn unite(&mut self, other: &Tally) -> bool {
+        if self.count == 0 {
+            self.origin = other.origin;
+        }
+        let (count, moved) = (other.count as f64, other.origin - self.origin);
+        self.count += other.count;
+        self.sum += other.sum + count * moved;
+        self.squares += other.squares + moved * (2.0 * other.sum + count * moved);
+        add_counts(&mut self.bins, &other.bins)
+    }
+
     fn moments(&self) -> (f64, f64) {
         let count = self.count.max(1) as f64;
         let mean = self.sum / count;

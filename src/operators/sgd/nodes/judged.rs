@@ -1,8 +1,7 @@
 //! A model that a node has judged by its rows: what was counted, and the scores, which it says a piece at a time.
 
-use super::messages::JudgeTask;
-use crate::errors::{NodeError, Result};
-use crate::models;
+use crate::errors::Result;
+use crate::models::{Model, Policies};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::OwnedSpec;
 use crate::operators::judge::{Judge, JudgedSums, Scores};
@@ -27,10 +26,8 @@ impl JudgedModel {
     ///
     /// # Errors
     /// Whatever can be wrong with the model and the rows.
-    pub fn new(task: JudgeTask, bytes: &[u8], spec: &OwnedSpec, buffers: &mut Buffers) -> Result<JudgedModel> {
-        let document = bytes.get(..task.document).and_then(|text| std::str::from_utf8(text).ok());
-        let model = Rc::new(models::of_document(document.ok_or(NodeError::NonsenseAsked)?)?);
-        buffers.decoder = ModelRows::plain(task.policies).decoder(&model, spec.columns())?;
+    pub fn new(model: Rc<Model>, policies: Policies, spec: &OwnedSpec, buffers: &mut Buffers) -> Result<JudgedModel> {
+        buffers.decoder = ModelRows::plain(policies).decoder(&model, spec.columns())?;
         let mut judge = Judge::new(model.clone());
         judge.read(&parameters_for(&model, &buffers.decoder), buffers)?;
         Ok(JudgedModel { curves: Box::new(judge.scores()), judge, curve: None })

@@ -30,18 +30,23 @@ pub fn judge_there(
     if *nodes == Nodes::Off {
         return Ok(None);
     }
-    let (document, unfit) = match models::export(model) {
-        _ if rows.decoder.has_mini_batches() => {
-            (String::new(), Some("nodes do not evaluate on compressed mini-batches".to_owned()))
-        }
-        Err(Error::Model(error @ ModelError::ModelTooLarge(_))) => (String::new(), Some(error.to_string())),
-        exported => (exported?, None),
-    };
+    let (document, unfit) = document_of(model)?;
     let cluster = ModelRows::plain(policies).with_spec(model, |spec| {
         let (columns, planned, shuffling) = (rows.source.columns(), &rows.planned, &Shuffling::none());
         Rows { spec, columns, planned, shuffling }.open(nodes, Errand::Evaluation, unfit)
     })?;
     cluster.map(|mut cluster| cluster.judge(policies, &document, rows, judge)).transpose()
+}
+
+/// The model's document; why it cannot be sent, if it cannot.
+///
+/// # Errors
+/// What is wrong with the model.
+pub(super) fn document_of(model: &Model) -> Result<(String, Option<String>)> {
+    match models::export(model) {
+        Err(Error::Model(error @ ModelError::ModelTooLarge(_))) => Ok((String::new(), Some(error.to_string()))),
+        exported => Ok((exported?, None)),
+    }
 }
 
 impl Cluster {

@@ -1,7 +1,9 @@
 //! What coordinator and nodes tell each other: a JSON text, and numbers behind it as they are.
 
-use crate::models::Policies;
+use crate::errors::NodeError;
+use crate::models::{self, Model, Policies};
 use crate::operators::decoder::{DecoderState, EpochCounts, OwnedSpec};
+use crate::operators::feature_profile::MeasuredFeatures;
 use crate::operators::judge::JudgedSums;
 use crate::operators::preparation::Found;
 use crate::operators::sgd::validation::OwnEvaluation;
@@ -9,7 +11,9 @@ use crate::operators::wanted::Wanted;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sgd::profile::Profile;
 use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use std::rc::Rc;
 
 /// What a node is told when its cursor opens.
 #[derive(Serialize, Deserialize)]
@@ -60,6 +64,8 @@ pub enum Order {
     Scores,
     /// Go through all rows, block by block, and say what the blocks add up to.
     Clusters,
+    /// Measure the features of all rows as those of the model whose document is behind the text.
+    Features(FeaturesTask),
     /// Only the trainers of these groups and points learn on.
     GoOn(Vec<(usize, usize)>),
 }
@@ -137,6 +143,25 @@ pub struct JudgeTask {
     pub policies: Policies,
 }
 
+/// Features to be measured.
+#[derive(Serialize, Deserialize)]
+pub struct FeaturesTask {
+    /// bytes of the document of the model that has them
+    pub document: usize,
+    /// what they are compared with
+    pub like: Option<Profile>,
+}
+
+/// The document of a model in the bytes behind a text, of which it has so many.
+///
+/// # Errors
+/// [`NodeError::NonsenseAsked`], and what is wrong with it.
+pub fn model_of(words: &[u32], document: usize) -> crate::errors::Result<Rc<Model>> {
+    let bytes = bytes_of(words);
+    let document = bytes.get(..document).and_then(|text| std::str::from_utf8(text).ok());
+    Ok(Rc::new(models::of_document(document.ok_or(NodeError::NonsenseAsked)?)?))
+}
+
 /// What the coordinator asks.
 #[derive(Serialize, Deserialize)]
 pub struct Request {
@@ -176,6 +201,7 @@ pub struct Answer {
     /// what was counted of the model that was judged
     pub judged: Option<JudgedSums>,
     pub clusters: Option<ClusterSums>,
+    pub features: Option<MeasuredFeatures>,
     /// bytes of the next scores, which are behind the text
     pub scores: Option<usize>,
     #[serde(skip)]

@@ -1,4 +1,5 @@
-//! Training where the rows are: on other servers, in step; and judging models there.
+//! Training where the rows are: on other servers, in step; and judging models and measuring features
+//! there.
 //!
 //! The backend that trains, the *coordinator*, has a session on each server, a *node*, and in it a cursor whose scan is
 //! a [`NodeScan`]. Node and coordinator each have a replica of the model. A node cannot wait in the middle of a call
@@ -11,6 +12,7 @@
 mod choice;
 mod cluster;
 mod clusters;
+mod features;
 mod judged;
 mod judging;
 mod messages;
@@ -23,5 +25,6 @@ mod whole_groups;
 pub use choice::{Place, Rows};
 pub use cluster::Traffic;
 pub use clusters::clusters_there;
+pub use features::features_there;
 pub use judging::judge_there;
 pub use node::{NodeScan, step};

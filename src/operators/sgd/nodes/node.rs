@@ -2,7 +2,7 @@
 
 use super::judged::JudgedModel;
 use super::messages::{
-    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, read, text, words_of,
+    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, model_of, read, text, words_of,
 };
 use super::replicas::Replicas;
 use crate::errors::{Error, NodeError, OrRaise, Result};
@@ -10,6 +10,7 @@ use crate::limits::MAX_MODELS;
 use crate::operators::buffers::Buffers;
 use crate::operators::clusters::measure_clusters;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
+use crate::operators::feature_profile::{self, measure_features};
 use crate::operators::preparation::{find_groups, measure};
 use crate::operators::sgd::learn::learn_side_by_side;
 use crate::operators::sgd::team::{OwnBuffer, needs_others};
@@ -244,8 +245,8 @@ impl NodeTraining {
             }
             Order::Evaluate => answer.evaluated = Some(self.evaluate()?),
             Order::Judge(task) => {
-                let document = bytes_of(&std::mem::take(words));
-                let judged = JudgedModel::new(task, &document, &self.spec, &mut self.buffers)?;
+                let model = model_of(&std::mem::take(words), task.document)?;
+                let judged = JudgedModel::new(model, task.policies, &self.spec, &mut self.buffers)?;
                 answer.counts = Some(self.buffers.decoder.epoch_counts());
                 answer.judged = Some(judged.sums());
                 self.judged = Some(judged);
@@ -259,6 +260,12 @@ impl NodeTraining {
                 self.go_to_next_pass()?;
                 let clusters = measure_clusters(&mut self.buffers, &mut self.batch, self.kind)?;
                 answer.clusters = Some(clusters.sums());
+            }
+            Order::Features(task) => {
+                let model = model_of(&std::mem::take(words), task.document)?;
+                self.buffers.decoder = feature_profile::decoder(&model, self.spec.columns())?;
+                answer.features = Some(measure_features(&model, task.like.as_ref(), &mut self.buffers)?);
+                answer.counts = Some(self.buffers.decoder.epoch_counts());
             }
             Order::GoOn(learning) => self.replicas.go_on(&learning),
         }

@@ -15,6 +15,7 @@ mod nodes_clusters;
 mod nodes_compressed;
 mod nodes_evaluation;
 mod nodes_faults;
+mod nodes_features;
 mod nodes_shards;
 mod nodes_together;
 mod options;

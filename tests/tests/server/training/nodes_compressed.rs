@@ -2,6 +2,7 @@
 //! others.
 
 use super::nodes::{Spread, assert_equal};
+use super::nodes_evaluation::assert_same;
 use corgipile_tests::Session;
 
 const COLUMNS: &str = "half int[], class int[], y real[], dense corgipile.toc, sparse corgipile.toc";
@@ -161,4 +162,34 @@ fn nodes_do_with_compressed_tables_what_one_server_does() {
     let near = spread.near();
     let call = format!("SELECT corgipile_train('packed_t', label => 'half', features => '{{dense}}', {there})");
     near.rejects(&call, "22000").says(&["compressed rows have 5 numbers on one server and 14 on another"]);
+}
+
+#[test]
+fn models_are_judged_by_compressed_rows_where_they_are() {
+    const TEST: fn() = models_are_judged_by_compressed_rows_where_they_are;
+    let Some(mut spread) = Spread::new(TEST) else { return };
+    spread.by_hash();
+    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    compress(&mut spread, "t");
+    compress(&mut spread, "one_empty");
+    let near = spread.near();
+    near.run("CREATE TABLE here AS SELECT * FROM packed_t");
+    for (name, arguments) in [
+        ("logistic", "label => 'half', features => '{dense}'"),
+        ("svm", "label => 'class', features => '{sparse}', model => 'svm_one_vs_rest'"),
+        ("softmax", "label => 'class', features => '{dense}', model => 'softmax'"),
+        ("linear", "label => 'y', features => '{dense}', model => 'linear'"),
+        ("network", "label => 'class', features => '{sparse}', model => 'mlp', hidden_layers => '{6}'"),
+    ] {
+        near.train(&format!(
+            "'here', {arguments}, learning_rate => 0.01, name => '{name}', max_epochs => 2, seed => 1"
+        ));
+        for table in ["packed_t", "packed_one_empty"] {
+            assert_same(near, name, table, "here", "");
+        }
+    }
+    // a model of rows that are not compressed, whose weights are made for such
+    near.run("CREATE TABLE loose AS SELECT half, ARRAY[a, b, v[1], v[2], id % 3]::real[] AS dense FROM base");
+    near.train("'loose', label => 'half', features => '{dense}', name => 'loose', max_epochs => 2, seed => 1");
+    assert_same(near, "loose", "packed_t", "here", "");
 }

@@ -16,7 +16,7 @@ fn metrics(near: &mut Session, arguments: &str) -> Vec<(String, Option<f64>)> {
 }
 
 /// Asserts that a model is worth the same by a table on three servers and by all of its rows on one.
-fn assert_same(near: &mut Session, model: &str, there: &str, here: &str, more: &str) {
+pub fn assert_same(near: &mut Session, model: &str, there: &str, here: &str, more: &str) {
     let what = format!("{model} on {there}{more}");
     let on_nodes = metrics(near, &format!("'{model}', $${there}$${more}, nodes => 'east,north,south'"));
     let on_one = metrics(near, &format!("'{model}', $${here}$${more}"));

@@ -1,0 +1,233 @@
+//! The features of rows as a model has them, measured: for the profile that is kept with it, and to compare others with
+//! that. Labels are not read: new rows often have none yet.
+//!
+//! Guarantees: what is measured of parts of the rows and united is what is measured of all of them, sums but for
+//! rounding. It is as large as the features make it, however many rows there are.
+
+use super::buffers::Buffers;
+use super::decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
+use super::model_rows::{PlannedRows, check_types};
+use super::source::Source;
+use crate::errors::{PredictError, Result, TrainingError};
+use crate::models::{self, ColumnKind, FeatureKind, Model};
+use crate::options::rows::{Nulls, Unseen};
+use crate::options::shuffling::Shuffling;
+use crate::pg::catalog::types::{base_type, is_compressed};
+use crate::pg::check_for_interrupts;
+use crate::pg::executor::query::Column;
+use serde::{Deserialize, Serialize};
+use sgd::ModelKind;
+use sgd::profile::{self, FeatureShape, Profile, RowSample, Tallies};
+use tuples::{Batch, TupleSource};
+
+/// What was measured of the features of rows.
+#[derive(Serialize, Deserialize)]
+pub struct MeasuredFeatures {
+    tallies: Tallies,
+    /// unless they are compared with others, whose bins they get
+    sample: Option<RowSample>,
+    /// of each feature, the rows in which it is NULL, unless it has numbers
+    nulls: Vec<profile::Nulls>,
+}
+
+impl MeasuredFeatures {
+    /// Of no rows; numbers are put into the bins of `like`, if it is there.
+    pub fn new(shapes: &[FeatureShape], like: Option<&Profile>) -> MeasuredFeatures {
+        MeasuredFeatures {
+            tallies: Tallies::new(shapes, like),
+            sample: like.is_none().then(|| RowSample::new(numbers_of(shapes))),
+            nulls: vec![profile::Nulls::default(); shapes.len()],
+        }
+    }
+
+    /// Adds what was measured of other rows. False if that has other features, after which nothing is to be read.
+    pub fn unite(&mut self, other: &MeasuredFeatures) -> bool {
+        for (nulls, others) in self.nulls.iter_mut().zip(&other.nulls) {
+            *nulls = profile::Nulls { rows: nulls.rows + others.rows, ..*others };
+        }
+        let has_sample = match (&mut self.sample, &other.sample) {
+            (Some(sample), Some(other)) => sample.unite(other),
+            (None, None) => true,
+            _ => false,
+        };
+        has_sample && self.nulls.len() == other.nulls.len() && self.tallies.unite(&other.tallies)
+    }
+
+    /// How many rows there were.
+    pub fn rows(&self) -> u64 {
+        self.tallies.rows()
+    }
+
+    /// The profile of the rows, of features of these shapes.
+    pub fn finish(self, shapes: &[FeatureShape]) -> Profile {
+        let MeasuredFeatures { tallies, sample, nulls } = self;
+        tallies.finish(shapes, sample.as_ref(), |i| nulls.get(i).copied().unwrap_or_default())
+    }
+}
+
+fn numbers_of(shapes: &[FeatureShape]) -> usize {
+    shapes.iter().filter(|shape| **shape == FeatureShape::Number).count()
+}
+
+/// What the model's features are.
+///
+/// # Errors
+/// [`PredictError::NotProfiled`]
+pub fn shapes_of(model: &Model) -> Result<Vec<FeatureShape>> {
+    models::feature_shapes(&model.feature_kind, model.dim()).ok_or_else(|| {
+        let is_sparse = matches!(model.feature_kind, FeatureKind::Sparse { .. });
+        let what = if is_sparse { "sparse features" } else { "more than 1024 features" };
+        PredictError::NotProfiled { model: model.in_error(), what }.into()
+    })
+}
+
+/// Plans to read the features of `source`, by the names of the columns that the model was trained on, as they are:
+/// neither scaled nor taken by logarithms, with NaN for NULLs among numbers.
+///
+/// # Errors
+/// Whatever can be wrong with the source; [`TrainingError::NotOnCompressed`]
+pub fn plan(model: &Model, source: &str) -> Result<PlannedRows> {
+    let source = Source::resolve(source)?;
+    let columns = model.given_columns().unwrap_or_else(|| model.features.iter().map(String::as_str).collect());
+    if let [only] = columns[..]
+        && is_compressed(base_type(source.type_of(only)?))
+    {
+        return Err(TrainingError::NotOnCompressed("the comparison of features").into());
+    }
+    let mut source = source.with_label(&label_for(model), &columns)?;
+    source.add_parts(&model.features);
+    let decoder = decoder(model, source.columns())?;
+    let planned = with_spec(model, |spec| source.plan(spec, &Shuffling::none()))?;
+    Ok(PlannedRows { source, decoder, planned })
+}
+
+/// A decoder of such rows, which have these columns.
+///
+/// # Errors
+/// Whatever can be wrong with the columns; [`PredictError::EvaluateTypes`]
+pub fn decoder(model: &Model, columns: &[Column]) -> Result<Decoder> {
+    let decoder = with_spec(model, |spec| spec.decoder(columns))?;
+    check_types(model, decoder.features(), &model.feature_kind.columns_of_categories(&model.features))?;
+    Ok(decoder)
+}
+
+/// Shows `f` what a decoder of such rows has to know.
+pub fn with_spec<R>(model: &Model, f: impl FnOnce(&DecoderSpec) -> R) -> R {
+    let categories = model.feature_kind.columns_of_categories(&model.features);
+    let missing = vec![f32::NAN; model.dim().saturating_sub(model.feature_kind.buckets())];
+    let known = ModelSchema {
+        classes: &[],
+        dim: model.dim(),
+        categories: &categories,
+        unseen: Unseen::Zero,
+        standardizer: None,
+        fill: Some(&missing),
+    };
+    f(&DecoderSpec {
+        nulls: Nulls::Impute,
+        known: Some(known),
+        ..DecoderSpec::new(ModelKind::Linear, &label_for(model), &model.features)
+    })
+}
+
+/// A name for a label that no feature has.
+fn label_for(model: &Model) -> String {
+    let mut label = "label".to_owned();
+    while model.features.contains(&label) {
+        label.push('_');
+    }
+    label
+}
+
+/// Goes through the rows, as [`decoder`] reads them, and measures their features.
+///
+/// # Errors
+/// Whatever can be wrong with rows; [`PredictError::NotProfiled`]
+pub fn measure_features(model: &Model, like: Option<&Profile>, buffers: &mut Buffers) -> Result<MeasuredFeatures> {
+    let shapes = shapes_of(model)?;
+    let mut pass = Pass { measured: MeasuredFeatures::new(&shapes, like), entries: entries_of(model) };
+    let mut batch = Batch::new(model.dim());
+    let mut numbers = vec![f32::NAN; numbers_of(&shapes)];
+    while buffers.next_batch(&mut batch)? {
+        check_for_interrupts();
+        for i in 0..batch.len() {
+            if batch.is_sparse() {
+                pass.read_entries(batch.sparse_row(i), &mut numbers);
+                pass.add(&numbers);
+            } else {
+                pass.add(batch.features(i));
+            }
+        }
+    }
+    let decoder = &buffers.decoder;
+    let counts = decoder.imputation().map(|imputation| imputation.counts().features.clone()).unwrap_or_default();
+    let ignored = |i: usize| match decoder.features() {
+        FeatureColumns::Mixed(columns) => columns.ignored_nulls(i),
+        _ => None,
+    };
+    let mut measured = pass.measured;
+    for (i, nulls) in measured.nulls.iter_mut().enumerate() {
+        *nulls = match ignored(i) {
+            Some(rows) => profile::Nulls { rows, is_category: false },
+            None => profile::Nulls { rows: counts.get(i).copied().unwrap_or_default(), is_category: true },
+        };
+    }
+    Ok(measured)
+}
+
+/// What an entry of a row of columns is, some of which have categories.
+#[derive(Clone, Copy)]
+enum Entry {
+    /// this of the numbers
+    Number(usize),
+    /// of this column of categories, this one
+    Category(usize, usize),
+}
+
+/// What each entry of a sparse row is, by its place. Buckets lie behind all others.
+fn entries_of(model: &Model) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let FeatureKind::Columns(columns) = &model.feature_kind else { return entries };
+    let (mut number, mut column_of_categories) = (0, 0);
+    for column in columns {
+        match column {
+            ColumnKind::Number => {
+                entries.push(Entry::Number(number));
+                number += 1;
+            }
+            ColumnKind::Categories(_) => {
+                entries.extend((0..column.width()).map(|place| Entry::Category(column_of_categories, place)));
+                column_of_categories += 1;
+            }
+            ColumnKind::Hashed(_) => {}
+        }
+    }
+    entries
+}
+
+/// A pass over rows.
+struct Pass {
+    measured: MeasuredFeatures,
+    entries: Vec<Entry>,
+}
+
+impl Pass {
+    fn add(&mut self, numbers: &[f32]) {
+        self.measured.tallies.add(numbers);
+        if let Some(sample) = &mut self.measured.sample {
+            sample.add_row(numbers);
+        }
+    }
+
+    /// Takes the numbers of a row of columns, and counts its categories.
+    fn read_entries(&mut self, (indices, values): (&[u32], &[f32]), numbers: &mut [f32]) {
+        numbers.fill(f32::NAN);
+        for (index, value) in indices.iter().zip(values) {
+            match self.entries.get(*index as usize) {
+                Some(Entry::Number(number)) => numbers[*number] = *value,
+                Some(Entry::Category(column, place)) => self.measured.tallies.add_category(*column, *place),
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Features of rows that are measured where the rows are: each node goes through its own, and the coordinator unites
+//! what they have counted.
+
+use super::choice::Rows;
+use super::judging::document_of;
+use super::messages::{FeaturesTask, Order};
+use crate::errors::{Errand, Result};
+use crate::models::Model;
+use crate::operators::feature_profile::{MeasuredFeatures, shapes_of, with_spec};
+use crate::operators::model_rows::PlannedRows;
+use crate::options::nodes::Nodes;
+use crate::options::shuffling::Shuffling;
+use sgd::profile::Profile;
+
+/// Measures the features of the planned rows where they are, if that was asked for and can be; that it cannot is told.
+/// Rows that are left out are counted by the decoder of the rows.
+///
+/// # Errors
+/// [`NodeError`](crate::errors::NodeError); what the servers say is raised.
+pub fn features_there(
+    model: &Model,
+    like: Option<&Profile>,
+    rows: &mut PlannedRows,
+    nodes: &Nodes,
+) -> Result<Option<MeasuredFeatures>> {
+    if *nodes == Nodes::Off {
+        return Ok(None);
+    }
+    let (document, unfit) = document_of(model)?;
+    let cluster = with_spec(model, |spec| {
+        let (columns, planned, shuffling) = (rows.source.columns(), &rows.planned, &Shuffling::none());
+        Rows { spec, columns, planned, shuffling }.open(nodes, Errand::Measurement, unfit)
+    })?;
+    let Some(mut cluster) = cluster else { return Ok(None) };
+    let mut measured = MeasuredFeatures::new(&shapes_of(model)?, like);
+    cluster.order(|_| Order::Features(FeaturesTask { document: document.len(), like: like.cloned() }));
+    cluster.attach(document.as_bytes());
+    for answer in cluster.ask()? {
+        let (Some(features), Some(counts)) = (answer.features, answer.counts) else { return Err(cluster.nonsense()) };
+        if !measured.unite(&features) {
+            return Err(cluster.nonsense());
+        }
+        rows.decoder.count_rows_of_others(&counts);
+    }
+    Ok(Some(measured))
+}
