@@ -1,8 +1,10 @@
 """Measures what benches/nodes/run describes, fits a model of an epoch to it, and prints what the model says."""
 
+import contextlib
 import json
 import os
 import subprocess
+import sys
 
 # An epoch's figures are the difference of a longer and a shorter training.
 SHORT, LONG = 1, 3
@@ -47,77 +49,138 @@ def epoch(source, batch_size, nodes="off"):
     }
 
 
+SERVERS = (1, 2, 3)
+SIZES = {"narrow": (256, 4096), "wide": (64, 256)}
+
+
+@contextlib.contextmanager
+def awake():
+    """Keeps all processors from sleeping, by processes that run where no other one wants to."""
+    loop = "import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
+    loops = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in loops:
+            process.kill()
+            process.wait()
+
+
 def measure():
     measured = {}
-    for table, sizes in (("narrow", (256, 4096)), ("wide", (64, 256))):
+    for table, sizes in SIZES.items():
         rows = int(psql(f"SELECT count(*) FROM {table}"))
         print(
             f"\n{rows:,} rows x {WIDTHS[table]:,}: seconds of the first epoch with the pass before it and of a later "
-            "one, megabytes of a later one over all connections, requests to each server, microseconds per request"
+            "one, megabytes of a later one over all connections, requests to each server, microseconds per request, and "
+            "seconds and microseconds while no processor may sleep"
         )
-        print(f"{'batch':>6} {'rows are':<22} {'first':>8} {'epoch':>8} {'MB':>8} {'requests':>9} {'µs':>8}")
+        heading = f"{'batch':>6} {'rows are':<22} {'first':>8} {'epoch':>8} {'MB':>8} {'requests':>9} {'µs':>6}"
+        print(f"{heading} {'awake':>8} {'µs':>6}")
         for size in sizes:
             for where, source, nodes in (
                 ("here", table, "off"),
                 ("on 3, come here", f"far_{table}_3", "off"),
-                ("on 1", f"far_{table}_1", "auto"),
-                ("on 2", f"far_{table}_2", "auto"),
-                ("on 3", f"far_{table}_3", "auto"),
+                *((f"on {n}", f"far_{table}_{n}", "auto") for n in SERVERS),
             ):
                 found = epoch(source, size, nodes)
-                measured[table, size, where] = found
-                each = f"{1e6 * found['seconds'] / found['requests']:8.0f}" if found["requests"] else ""
                 figures = f"{found['first']:>8.2f} {found['seconds']:>8.2f} {found['bytes'] / 1e6:>8.1f}"
-                print(f"{size:>6} {where:<22} {figures} {found['requests']:>9.0f} {each}", flush=True)
+                line = f"{size:>6} {where:<22} {figures} {found['requests']:>9.0f}"
+                if nodes == "auto":
+                    with awake():
+                        found["awake"] = epoch(source, size, nodes)["seconds"]
+                    each = [1e6 * found[name] / found["requests"] for name in ("seconds", "awake")]
+                    line += f" {each[0]:6.0f} {found['awake']:8.2f} {each[1]:6.0f}"
+                measured[table, size, where] = found
+                print(line, flush=True)
     return measured
 
 
+def solve(rows, values):
+    """The numbers, none below 0, by which the rows come nearest to the values, relative to these: of all choices of
+    numbers that are not 0, the least squares that has no negative one."""
+    width, best = len(rows[0]), (float("inf"), [])
+    for chosen in range(1, 1 << width):
+        columns = [j for j in range(width) if chosen >> j & 1]
+        scaled = [[row[j] / value for j in columns] for row, value in zip(rows, values)]
+        # normal equations of right-hand sides that are 1, by elimination
+        equations = [[sum(r[i] * r[j] for r in scaled) for j in range(len(columns))] for i in range(len(columns))]
+        for i, equation in enumerate(equations):
+            equation.append(sum(r[i] for r in scaled))
+        for i, pivot in enumerate(equations):
+            for other in equations:
+                if other is not pivot and pivot[i]:
+                    factor = other[i] / pivot[i]
+                    other[:] = [a - factor * b for a, b in zip(other, pivot)]
+        if not all(equation[i] for i, equation in enumerate(equations)):
+            continue
+        numbers = [0.0] * width
+        for i, j in enumerate(columns):
+            numbers[j] = equations[i][-1] / equations[i][i]
+        error = sum((sum(a * b for a, b in zip(row, numbers)) / value - 1) ** 2 for row, value in zip(rows, values))
+        if min(numbers) >= 0 and error < best[0]:
+            best = (error, numbers)
+    return best[1]
+
+
 def model(measured):
-    """An epoch on n servers, of rows that take c seconds each: n servers learn from a share each, and every step takes
-    a while, and a while more for each server: all of them answer to one, whose link carries all bytes.
+    """A step on n servers, of d features, where an epoch of rows here takes c for each:
 
-        seconds = rows * c / n + steps * (o + n * p + round trip + n * bytes / bandwidth)
+        coordinator + n * (per server + d * per weight) + own / side by side * (node + d * node's weight + c * rows / n)
+
+    Where n servers share fewer processors, some nodes wait for others: `own / side by side` is n / min(n, processors).
+    Servers of their own do it all side by side.
     """
-    rows = int(psql("SELECT count(*) FROM narrow"))
-    c = measured["narrow", 4096, "here"]["seconds"] / rows
-    steps = {n: measured["narrow", 256, f"on {n}"]["requests"] for n in (1, 2, 3)}
-    # on one machine all learn on the same two processors
     processors = os.cpu_count() or 1
-    per_step = {
-        n: (measured["narrow", 256, f"on {n}"]["seconds"] - rows * c / min(n, processors)) / steps[n] for n in (1, 2, 3)
-    }
-    p = (per_step[3] - per_step[1]) / 2
-    o = per_step[1] - p
-    print(f"\nPer step, by batches of 256: {1e6 * o:.0f} µs, and {1e6 * p:.0f} µs more for each server.")
-    print(f"Per row: {1e9 * c:.0f} ns.")
-    for n in (1, 2, 3):
-        said = rows * c / min(n, processors) + steps[n] * (o + n * p)
-        is_so = measured["narrow", 256, f"on {n}"]["seconds"]
-        print(f"The model says {said:.2f} s of an epoch on {n}, which took {is_so:.2f} s.")
-    for n in (1, 2, 3):
-        found = measured["narrow", 4096, f"on {n}"]
-        said = rows * c / min(n, processors) + found["requests"] * (o + n * p)
-        print(f"By batches of 4096 it says {said:.2f} s on {n}, which took {found['seconds']:.2f} s.")
-    project(c, max(o, 0), max(p, 0))
-    print(f"FIGURE microseconds per step of nodes, and more per server | {1e6 * o:.0f}, {1e6 * p:.0f} | none")
+    rows, values, points = [], [], []
+    each = {}
+    for table, sizes in SIZES.items():
+        count = int(psql(f"SELECT count(*) FROM {table}"))
+        for size in sizes:
+            each[table, size] = measured[table, size, "here"]["seconds"] / count
+            for n in SERVERS:
+                found = measured[table, size, f"on {n}"]
+                at_once, weights = n / min(n, processors), WIDTHS[table]
+                learning = at_once * each[table, size] * count / n / found["requests"]
+                step = found["awake"] / found["requests"]
+                points.append((table, size, n, learning, step))
+                rows.append([1, n, n * weights, at_once, at_once * weights])
+                values.append(max(step - learning, step / 10))
+    numbers = solve(rows, values)
+    names = ("", " for each server", " for each server and weight", " of a node", " of a node for each weight")
+    print("\nMicroseconds per step by the model, while no processor sleeps:")
+    for name, number in zip(names, numbers):
+        print(f"{1e6 * number:10.3f}{name}")
+    print(f"{'':22} {'measured':>9} {'by the model':>13} {'quotient':>9}")
+    for (table, size, n, learning, step), row in zip(points, rows):
+        said = learning + sum(a * b for a, b in zip(row, numbers))
+        what = f"{table}, {size}, on {n}"
+        print(f"{what:<22} {1e6 * step:>9.0f} {1e6 * said:>13.0f} {said / step:>9.2f}")
+    narrow = [measured["narrow", 256, f"on {n}"] for n in SERVERS]
+    asleep = max(1e6 * (found["seconds"] - found["awake"]) / found["requests"] for found in narrow)
+    print(f"A step in which processors have slept takes up to {asleep:.0f} µs more.")
+    project(each["narrow", 4096] / 28, numbers)
+    print(f"FIGURE microseconds per step of nodes, and more per server | {1e6 * numbers[0]:.0f}, {1e6 * numbers[1]:.0f} | none")
 
 
-def project(c, o, p):
+def project(c, numbers):
     """Servers of their own, 100 million rows, gigabits per second, and 100 µs there and back."""
     rows, trip = 100_000_000, 100e-6
+    coordinator, server, weight, node, node_weight = numbers
     print(
         "\nSeconds of an epoch on 100 million rows by the model, servers with a processor each, 100 µs there and back; "
         "in brackets how often faster than one server with all rows in memory. A weight is 16 bytes, there and back."
     )
     print(f"{'features':>8} {'batch':>7} {'Gbit/s':>7} {'1 server':>9} {'10':>16} {'100':>16}")
     for width in (28, 2000):
-        per_row = c * width / 28
+        per_row = c * width
         for size in (256, 4096, 65536):
             for gigabits in (1, 10):
                 cells = []
                 for n in (10, 100):
                     message = 16 * (width + 2) + 600
-                    step = o + n * p + trip + n * message / (gigabits * 1e9 / 8)
+                    step = coordinator + n * (server + width * weight) + node + width * node_weight
+                    step += trip + n * message / (gigabits * 1e9 / 8)
                     seconds = rows * per_row / n + rows / size * step
                     cells.append(f"{seconds:8.1f} ({rows * per_row / seconds:5.2f})")
                 print(f"{width:>8} {size:>7} {gigabits:>7} {rows * per_row:>9.1f} {cells[0]:>16} {cells[1]:>16}")
