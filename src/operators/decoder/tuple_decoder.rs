@@ -1,7 +1,7 @@
 //! The decoder: its knowledge of the rows, and the weighting and scaling of the tuples that it has appended.
 
 use super::features::FeatureColumns;
-use super::imputation::{Imputation, NullCounts};
+use super::imputation::Imputation;
 use super::labels::Labels;
 use super::row_groups::RowGroups;
 use super::transformed::Transformed;
@@ -9,32 +9,9 @@ use super::weight::Weight;
 use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
-use serde::{Deserialize, Serialize};
 use sgd::profile::{FeatureProfile, Profile};
 use sgd::{Extent, LogTransform, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
-
-/// What a decoder counts.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct RowCounts {
-    /// rows left out since the epoch began
-    pub(super) skipped: u64,
-    /// rows that have become tuples since then
-    pub(super) decoded: u64,
-    /// of these, rows with what is unknown to the model
-    pub(super) unseen: u64,
-    /// numbers that were cut off since then
-    pub(super) clipped: u64,
-    /// the largest weight that was met
-    pub(super) max_weight: f32,
-}
-
-/// What a decoder counts in an epoch.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct EpochCounts {
-    rows: RowCounts,
-    nulls: NullCounts,
-}
 
 /// What a preparation pass has found, beside classes and categories.
 #[derive(Default)]
@@ -342,11 +319,6 @@ impl Decoder {
         self.clip.filter(|_| self.scaler.is_some())
     }
 
-    /// Numbers that were cut off since the epoch began.
-    pub fn clipped(&self) -> u64 {
-        self.clipped
-    }
-
     /// What tuples are standardized by.
     pub fn standardizer(&self) -> Option<&Standardizer> {
         self.scaler.as_ref().map(Scaler::standardizer)
@@ -376,68 +348,6 @@ impl Decoder {
     /// or less than there are.
     pub fn observed_dim(&self) -> usize {
         if matches!(self.features, FeatureColumns::Sparse(_)) { self.observed_dim } else { 0 }
-    }
-
-    /// Forgets how many rows there were, and how many were left out: a new epoch begins.
-    pub fn begin_epoch(&mut self) {
-        (self.skipped, self.decoded, self.unseen, self.clipped) = (0, 0, 0, 0);
-        if let Some(imputation) = &mut self.imputation {
-            imputation.set_counts(NullCounts::default());
-        }
-    }
-
-    /// What was counted so far, for another process.
-    pub fn counts(&self) -> RowCounts {
-        let Decoder { skipped, decoded, unseen, clipped, max_weight, .. } = *self;
-        RowCounts { skipped, decoded, unseen, clipped, max_weight }
-    }
-
-    /// Takes over what another process has counted.
-    pub fn set_counts(&mut self, counts: RowCounts) {
-        (self.skipped, self.decoded, self.unseen) = (counts.skipped, counts.decoded, counts.unseen);
-        self.clipped = counts.clipped;
-        self.max_weight = self.max_weight.max(counts.max_weight);
-    }
-
-    /// Rows left out since the epoch began.
-    pub fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    /// Rows that have become tuples since the epoch began.
-    pub fn decoded(&self) -> u64 {
-        self.decoded
-    }
-
-    /// Of these, rows with categories or indices that are unknown to the model.
-    pub fn unseen(&self) -> u64 {
-        self.unseen
-    }
-
-    /// What was counted in the epoch, with the NULLs that were imputed in it, for another process.
-    pub fn epoch_counts(&self) -> EpochCounts {
-        let nulls = self.imputation.as_ref().map(|imputation| imputation.counts().clone());
-        EpochCounts { rows: self.counts(), nulls: nulls.unwrap_or_default() }
-    }
-
-    /// Adds what another process has counted in rows of its own.
-    pub fn count_rows_of_others(&mut self, counts: &EpochCounts) {
-        let EpochCounts { rows: counts, nulls: of_others } = counts;
-        if let Some(imputation) = &mut self.imputation {
-            let mut nulls = imputation.counts().clone();
-            nulls.add(of_others);
-            imputation.set_counts(nulls);
-        }
-        self.skipped += counts.skipped;
-        self.decoded += counts.decoded;
-        self.unseen += counts.unseen;
-        self.clipped += counts.clipped;
-        self.max_weight = self.max_weight.max(counts.max_weight);
-    }
-
-    /// Rows are left out that are not decoded again.
-    pub fn leave_out(&mut self, rows: u64) {
-        self.skipped += rows;
     }
 
     /// Are features of types that take long to be made into `real`s?
