@@ -1,6 +1,5 @@
 """Measures what benches/nodes/run describes, fits a model of an epoch to it, and prints what the model says."""
 
-import contextlib
 import json
 import os
 import subprocess
@@ -8,6 +7,7 @@ import sys
 
 # An epoch's figures are the difference of a longer and a shorter training.
 SHORT, LONG = 1, 3
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
 WIDTHS = {"narrow": 28, "wide": 2000}
 
 
@@ -27,25 +27,27 @@ def training(source, batch_size, epochs, nodes):
     return json.loads(psql(f"EXPLAIN (ANALYZE, FORMAT json) {call}"))[0]["Plan"]
 
 
-def epoch(source, batch_size, nodes="off"):
+def trainings(source, batch_size, nodes):
+    """Of a short training and a longer one, all that EXPLAIN says."""
+    return [training(source, batch_size, epochs, nodes) for epochs in (SHORT, LONG)]
+
+
+def least(one, other):
+    """The same trainings in two rounds: the shorter times."""
+    times = ("Preparation Time", "Epochs Time")
+    return [{**a, **{time: min(a[time], b[time]) for time in times}} for a, b in zip(one, other)]
+
+
+def epoch(short, long):
     """Seconds of the first epoch and all before it, and seconds, bytes and requests of a later one."""
-    short, long = (training(source, batch_size, epochs, nodes) for epochs in (SHORT, LONG))
-    first = (short["Preparation Time"] + short["Epochs Time"]) / 1000
     later = {}
-    for name in (
-        "Epochs Time",
-        "Bytes Sent to Nodes",
-        "Bytes Received from Nodes",
-        "Node Requests",
-        "Waited for Slowest Node",
-    ):
+    for name in ("Epochs Time", "Bytes Sent to Nodes", "Bytes Received from Nodes", "Node Requests"):
         later[name] = (long.get(name, 0) - short.get(name, 0)) / (LONG - SHORT)
     return {
-        "first": first,
+        "first": (short["Preparation Time"] + short["Epochs Time"]) / 1000,
         "seconds": later["Epochs Time"] / 1000,
         "bytes": later["Bytes Sent to Nodes"] + later["Bytes Received from Nodes"],
         "requests": later["Node Requests"],
-        "slowest": later["Waited for Slowest Node"] / 1000,
     }
 
 
@@ -53,47 +55,39 @@ SERVERS = (1, 2, 3)
 SIZES = {"narrow": (256, 4096), "wide": (64, 256)}
 
 
-@contextlib.contextmanager
-def awake():
-    """Keeps all processors from sleeping, by processes that run where no other one wants to."""
-    loop = "import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
-    loops = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(os.cpu_count() or 1)]
-    try:
-        yield
-    finally:
-        for process in loops:
-            process.kill()
-            process.wait()
-
-
 def measure():
+    """The least of some rounds, in which all take turns: what else the machine does makes each of them longer. What comes
+    here over the network is measured once."""
     measured = {}
+    places = [("here", "{}", "off"), ("on 3, come here", "far_{}_3", "off")]
+    places += [(f"on {n}", f"far_{{}}_{n}", "auto") for n in SERVERS]
+    for i in range(ROUNDS):
+        print(f"Round {i + 1} of {ROUNDS} ...", file=sys.stderr)
+        for table, sizes in SIZES.items():
+            for size in sizes:
+                for where, source, nodes in places:
+                    if where == "on 3, come here" and i > 0:
+                        continue
+                    found = trainings(source.format(table), size, nodes)
+                    key = (table, size, where)
+                    measured[key] = least(measured.get(key, found), found)
+    return {key: epoch(*found) for key, found in measured.items()}
+
+
+def show(measured):
     for table, sizes in SIZES.items():
         rows = int(psql(f"SELECT count(*) FROM {table}"))
         print(
             f"\n{rows:,} rows x {WIDTHS[table]:,}: seconds of the first epoch with the pass before it and of a later "
-            "one, megabytes of a later one over all connections, requests to each server, microseconds per request, and "
-            "seconds and microseconds while no processor may sleep"
+            "one, megabytes of a later one over all connections, requests to each server, microseconds per request"
         )
-        heading = f"{'batch':>6} {'rows are':<22} {'first':>8} {'epoch':>8} {'MB':>8} {'requests':>9} {'µs':>6}"
-        print(f"{heading} {'awake':>8} {'µs':>6}")
+        print(f"{'batch':>6} {'rows are':<22} {'first':>8} {'epoch':>8} {'MB':>8} {'requests':>9} {'µs':>8}")
         for size in sizes:
-            for where, source, nodes in (
-                ("here", table, "off"),
-                ("on 3, come here", f"far_{table}_3", "off"),
-                *((f"on {n}", f"far_{table}_{n}", "auto") for n in SERVERS),
-            ):
-                found = epoch(source, size, nodes)
+            for where in ("here", "on 3, come here", *(f"on {n}" for n in SERVERS)):
+                found = measured[table, size, where]
+                each = f"{1e6 * found['seconds'] / found['requests']:8.0f}" if found["requests"] else ""
                 figures = f"{found['first']:>8.2f} {found['seconds']:>8.2f} {found['bytes'] / 1e6:>8.1f}"
-                line = f"{size:>6} {where:<22} {figures} {found['requests']:>9.0f}"
-                if nodes == "auto":
-                    with awake():
-                        found["awake"] = epoch(source, size, nodes)["seconds"]
-                    each = [1e6 * found[name] / found["requests"] for name in ("seconds", "awake")]
-                    line += f" {each[0]:6.0f} {found['awake']:8.2f} {each[1]:6.0f}"
-                measured[table, size, where] = found
-                print(line, flush=True)
-    return measured
+                print(f"{size:>6} {where:<22} {figures} {found['requests']:>9.0f} {each}")
 
 
 def solve(rows, values):
@@ -142,13 +136,13 @@ def model(measured):
                 found = measured[table, size, f"on {n}"]
                 at_once, weights = n / min(n, processors), WIDTHS[table]
                 learning = at_once * each[table, size] * count / n / found["requests"]
-                step = found["awake"] / found["requests"]
+                step = found["seconds"] / found["requests"]
                 points.append((table, size, n, learning, step))
                 rows.append([1, n, n * weights, at_once, at_once * weights])
                 values.append(max(step - learning, step / 10))
     numbers = solve(rows, values)
     names = ("", " for each server", " for each server and weight", " of a node", " of a node for each weight")
-    print("\nMicroseconds per step by the model, while no processor sleeps:")
+    print("\nMicroseconds per step by the model:")
     for name, number in zip(names, numbers):
         print(f"{1e6 * number:10.3f}{name}")
     print(f"{'':22} {'measured':>9} {'by the model':>13} {'quotient':>9}")
@@ -156,9 +150,6 @@ def model(measured):
         said = learning + sum(a * b for a, b in zip(row, numbers))
         what = f"{table}, {size}, on {n}"
         print(f"{what:<22} {1e6 * step:>9.0f} {1e6 * said:>13.0f} {said / step:>9.2f}")
-    narrow = [measured["narrow", 256, f"on {n}"] for n in SERVERS]
-    asleep = max(1e6 * (found["seconds"] - found["awake"]) / found["requests"] for found in narrow)
-    print(f"A step in which processors have slept takes up to {asleep:.0f} µs more.")
     project(each["narrow", 4096] / 28, numbers)
     print(f"FIGURE microseconds per step of nodes, and more per server | {1e6 * numbers[0]:.0f}, {1e6 * numbers[1]:.0f} | none")
 
@@ -187,4 +178,6 @@ def project(c, numbers):
 
 
 if __name__ == "__main__":
-    model(measure())
+    found = measure()
+    show(found)
+    model(found)

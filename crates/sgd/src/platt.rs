@@ -13,9 +13,9 @@
 //! It prevents that many rows need much memory: decisions that are nearly the same are counted together, at their mean,
 //! so that the error is of second order.
 
-use std::collections::BTreeMap;
-
 use crate::math::{probability_f64, softplus};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// P(class | f) = 1 / (1 + e^(a f + b)) of the decision f.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Sigmoid {
 pub struct Sigmoids(Vec<Sigmoid>);
 
 /// Decisions of one output for rows that were held out, nearly equal ones together.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HeldOutDecisions {
     /// by the leading bits of the decision
     bins: BTreeMap<u32, Bin>,
@@ -41,7 +41,7 @@ pub struct HeldOutDecisions {
     rows: [u64; 2],
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Bin {
     /// of the rows of other classes, and of the class
     weights: [f64; 2],
@@ -128,6 +128,14 @@ impl Sigmoids {
     }
 }
 
+impl Bin {
+    fn add(&mut self, other: &Bin) {
+        self.weights[0] += other.weights[0];
+        self.weights[1] += other.weights[1];
+        self.moment += other.moment;
+    }
+}
+
 impl HeldOutDecisions {
     /// More different decisions are counted together where they are nearly the same.
     const MAX_BINS: usize = 1 << 14;
@@ -147,6 +155,29 @@ impl HeldOutDecisions {
         let bin = self.bins.entry((decision + 0.0).to_bits() >> self.dropped).or_default();
         bin.weights[class] += weight;
         bin.moment += weight * f64::from(decision);
+        self.limit();
+    }
+
+    /// Takes those for other rows, of the same output.
+    pub fn unite(&mut self, mut other: HeldOutDecisions) {
+        // of a float no more bits count than it has
+        for decisions in [&mut *self, &mut other] {
+            decisions.dropped = decisions.dropped.min(u32::BITS - 1);
+        }
+        while self.dropped < other.dropped {
+            self.merge();
+        }
+        while other.dropped < self.dropped {
+            other.merge();
+        }
+        for (bits, bin) in &other.bins {
+            self.bins.entry(*bits).or_default().add(bin);
+        }
+        self.rows.iter_mut().zip(other.rows).for_each(|(rows, others)| *rows += others);
+        self.limit();
+    }
+
+    fn limit(&mut self) {
         while self.bins.len() > HeldOutDecisions::MAX_BINS {
             self.merge();
         }
@@ -162,10 +193,7 @@ impl HeldOutDecisions {
         self.dropped += 1;
         let mut merged: BTreeMap<u32, Bin> = BTreeMap::new();
         for (bits, bin) in std::mem::take(&mut self.bins) {
-            let into = merged.entry(bits >> 1).or_default();
-            into.weights[0] += bin.weights[0];
-            into.weights[1] += bin.weights[1];
-            into.moment += bin.moment;
+            merged.entry(bits >> 1).or_default().add(&bin);
         }
         self.bins = merged;
     }
@@ -283,6 +311,32 @@ mod tests {
             let p = 1.0 / (1.0 + (-1.5 * f64::from(f) - 0.3).exp());
             (f, f64::from(i * 7 % 11) / 11.0 < p, f64::from(1 + i % 3))
         })
+    }
+
+    /// Decisions that lie so close together that bins are merged, more of them in the one half than in the other.
+    #[test]
+    fn decisions_of_parts_are_together_those_of_all_rows() {
+        let many =
+            |i: u32| ((f64::from(i) * 0.618_033_988_749).fract() as f32 * 8.0 - 4.0, i % 3 == 0, f64::from(1 + i % 2));
+        let of = |rows: std::ops::Range<u32>| {
+            let mut decisions = HeldOutDecisions::default();
+            rows.map(many).for_each(|(f, is_of_class, weight)| decisions.add(f, is_of_class, weight));
+            decisions
+        };
+        let end = 5 * HeldOutDecisions::MAX_BINS as u32;
+        let all = of(0..end);
+        for parts in [[0..0, 0..end], [0..100, 100..end], [0..end - 100, end - 100..end], [0..end / 2, end / 2..end]] {
+            let [mut united, other] = parts.map(of);
+            united.unite(serde_json::from_str(&serde_json::to_string(&other).unwrap()).unwrap());
+            assert_eq!((united.rows(), united.dropped, united.bins.len()), (all.rows(), all.dropped, all.bins.len()));
+            let (united, all) = (united.fit().unwrap(), all.fit().unwrap());
+            assert!((united.slope - all.slope).abs() < 1e-9 && (united.offset - all.offset).abs() < 1e-9);
+        }
+        // what nobody counts so does not hang
+        let absurd = HeldOutDecisions { dropped: u32::MAX, ..of(0..10) };
+        let mut united = of(0..10);
+        united.unite(absurd);
+        assert_eq!(united.rows().iter().sum::<u64>(), 20);
     }
 
     fn fitted(rows: impl Iterator<Item = (f32, bool, f64)>) -> Sigmoid {

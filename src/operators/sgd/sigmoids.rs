@@ -20,6 +20,9 @@ use tuples::Batch;
 /// Memory for decisions of models that are fitted at once, while the source is read.
 const MEMORY: usize = 256 << 20;
 
+/// As much, where they are asked of others, whose answers have them as text.
+const MEMORY_OF_ANSWERS: usize = 64 << 20;
+
 /// With fewer rows of a class, or of all others, a notice says so.
 const FEW: u64 = 10;
 
@@ -48,17 +51,13 @@ pub fn fit(
     let kind = request.kind;
     let groups = learners.trained().map(|learner| learner.group).collect();
     let mut cross_fit = CrossFit::read(request, &groups, held_out, &mut rows)?;
-    let mut models = Vec::new();
-    for (i, learner) in learners.trained_mut().enumerate() {
-        models.push((i, learner.group, model_of(request, resume, learner, rows.buffers.decoder.labels())?));
-    }
-    let mut told = Told { all: models.len(), crossed: 0, few: 0, least: (u64::MAX, false), constant: 0 };
-    let outputs = models.first().map_or(1, |(_, _, model)| model.outputs);
-    let at_once = if held_out.must_be_read() { MEMORY / (outputs * HeldOutDecisions::MAX_BYTES) } else { 1 };
-    let mut models = models.into_iter().peekable();
+    let models = models_of((request, resume), learners, rows.buffers.decoder.labels())?;
+    let mut told = Told::new(models.len());
+    let at_once = if held_out.must_be_read() { models_within(MEMORY, &models) } else { 1 };
+    let mut models = (0..).zip(models).peekable();
     while models.peek().is_some() {
-        let some = models.by_ref().take(at_once.max(1));
-        let mut fits: Vec<Fit> = some.map(|(learner, group, model)| Fit::new(learner, group, model)).collect();
+        let some = models.by_ref().take(at_once);
+        let mut fits: Vec<Fit> = some.map(|(learner, (group, model))| Fit::new(learner, group, model)).collect();
         if held_out.must_be_read() {
             read(kind, &mut fits, &mut rows)?;
         } else {
@@ -74,16 +73,62 @@ pub fn fit(
             }
         }
         for fit in fits {
-            let sigmoids = Sigmoids::fit(&fit.outputs);
-            told.count(&fit, sigmoids.as_ref());
-            if let Some(learner) = learners.trained_mut().nth(fit.learner) {
-                learner.sigmoids = sigmoids;
-            }
+            told.take(learners, fit.learner, &fit.outputs, fit.crossed);
         }
     }
     told.report();
     Ok(())
 }
+
+/// As [`fit`], by what others hold out: `ask` shows them some models, by group, and gives what they have decided
+/// together.
+///
+/// # Errors
+/// Those of `ask`; [`ResourceError::OutOfMemory`]
+pub fn fit_there(
+    (request, resume): (&Request, Option<&Resume>),
+    learners: &mut Learners,
+    labels: &Labels,
+    mut ask: impl FnMut(&[(usize, ModelParameters)]) -> Result<Vec<Decided>>,
+) -> Result<()> {
+    let models = models_of((request, resume), learners, labels)?;
+    let mut told = Told::new(models.len());
+    let mut learner = 0;
+    for some in models.chunks(models_within(MEMORY_OF_ANSWERS, &models)) {
+        for outputs in ask(some)? {
+            told.take(learners, learner, &outputs, false);
+            learner += 1;
+        }
+    }
+    told.report();
+    Ok(())
+}
+
+/// What one of several decides for the rows that it holds out, by models of these groups.
+///
+/// # Errors
+/// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+pub fn decide(
+    kind: ModelKind,
+    held_out: &HeldOut,
+    models: Vec<(usize, ModelParameters)>,
+    mut rows: EndedEpoch<'_>,
+) -> Result<Vec<Decided>> {
+    let mut fits: Vec<Fit> = models.into_iter().map(|(group, model)| Fit::new(0, group, model)).collect();
+    if held_out.must_be_read() {
+        read(kind, &mut fits, &mut rows)?;
+    } else {
+        for fit in &mut fits {
+            if let Some(batch) = held_out.of_group(fit.group) {
+                fit.add(kind, batch, rows.buffers.decoder.labels());
+            }
+        }
+    }
+    Ok(fits.into_iter().map(|fit| fit.outputs).collect())
+}
+
+/// Decisions of a model, output by output.
+pub type Decided = Vec<HeldOutDecisions>;
 
 /// What the user is told of all models.
 struct Told {
@@ -99,12 +144,21 @@ struct Told {
 }
 
 impl Told {
-    fn count(&mut self, fit: &Fit, sigmoids: Option<&Sigmoids>) {
-        let rows = fit.outputs.iter().flat_map(HeldOutDecisions::rows).min().unwrap_or_default();
-        self.least = self.least.min((rows, fit.crossed));
+    fn new(all: usize) -> Told {
+        Told { all, crossed: 0, few: 0, least: (u64::MAX, false), constant: 0 }
+    }
+
+    /// Gives a learner the sigmoids of these decisions, which are for all rows of its group if they are crossed.
+    fn take(&mut self, learners: &mut Learners, learner: usize, outputs: &[HeldOutDecisions], crossed: bool) {
+        let sigmoids = Sigmoids::fit(outputs);
+        let rows = outputs.iter().flat_map(HeldOutDecisions::rows).min().unwrap_or_default();
+        self.least = self.least.min((rows, crossed));
         self.few += usize::from(rows < FEW);
-        self.crossed += usize::from(fit.crossed);
-        self.constant += usize::from(sigmoids.is_some_and(Sigmoids::are_constant));
+        self.crossed += usize::from(crossed);
+        self.constant += usize::from(sigmoids.as_ref().is_some_and(Sigmoids::are_constant));
+        if let Some(learner) = learners.trained_mut().nth(learner) {
+            learner.sigmoids = sigmoids;
+        }
     }
 
     fn report(self) {
@@ -119,6 +173,22 @@ impl Told {
             pg::report_notice(Notice::ConstantProbabilities { models: constant, all });
         }
     }
+}
+
+/// The models that are to be stored, and their groups, in ascending sequence of these.
+fn models_of(
+    (request, resume): (&Request, Option<&Resume>),
+    learners: &mut Learners,
+    labels: &Labels,
+) -> Result<Vec<(usize, ModelParameters)>> {
+    let model = |learner: &mut Learner| Ok((learner.group, model_of(request, resume, learner, labels)?));
+    learners.trained_mut().map(model).collect()
+}
+
+/// For so many models decisions fit into so much memory at once.
+fn models_within(memory: usize, models: &[(usize, ModelParameters)]) -> usize {
+    let outputs = models.first().map_or(1, |(_, model)| model.outputs);
+    (memory / (outputs * HeldOutDecisions::MAX_BYTES)).max(1)
 }
 
 /// The model that is to be stored, as it decides in training.

@@ -5,6 +5,7 @@
 
 use super::group_order::GroupOrder;
 use super::learners::{Judged, Judgement};
+use super::sigmoids::{Decided, decide};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::Labels;
@@ -14,7 +15,7 @@ use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use crate::pg::check_for_interrupts;
 use serde::{Deserialize, Serialize};
-use sgd::{Evaluation, EvaluationSums, ModelKind};
+use sgd::{Evaluation, EvaluationSums, ModelKind, ModelParameters};
 use shuffle::BlockPartition;
 use std::ops::Range;
 use tuples::{Batch, TupleSource};
@@ -218,6 +219,22 @@ impl OwnParts {
         let ended = EndedEpoch { epoch, is_first, buffers, group_order: order, batch };
         let evaluations = evaluate(held_out, kind, models, ended)?;
         Ok(OwnEvaluation { sums: evaluations.iter().map(Evaluation::sums).collect(), held_out: held_out.tuples })
+    }
+}
+
+impl OwnParts {
+    /// Decides by models, in the sequence of their groups, for what it holds out, after the last epoch.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+    pub fn decide(
+        &mut self,
+        kind: ModelKind,
+        models: Vec<(usize, ModelParameters)>,
+        (epoch, buffers, batch): (u32, &mut Buffers, &mut Batch),
+    ) -> Result<Vec<Decided>> {
+        let OwnParts { order, held_out, .. } = self;
+        decide(kind, held_out, models, EndedEpoch { epoch, is_first: false, buffers, group_order: order, batch })
     }
 }
 

@@ -55,7 +55,6 @@ impl Place {
 fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     let unfit = [
         ("a search", request.search.is_some()),
-        ("probabilities of an SVM", request.options.probability),
         ("several workers", request.workers > 1),
         ("option share", request.options.share == Some(true)),
     ];

@@ -210,7 +210,12 @@ impl Cluster {
 
     /// These bytes, a state or a document, go along with the next request.
     pub fn attach(&mut self, saved: &[u8]) {
-        self.saved = bytes_of(&words_of(saved));
+        self.attach_words(words_of(saved));
+    }
+
+    /// These numbers go along with the next request.
+    pub fn attach_words(&mut self, words: Vec<u32>) {
+        self.saved = bytes_of(&words);
     }
 
     /// The trainers whose turn it is, here and there, do something together. Gives the nodes' answers to what was

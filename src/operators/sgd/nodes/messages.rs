@@ -6,13 +6,14 @@ use crate::operators::decoder::{DecoderState, EpochCounts, OwnedSpec};
 use crate::operators::feature_profile::MeasuredFeatures;
 use crate::operators::judge::JudgedSums;
 use crate::operators::preparation::Found;
+use crate::operators::sgd::sigmoids::Decided;
 use crate::operators::sgd::validation::OwnEvaluation;
 use crate::operators::wanted::Wanted;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
-use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, ModelParameters, Round, Trainer};
 use std::rc::Rc;
 
 /// What a node is told when its cursor opens.
@@ -58,6 +59,9 @@ pub enum Order {
     EndEpoch(Vec<usize>),
     /// Evaluate the models on what is held out.
     Evaluate,
+    /// Say what these models, of these groups, decide for what is held out. Their weights and intercepts are behind the
+    /// text, one model after the other.
+    Decide(Vec<usize>),
     /// Judge the model whose document is behind the text by all rows, and say what was counted.
     Judge(JudgeTask),
     /// Say the next scores of the model that was judged, of which no rows are left at the end of each curve.
@@ -162,6 +166,29 @@ pub fn model_of(words: &[u32], document: usize) -> crate::errors::Result<Rc<Mode
     Ok(Rc::new(models::of_document(document.ok_or(NodeError::NonsenseAsked)?)?))
 }
 
+/// Weights and intercepts of linear models, one after the other.
+pub fn words_of_models<'a>(models: impl Iterator<Item = &'a ModelParameters>) -> Vec<u32> {
+    models.flat_map(|model| model.weights.iter().chain(&model.intercepts)).map(|number| number.to_bits()).collect()
+}
+
+/// The models that such words are, one for each of these groups, of so many features and outputs; None if there are
+/// not as many words.
+pub fn linear_models(
+    groups: Vec<usize>,
+    words: &[u32],
+    (dim, outputs): (usize, usize),
+) -> Option<Vec<(usize, ModelParameters)>> {
+    let weights = dim.checked_mul(outputs)?;
+    let words_of_one = weights.checked_add(outputs).filter(|words_of_one| *words_of_one > 0)?;
+    let fits = groups.len().checked_mul(words_of_one) == Some(words.len());
+    let model = |(group, words): (usize, &[u32])| {
+        let mut numbers: Vec<f32> = words.iter().map(|word| f32::from_bits(*word)).collect();
+        let intercepts = numbers.split_off(weights);
+        (group, ModelParameters { dim, outputs, weights: numbers, intercepts, network: None })
+    };
+    fits.then(|| groups.into_iter().zip(words.chunks(words_of_one)).map(model).collect())
+}
+
 /// What the coordinator asks.
 #[derive(Serialize, Deserialize)]
 pub struct Request {
@@ -198,6 +225,8 @@ pub struct Answer {
     pub own: Option<Vec<Outcome>>,
     /// what the models are worth
     pub evaluated: Option<OwnEvaluation>,
+    /// what models have decided for the rows that are held out
+    pub decided: Option<Vec<Decided>>,
     /// what was counted of the model that was judged
     pub judged: Option<JudgedSums>,
     pub clusters: Option<ClusterSums>,

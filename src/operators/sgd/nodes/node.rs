@@ -2,7 +2,8 @@
 
 use super::judged::JudgedModel;
 use super::messages::{
-    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, model_of, read, text, words_of,
+    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, linear_models, model_of, read,
+    text, words_of,
 };
 use super::replicas::Replicas;
 use crate::errors::{Error, NodeError, OrRaise, Result};
@@ -13,6 +14,7 @@ use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::feature_profile::{self, measure_features};
 use crate::operators::preparation::{find_groups, measure};
 use crate::operators::sgd::learn::learn_side_by_side;
+use crate::operators::sgd::sigmoids::Decided;
 use crate::operators::sgd::team::{OwnBuffer, needs_others};
 use crate::operators::sgd::validation::{OwnEvaluation, OwnParts};
 use crate::operators::source::Source;
@@ -244,6 +246,7 @@ impl NodeTraining {
                 answer.counts = Some(self.buffers.decoder.epoch_counts());
             }
             Order::Evaluate => answer.evaluated = Some(self.evaluate()?),
+            Order::Decide(groups) => answer.decided = Some(self.decide(groups, &std::mem::take(words))?),
             Order::Judge(task) => {
                 let model = model_of(&std::mem::take(words), task.document)?;
                 let judged = JudgedModel::new(model, task.policies, &self.spec, &mut self.buffers)?;
@@ -383,6 +386,12 @@ impl NodeTraining {
         }
         self.stopped = Some(call);
         Ok(Some(says))
+    }
+
+    fn decide(&mut self, groups: Vec<usize>, words: &[u32]) -> Result<Vec<Decided>> {
+        let NodeTraining { parts, buffers, batch, epoch, kind, outputs, .. } = self;
+        let models = linear_models(groups, words, (buffers.decoder.dim(), *outputs)).ok_or(NodeError::NonsenseAsked)?;
+        parts.as_mut().ok_or(NodeError::NonsenseAsked)?.decide(*kind, models, (*epoch, buffers, batch))
     }
 
     fn evaluate(&mut self) -> Result<OwnEvaluation> {

@@ -2,16 +2,19 @@
 
 use super::choice::{Place, There, task};
 use super::cluster::Cluster;
+use super::messages::{Order, words_of_models};
 use crate::errors::{Errand, Error, Notice, Result, TrainingError};
 use crate::operators::decoder::DecoderSpec;
 use crate::operators::sgd::learners::Learners;
 use crate::operators::sgd::opening::{goes_on_in_groups, notice_steps};
 use crate::operators::sgd::phases::Phase;
+use crate::operators::sgd::sigmoids::{self, Decided};
 use crate::operators::sgd::training::{Training, shuffling_of};
 use crate::operators::wanted::Wanted;
 use crate::options::chosen::Point;
 use crate::pg;
-use sgd::Solver;
+use sgd::platt::HeldOutDecisions;
+use sgd::{ModelParameters, Solver};
 use std::time::{Duration, Instant};
 use tuples::Batch;
 
@@ -100,6 +103,10 @@ impl Training {
         self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |training| {
             if training.buffers.decoder.all_weigh_nothing() { Err(TrainingError::NoWeight.into()) } else { Ok(()) }
         })?;
+        if self.request.options.probability {
+            let (request, resume, labels) = (&self.request, self.resume.as_ref(), self.buffers.decoder.labels());
+            sigmoids::fit_there((request, resume), &mut learners, labels, |models| cluster.decide(models))?;
+        }
         self.phases.end(Phase::Epochs);
         Ok((learners, preparation))
     }
@@ -127,6 +134,26 @@ impl Training {
         if changed > 0 {
             pg::report_notice(Notice::NodesNeedBatches { batch_size: BATCH });
         }
+    }
+}
+
+impl Cluster {
+    /// What models of these groups decide for all rows that the nodes hold out.
+    fn decide(&mut self, models: &[(usize, ModelParameters)]) -> Result<Vec<Decided>> {
+        let groups: Vec<usize> = models.iter().map(|(group, _)| *group).collect();
+        self.order(|_| Order::Decide(groups.clone()));
+        self.attach_words(words_of_models(models.iter().map(|(_, model)| model)));
+        let outputs = models.first().map_or(0, |(_, model)| model.outputs);
+        let mut all = vec![vec![HeldOutDecisions::default(); outputs]; models.len()];
+        for answer in self.ask()? {
+            let decided = answer
+                .decided
+                .filter(|decided| decided.len() == all.len() && decided.iter().all(|decided| decided.len() == outputs));
+            for (all, own) in all.iter_mut().zip(decided.ok_or_else(|| self.nonsense())?) {
+                all.iter_mut().zip(own).for_each(|(all, own)| all.unite(own));
+            }
+        }
+        Ok(all)
     }
 }
 
