@@ -76,10 +76,12 @@ fn a_session_of_another_server_stays_one_whatever_it_is_called_later() {
 
 #[test]
 fn predictions_for_a_foreign_table_are_those_of_the_server_that_was_asked() {
-    const TEST: fn() = predictions_for_a_foreign_table_are_those_of_the_server_that_was_asked;
     let (mut near, mut far) = (Database::new(), Database::new());
     if !near.offers_extension("postgres_fdw") {
-        return skip(TEST, "the server has no extension postgres_fdw");
+        return skip(
+            predictions_for_a_foreign_table_are_those_of_the_server_that_was_asked,
+            "the server has no extension postgres_fdw",
+        );
     }
     let model = |weight: i32| {
         format!(

@@ -245,14 +245,16 @@ fn an_error_in_another_extensions_hook_ends_the_statement_alone() {
 
 #[test]
 fn statistics_and_logs_of_statements_do_not_know_of_inner_queries() {
-    const TEST: fn() = statistics_and_logs_of_statements_do_not_know_of_inner_queries;
     let library = match hooked() {
         Ok(library) => library,
-        Err(reason) => return skip(TEST, &reason),
+        Err(reason) => return skip(statistics_and_logs_of_statements_do_not_know_of_inner_queries, &reason),
     };
     let mut probe = Database::new();
     if probe.line("SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_stat_statements'") == "0" {
-        return skip(TEST, "pg_stat_statements is not installed");
+        return skip(
+            statistics_and_logs_of_statements_do_not_know_of_inner_queries,
+            "pg_stat_statements is not installed",
+        );
     }
     let cluster = Cluster::new(&[
         "shared_preload_libraries = 'pg_stat_statements, auto_explain'",

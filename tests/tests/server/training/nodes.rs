@@ -111,8 +111,7 @@ const TRAININGS: [&str; 19] = [
 
 #[test]
 fn nodes_learn_what_one_server_with_all_rows_learns() {
-    const TEST: fn() = nodes_learn_what_one_server_with_all_rows_learns;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(nodes_learn_what_one_server_with_all_rows_learns) else { return };
     spread.by_hash();
     spread.spread(
         "by_range",
@@ -136,8 +135,7 @@ fn nodes_learn_what_one_server_with_all_rows_learns() {
 
 #[test]
 fn buffers_of_every_order_have_every_row_once() {
-    const TEST: fn() = buffers_of_every_order_have_every_row_once;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(buffers_of_every_order_have_every_row_once) else { return };
     spread.spread("t", "RANGE (id)", ["FROM (MINVALUE) TO (50)", "FROM (50) TO (700)", "FROM (700) TO (MAXVALUE)"]);
     for strategy in ["corgipile", "block_only", "shuffle_once", "epoch_shuffle", "no_shuffle"] {
         for batch_size in [1, 10, 1000, 5000] {
@@ -157,8 +155,7 @@ fn buffers_of_every_order_have_every_row_once() {
 
 #[test]
 fn early_stopping_and_explain_know_of_nodes() {
-    const TEST: fn() = early_stopping_and_explain_know_of_nodes;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(early_stopping_and_explain_know_of_nodes) else { return };
     spread.by_hash();
     let near = spread.near();
     let stopped = near.train(
@@ -183,8 +180,9 @@ fn early_stopping_and_explain_know_of_nodes() {
 
 #[test]
 fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
-    const TEST: fn() = models_of_single_steps_are_averaged_where_labels_are_mixed_alike;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(models_of_single_steps_are_averaged_where_labels_are_mixed_alike) else {
+        return;
+    };
     spread.by_hash();
     spread.spread("by_label", "LIST (half)", ["IN (0)", "IN (1)", "IN (7)"]);
     let told = |spread: &Spread, table: &str, model: &str| {
@@ -214,8 +212,7 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
 
 #[test]
 fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
-    const TEST: fn() = rows_that_cannot_be_trained_on_there_come_here_or_are_an_error;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(rows_that_cannot_be_trained_on_there_come_here_or_are_an_error) else { return };
     spread.by_hash();
     spread
         .near()
@@ -269,8 +266,7 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
 
 #[test]
 fn servers_that_are_not_alike_are_told_of() {
-    const TEST: fn() = servers_that_are_not_alike_are_told_of;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(servers_that_are_not_alike_are_told_of) else { return };
     spread.by_hash();
     let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
     let call = |nodes: &str| format!("SELECT tuples FROM corgipile_train('t', {quick}, nodes => '{nodes}')");
@@ -316,8 +312,7 @@ fn servers_that_are_not_alike_are_told_of() {
 
 #[test]
 fn names_on_a_server_mean_what_postgresql_has_written() {
-    const TEST: fn() = names_on_a_server_mean_what_postgresql_has_written;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(names_on_a_server_mean_what_postgresql_has_written) else { return };
     spread.by_hash();
     for mut session in spread.sessions() {
         session.run(
@@ -341,8 +336,7 @@ fn names_on_a_server_mean_what_postgresql_has_written() {
 
 #[test]
 fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
-    const TEST: fn() = who_trains_has_the_rights_of_the_mappings_and_no_others;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(who_trains_has_the_rights_of_the_mappings_and_no_others) else { return };
     spread.by_hash();
     let role = spread.nodes.near.role("reader");
     spread
@@ -376,8 +370,7 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
 
 #[test]
 fn rows_that_cannot_be_learned_from_are_an_error_of_their_server() {
-    const TEST: fn() = rows_that_cannot_be_learned_from_are_an_error_of_their_server;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(rows_that_cannot_be_learned_from_are_an_error_of_their_server) else { return };
     spread.by_hash();
     let [_, mut north, _] = spread.sessions();
     north.run("UPDATE t SET a = 'NaN' WHERE id = (SELECT max(id) FROM t)");

@@ -18,8 +18,7 @@ fn factor(near: &mut Session, source: &str, arguments: &str) -> f64 {
 
 #[test]
 fn blocks_on_servers_differ_as_those_of_one_table() {
-    const TEST: fn() = blocks_on_servers_differ_as_those_of_one_table;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(blocks_on_servers_differ_as_those_of_one_table) else { return };
     let by_hash = [0, 1, 2].map(|i| format!("WITH (MODULUS 3, REMAINDER {i})"));
     let by_label = ["IN (2)", "IN (0)", "IN (1)"];
     let one_empty = ["IN (0, 1)", "IN (7)", "IN (2)"];
@@ -66,8 +65,9 @@ fn blocks_on_servers_differ_as_those_of_one_table() {
 
 #[test]
 fn blocks_that_cannot_be_measured_there_are_measured_here_or_are_an_error() {
-    const TEST: fn() = blocks_that_cannot_be_measured_there_are_measured_here_or_are_an_error;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(blocks_that_cannot_be_measured_there_are_measured_here_or_are_an_error) else {
+        return;
+    };
     spread.by_hash();
     let call = |source: &str, nodes: &str| {
         format!(

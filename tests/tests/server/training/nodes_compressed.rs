@@ -56,8 +56,11 @@ fn both(near: &mut Session, table: &str, arguments: &str) -> [Vec<f64>; 2] {
 
 #[test]
 fn nodes_learn_from_compressed_tables_what_one_server_learns_from_mini_batches_of_all() {
-    const TEST: fn() = nodes_learn_from_compressed_tables_what_one_server_learns_from_mini_batches_of_all;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) =
+        Spread::new(nodes_learn_from_compressed_tables_what_one_server_learns_from_mini_batches_of_all)
+    else {
+        return;
+    };
     spread.by_hash();
     spread.spread(
         "by_range",
@@ -100,8 +103,7 @@ fn nodes_learn_from_compressed_tables_what_one_server_learns_from_mini_batches_o
 
 #[test]
 fn nodes_do_with_compressed_tables_what_one_server_does() {
-    const TEST: fn() = nodes_do_with_compressed_tables_what_one_server_does;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(nodes_do_with_compressed_tables_what_one_server_does) else { return };
     spread.spread("t", "RANGE (id)", ["FROM (MINVALUE) TO (50)", "FROM (50) TO (900)", "FROM (900) TO (MAXVALUE)"]);
     compress(&mut spread, "t");
     let there = "nodes => 'east,north,south'";
@@ -166,8 +168,7 @@ fn nodes_do_with_compressed_tables_what_one_server_does() {
 
 #[test]
 fn models_are_judged_by_compressed_rows_where_they_are() {
-    const TEST: fn() = models_are_judged_by_compressed_rows_where_they_are;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(models_are_judged_by_compressed_rows_where_they_are) else { return };
     spread.by_hash();
     spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
     compress(&mut spread, "t");

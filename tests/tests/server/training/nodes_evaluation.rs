@@ -63,8 +63,7 @@ fn train_all(near: &mut Session) {
 
 #[test]
 fn servers_judge_a_model_as_one_server_with_all_rows_does() {
-    const TEST: fn() = servers_judge_a_model_as_one_server_with_all_rows_does;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(servers_judge_a_model_as_one_server_with_all_rows_does) else { return };
     spread.by_hash();
     spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
     spread.spread("by_half", "LIST (half)", ["IN (1)", "IN (7)", "IN (0)"]);
@@ -93,8 +92,7 @@ fn servers_judge_a_model_as_one_server_with_all_rows_does() {
 
 #[test]
 fn areas_of_rows_on_servers_are_those_of_all_pairs() {
-    const TEST: fn() = areas_of_rows_on_servers_are_those_of_all_pairs;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(areas_of_rows_on_servers_are_those_of_all_pairs) else { return };
     spread.by_hash();
     let near = spread.near();
     train_all(near);
@@ -126,8 +124,7 @@ fn areas_of_rows_on_servers_are_those_of_all_pairs() {
 
 #[test]
 fn scores_of_many_rows_come_in_pieces() {
-    const TEST: fn() = scores_of_many_rows_come_in_pieces;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(scores_of_many_rows_come_in_pieces) else { return };
     // of the first, rows take several pieces; the third has fewer than the others, and ties with them
     let rows = |server: u32, count: u32| {
         format!(
@@ -157,8 +154,7 @@ fn scores_of_many_rows_come_in_pieces() {
 
 #[test]
 fn what_is_told_of_rows_is_told_of_all_servers_together() {
-    const TEST: fn() = what_is_told_of_rows_is_told_of_all_servers_together;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(what_is_told_of_rows_is_told_of_all_servers_together) else { return };
     spread.by_hash();
     let near = spread.near();
     train_all(near);
@@ -186,8 +182,7 @@ fn what_is_told_of_rows_is_told_of_all_servers_together() {
 
 #[test]
 fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
-    const TEST: fn() = rows_that_cannot_be_judged_there_come_here_or_are_an_error;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(rows_that_cannot_be_judged_there_come_here_or_are_an_error) else { return };
     spread.by_hash();
     train_all(spread.near());
     let call = |source: &str, nodes: &str| {
@@ -261,8 +256,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
 
 #[test]
 fn who_judges_has_the_rights_of_the_mappings_and_no_others() {
-    const TEST: fn() = who_judges_has_the_rights_of_the_mappings_and_no_others;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(who_judges_has_the_rights_of_the_mappings_and_no_others) else { return };
     spread.by_hash();
     train_all(spread.near());
     let role = spread.nodes.near.role("reader");
@@ -296,8 +290,7 @@ fn who_judges_has_the_rights_of_the_mappings_and_no_others() {
 
 #[test]
 fn what_stops_an_evaluation_stops_it_on_every_server() {
-    const TEST: fn() = what_stops_an_evaluation_stops_it_on_every_server;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(what_stops_an_evaluation_stops_it_on_every_server) else { return };
     spread.by_hash();
     train_all(spread.near());
     let [mut east, mut north, mut south] = spread.sessions();

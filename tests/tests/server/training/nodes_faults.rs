@@ -13,8 +13,7 @@ const SESSIONS: &str =
 
 #[test]
 fn whatever_stops_a_training_leaves_nothing_on_any_server() {
-    const TEST: fn() = whatever_stops_a_training_leaves_nothing_on_any_server;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(whatever_stops_a_training_leaves_nothing_on_any_server) else { return };
     spread.by_hash();
     let endless = "SELECT * FROM corgipile_train('t', label => 'half', features => '{a,b}', nodes => 'east,north,south', batch_size => 10,
                      max_epochs => 1000000, learning_rate => 0.001)";
@@ -82,8 +81,7 @@ fn moments() -> (u32, u64) {
 
 #[test]
 fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
-    const TEST: fn() = faults_at_random_moments_leave_nothing_and_no_wrong_model;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(faults_at_random_moments_leave_nothing_and_no_wrong_model) else { return };
     spread.by_hash();
     let trainings = ["", ", options => '{\"validation_fraction\": 0.2, \"patience\": 3}'", ", grid => '{\"l2\": [0, 0.01]}'", ", group_by => 'class'"]
         .map(|more| {
@@ -182,10 +180,12 @@ fn bits_of(session: &mut Session, ids: &[i64]) -> Vec<Vec<u32>> {
 
 #[test]
 fn a_network_that_is_gone_ends_a_training_on_both_sides_of_it() {
-    const TEST: fn() = a_network_that_is_gone_ends_a_training_on_both_sides_of_it;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(a_network_that_is_gone_ends_a_training_on_both_sides_of_it) else { return };
     let Some((west, network)) = Cluster::in_own_network(&[]) else {
-        return skip(TEST, "no network namespaces can be made here");
+        return skip(
+            a_network_that_is_gone_ends_a_training_on_both_sides_of_it,
+            "no network namespaces can be made here",
+        );
     };
     let address = format!("host '{}', port '5432', dbname 'postgres'", network.address());
     // west is reached in two ways, of which one looks whether the network is there

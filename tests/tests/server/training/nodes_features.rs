@@ -51,8 +51,7 @@ fn train_all(near: &mut Session) {
 
 #[test]
 fn features_on_servers_are_those_of_all_rows_on_one() {
-    const TEST: fn() = features_on_servers_are_those_of_all_rows_on_one;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(features_on_servers_are_those_of_all_rows_on_one) else { return };
     spread.by_hash();
     spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
     spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
@@ -107,8 +106,9 @@ fn features_on_servers_are_those_of_all_rows_on_one() {
 
 #[test]
 fn features_that_cannot_be_measured_there_are_measured_here_or_are_an_error() {
-    const TEST: fn() = features_that_cannot_be_measured_there_are_measured_here_or_are_an_error;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(features_that_cannot_be_measured_there_are_measured_here_or_are_an_error) else {
+        return;
+    };
     spread.by_hash();
     train_all(spread.near());
     let call = |source: &str, nodes: &str| {

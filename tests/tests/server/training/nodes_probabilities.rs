@@ -56,8 +56,9 @@ fn sigmoids(near: &mut Session, source: &str, arguments: &str) -> Vec<f64> {
 
 #[test]
 fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
-    const TEST: fn() = servers_fit_the_probabilities_that_one_server_with_all_rows_fits;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(servers_fit_the_probabilities_that_one_server_with_all_rows_fits) else {
+        return;
+    };
     spread.by_hash();
     spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
     spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
@@ -113,8 +114,7 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
 
 #[test]
 fn few_rows_that_servers_hold_out_are_told() {
-    const TEST: fn() = few_rows_that_servers_hold_out_are_told;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(few_rows_that_servers_hold_out_are_told) else { return };
     spread.by_hash();
     let call = "SELECT FROM corgipile_train('SELECT * FROM t WHERE id <= 60', label => 'half', features => '{a,b}', model => 'svm',
                     options => '{\"probability\": true, \"validation_column\": \"held\"}', nodes => 'auto', seed => 1)";

@@ -91,8 +91,7 @@ fn there(near: &mut Session, source: &str, arguments: &str) -> Model {
 
 #[test]
 fn shards_are_trained_on_where_they_are() {
-    const TEST: fn() = shards_are_trained_on_where_they_are;
-    let Some(mut spread) = sharded(TEST) else { return };
+    let Some(mut spread) = sharded(shards_are_trained_on_where_they_are) else { return };
     distribute(&mut spread, "public", "t", 102_008);
     distribute(&mut spread, "odd schema", "Odd table", 102_108);
     let near = spread.near();
@@ -144,8 +143,7 @@ fn shards_are_trained_on_where_they_are() {
 
 #[test]
 fn what_shards_cannot_be_asked_for_is_told() {
-    const TEST: fn() = what_shards_cannot_be_asked_for_is_told;
-    let Some(mut spread) = sharded(TEST) else { return };
+    let Some(mut spread) = sharded(what_shards_cannot_be_asked_for_is_told) else { return };
     distribute(&mut spread, "public", "t", 102_008);
     let (role, name) = (spread.nodes.near.role("reader"), spread.nodes.near.name().to_owned());
     let near = spread.near();
@@ -209,9 +207,8 @@ fn what_shards_cannot_be_asked_for_is_told() {
 
 #[test]
 fn citus_itself_spreads_a_table_that_is_trained_on_where_it_is() {
-    const TEST: fn() = citus_itself_spreads_a_table_that_is_trained_on_where_it_is;
     if !Database::new().offers_extension("citus") {
-        skip(TEST, "the server has no extension citus");
+        skip(citus_itself_spreads_a_table_that_is_trained_on_where_it_is, "the server has no extension citus");
         return;
     }
     let [near, first, second] = [(); 3].map(|()| Cluster::new(&["shared_preload_libraries = 'citus'"]));

@@ -51,8 +51,7 @@ fn assert_same([there, here]: [(Vec<f64>, Vec<[f64; 2]>); 2], what: &str) {
 
 #[test]
 fn held_out_rows_judge_on_their_servers_as_on_one() {
-    const TEST: fn() = held_out_rows_judge_on_their_servers_as_on_one;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(held_out_rows_judge_on_their_servers_as_on_one) else { return };
     spread.by_hash();
     spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
     spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
@@ -88,8 +87,9 @@ fn held_out_rows_judge_on_their_servers_as_on_one() {
 
 #[test]
 fn rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server() {
-    const TEST: fn() = rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server) else {
+        return;
+    };
     spread.by_hash();
     for by in ["row", "block"] {
         let training = format!(
@@ -117,8 +117,7 @@ fn rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server() {
 
 #[test]
 fn a_training_on_nodes_goes_on_bit_for_bit() {
-    const TEST: fn() = a_training_on_nodes_goes_on_bit_for_bit;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(a_training_on_nodes_goes_on_bit_for_bit) else { return };
     // at the end of a buffer, one server has all rows of a mini-batch
     spread.spread("t", "RANGE (id)", ["FROM (MINVALUE) TO (50)", "FROM (50) TO (900)", "FROM (900) TO (MAXVALUE)"]);
     let near = spread.near();
@@ -151,8 +150,7 @@ fn a_training_on_nodes_goes_on_bit_for_bit() {
 
 #[test]
 fn models_of_a_grid_are_those_of_their_own_calls() {
-    const TEST: fn() = models_of_a_grid_are_those_of_their_own_calls;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(models_of_a_grid_are_those_of_their_own_calls) else { return };
     spread.by_hash();
     let near = spread.near();
     let training = "'t', label => 'half', max_epochs => 3, seed => 5, buffer_size => '40%', block_size => '8kB', learning_rate => 0.02,
@@ -205,8 +203,7 @@ fn models_of_a_grid_are_those_of_their_own_calls() {
 
 #[test]
 fn newtons_method_on_nodes_is_that_of_one_server() {
-    const TEST: fn() = newtons_method_on_nodes_is_that_of_one_server;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(newtons_method_on_nodes_is_that_of_one_server) else { return };
     spread.by_hash();
     spread.spread("by_label", "LIST (half)", ["IN (0)", "IN (1)", "IN (7)"]);
     let near = spread.near();
@@ -229,8 +226,7 @@ fn newtons_method_on_nodes_is_that_of_one_server() {
 
 #[test]
 fn a_mapping_that_needs_no_password_is_told_of() {
-    const TEST: fn() = a_mapping_that_needs_no_password_is_told_of;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(a_mapping_that_needs_no_password_is_told_of) else { return };
     spread.by_hash();
     let role = spread.nodes.near.role("reader");
     spread
@@ -260,8 +256,7 @@ fn a_mapping_that_needs_no_password_is_told_of() {
 
 #[test]
 fn a_model_of_a_group_is_that_of_its_rows_wherever_they_are() {
-    const TEST: fn() = a_model_of_a_group_is_that_of_its_rows_wherever_they_are;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(a_model_of_a_group_is_that_of_its_rows_wherever_they_are) else { return };
     spread.by_hash();
     // each server has all rows of a group
     spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
@@ -316,8 +311,7 @@ fn a_model_of_a_group_is_that_of_its_rows_wherever_they_are() {
 
 #[test]
 fn every_group_goes_on_from_one_model_wherever_its_rows_are() {
-    const TEST: fn() = every_group_goes_on_from_one_model_wherever_its_rows_are;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(every_group_goes_on_from_one_model_wherever_its_rows_are) else { return };
     spread.by_hash();
     spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
     let near = spread.near();
@@ -384,8 +378,9 @@ fn of_groups(near: &mut Session, arguments: &str) -> OfGroups {
 
 #[test]
 fn a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits() {
-    const TEST: fn() = a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits) else {
+        return;
+    };
     spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
     // two of four lie on two servers
     let of_row = "(CASE cat WHEN 'red' THEN 0 WHEN 'green' THEN 1 ELSE 1 + id % 3 / 2 END)";
@@ -477,8 +472,9 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits() {
 
 #[test]
 fn values_that_are_equal_are_one_group_whatever_each_server_calls_it() {
-    const TEST: fn() = values_that_are_equal_are_one_group_whatever_each_server_calls_it;
-    let Some(mut spread) = Spread::new(TEST) else { return };
+    let Some(mut spread) = Spread::new(values_that_are_equal_are_one_group_whatever_each_server_calls_it) else {
+        return;
+    };
     for (mut session, group) in spread.sessions().into_iter().zip(["1.0", "1.00", "2"]) {
         session.run(&format!(
             "CREATE TABLE named AS SELECT CASE WHEN i % 4 = 0 THEN 3 ELSE {group} END::numeric AS site, i % 2 AS half, normal(i, 1)::real AS a
