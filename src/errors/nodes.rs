@@ -35,6 +35,8 @@ pub enum NodeError {
     NoExtension(String),
     #[error("server \"{server}\": it has version {there} of extension corgipile, and this one {here}")]
     OtherVersion { server: String, there: String, here: &'static str },
+    #[error("server \"{0}\": its database has the encoding {1}, and not UTF8")]
+    OtherEncoding(String, String),
     #[error("server \"{server}\": column \"{column}\" has type {there} there, and {here} here")]
     OtherType { server: String, column: String, there: String, here: String },
     #[error("the rows of the servers do not go together: {0}")]
@@ -57,6 +59,7 @@ impl NodeError {
                 | NodeError::Unfit(..)
                 | NodeError::NoExtension(_)
                 | NodeError::OtherVersion { .. }
+                | NodeError::OtherEncoding(..)
                 | NodeError::OtherType { .. }
         )
     }
@@ -69,7 +72,7 @@ impl Report for NodeError {
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
             }
             NodeError::NoPassword(_) => Code::ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
-            NodeError::Unfit(..) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            NodeError::Unfit(..) | NodeError::OtherEncoding(..) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             NodeError::OtherType { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
             NodeError::Differ(_) => Code::ERRCODE_DATA_EXCEPTION,
             NodeError::Nonsense(_) | NodeError::NonsenseAsked => Code::ERRCODE_PROTOCOL_VIOLATION,
@@ -92,6 +95,9 @@ impl Report for NodeError {
             NodeError::NoExtension(_) => fixed("CREATE EXTENSION corgipile there."),
             NodeError::OtherVersion { .. } => {
                 fixed("Install the same version on all servers, and ALTER EXTENSION corgipile UPDATE.")
+            }
+            NodeError::OtherEncoding(..) => {
+                fixed("Leave nodes out: postgres_fdw converts the texts of rows that come here.")
             }
             NodeError::OtherType { .. } => fixed("Give the foreign table's column the type that it has there."),
             NodeError::Differ(_) => fixed("Make them alike, or train on a query that leaves some out."),

@@ -41,6 +41,8 @@ pub enum Notice {
     NoNodes(Errand, String),
     /// Models of single steps on several servers are not to be averaged: mini-batches of this size are learned from.
     NodesNeedBatches { batch_size: u32 },
+    /// Models of servers are averaged after each buffer.
+    NodesAverage,
     /// Several processes, or servers, learn from compressed mini-batches, of which so many make a step.
     StepsOfSeveral { mini_batches: usize },
     /// So many of all models, of classes or not, have not come to their optimum; were the classes of one of them told
@@ -424,6 +426,14 @@ impl Notice {
             Notice::NodesNeedBatches { batch_size } => (
                 format!("batch_size is {batch_size}: with 1, models of servers with different rows would be averaged"),
                 Some("Say batch_size to have another one above 1."),
+            ),
+            Notice::NodesAverage => (
+                "with batch_size 1, each server learns by itself, and the models are averaged after each buffer"
+                    .to_owned(),
+                Some(
+                    "Loss and accuracy of an epoch are those of the servers' own models. Where rows differ from server to server, \
+                     the mean of the models may be much worse: leave batch_size out, or evaluate it.",
+                ),
             ),
             Notice::StepsOfSeveral { mini_batches } => (
                 format!("{mini_batches} compressed mini-batches, one of each process or server, make a step together"),

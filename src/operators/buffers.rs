@@ -31,6 +31,11 @@ impl Buffers {
         &self.query
     }
 
+    /// Starts the query to be run, if it was started only to be shown.
+    pub fn start_to_run(&mut self) {
+        self.query.start_to_run();
+    }
+
     /// Controls how the nodes read on.
     pub fn control(&mut self, control: &ScanControl) {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, control));

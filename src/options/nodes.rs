@@ -23,7 +23,7 @@ impl Nodes {
         let names: Vec<String> = match value {
             Value::String(word) if word == "off" => return Some(Nodes::Off),
             Value::String(word) if word == "auto" => return Some(Nodes::Auto),
-            Value::String(names) => names.split(',').map(|name| name.trim().to_owned()).collect(),
+            Value::String(names) => names_of(names).split(',').map(|name| name.trim().to_owned()).collect(),
             Value::Array(names) => {
                 names.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()?
             }
@@ -42,4 +42,9 @@ impl Nodes {
             Nodes::Servers(names) => Some(json!(names)),
         }
     }
+}
+
+/// Names with commas, also in braces, as PostgreSQL writes an array.
+fn names_of(text: &str) -> &str {
+    text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text)
 }

@@ -19,6 +19,12 @@ pub fn has_written() -> bool {
     }
 }
 
+/// May the transaction have read before, so that its statement sees rows as they were then?
+pub fn may_be_of_earlier_statement() -> bool {
+    // SAFETY: reads variables.
+    is_of_transaction() && unsafe { pg_sys::IsTransactionBlock() }
+}
+
 /// A snapshot that is active or registered for as long as it is borrowed.
 #[derive(Clone, Copy)]
 pub struct Snapshot<'a>(pg_sys::Snapshot, PhantomData<&'a ()>);

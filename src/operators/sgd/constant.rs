@@ -45,6 +45,20 @@ impl ClassShares {
         }
     }
 
+    /// Takes the rows of each class that each of several has counted, if all of them are of one group and weigh the
+    /// same: else it is not known what models learn from.
+    pub fn take_counts(&mut self, request: &Request, parts: &[Vec<u64>]) {
+        let options = &request.options;
+        if request.row_groups.group.is_some() || options.weight.is_some() || options.class_weight.is_some() {
+            return;
+        }
+        let mut classes = vec![0.0; parts.iter().map(Vec::len).max().unwrap_or(0)];
+        for part in parts {
+            classes.iter_mut().zip(part).for_each(|(all, rows)| *all += *rows as f64);
+        }
+        self.0 = vec![classes];
+    }
+
     fn classes(&self, group: usize) -> usize {
         self.0.get(group).map_or(0, Vec::len)
     }

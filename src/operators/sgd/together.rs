@@ -115,7 +115,7 @@ impl Training {
         if tuples == 0 {
             return Err(TrainingError::no_rows("train on", self.buffers.decoder.skipped()).into());
         }
-        notice_left_out(&self.buffers.decoder, tuples);
+        notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
         Ok(())
     }
 

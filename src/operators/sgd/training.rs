@@ -67,7 +67,7 @@ pub struct Training {
     held_out: Option<HeldOut>,
     only_group: OnlyGroup,
     /// what models learn from in the first epoch
-    class_shares: ClassShares,
+    pub(super) class_shares: ClassShares,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
     pub(super) imputed: Option<u64>,
     /// was it told what of the rows is left out or cut off? A search has done so when its last training begins, which
@@ -163,6 +163,8 @@ impl Training {
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
             request.options.unseen.get_or_insert_default();
         }
+        // where rows are trained on where they are, the sessions by which they would come here have nothing to do
+        let flags = if comes_here { flags } else { Flags::TO_SHOW };
         let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         let (last_epoch, waits) = (request.last_epoch().into(), request.shuffling.strategy.sorts());
         let load = LoadRequest::new(owned_spec, last_epoch, request.has_open_epochs(), waits);
@@ -221,6 +223,7 @@ impl Training {
             learners.warn_of_unconverged(self.request.kind);
             return self.store(learners, preparation, Duration::ZERO);
         }
+        self.buffers.start_to_run();
         let mut batch = Batch::dense(0);
         let prepared = self.prepare(&mut batch)?;
         self.learn_and_store(&mut batch, prepared)

@@ -24,6 +24,9 @@ impl Flags {
     /// Start to run.
     pub const NONE: Flags = Flags(0);
 
+    /// Start only to show the plan: nothing is read, and no other server is connected to.
+    pub const TO_SHOW: Flags = Flags(pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int);
+
     /// Is the query to be explained only?
     pub fn explain_only(self) -> bool {
         self.0 & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int != 0

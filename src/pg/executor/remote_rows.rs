@@ -2,7 +2,7 @@
 
 use pgrx::prelude::*;
 use std::borrow::Cow;
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
 
 /// The rows of a source that are on one server.
 pub struct ForeignRows {
@@ -13,6 +13,13 @@ pub struct ForeignRows {
 
 /// Why a plan is not one of foreign tables alone.
 pub type NotForeign = Cow<'static, str>;
+
+/// Is there a foreign server of this name?
+pub fn is_server(name: &str) -> bool {
+    // SAFETY: a catalog lookup.
+    let found = |name: &CStr| unsafe { pg_sys::get_foreign_server_oid(name.as_ptr(), true) } != pg_sys::Oid::INVALID;
+    CString::new(name).is_ok_and(|name| found(&name))
+}
 
 /// Is it a server of postgres_fdw? It is by the function that does its work, and not by a name.
 ///

@@ -12,7 +12,7 @@ use crate::pg::snapshot::Snapshot;
 use crate::pg::tuples::slot::{Slot, require_unread};
 use pgrx::prelude::*;
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 #[pg_guard]
 unsafe extern "C-unwind" fn walk_instruments(state: *mut pg_sys::PlanState, context: *mut c_void) -> bool {
@@ -30,6 +30,7 @@ unsafe extern "C-unwind" fn walk_instruments(state: *mut pg_sys::PlanState, cont
 pub struct Running {
     query: *mut pg_sys::QueryDesc,
     hazard: Option<Unavailable>,
+    has_extension_nodes: bool,
     /// the ExecutorRun hooks are still to be called
     lacks_hooks: Cell<bool>,
 }
@@ -37,32 +38,68 @@ pub struct Running {
 /// The query is planned and shown, and never run.
 const EXPLAIN_ONLY: c_int = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
 
+/// Starts execution in the current memory context.
+///
+/// # Safety
+/// The plan is complete, and outlives the query, as does its text.
+unsafe fn start(
+    statement: *mut pg_sys::PlannedStmt,
+    text: *const c_char,
+    snapshot: Snapshot<'_>,
+    instrument: c_int,
+    flags: c_int,
+) -> *mut pg_sys::QueryDesc {
+    // SAFETY: the caller's promise; the snapshot is there, and registered by the query.
+    unsafe {
+        let query = pg_sys::CreateQueryDesc(
+            statement,
+            text,
+            snapshot.as_ptr(),
+            std::ptr::null_mut(),
+            pg_sys::None_Receiver,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            instrument,
+        );
+        // PostgreSQL 17 wants the query's snapshot, which may be a copy, to be the active one
+        pg_sys::PushActiveSnapshot((*query).snapshot);
+        pg_sys::standard_ExecutorStart(query, flags);
+        pg_sys::PopActiveSnapshot();
+        query
+    }
+}
+
 impl Running {
     /// Starts execution under a snapshot: privileges are checked here. Everything lives in the current memory context.
     ///
     /// The executor's hooks are left out: other extensions would report a statement that nobody has issued. That of
     /// ExecutorRun alone is called before the first row, if the plan has nodes of another extension, which may need it.
     pub fn start(planned: Planned, snapshot: Snapshot<'_>, instrument: c_int, flags: Flags) -> Running {
-        // SAFETY: the plan is complete; the snapshot is there, and registered by the query.
+        let Planned { statement, text, hazard, has_extension_nodes, .. } = planned;
+        // SAFETY: the plan is complete.
+        let query = unsafe { start(statement, text, snapshot, instrument, flags.0 & EXPLAIN_ONLY) };
+        let lacks_hooks = Cell::new(!flags.explain_only() && has_extension_nodes);
+        Running { query, hazard, has_extension_nodes, lacks_hooks }
+    }
+
+    /// Starts the query anew, to be run, if it was started only to be shown.
+    pub fn start_to_run(&mut self) {
+        require_unread();
+        // SAFETY: the plan outlives the query, which is ended once; the new one is where the old one was, whatever
+        // memory context is the current one.
         unsafe {
-            let query = pg_sys::CreateQueryDesc(
-                planned.statement,
-                planned.text,
-                snapshot.as_ptr(),
-                std::ptr::null_mut(),
-                pg_sys::None_Receiver,
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                instrument,
-            );
-            // PostgreSQL 17 wants the query's snapshot, which may be a copy, to be the active one
-            pg_sys::PushActiveSnapshot((*query).snapshot);
-            pg_sys::standard_ExecutorStart(query, flags.0 & EXPLAIN_ONLY);
-            pg_sys::PopActiveSnapshot();
-            let runs = flags.0 & EXPLAIN_ONLY == 0;
-            let lacks_hooks = Cell::new(runs && planned.has_extension_nodes);
-            Running { query, hazard: planned.hazard, lacks_hooks }
+            let old = self.query;
+            if (*(*old).estate).es_top_eflags & EXPLAIN_ONLY == 0 {
+                return;
+            }
+            let caller = pg_sys::MemoryContextSwitchTo(pg_sys::GetMemoryChunkContext(old.cast()));
+            let instrument = (*old).instrument_options;
+            self.query = start((*old).plannedstmt, (*old).sourceText, self.snapshot(), instrument, 0);
+            pg_sys::MemoryContextSwitchTo(caller);
+            pg_sys::standard_ExecutorEnd(old);
+            pg_sys::FreeQueryDesc(old);
         }
+        self.lacks_hooks.set(self.has_extension_nodes);
     }
 
     /// Why worker processes cannot run this query, if so.

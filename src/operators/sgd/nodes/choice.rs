@@ -8,9 +8,9 @@ use crate::options::nodes::Nodes;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use crate::pg::executor::query::{Column, Planned};
-use crate::pg::executor::remote_rows::{ForeignRows, NotForeign};
+use crate::pg::executor::remote_rows::{ForeignRows, NotForeign, is_server};
 use crate::pg::report_notice;
-use crate::pg::snapshot::has_written;
+use crate::pg::snapshot::{has_written, may_be_of_earlier_statement};
 use std::borrow::Cow;
 
 /// Where the rows are trained on.
@@ -70,7 +70,13 @@ pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec
     if has_written() {
         return Err("the transaction has written, which sessions on other servers would not see".into());
     }
+    if may_be_of_earlier_statement() {
+        return Err("the transaction sees rows as they were at its first statement, which others would not".into());
+    }
     let Nodes::Servers(names) = nodes else { return planned.foreign_rows(&[]) };
+    if let Some(unknown) = names.iter().find(|name| !is_server(name)) {
+        return Err(format!("there is no server \"{unknown}\"").into());
+    }
     let rows = planned.foreign_rows(names)?;
     if let Some(other) = rows.iter().find(|rows| !names.contains(&rows.server)) {
         return Err(format!("some are on server \"{}\", which is not named", other.server).into());

@@ -72,8 +72,9 @@ const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONL
     SELECT CASE WHEN pg_catalog.version() OPERATOR(pg_catalog.~) 'linux'
                 THEN pg_catalog.set_config('client_connection_check_interval', '1s', true) END";
 
-const INSTALLED: &str =
-    "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'corgipile'";
+/// The version that a server has, and behind a blank the encoding of its database.
+const INSTALLED: &str = "SELECT pg_catalog.concat(extversion, ' ', pg_catalog.current_setting('server_encoding'))
+    FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'corgipile'";
 
 impl Cluster {
     /// Opens a session on each server, and a cursor in it. Columns have these names and types here.
@@ -92,14 +93,15 @@ impl Cluster {
             nodes.iter().map(|node| node.session.answer()).collect()
         };
         all(&|_| BEGIN.to_owned());
-        for (node, version) in nodes.iter().zip(all(&|_| INSTALLED.to_owned())) {
+        for (node, installed) in nodes.iter().zip(all(&|_| INSTALLED.to_owned())) {
             let server = node.session.server().to_owned();
-            match version {
-                None => return Err(NodeError::NoExtension(server).into()),
-                Some(there) if there != VERSION => {
-                    return Err(NodeError::OtherVersion { server, there, here: VERSION }.into());
+            let Some(installed) = installed else { return Err(NodeError::NoExtension(server).into()) };
+            match installed.split_once(' ').unwrap_or((&installed, "")) {
+                (VERSION, "UTF8") => {}
+                (VERSION, encoding) => return Err(NodeError::OtherEncoding(server, encoding.to_owned()).into()),
+                (there, _) => {
+                    return Err(NodeError::OtherVersion { server, there: there.to_owned(), here: VERSION }.into());
                 }
-                Some(_) => {}
             }
         }
         all(&|i| {

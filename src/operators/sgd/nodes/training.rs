@@ -14,7 +14,7 @@ use crate::operators::wanted::Wanted;
 use crate::options::chosen::Point;
 use crate::pg;
 use sgd::platt::HeldOutDecisions;
-use sgd::{ModelParameters, Solver};
+use sgd::{ModelParameters, Solver, Steps};
 use std::time::{Duration, Instant};
 use tuples::Batch;
 
@@ -32,13 +32,11 @@ impl Training {
     /// # Errors
     /// Those of the nodes, and what is wrong with the rows; what the servers say is raised.
     pub(in crate::operators::sgd) fn train_there(&mut self) -> Result<Option<(Learners, Duration)>> {
+        self.tell_why_here();
         let place = std::mem::replace(&mut self.place, Place::Here);
         let trained = match &place {
             Place::Here => None,
-            Place::HereBecause(why) => {
-                pg::report_notice(Notice::NoNodes(Errand::Training, why.clone()));
-                None
-            }
+            Place::HereBecause(_) => None,
             Place::There(there) => match self.open_nodes(there)? {
                 Some(mut cluster) => {
                     let trained = self.train_on_nodes(&mut cluster)?;
@@ -50,6 +48,13 @@ impl Training {
         };
         self.place = place;
         Ok(trained)
+    }
+
+    /// Tells why the rows come here, if it was asked that they do not.
+    pub(in crate::operators::sgd) fn tell_why_here(&self) {
+        if let Place::HereBecause(why) = &self.place {
+            pg::report_notice(Notice::NoNodes(Errand::Training, why.clone()));
+        }
     }
 
     /// Opens the sessions. None if something speaks against it and the rows may come here instead, which is told.
@@ -82,6 +87,7 @@ impl Training {
             let parts = cluster.prepare(&mut self.buffers.decoder, wanted)?;
             self.count_imputed();
             self.fit_to_mix(&parts);
+            self.class_shares.take_counts(&self.request, &parts);
         } else if goes_on_in_groups(&self.request, self.resume.as_ref()) {
             cluster.find_groups(&mut self.buffers.decoder, self.request.first_epoch())?;
         }
@@ -97,7 +103,12 @@ impl Training {
         decoder.check_size(decoder.dim(), decoder.standardizer().is_some())?;
         let groups = self.groups_together();
         Learners::default().check_size(&self.request, decoder.dim(), decoder.labels().outputs(), groups)?;
-        notice_steps(decoder, cluster.servers().count());
+        let nodes = cluster.servers().count();
+        notice_steps(decoder, nodes);
+        let averages = |point: &Point| point.hyperparameters.steps() == Steps::ByTuple;
+        if nodes > 1 && self.request.points.iter().any(averages) {
+            pg::report_notice(Notice::NodesAverage);
+        }
         let trainers = cluster.start(decoder, groups, &self.request, self.resume.as_ref())?;
         let mut learners = self.learners_of(trainers)?;
         self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |training| {
@@ -111,22 +122,26 @@ impl Training {
         Ok((learners, preparation))
     }
 
-    /// A step per tuple means models that are averaged after each buffer. If nodes have other mixes of the labels, each
-    /// learns something else, of which the mean is nothing: then they learn by mini-batches. So do networks, whose
-    /// averages mean nothing anyway, and models of numbers, whose mixes are not known.
+    /// A step per tuple means models that are averaged after each buffer. If rows differ from node to node, each learns
+    /// something else, of which the mean is nothing: so they learn by mini-batches, unless a step per tuple was asked
+    /// for. Even then they do if nodes have other mixes of the labels. So do networks, whose averages mean nothing
+    /// anyway, and models of numbers, whose mixes are not known.
     fn fit_to_mix(&mut self, parts: &[Vec<u64>]) {
         let variation = if self.request.kind.is_classifier() { variation(parts) } else { 1.0 };
         let request = &mut self.request;
-        if request.kind.is_linear() && (parts.len() <= 1 || variation <= ALIKE) {
+        if request.kind.is_linear() && parts.len() <= 1 {
             return;
         }
+        let are_alike = request.kind.is_linear() && variation <= ALIKE;
+        let is_given = request.options.has_batch_size;
+        let asks = |point: &Point| point.says.as_ref().is_some_and(|says| says.contains_key("batch_size")) || is_given;
         let suits_newton = request.suits_newton(self.buffers.decoder.dim());
-        let by_tuple = |point: &&mut Point| {
+        let by_tuple = |point: &Point| {
             let hyper = &point.hyperparameters;
             hyper.batch_size == 1 && hyper.solver == Solver::Sgd && !(point.has_open_solver && suits_newton)
         };
         let mut changed = 0;
-        for point in request.points.iter_mut().filter(by_tuple) {
+        for point in request.points.iter_mut().filter(|point| by_tuple(point) && !(are_alike && asks(point))) {
             point.hyperparameters.batch_size = BATCH;
             point.has_open_batch_size = false;
             changed += 1;

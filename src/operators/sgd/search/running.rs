@@ -90,6 +90,7 @@ impl Search {
 
     fn search(&mut self) -> Result<Vec<SearchRow>> {
         let mut batch = Batch::dense(0);
+        self.training.tell_why_here();
         let shown = Progress::begin(self.training.relation, 1, self.training.request.last_epoch());
         let prepared = self.training.prepare(&mut batch)?;
         let at_once = self.folds_at_once(&mut batch)?;

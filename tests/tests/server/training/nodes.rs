@@ -185,18 +185,25 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
     };
     spread.by_hash();
     spread.spread("by_label", "LIST (half)", ["IN (0)", "IN (1)", "IN (7)"]);
-    let told = |spread: &Spread, table: &str, model: &str| {
+    let told = |spread: &Spread, table: &str, model: &str, more: &str| {
         let call = format!(
-            "SELECT accuracy FROM corgipile_train('{table}', '{model}', {}, features => '{{a,b}}', nodes => 'auto', seed => 1)
+            "SELECT accuracy FROM corgipile_train('{table}', '{model}', {}, features => '{{a,b}}', nodes => 'auto', seed => 1{more})
              ORDER BY epoch DESC LIMIT 1",
             if model == "linear" { "'y'" } else { "'half'" }
         );
-        spread.nodes.near.notices(&[&call])
+        let told = spread.nodes.near.notices(&[&call]);
+        let batches = "batch_size is 32: with 1, models of servers with different rows would be averaged";
+        let averages = "with batch_size 1, each server learns by itself, and the models are averaged after each buffer";
+        (told.contains(batches), told.contains(averages))
     };
-    let batches = "batch_size is 32: with 1, models of servers with different rows would be averaged";
-    assert!(!told(&spread, "t", "logistic").contains(batches));
-    assert!(told(&spread, "by_label", "logistic").contains(batches));
-    assert!(told(&spread, "t", "linear").contains(batches));
+    let one = ", batch_size => 1";
+    assert_eq!(told(&spread, "t", "logistic", ""), (true, false), "nobody has asked for single steps");
+    assert_eq!(told(&spread, "t", "logistic", one), (false, true));
+    assert_eq!(told(&spread, "by_label", "logistic", one), (true, false));
+    assert_eq!(told(&spread, "t", "linear", one), (true, false));
+    let grid = ", grid => '[{\"batch_size\": 1}, {\"batch_size\": 8}]'";
+    assert_eq!(told(&spread, "t", "logistic", grid), (false, true));
+    assert_eq!(told(&spread, "t_north", "logistic", ""), (false, false), "on a single server nothing is averaged");
     let accuracy = |near: &mut Session, table: &str, nodes: &str| {
         let epochs =
             near.train(&format!("'{table}', label => 'half', features => '{{a,b}}', nodes => '{nodes}', seed => 1"));
@@ -208,6 +215,97 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
         let nodes = accuracy(near, table, "auto");
         assert!(nodes > alone - 0.02, "{table}: {nodes}, on one server {alone}");
     }
+}
+
+/// The labels are mixed alike on all servers, and a feature says the opposite of them on one of the servers.
+#[test]
+fn rows_that_differ_from_server_to_server_give_a_model_of_all_of_them() {
+    let Some(mut spread) = Spread::new(rows_that_differ_from_server_to_server_give_a_model_of_all_of_them) else {
+        return;
+    };
+    let near = spread.near();
+    near.run("UPDATE base SET b = CASE WHEN id % 3 = 0 THEN a ELSE -a END, class = id % 3");
+    spread.spread("by_site", "LIST (class)", ["IN (0)", "IN (1)", "IN (2)"]);
+    let near = spread.near();
+    for (features, least) in [("{b}", 0.53), ("{b,cat}", 0.53), ("{a,b}", 0.64)] {
+        let training = format!("label => 'half', features => '{features}', seed => 1, max_epochs => 10");
+        let here = near.train(&format!("'base', {training}"));
+        let there = near.train(&format!("'by_site', {training}, nodes => 'auto'"));
+        let [here, there] = [here, there].map(|epochs| {
+            let evaluated = near.evaluate(epochs[0].model_id, "base");
+            (epochs[9].loss, evaluated.loss, evaluated.accuracy)
+        });
+        assert!(here.2 > least && there.2 > here.2 - 0.02, "{features}: {there:?}, on one server {here:?}");
+        assert!((there.0 - there.1).abs() < 0.02, "{features}: what the epochs say is what the model is: {there:?}");
+    }
+}
+
+#[test]
+fn a_model_that_is_worse_than_a_constant_is_told_of_on_nodes_too() {
+    let Some(mut spread) = Spread::new(a_model_that_is_worse_than_a_constant_is_told_of_on_nodes_too) else { return };
+    spread.by_hash();
+    for (features, is_bad) in [("{a,b}", false), ("{c}", true)] {
+        let told = |table: &str, nodes: &str| {
+            spread.nodes.near.notices(&[&format!(
+                "SELECT FROM corgipile_train('SELECT * FROM {table} WHERE c IS NOT NULL', label => 'half', features => '{features}', seed => 1,
+                     standardize => false, learning_rate => 0.01, batch_size => 1000, max_epochs => 3{nodes})"
+            )])
+        };
+        let (there, here) = (told("t", ", nodes => 'auto'"), told("base", ""));
+        let worse = "is worse than one that always says the same";
+        assert_eq!((there.contains(worse), here.contains(worse)), (is_bad, is_bad), "{there}\n{here}");
+    }
+}
+
+#[test]
+fn no_other_session_waits_for_the_end_of_a_training() {
+    let Some(mut spread) = Spread::new(no_other_session_waits_for_the_end_of_a_training) else { return };
+    spread.by_hash();
+    // a session of postgres_fdw would be one that is idle, and be ended
+    for mut session in spread.sessions() {
+        session.run("ALTER DATABASE postgres SET idle_in_transaction_session_timeout = '100ms'; CREATE ROLE one LOGIN CONNECTION LIMIT 1; GRANT SELECT ON t TO one");
+    }
+    let near = spread.near();
+    for server in ["east", "north", "south"] {
+        near.run(&format!("ALTER USER MAPPING FOR CURRENT_USER SERVER {server} OPTIONS (SET user 'one')"));
+    }
+    let call = "'t', label => 'half', features => '{a,b}', batch_size => 4, max_epochs => 30, seed => 1, learning_rate => 0.01, nodes => 'auto'";
+    assert_eq!(near.train(call).len(), 30);
+    // what comes here after all is read in one session
+    near.run("DROP EXTENSION dblink CASCADE");
+    assert_eq!(near.train(call).len(), 30);
+}
+
+#[test]
+fn a_transaction_that_sees_rows_as_they_were_does_not_train_on_later_ones() {
+    let Some(mut spread) = Spread::new(a_transaction_that_sees_rows_as_they_were_does_not_train_on_later_ones) else {
+        return;
+    };
+    spread.by_hash();
+    let [_, mut north, _] = spread.sessions();
+    let call = |nodes: &str| {
+        format!(
+            "SELECT max(tuples) FROM corgipile_train('t', label => 'half', features => '{{a,b}}', batch_size => 100, max_epochs => 2, nodes => '{nodes}')"
+        )
+    };
+    for level in ["REPEATABLE READ", "SERIALIZABLE"] {
+        spread.near().run(&format!("BEGIN ISOLATION LEVEL {level}"));
+        assert_eq!(spread.near().line("SELECT count(*) FROM t"), "1200");
+        north.run("INSERT INTO t SELECT * FROM t LIMIT 50");
+        let begin = format!("BEGIN ISOLATION LEVEL {level}");
+        let told = spread.nodes.near.notices(&[&begin, "SELECT count(*) FROM t", &call("auto"), "COMMIT"]);
+        let why = "the transaction sees rows as they were at its first statement, which others would not";
+        assert!(told.contains(why), "{told}");
+        assert_eq!(spread.near().line(&call("auto")), "1200");
+        spread.near().run(&format!("ROLLBACK; {begin}; SELECT count(*) FROM t"));
+        let failure = spread.near().fails_with(&call("east,north,south"), "0A000");
+        assert!(failure.message.contains(why), "{failure:#?}");
+        spread.near().run("ROLLBACK");
+        north.run("DELETE FROM t WHERE ctid IN (SELECT max(ctid) FROM t GROUP BY id HAVING count(*) > 1)");
+    }
+    // a statement of its own sees what is there
+    spread.near().run("SET default_transaction_isolation = 'repeatable read'");
+    assert_eq!(spread.near().line(&call("east,north,south")), "1200");
 }
 
 #[test]
@@ -242,6 +340,7 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, nodes => '{nodes}')"), "0A000").message
     };
     assert!(named(&mut spread, "east,north").ends_with("some are on server \"south\", which is not named"));
+    spread.near().run("CREATE SERVER west FOREIGN DATA WRAPPER postgres_fdw");
     assert!(named(&mut spread, "east,north,south,west").ends_with("server \"west\", which is named, has none of them"));
     for wrong in ["", "east,,north", "east,east"] {
         spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, nodes => '{wrong}')"), "22023");
@@ -286,7 +385,17 @@ fn servers_that_are_not_alike_are_told_of() {
     north.run("CREATE EXTENSION corgipile; ALTER TABLE t ALTER a TYPE float8");
     check(&mut spread, "42804", "server \"north\": column \"a\" has type double precision there, and real here");
     north.run("ALTER TABLE t ALTER a TYPE real");
-    assert_eq!(spread.near().lines(&call("north,south,east")), ["1200"]);
+    for names in ["north,south,east", "{east, north,south}"] {
+        assert_eq!(spread.near().lines(&call(names)), ["1200"]);
+    }
+    let failure = spread.near().rejects(&call("east,north,nosuch"), "0A000");
+    assert!(failure.message.ends_with("there is no server \"nosuch\""), "{failure:#?}");
+    north.run("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
+    let setup = format!("CREATE EXTENSION corgipile; CREATE TABLE t ({COLUMNS})");
+    spread.nodes.north.session_in("latin").run(&setup);
+    spread.near().run("ALTER SERVER north OPTIONS (SET dbname 'latin')");
+    check(&mut spread, "0A000", "server \"north\": its database has the encoding LATIN1, and not UTF8");
+    spread.near().run("ALTER SERVER north OPTIONS (SET dbname 'postgres')");
     spread.near().run("DROP EXTENSION dblink");
     check(&mut spread, "55000", "extension dblink is not installed in this database");
     spread.near().run("CREATE EXTENSION dblink");
