@@ -191,7 +191,7 @@ pub const ENTRIES: &[Entry] = &[
             Values::Other("", Some("name or id of a model")),
             Default::None,
             "the model whose training goes on; a number is an id unless you have a model of that name. max_epochs are those to \
-             come. What is not given is as in that training, but for max_epochs, loader, workers, name, keep_versions, cache \
+             come. What is not given is as in that training, but for max_epochs, loader, workers, nodes, name, keep_versions, cache \
              and notice",
         )
     },
