@@ -56,8 +56,8 @@ SIZES = {"narrow": (256, 4096), "wide": (64, 256)}
 
 
 def measure():
-    """The least of some rounds, in which all take turns: what else the machine does makes each of them longer. What comes
-    here over the network is measured once."""
+    """The least of some rounds, in which all take turns: what else the machine does makes each of them longer. What
+    comes here over the network is measured once."""
     measured = {}
     places = [("here", "{}", "off"), ("on 3, come here", "far_{}_3", "off")]
     places += [(f"on {n}", f"far_{{}}_{n}", "auto") for n in SERVERS]
@@ -151,7 +151,8 @@ def model(measured):
         what = f"{table}, {size}, on {n}"
         print(f"{what:<22} {1e6 * step:>9.0f} {1e6 * said:>13.0f} {said / step:>9.2f}")
     project(each["narrow", 4096] / 28, numbers)
-    print(f"FIGURE microseconds per step of nodes, and more per server | {1e6 * numbers[0]:.0f}, {1e6 * numbers[1]:.0f} | none")
+    figures = f"{1e6 * numbers[0]:.0f}, {1e6 * numbers[1]:.0f}"
+    print(f"FIGURE microseconds per step of nodes, and more per server | {figures} | none")
 
 
 def project(c, numbers):

@@ -79,8 +79,8 @@ fn profile(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> 
     Ok(call.row(&[(profile.rows as i64).into(), (profile.features.len() as i32).into()]))
 }
 
-/// Goes through the rows of `source`, here or where they are, and gives their profile, with the bins of another if there
-/// is one.
+/// Goes through the rows of `source`, here or where they are, and gives their profile, with the bins of another if
+/// there is one.
 ///
 /// # Errors
 /// Whatever can be wrong with source and rows; those of the nodes.

@@ -316,8 +316,9 @@ mod tests {
     /// Decisions that lie so close together that bins are merged, more of them in the one half than in the other.
     #[test]
     fn decisions_of_parts_are_together_those_of_all_rows() {
-        let many =
-            |i: u32| ((f64::from(i) * 0.618_033_988_749).fract() as f32 * 8.0 - 4.0, i % 3 == 0, f64::from(1 + i % 2));
+        let many = |i: u32| {
+            ((f64::from(i) * 0.618_033_988_749).fract() as f32 * 8.0 - 4.0, i.is_multiple_of(3), f64::from(1 + i % 2))
+        };
         let of = |rows: std::ops::Range<u32>| {
             let mut decisions = HeldOutDecisions::default();
             rows.map(many).for_each(|(f, is_of_class, weight)| decisions.add(f, is_of_class, weight));

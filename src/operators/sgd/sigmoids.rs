@@ -104,15 +104,15 @@ pub fn fit_there(
     Ok(())
 }
 
-/// What one of several decides for the rows that it holds out, by models of these groups.
+/// What one of several decides for the rows that it holds out, by models of these groups in ascending sequence, after
+/// the last epoch.
 ///
 /// # Errors
 /// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
 pub fn decide(
     kind: ModelKind,
-    held_out: &HeldOut,
     models: Vec<(usize, ModelParameters)>,
-    mut rows: EndedEpoch<'_>,
+    (held_out, mut rows): (&HeldOut, EndedEpoch<'_>),
 ) -> Result<Vec<Decided>> {
     let mut fits: Vec<Fit> = models.into_iter().map(|(group, model)| Fit::new(0, group, model)).collect();
     if held_out.must_be_read() {

@@ -5,7 +5,6 @@
 
 use super::group_order::GroupOrder;
 use super::learners::{Judged, Judgement};
-use super::sigmoids::{Decided, decide};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::Labels;
@@ -15,7 +14,7 @@ use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use crate::pg::check_for_interrupts;
 use serde::{Deserialize, Serialize};
-use sgd::{Evaluation, EvaluationSums, ModelKind, ModelParameters};
+use sgd::{Evaluation, EvaluationSums, ModelKind};
 use shuffle::BlockPartition;
 use std::ops::Range;
 use tuples::{Batch, TupleSource};
@@ -220,21 +219,14 @@ impl OwnParts {
         let evaluations = evaluate(held_out, kind, models, ended)?;
         Ok(OwnEvaluation { sums: evaluations.iter().map(Evaluation::sums).collect(), held_out: held_out.tuples })
     }
-}
 
-impl OwnParts {
-    /// Decides by models, in the sequence of their groups, for what it holds out, after the last epoch.
-    ///
-    /// # Errors
-    /// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
-    pub fn decide(
-        &mut self,
-        kind: ModelKind,
-        models: Vec<(usize, ModelParameters)>,
-        (epoch, buffers, batch): (u32, &mut Buffers, &mut Batch),
-    ) -> Result<Vec<Decided>> {
+    /// What it holds out, and how to read the epoch that has ended once more, after the first one.
+    pub fn ended<'a>(
+        &'a mut self,
+        (epoch, buffers, batch): (u32, &'a mut Buffers, &'a mut Batch),
+    ) -> (&'a HeldOut, EndedEpoch<'a>) {
         let OwnParts { order, held_out, .. } = self;
-        decide(kind, held_out, models, EndedEpoch { epoch, is_first: false, buffers, group_order: order, batch })
+        (held_out, EndedEpoch { epoch, is_first: false, buffers, group_order: order, batch })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::feature_profile::{self, measure_features};
 use crate::operators::preparation::{find_groups, measure};
 use crate::operators::sgd::learn::learn_side_by_side;
-use crate::operators::sgd::sigmoids::Decided;
+use crate::operators::sgd::sigmoids::{self, Decided};
 use crate::operators::sgd::team::{OwnBuffer, needs_others};
 use crate::operators::sgd::validation::{OwnEvaluation, OwnParts};
 use crate::operators::source::Source;
@@ -391,7 +391,8 @@ impl NodeTraining {
     fn decide(&mut self, groups: Vec<usize>, words: &[u32]) -> Result<Vec<Decided>> {
         let NodeTraining { parts, buffers, batch, epoch, kind, outputs, .. } = self;
         let models = linear_models(groups, words, (buffers.decoder.dim(), *outputs)).ok_or(NodeError::NonsenseAsked)?;
-        parts.as_mut().ok_or(NodeError::NonsenseAsked)?.decide(*kind, models, (*epoch, buffers, batch))
+        let parts = parts.as_mut().ok_or(NodeError::NonsenseAsked)?;
+        sigmoids::decide(*kind, models, parts.ended((*epoch, buffers, batch)))
     }
 
     fn evaluate(&mut self) -> Result<OwnEvaluation> {

@@ -12,8 +12,8 @@ fn assert_near([there, here]: [Vec<f64>; 2], what: &str) {
     assert!(!differ, "{what}:\n{there:?}\n{here:?}");
 }
 
-/// How far the derivatives of the cross entropy by slope and offset are from 0, per row that is held out, of a model that
-/// tells the label half. Its decisions are what a document gives that says it is a regression.
+/// How far the derivatives of the cross entropy by slope and offset are from 0, per row that is held out, of a model
+/// that tells the label half. Its decisions are what a document gives that says it is a regression.
 fn gradients(near: &mut Session, model: i64, rows: &str) -> [f64; 2] {
     near.run(&format!(
         "DROP TABLE IF EXISTS document;
