@@ -120,28 +120,32 @@ def solve(rows, values):
 def model(measured):
     """A step on n servers, of d features, where an epoch of rows here takes c for each:
 
-        coordinator + n * (per server + d * per weight) + own / side by side * (node + d * node's weight + c * rows / n)
+        n * (per server + d * per weight) + turns * (d * node's weight + c * rows / n) + sleep
 
-    Where n servers share fewer processors, some nodes wait for others: `own / side by side` is n / min(n, processors).
-    Servers of their own do it all side by side.
+    Where n servers share fewer processors, some nodes wait for others: there are n / min(n, processors) turns.
+    Servers of their own do it all side by side. Where there are more processors than nodes, one sleeps while it
+    waits, and takes a while to wake up, as servers of their own do.
+
+    What a request takes by itself is all counted as if servers were asked one after the other: few servers on one
+    machine do not tell what of it they do at the same time, so that it is rather too much for many.
     """
     processors = os.cpu_count() or 1
     rows, values, points = [], [], []
-    each = {}
+    per_row = {}
     for table, sizes in SIZES.items():
         count = int(psql(f"SELECT count(*) FROM {table}"))
+        per_row[table] = min(measured[table, size, "here"]["seconds"] for size in sizes) / count
         for size in sizes:
-            each[table, size] = measured[table, size, "here"]["seconds"] / count
             for n in SERVERS:
                 found = measured[table, size, f"on {n}"]
-                at_once, weights = n / min(n, processors), WIDTHS[table]
-                learning = at_once * each[table, size] * count / n / found["requests"]
+                turns, weights = n / min(n, processors), WIDTHS[table]
+                learning = turns * per_row[table] * count / n / found["requests"]
                 step = found["seconds"] / found["requests"]
                 points.append((table, size, n, learning, step))
-                rows.append([1, n, n * weights, at_once, at_once * weights])
+                rows.append([n, n * weights, turns * weights, float(n < processors)])
                 values.append(max(step - learning, step / 10))
     numbers = solve(rows, values)
-    names = ("", " for each server", " for each server and weight", " of a node", " of a node for each weight")
+    names = (" for each server", " for each server and weight", " of a node for each weight", " to wake up")
     print("\nMicroseconds per step by the model:")
     for name, number in zip(names, numbers):
         print(f"{1e6 * number:10.3f}{name}")
@@ -150,15 +154,15 @@ def model(measured):
         said = learning + sum(a * b for a, b in zip(row, numbers))
         what = f"{table}, {size}, on {n}"
         print(f"{what:<22} {1e6 * step:>9.0f} {1e6 * said:>13.0f} {said / step:>9.2f}")
-    project(each["narrow", 4096] / 28, numbers)
-    figures = f"{1e6 * numbers[0]:.0f}, {1e6 * numbers[1]:.0f}"
+    project(per_row["narrow"] / WIDTHS["narrow"], numbers)
+    figures = f"{1e6 * numbers[3]:.0f}, {1e6 * numbers[0]:.0f}"
     print(f"FIGURE microseconds per step of nodes, and more per server | {figures} | none")
 
 
 def project(c, numbers):
     """Servers of their own, 100 million rows, gigabits per second, and 100 µs there and back."""
     rows, trip = 100_000_000, 100e-6
-    coordinator, server, weight, node, node_weight = numbers
+    server, weight, node_weight, sleep = numbers
     print(
         "\nSeconds of an epoch on 100 million rows by the model, servers with a processor each, 100 µs there and back; "
         "in brackets how often faster than one server with all rows in memory. A weight is 16 bytes, there and back."
@@ -171,8 +175,8 @@ def project(c, numbers):
                 cells = []
                 for n in (10, 100):
                     message = 16 * (width + 2) + 600
-                    step = coordinator + n * (server + width * weight) + node + width * node_weight
-                    step += trip + n * message / (gigabits * 1e9 / 8)
+                    step = n * (server + width * weight) + width * node_weight
+                    step += sleep + trip + n * message / (gigabits * 1e9 / 8)
                     seconds = rows * per_row / n + rows / size * step
                     cells.append(f"{seconds:8.1f} ({rows * per_row / seconds:5.2f})")
                 print(f"{width:>8} {size:>7} {gigabits:>7} {rows * per_row:>9.1f} {cells[0]:>16} {cells[1]:>16}")
