@@ -87,7 +87,7 @@ def show(measured):
                 found = measured[table, size, where]
                 each = f"{1e6 * found['seconds'] / found['requests']:8.0f}" if found["requests"] else ""
                 figures = f"{found['first']:>8.2f} {found['seconds']:>8.2f} {found['bytes'] / 1e6:>8.1f}"
-                print(f"{size:>6} {where:<22} {figures} {found['requests']:>9.0f} {each}")
+                print(f"{size:>6} {where:<22} {figures} {found['requests']:>9.0f} {each}".rstrip())
 
 
 def solve(rows, values):
