@@ -15,6 +15,13 @@ pub enum Phase {
     Storing,
 }
 
+/// Times of the pass before the first epoch.
+pub struct PreparationTimes {
+    pub time: Duration,
+    /// of a full shuffle for it, which counts as the first epoch's
+    pub shuffle: Duration,
+}
+
 /// How long each took.
 #[derive(Debug)]
 pub struct Phases {

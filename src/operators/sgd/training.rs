@@ -8,7 +8,7 @@ use super::learners::{Judgement, Learners};
 use super::new_trainer::new_trainer;
 use super::nodes::{Place, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, goes_on_in_groups, label_type, no_loader_because};
-use super::phases::{Phase, Phases};
+use super::phases::{Phase, Phases, PreparationTimes};
 use super::resume::Resume;
 use super::sigmoids;
 use super::store::{Store, suffix};
@@ -77,13 +77,6 @@ pub struct Training {
     pub(super) place: Place,
     /// with the nodes, if they are trained on there
     pub(super) traffic: Option<Traffic>,
-}
-
-/// Times of the pass before the first epoch.
-pub(super) struct Preparation {
-    time: Duration,
-    /// of a full shuffle for it, which counts as the first epoch's
-    shuffle: Duration,
 }
 
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
@@ -233,7 +226,7 @@ impl Training {
     ///
     /// # Errors
     /// Whatever can be wrong with the rows.
-    pub(super) fn prepare(&mut self, batch: &mut Batch) -> Result<Preparation> {
+    pub(super) fn prepare(&mut self, batch: &mut Batch) -> Result<PreparationTimes> {
         self.phases.resume();
         let start = Instant::now();
         let resume = self.resume.as_ref().map(|resume| resume.epochs);
@@ -255,15 +248,15 @@ impl Training {
             self.choose_features();
         }
         self.phases.end(Phase::Preparation);
-        Ok(Preparation { time: preparation, shuffle })
+        Ok(PreparationTimes { time: preparation, shuffle })
     }
 
     /// Learns, epoch by epoch, and stores what was learned. The first epoch is the next.
     ///
     /// # Errors
     /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
-    pub(super) fn learn_and_store(&mut self, batch: &mut Batch, prepared: Preparation) -> Result<Vec<EpochRow>> {
-        let Preparation { time: preparation, shuffle } = prepared;
+    pub(super) fn learn_and_store(&mut self, batch: &mut Batch, prepared: PreparationTimes) -> Result<Vec<EpochRow>> {
+        let PreparationTimes { time: preparation, shuffle } = prepared;
         let mut learners = match self.launch_workers(batch)? {
             Some((workers, trainers)) => self.train_with_workers(workers, trainers, batch)?,
             None => {

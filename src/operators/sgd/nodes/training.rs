@@ -103,13 +103,12 @@ impl Training {
         decoder.check_size(decoder.dim(), decoder.standardizer().is_some())?;
         let groups = self.groups_together();
         Learners::default().check_size(&self.request, decoder.dim(), decoder.labels().outputs(), groups)?;
-        let nodes = cluster.servers().count();
-        notice_steps(decoder, nodes);
+        notice_steps(decoder, cluster.servers().count());
+        let trainers = cluster.start(decoder, groups, &self.request, self.resume.as_ref())?;
         let averages = |point: &Point| point.hyperparameters.steps() == Steps::ByTuple;
-        if nodes > 1 && self.request.points.iter().any(averages) {
+        if cluster.shares_a_group() && self.request.points.iter().any(averages) {
             pg::report_notice(Notice::NodesAverage);
         }
-        let trainers = cluster.start(decoder, groups, &self.request, self.resume.as_ref())?;
         let mut learners = self.learners_of(trainers)?;
         self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |training| {
             if training.buffers.decoder.all_weigh_nothing() { Err(TrainingError::NoWeight.into()) } else { Ok(()) }
@@ -153,6 +152,11 @@ impl Training {
 }
 
 impl Cluster {
+    /// Do several nodes learn from one group?
+    fn shares_a_group(&self) -> bool {
+        self.servers().count() > 1 && (self.owners.is_empty() || self.owners.contains(&None))
+    }
+
     /// What models of these groups decide for all rows that the nodes hold out.
     fn decide(&mut self, models: &[(usize, ModelParameters)]) -> Result<Vec<Decided>> {
         let groups: Vec<usize> = models.iter().map(|(group, _)| *group).collect();

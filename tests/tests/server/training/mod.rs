@@ -11,6 +11,7 @@ mod named_options;
 mod networks;
 mod newton;
 mod nodes;
+mod nodes_as_one;
 mod nodes_clusters;
 mod nodes_compressed;
 mod nodes_evaluation;

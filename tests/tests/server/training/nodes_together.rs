@@ -86,10 +86,8 @@ fn held_out_rows_judge_on_their_servers_as_on_one() {
 }
 
 #[test]
-fn rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server() {
-    let Some(mut spread) = Spread::new(rows_that_are_held_out_by_a_fraction_are_those_of_their_own_server) else {
-        return;
-    };
+fn what_a_fraction_holds_out_is_that_of_the_own_server() {
+    let Some(mut spread) = Spread::new(what_a_fraction_holds_out_is_that_of_the_own_server) else { return };
     spread.by_hash();
     for by in ["row", "block"] {
         let training = format!(
@@ -377,10 +375,8 @@ fn of_groups(near: &mut Session, arguments: &str) -> OfGroups {
 }
 
 #[test]
-fn a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits() {
-    let Some(mut spread) = Spread::new(a_group_that_lies_whole_on_one_server_is_trained_there_to_the_same_bits) else {
-        return;
-    };
+fn a_group_that_lies_whole_on_one_server_is_trained_there() {
+    let Some(mut spread) = Spread::new(a_group_that_lies_whole_on_one_server_is_trained_there) else { return };
     spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
     // two of four lie on two servers
     let of_row = "(CASE cat WHEN 'red' THEN 0 WHEN 'green' THEN 1 ELSE 1 + id % 3 / 2 END)";
