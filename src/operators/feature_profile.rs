@@ -6,13 +6,11 @@
 
 use super::buffers::Buffers;
 use super::decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
-use super::model_rows::{PlannedRows, check_types};
-use super::source::Source;
-use crate::errors::{PredictError, Result, TrainingError};
+use super::model_rows::{PlannedRows, check_types, missing_label, without_label};
+use crate::errors::{PredictError, Result};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
 use crate::options::rows::{Nulls, Unseen};
 use crate::options::shuffling::Shuffling;
-use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::query::Column;
 use serde::{Deserialize, Serialize};
@@ -85,16 +83,9 @@ pub fn shapes_of(model: &Model) -> Result<Vec<FeatureShape>> {
 /// neither scaled nor taken by logarithms, with NaN for NULLs among numbers.
 ///
 /// # Errors
-/// Whatever can be wrong with the source; [`TrainingError::NotOnCompressed`]
+/// Whatever can be wrong with the source; [`TrainingError::NotOnCompressed`](crate::errors::TrainingError::NotOnCompressed)
 pub fn plan(model: &Model, source: &str) -> Result<PlannedRows> {
-    let source = Source::resolve(source)?;
-    let columns = model.given_columns().unwrap_or_else(|| model.features.iter().map(String::as_str).collect());
-    if let [only] = columns[..]
-        && is_compressed(base_type(source.type_of(only)?))
-    {
-        return Err(TrainingError::NotOnCompressed("the comparison of features").into());
-    }
-    let mut source = source.with_label(&label_for(model), &columns)?;
+    let mut source = without_label(model, source, "the comparison of features")?;
     source.add_parts(&model.features);
     let decoder = decoder(model, source.columns())?;
     let planned = with_spec(model, |spec| source.plan(spec, &Shuffling::none()))?;
@@ -126,17 +117,8 @@ pub fn with_spec<R>(model: &Model, f: impl FnOnce(&DecoderSpec) -> R) -> R {
     f(&DecoderSpec {
         nulls: Nulls::Impute,
         known: Some(known),
-        ..DecoderSpec::new(ModelKind::Linear, &label_for(model), &model.features)
+        ..DecoderSpec::new(ModelKind::Linear, &missing_label(model), &model.features)
     })
-}
-
-/// A name for a label that no feature has.
-fn label_for(model: &Model) -> String {
-    let mut label = "label".to_owned();
-    while model.features.contains(&label) {
-        label.push('_');
-    }
-    label
 }
 
 /// Goes through the rows, as [`decoder`] reads them, and measures their features.

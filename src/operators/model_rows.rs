@@ -65,20 +65,11 @@ impl ModelRows<'_> {
     /// # Errors
     /// As there; [`TrainingError::NotOnCompressed`]
     pub fn open_features(&self, model: &Model, source: &str, what: &'static str) -> Result<Buffers> {
-        let columns = model.given_columns().unwrap_or_else(|| model.features.iter().map(String::as_str).collect());
-        let mut label = "label".to_owned();
-        while columns.contains(&label.as_str()) || model.features.contains(&label) {
-            label.push('_');
-        }
-        let source = Source::resolve(source)?;
-        if let [only] = columns[..]
-            && is_compressed(base_type(source.type_of(only)?))
-        {
-            return Err(TrainingError::NotOnCompressed(what).into());
-        }
+        let source = without_label(model, source, what)?;
+        let label = missing_label(model);
         // of a regression, whatever the model is: no classes are looked for
         let of_rows = DecoderSpec::new(ModelKind::Linear, &label, &model.features);
-        self.plan_rows(model, source.with_label(&label, &columns)?, (of_rows, &[])).map(PlannedRows::start)
+        self.plan_rows(model, source, (of_rows, &[])).map(PlannedRows::start)
     }
 
     fn plan_rows(&self, model: &Model, mut source: Source, of_rows: OfRows) -> Result<PlannedRows> {
@@ -128,6 +119,36 @@ impl ModelRows<'_> {
             ..of_rows
         })
     }
+}
+
+/// Where the model's features come from, with a label of 0 that `source` need not have.
+///
+/// # Errors
+/// Whatever can be wrong with the source; [`TrainingError::NotOnCompressed`] of `what`
+pub fn without_label(model: &Model, source: &str, what: &'static str) -> Result<Source> {
+    let columns = feature_columns(model);
+    let source = Source::resolve(source)?;
+    if let [only] = columns[..]
+        && is_compressed(base_type(source.type_of(only)?))
+    {
+        return Err(TrainingError::NotOnCompressed(what).into());
+    }
+    source.with_label(&missing_label(model), &columns)
+}
+
+/// The columns that the model's features are taken from.
+fn feature_columns(model: &Model) -> Vec<&str> {
+    model.given_columns().unwrap_or_else(|| model.features.iter().map(String::as_str).collect())
+}
+
+/// The name of that label, which no feature and no column of one has.
+pub fn missing_label(model: &Model) -> String {
+    let columns = feature_columns(model);
+    let mut label = "label".to_owned();
+    while columns.contains(&label.as_str()) || model.features.contains(&label) {
+        label.push('_');
+    }
+    label
 }
 
 /// Kind, label and features of rows, and the classes of the label.

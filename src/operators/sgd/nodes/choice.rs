@@ -4,6 +4,7 @@ use super::cluster::Cluster;
 use super::messages::NodeTask;
 use crate::errors::{Errand, Error, NodeError, Notice, Result};
 use crate::operators::decoder::{DecoderSpec, OwnedSpec};
+use crate::operators::model_rows::PlannedRows;
 use crate::options::nodes::Nodes;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
@@ -128,6 +129,20 @@ impl Rows<'_> {
         report_notice(Notice::NoNodes(errand, why));
         Ok(None)
     }
+}
+
+/// Opens sessions for rows that are planned, and come to a node as they lie there; see [`Rows::open`].
+///
+/// # Errors
+/// As there.
+pub fn open_for(
+    rows: &PlannedRows,
+    spec: &DecoderSpec,
+    nodes: &Nodes,
+    (errand, unfit): (Errand, Option<String>),
+) -> Result<Option<Cluster>> {
+    let (columns, planned, shuffling) = (rows.source.columns(), &rows.planned, &Shuffling::none());
+    Rows { spec, columns, planned, shuffling }.open(nodes, errand, unfit)
 }
 
 /// Names and types of the columns that are read.

@@ -1,15 +1,14 @@
 //! Features of rows that are measured where the rows are: each node goes through its own, and the coordinator unites
 //! what they have counted.
 
-use super::choice::Rows;
-use super::judging::document_of;
+use super::choice::open_for;
 use super::messages::{FeaturesTask, Order};
+use super::models::document_of;
 use crate::errors::{Errand, Result};
 use crate::models::Model;
 use crate::operators::feature_profile::{MeasuredFeatures, shapes_of, with_spec};
 use crate::operators::model_rows::PlannedRows;
 use crate::options::nodes::Nodes;
-use crate::options::shuffling::Shuffling;
 use sgd::profile::Profile;
 
 /// Measures the features of the planned rows where they are, if that was asked for and can be; that it cannot is told.
@@ -27,10 +26,7 @@ pub fn features_there(
         return Ok(None);
     }
     let (document, unfit) = document_of(model)?;
-    let cluster = with_spec(model, |spec| {
-        let (columns, planned, shuffling) = (rows.source.columns(), &rows.planned, &Shuffling::none());
-        Rows { spec, columns, planned, shuffling }.open(nodes, Errand::Measurement, unfit)
-    })?;
+    let cluster = with_spec(model, |spec| open_for(rows, spec, nodes, (Errand::Measurement, unfit)))?;
     let Some(mut cluster) = cluster else { return Ok(None) };
     let mut measured = MeasuredFeatures::new(&shapes_of(model)?, like);
     cluster.order(|_| Order::Features(FeaturesTask { document: document.len(), like: like.cloned() }));

@@ -4,15 +4,15 @@
 //! Guarantees: each metric is that of one server with all rows, but for rounding of sums, and areas under curves are
 //! exact. Scores come in ascending order, a piece at a time, so that neither side holds more than a piece per node.
 
-use super::choice::Rows;
+use super::choice::open_for;
 use super::cluster::Cluster;
 use super::messages::{JudgeTask, Order, bytes_of};
-use crate::errors::{Errand, Error, ModelError, Result};
-use crate::models::{self, Model, Policies};
+use super::models::document_of;
+use crate::errors::{Errand, Result};
+use crate::models::{Model, Policies};
 use crate::operators::judge::Judge;
 use crate::operators::model_rows::{ModelRows, PlannedRows};
 use crate::options::nodes::Nodes;
-use crate::options::shuffling::Shuffling;
 use sgd::{RocAuc, Tied, read_tied};
 use std::collections::VecDeque;
 
@@ -31,22 +31,9 @@ pub fn judge_there(
         return Ok(None);
     }
     let (document, unfit) = document_of(model)?;
-    let cluster = ModelRows::plain(policies).with_spec(model, |spec| {
-        let (columns, planned, shuffling) = (rows.source.columns(), &rows.planned, &Shuffling::none());
-        Rows { spec, columns, planned, shuffling }.open(nodes, Errand::Evaluation, unfit)
-    })?;
+    let cluster =
+        ModelRows::plain(policies).with_spec(model, |spec| open_for(rows, spec, nodes, (Errand::Evaluation, unfit)))?;
     cluster.map(|mut cluster| cluster.judge(policies, &document, rows, judge)).transpose()
-}
-
-/// The model's document; why it cannot be sent, if it cannot.
-///
-/// # Errors
-/// What is wrong with the model.
-pub(super) fn document_of(model: &Model) -> Result<(String, Option<String>)> {
-    match models::export(model) {
-        Err(Error::Model(error @ ModelError::ModelTooLarge(_))) => Ok((String::new(), Some(error.to_string()))),
-        exported => Ok((exported?, None)),
-    }
 }
 
 impl Cluster {

@@ -1,7 +1,6 @@
 //! What coordinator and nodes tell each other: a JSON text, and numbers behind it as they are.
 
-use crate::errors::NodeError;
-use crate::models::{self, Model, Policies};
+use crate::models::Policies;
 use crate::operators::decoder::{DecoderState, EpochCounts, OwnedSpec};
 use crate::operators::feature_profile::MeasuredFeatures;
 use crate::operators::judge::JudgedSums;
@@ -13,8 +12,7 @@ use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
-use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, ModelParameters, Round, Trainer};
-use std::rc::Rc;
+use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
 
 /// What a node is told when its cursor opens.
 #[derive(Serialize, Deserialize)]
@@ -154,39 +152,6 @@ pub struct FeaturesTask {
     pub document: usize,
     /// what they are compared with
     pub like: Option<Profile>,
-}
-
-/// The document of a model in the bytes behind a text, of which it has so many.
-///
-/// # Errors
-/// [`NodeError::NonsenseAsked`], and what is wrong with it.
-pub fn model_of(words: &[u32], document: usize) -> crate::errors::Result<Rc<Model>> {
-    let bytes = bytes_of(words);
-    let document = bytes.get(..document).and_then(|text| std::str::from_utf8(text).ok());
-    Ok(Rc::new(models::of_document(document.ok_or(NodeError::NonsenseAsked)?)?))
-}
-
-/// Weights and intercepts of linear models, one after the other.
-pub fn words_of_models<'a>(models: impl Iterator<Item = &'a ModelParameters>) -> Vec<u32> {
-    models.flat_map(|model| model.weights.iter().chain(&model.intercepts)).map(|number| number.to_bits()).collect()
-}
-
-/// The models that such words are, one for each of these groups, of so many features and outputs; None if there are
-/// not as many words.
-pub fn linear_models(
-    groups: Vec<usize>,
-    words: &[u32],
-    (dim, outputs): (usize, usize),
-) -> Option<Vec<(usize, ModelParameters)>> {
-    let weights = dim.checked_mul(outputs)?;
-    let words_of_one = weights.checked_add(outputs).filter(|words_of_one| *words_of_one > 0)?;
-    let fits = groups.len().checked_mul(words_of_one) == Some(words.len());
-    let model = |(group, words): (usize, &[u32])| {
-        let mut numbers: Vec<f32> = words.iter().map(|word| f32::from_bits(*word)).collect();
-        let intercepts = numbers.split_off(weights);
-        (group, ModelParameters { dim, outputs, weights: numbers, intercepts, network: None })
-    };
-    fits.then(|| groups.into_iter().zip(words.chunks(words_of_one)).map(model).collect())
 }
 
 /// What the coordinator asks.

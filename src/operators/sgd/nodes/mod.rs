@@ -1,5 +1,4 @@
-//! Training where the rows are: on other servers, in step; and judging models and measuring features
-//! there.
+//! Training where the rows are: on other servers, in step; and judging models and measuring features there.
 //!
 //! The backend that trains, the *coordinator*, has a session on each server, a *node*, and in it a cursor whose scan is
 //! a [`NodeScan`]. Node and coordinator each have a replica of the model. A node cannot wait in the middle of a call
@@ -16,6 +15,7 @@ mod features;
 mod judged;
 mod judging;
 mod messages;
+mod models;
 mod node;
 mod replicas;
 mod sequence;

@@ -2,9 +2,9 @@
 
 use super::judged::JudgedModel;
 use super::messages::{
-    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, linear_models, model_of, read,
-    text, words_of,
+    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, read, text, words_of,
 };
+use super::models::{linear_models, model_of};
 use super::replicas::Replicas;
 use crate::errors::{Error, NodeError, OrRaise, Result};
 use crate::limits::MAX_MODELS;

@@ -2,7 +2,8 @@
 
 use super::choice::{Place, There, task};
 use super::cluster::Cluster;
-use super::messages::{Order, words_of_models};
+use super::messages::Order;
+use super::models::words_of_models;
 use crate::errors::{Errand, Error, Notice, Result, TrainingError};
 use crate::operators::decoder::DecoderSpec;
 use crate::operators::sgd::learners::Learners;
@@ -35,8 +36,7 @@ impl Training {
         self.tell_why_here();
         let place = std::mem::replace(&mut self.place, Place::Here);
         let trained = match &place {
-            Place::Here => None,
-            Place::HereBecause(_) => None,
+            Place::Here | Place::HereBecause(_) => None,
             Place::There(there) => match self.open_nodes(there)? {
                 Some(mut cluster) => {
                     let trained = self.train_on_nodes(&mut cluster)?;

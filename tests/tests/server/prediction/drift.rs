@@ -55,6 +55,21 @@ fn what_a_training_keeps_is_what_the_rows_are_like() {
 }
 
 #[test]
+fn parts_of_a_date_that_is_called_label_are_compared() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE visits AS
+         SELECT timestamp '2026-01-01' + i * interval '7 hours' AS label, (i % 24)::real AS spent FROM generate_series(1, 5000) i",
+    );
+    db.run(
+        "SELECT corgipile_train('visits', 'linear', 'spent', '{label.hour}', name => 'm', max_epochs => 1, seed => 1)",
+    );
+    assert_eq!(verdicts(&mut db, "m", "visits"), [""; 0]);
+    let nights = "SELECT label FROM visits WHERE date_part('hour', label) < 4";
+    assert!(!verdicts(&mut db, "m", nights).is_empty());
+}
+
+#[test]
 fn rows_like_those_of_the_training_say_nothing_and_what_has_changed_is_named() {
     let mut db = Database::new();
     table(&mut db);
