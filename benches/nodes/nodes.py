@@ -5,6 +5,9 @@ import os
 import subprocess
 import sys
 
+import numpy as np
+from scipy.optimize import nnls
+
 # An epoch's figures are the difference of a longer and a shorter training.
 SHORT, LONG = 1, 3
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
@@ -91,30 +94,9 @@ def show(measured):
 
 
 def solve(rows, values):
-    """The numbers, none below 0, by which the rows come nearest to the values, relative to these: of all choices of
-    numbers that are not 0, the least squares that has no negative one."""
-    width, best = len(rows[0]), (float("inf"), [])
-    for chosen in range(1, 1 << width):
-        columns = [j for j in range(width) if chosen >> j & 1]
-        scaled = [[row[j] / value for j in columns] for row, value in zip(rows, values)]
-        # normal equations of right-hand sides that are 1, by elimination
-        equations = [[sum(r[i] * r[j] for r in scaled) for j in range(len(columns))] for i in range(len(columns))]
-        for i, equation in enumerate(equations):
-            equation.append(sum(r[i] for r in scaled))
-        for i, pivot in enumerate(equations):
-            for other in equations:
-                if other is not pivot and pivot[i]:
-                    factor = other[i] / pivot[i]
-                    other[:] = [a - factor * b for a, b in zip(other, pivot)]
-        if not all(equation[i] for i, equation in enumerate(equations)):
-            continue
-        numbers = [0.0] * width
-        for i, j in enumerate(columns):
-            numbers[j] = equations[i][-1] / equations[i][i]
-        error = sum((sum(a * b for a, b in zip(row, numbers)) / value - 1) ** 2 for row, value in zip(rows, values))
-        if min(numbers) >= 0 and error < best[0]:
-            best = (error, numbers)
-    return best[1]
+    """The numbers, none below 0, by which the rows come nearest to the values, relative to these."""
+    scaled = np.array(rows) / np.array(values)[:, np.newaxis]
+    return nnls(scaled, np.ones(len(values)))[0].tolist()
 
 
 def model(measured):
