@@ -63,9 +63,26 @@ impl Spread {
         ));
     }
 
+    /// `t`, of which each server has a third of the rows.
     pub fn by_hash(&mut self) {
         let bounds = [0, 1, 2].map(|i| format!("WITH (MODULUS 3, REMAINDER {i})"));
         self.spread("t", "HASH (id)", [&bounds[0], &bounds[1], &bounds[2]]);
+    }
+
+    /// `by_range`, of which the servers have parts of different sizes.
+    pub fn by_range(&mut self) {
+        let bounds = ["FROM (MINVALUE) TO (100)", "FROM (100) TO (900)", "FROM (900) TO (MAXVALUE)"];
+        self.spread("by_range", "RANGE (id)", bounds);
+    }
+
+    /// `by_label`, of which each server has the rows of a class.
+    pub fn by_label(&mut self) {
+        self.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
+    }
+
+    /// `one_empty`, of which a server has no rows.
+    pub fn one_empty(&mut self) {
+        self.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
     }
 }
 
@@ -113,13 +130,9 @@ const TRAININGS: [&str; 19] = [
 fn nodes_learn_what_one_server_with_all_rows_learns() {
     let Some(mut spread) = Spread::new(nodes_learn_what_one_server_with_all_rows_learns) else { return };
     spread.by_hash();
-    spread.spread(
-        "by_range",
-        "RANGE (id)",
-        ["FROM (MINVALUE) TO (100)", "FROM (100) TO (900)", "FROM (900) TO (MAXVALUE)"],
-    );
-    spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
-    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    spread.by_range();
+    spread.by_label();
+    spread.one_empty();
     for table in ["t", "by_range", "by_label", "one_empty"] {
         for training in TRAININGS {
             for batch_size in if table == "t" { &[64, 256][..] } else { &[64][..] } {

@@ -62,13 +62,9 @@ fn nodes_learn_from_compressed_tables_what_one_server_learns_from_mini_batches_o
         return;
     };
     spread.by_hash();
-    spread.spread(
-        "by_range",
-        "RANGE (id)",
-        ["FROM (MINVALUE) TO (100)", "FROM (100) TO (900)", "FROM (900) TO (MAXVALUE)"],
-    );
-    spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
-    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    spread.by_range();
+    spread.by_label();
+    spread.one_empty();
     for table in ["t", "by_range", "by_label", "one_empty"] {
         compress(&mut spread, table);
         let near = spread.near();
@@ -170,7 +166,7 @@ fn nodes_do_with_compressed_tables_what_one_server_does() {
 fn models_are_judged_by_compressed_rows_where_they_are() {
     let Some(mut spread) = Spread::new(models_are_judged_by_compressed_rows_where_they_are) else { return };
     spread.by_hash();
-    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    spread.one_empty();
     compress(&mut spread, "t");
     compress(&mut spread, "one_empty");
     let near = spread.near();

@@ -65,9 +65,9 @@ fn train_all(near: &mut Session) {
 fn servers_judge_a_model_as_one_server_with_all_rows_does() {
     let Some(mut spread) = Spread::new(servers_judge_a_model_as_one_server_with_all_rows_does) else { return };
     spread.by_hash();
-    spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
+    spread.by_label();
     spread.spread("by_half", "LIST (half)", ["IN (1)", "IN (7)", "IN (0)"]);
-    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    spread.one_empty();
     let near = spread.near();
     train_all(near);
     for table in ["t", "by_label", "by_half", "one_empty"] {

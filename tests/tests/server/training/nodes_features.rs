@@ -53,8 +53,8 @@ fn train_all(near: &mut Session) {
 fn features_on_servers_are_those_of_all_rows_on_one() {
     let Some(mut spread) = Spread::new(features_on_servers_are_those_of_all_rows_on_one) else { return };
     spread.by_hash();
-    spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
-    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    spread.by_label();
+    spread.one_empty();
     let near = spread.near();
     train_all(near);
     for table in ["t", "by_label", "one_empty"] {

@@ -60,8 +60,8 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
         return;
     };
     spread.by_hash();
-    spread.spread("by_label", "LIST (class)", ["IN (2)", "IN (0)", "IN (1)"]);
-    spread.spread("one_empty", "LIST (class)", ["IN (0, 1)", "IN (7)", "IN (2)"]);
+    spread.by_label();
+    spread.one_empty();
     let near = spread.near();
     let svm = "model => 'svm', batch_size => 64, learning_rate => 0.05, max_epochs => 3";
     let held = "\"probability\": true, \"validation_column\": \"held\"";
