@@ -83,7 +83,7 @@ pub fn shapes_of(model: &Model) -> Result<Vec<FeatureShape>> {
 /// neither scaled nor taken by logarithms, with NaN for NULLs among numbers.
 ///
 /// # Errors
-/// Whatever can be wrong with the source; [`TrainingError::NotOnCompressed`](crate::errors::TrainingError::NotOnCompressed)
+/// Whatever can be wrong with the source, and that it is compressed
 pub fn plan(model: &Model, source: &str) -> Result<PlannedRows> {
     let mut source = without_label(model, source, "the comparison of features")?;
     source.add_parts(&model.features);
