@@ -5,7 +5,6 @@ use simd::Simd;
 use super::definition::{Defaults, LinearModel, LossNumber, Model, TargetUnits, Task};
 use super::objective::Pointwise;
 use crate::range::Range;
-use crate::totals::Totals;
 
 /// max(0, |y - z| - ε).
 #[derive(Debug, Clone, Copy)]
@@ -15,18 +14,6 @@ pub(crate) struct EpsilonInsensitive {
 }
 
 impl Pointwise for EpsilonInsensitive {
-    const NEEDS_LABELS: bool = true;
-
-    #[inline(always)]
-    fn factor(self, _: f32) -> f32 {
-        1.0
-    }
-
-    #[inline(always)]
-    fn direction(self, _: f32) -> f32 {
-        1.0
-    }
-
     /// At the border of the tube it is 0.
     #[inline(always)]
     fn negative_gradient<S: Simd>(self, _: S, m: f32, y: f32) -> f32 {
@@ -40,11 +27,6 @@ impl Pointwise for EpsilonInsensitive {
         let beyond = (y - m).abs() - self.epsilon;
         // not f32::max, which would hide a NaN
         if beyond < 0.0 { 0.0 } else { beyond }
-    }
-
-    #[inline(always)]
-    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
-        totals.count_targets(margins, labels);
     }
 }
 
@@ -62,10 +44,6 @@ impl Model for EpsilonInsensitive {
     fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
         let beyond = (f64::from(y) - f64::from(decisions[0])).abs() - number;
         if beyond < 0.0 { 0.0 } else { beyond }
-    }
-
-    fn constant_loss(_: &[f64]) -> Option<f64> {
-        None
     }
 
     fn defaults() -> Defaults {

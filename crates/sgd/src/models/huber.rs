@@ -18,18 +18,6 @@ pub(crate) struct Huber {
 }
 
 impl Pointwise for Huber {
-    const NEEDS_LABELS: bool = true;
-
-    #[inline(always)]
-    fn factor(self, _: f32) -> f32 {
-        1.0
-    }
-
-    #[inline(always)]
-    fn direction(self, _: f32) -> f32 {
-        1.0
-    }
-
     #[inline(always)]
     fn negative_gradient<S: Simd>(self, _: S, m: f32, y: f32) -> f32 {
         let short = y - m;
@@ -69,10 +57,6 @@ impl Model for Huber {
     fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
         let error = (f64::from(y) - f64::from(decisions[0])).abs();
         if error > number { number * (error - number / 2.0) } else { error * error / 2.0 }
-    }
-
-    fn constant_loss(_: &[f64]) -> Option<f64> {
-        None
     }
 }
 

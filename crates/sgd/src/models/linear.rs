@@ -4,25 +4,12 @@ use simd::Simd;
 
 use super::definition::{Derivatives, LinearModel, Model, Task};
 use super::objective::Pointwise;
-use crate::totals::Totals;
 
 /// (z - y)²/2.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Linear;
 
 impl Pointwise for Linear {
-    const NEEDS_LABELS: bool = true;
-
-    #[inline(always)]
-    fn factor(self, _: f32) -> f32 {
-        1.0
-    }
-
-    #[inline(always)]
-    fn direction(self, _: f32) -> f32 {
-        1.0
-    }
-
     #[inline(always)]
     fn negative_gradient<S: Simd>(self, _: S, m: f32, y: f32) -> f32 {
         y - m
@@ -31,11 +18,6 @@ impl Pointwise for Linear {
     #[inline(always)]
     fn loss(self, m: f32, y: f32) -> f32 {
         0.5 * ((y - m) * (y - m))
-    }
-
-    #[inline(always)]
-    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
-        totals.count_targets(margins, labels);
     }
 }
 
@@ -57,10 +39,6 @@ impl Model for Linear {
 
     fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
         (f64::from(decisions[0]) - f64::from(y)).powi(2) / 2.0
-    }
-
-    fn constant_loss(_: &[f64]) -> Option<f64> {
-        None
     }
 }
 

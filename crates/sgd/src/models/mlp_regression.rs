@@ -21,10 +21,6 @@ impl Model for MlpRegression {
         Linear::exact_loss(decisions, y, 0.0)
     }
 
-    fn constant_loss(_: &[f64]) -> Option<f64> {
-        None
-    }
-
     fn defaults() -> Defaults {
         let design = Design { output: Some(Output::Identity), ..Design::default() };
         // the squared error feels the noise of the last steps, which hardly moves a class

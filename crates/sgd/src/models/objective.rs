@@ -32,16 +32,23 @@ pub(crate) trait MarginLoss: Copy {
     }
 }
 
-/// A loss of one decision z and the label y: a function of m = f z and y, where f is a factor that depends on y.
+/// A loss of one decision z and the label y: a function of m = f z and y, where f is a factor that depends on y. Where
+/// nothing else is said it is a regression, whose m is z itself.
 pub(crate) trait Pointwise: Copy {
     /// Whether loss and counts look at the label.
-    const NEEDS_LABELS: bool;
+    const NEEDS_LABELS: bool = true;
 
     /// f.
-    fn factor(self, y: f32) -> f32;
+    #[inline(always)]
+    fn factor(self, _y: f32) -> f32 {
+        1.0
+    }
 
     /// The derivative of the margin by the decision: f without its units.
-    fn direction(self, y: f32) -> f32;
+    #[inline(always)]
+    fn direction(self, _y: f32) -> f32 {
+        1.0
+    }
 
     /// Minus the derivative of the loss by the margin.
     fn negative_gradient<S: Simd>(self, simd: S, m: f32, y: f32) -> f32;
@@ -69,7 +76,10 @@ pub(crate) trait Pointwise: Copy {
     }
 
     /// Counts tuples with these margins and labels into what is not the loss.
-    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]);
+    #[inline(always)]
+    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
+        totals.count_targets(margins, labels);
+    }
 }
 
 /// What a linear model minimises, with any number of outputs.

@@ -46,18 +46,6 @@ fn ln_f64(y: f64) -> f64 {
 }
 
 impl Pointwise for Poisson {
-    const NEEDS_LABELS: bool = true;
-
-    #[inline(always)]
-    fn factor(self, _: f32) -> f32 {
-        1.0
-    }
-
-    #[inline(always)]
-    fn direction(self, _: f32) -> f32 {
-        1.0
-    }
-
     #[inline(always)]
     fn negative_gradient<S: Simd>(self, _: S, m: f32, y: f32) -> f32 {
         y - rate(m)
@@ -126,10 +114,6 @@ impl Model for Poisson {
         } else {
             z.exp()
         }
-    }
-
-    fn constant_loss(_: &[f64]) -> Option<f64> {
-        None
     }
 }
 

@@ -6,7 +6,6 @@ use simd::Simd;
 use super::definition::{Defaults, LinearModel, LossNumber, Model, TargetUnits, Task};
 use super::objective::Pointwise;
 use crate::range::Range;
-use crate::totals::Totals;
 
 /// The pinball loss of a quantile.
 #[derive(Debug, Clone, Copy)]
@@ -16,18 +15,6 @@ pub(crate) struct Quantile {
 }
 
 impl Pointwise for Quantile {
-    const NEEDS_LABELS: bool = true;
-
-    #[inline(always)]
-    fn factor(self, _: f32) -> f32 {
-        1.0
-    }
-
-    #[inline(always)]
-    fn direction(self, _: f32) -> f32 {
-        1.0
-    }
-
     /// Where the target is met it is 0.
     #[inline(always)]
     fn negative_gradient<S: Simd>(self, _: S, m: f32, y: f32) -> f32 {
@@ -40,11 +27,6 @@ impl Pointwise for Quantile {
         let short = y - m;
         // not f32::max, which would hide a NaN
         if short < 0.0 { (self.quantile - 1.0) * short } else { self.quantile * short }
-    }
-
-    #[inline(always)]
-    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
-        totals.count_targets(margins, labels);
     }
 }
 
@@ -62,10 +44,6 @@ impl Model for Quantile {
     fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
         let short = f64::from(y) - f64::from(decisions[0]);
         if short < 0.0 { (number - 1.0) * short } else { number * short }
-    }
-
-    fn constant_loss(_: &[f64]) -> Option<f64> {
-        None
     }
 
     fn defaults() -> Defaults {
