@@ -84,12 +84,28 @@ impl Cluster {
     /// A cluster of the PostgreSQL that the shared server is a copy of, where there is no corgipile: no library,
     /// no script, and nothing preloaded. None if the shared server is no copy, or of one that has it.
     pub fn without_corgipile(settings: &[&str]) -> Option<Self> {
+        let cluster = Self::of_the_original(settings)?;
+        let available = "SELECT count(*) FROM pg_available_extensions WHERE name = 'corgipile'";
+        (cluster.session().line(available) == "0").then_some(cluster)
+    }
+
+    /// A cluster of the PostgreSQL that the shared server is a copy of, which finds the extension in a directory with
+    /// `lib` and `share`, as in a volume with an image of it. None if the shared server is no copy. From PostgreSQL 18
+    /// on.
+    pub fn with_volume(volume: &Path) -> Option<Self> {
+        let volume = volume.display();
+        Self::of_the_original(&[
+            &format!("extension_control_path = '{volume}/share:$system'"),
+            &format!("dynamic_library_path = '{volume}/lib:$libdir'"),
+        ])
+    }
+
+    /// A cluster of the PostgreSQL that the shared server is a copy of, in which no extension is made.
+    fn of_the_original(settings: &[&str]) -> Option<Self> {
         let copy = program("postgres");
         let copy = copy.parent().expect("a program is in a directory");
         let programs = Path::new("/").join(copy.strip_prefix(server::directory().join("postgresql")).ok()?);
-        let cluster = Self::start(settings, Surroundings { programs: Some(programs), ..Surroundings::default() });
-        let available = "SELECT count(*) FROM pg_available_extensions WHERE name = 'corgipile'";
-        (cluster.session().line(available) == "0").then_some(cluster)
+        Some(Self::start(settings, Surroundings { programs: Some(programs), ..Surroundings::default() }))
     }
 
     fn with_small(small: Small, segments: &str, settings: &[&str]) -> Option<Self> {

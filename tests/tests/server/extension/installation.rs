@@ -1,6 +1,6 @@
 //! The scripts that put files into a server, or take them away, and what they refuse.
 
-use corgipile_tests::program;
+use corgipile_tests::{Cluster, clustered, program, skip};
 use std::env::temp_dir;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -116,5 +116,31 @@ fn a_place_where_no_server_can_run_is_told() {
     ] {
         let said = run(script("server-directory").env("CORGIPILE_TMP", place));
         assert!(said.as_ref().is_err_and(|said| said.contains(reason)), "{place}: {said:?}");
+    }
+}
+
+/// What a volume with an image of the extension has, as CloudNativePG mounts it, is found by this server and by the
+/// processes that it starts.
+#[test]
+fn the_extension_may_be_in_a_volume_of_its_own() {
+    const NAME: &str = "the_extension_may_be_in_a_volume_of_its_own";
+    let version = pg_config("--version");
+    if version.split([' ', '.']).nth(1).is_none_or(|major| major < "18") {
+        return skip(NAME, "extension_control_path came with PostgreSQL 18");
+    }
+    let volume = Scratch::new("volume");
+    let library = Path::new(&pg_config("--pkglibdir")).join("corgipile.so");
+    let parts = ["lib", "share"].map(|part| volume.0.join(part));
+    run(script("install").arg(library).args(parts)).expect("it is installed into the volume");
+    let Some(cluster) = Cluster::with_volume(&volume.0) else {
+        return skip(NAME, "the server is one that is installed with corgipile, and there is no other without it");
+    };
+    let mut session = cluster.session();
+    session.run("CREATE EXTENSION corgipile");
+    clustered(&mut session, "t", 3000);
+    let workers = "SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = ";
+    for processes in [1, 2] {
+        let model = session.trained(&format!("'t', max_epochs => 2, workers => {processes}"));
+        assert_eq!(session.value::<i32>(&format!("{workers}{}", model.id)), processes);
     }
 }
