@@ -118,17 +118,25 @@ impl Rows<'_> {
             }
             Err(why) => Err(NodeError::Unfit(errand, why).into()),
         };
-        let why = match opened {
-            Ok(cluster) => return Ok(Some(cluster)),
-            Err(Error::Node(error)) if matches!(nodes, Nodes::Auto) && error.is_obstacle() => match error {
-                NodeError::Unfit(_, why) => why,
-                error => error.to_string(),
-            },
-            Err(error) => return Err(error),
-        };
-        report_notice(Notice::NoNodes(errand, why));
-        Ok(None)
+        opened_or_told(opened, matches!(nodes, Nodes::Auto), errand)
     }
+}
+
+/// What was opened. None if something speaks against it and the rows may come here instead, which is told.
+///
+/// # Errors
+/// What was one, unless the rows may come here.
+pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand: Errand) -> Result<Option<Cluster>> {
+    let why = match opened {
+        Ok(cluster) => return Ok(Some(cluster)),
+        Err(Error::Node(error)) if may_be_here && error.is_obstacle() => match error {
+            NodeError::Unfit(_, why) => why,
+            error => error.to_string(),
+        },
+        Err(error) => return Err(error),
+    };
+    report_notice(Notice::NoNodes(errand, why));
+    Ok(None)
 }
 
 /// Opens sessions for rows that are planned, and come to a node as they lie there; see [`Rows::open`].

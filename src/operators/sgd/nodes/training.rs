@@ -1,10 +1,10 @@
 //! A training whose rows are on other servers, from the first question to the trained model.
 
-use super::choice::{Place, There, task};
+use super::choice::{Place, There, opened_or_told, task};
 use super::cluster::Cluster;
 use super::messages::Order;
 use super::models::words_of_models;
-use crate::errors::{Errand, Error, Notice, Result, TrainingError};
+use crate::errors::{Errand, Notice, Result, TrainingError};
 use crate::operators::decoder::DecoderSpec;
 use crate::operators::sgd::learners::Learners;
 use crate::operators::sgd::opening::{goes_on_in_groups, notice_steps};
@@ -66,17 +66,11 @@ impl Training {
             self.resume.is_none() || goes_on_in_groups(&self.request, self.resume.as_ref()),
         );
         let opened = Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.columns, &shuffling));
-        match opened {
-            Ok(cluster) => Ok(Some(cluster)),
-            Err(Error::Node(error)) if error.is_obstacle() && self.request.nodes_may_be_off() => {
-                pg::report_notice(Notice::NoNodes(Errand::Training, error.to_string()));
-                if there.order_varies_here && self.request.seed_is_given {
-                    pg::report_notice(Notice::OrderNotFixed);
-                }
-                Ok(None)
-            }
-            Err(error) => Err(error),
+        let cluster = opened_or_told(opened, self.request.nodes_may_be_off(), Errand::Training)?;
+        if cluster.is_none() && there.order_varies_here && self.request.seed_is_given {
+            pg::report_notice(Notice::OrderNotFixed);
         }
+        Ok(cluster)
     }
 
     /// Trains on the nodes. Also gives the time of the pass before the first epoch.
