@@ -409,6 +409,24 @@ fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {
 }
 
 #[pg_test]
+fn test_workers_of_another_build_are_not_listened_to() {
+    use crate::pg::process::parallel::{Launch, Workers};
+    let launched_by = |build| {
+        Snapshot::with_active(|snapshot| {
+            let data: &[&[u8]] = &[b"data"];
+            let launch =
+                Launch { kind: c"loader", workers: 1, data, plan: None, gathers: false, queue: 1 << 14, snapshot };
+            let workers = Workers::launch_by(build, &launch).expect("a process is free");
+            assert!(workers.receive(0).is_none(), "it has ended");
+            String::new()
+        })
+    };
+    let message = "a worker process has loaded another build of corgipile than this session";
+    assert_eq!(in_subtransaction(|| launched_by(c"0123456789abcdef")), message);
+    assert_ne!(in_subtransaction(|| launched_by(crate::pg::process::library::BUILD)), message, "it has read the data");
+}
+
+#[pg_test]
 fn test_the_reserve_of_memory_gives_again_what_came_back_in_any_order() {
     use crate::pg::memory::granules::Granules;
     let mut granules = Granules::<2>::FREE;

@@ -35,5 +35,6 @@ extern "C-unwind" fn begin() {
     models::shared::install();
     operators::register();
     pg::executor::planner::install(&functions::NODES);
+    pg::process::library::install(pg::preloading());
     pg::process::parallel::install(&operators::WORKER_KINDS);
 }

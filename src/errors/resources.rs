@@ -9,6 +9,8 @@ pub enum ResourceError {
     OutOfMemory(usize),
     #[error("could not {verb} temporary file: {reason}")]
     TemporaryFile { verb: &'static str, reason: std::io::Error },
+    #[error("a worker process has loaded another build of corgipile than this session")]
+    OtherBuild,
 }
 
 impl Report for ResourceError {
@@ -19,6 +21,7 @@ impl Report for ResourceError {
                 Code::ERRCODE_DISK_FULL
             }
             ResourceError::TemporaryFile { .. } => Code::ERRCODE_IO_ERROR,
+            ResourceError::OtherBuild => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         }
     }
 
@@ -31,6 +34,9 @@ impl Report for ResourceError {
             ),
             ResourceError::TemporaryFile { .. } => {
                 fixed("Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room.")
+            }
+            ResourceError::OtherBuild => {
+                fixed("The library was replaced after the session began, by an upgrade for instance. Connect anew.")
             }
         }
     }

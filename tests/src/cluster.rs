@@ -105,7 +105,12 @@ impl Cluster {
         let copy = program("postgres");
         let copy = copy.parent().expect("a program is in a directory");
         let programs = Path::new("/").join(copy.strip_prefix(server::directory().join("postgresql")).ok()?);
-        Some(Self::start(settings, Surroundings { programs: Some(programs), ..Surroundings::default() }))
+        Some(Self::of(&programs, settings))
+    }
+
+    /// A cluster of the PostgreSQL whose programs are in this directory, in which no extension is made.
+    pub fn of(programs: &Path, settings: &[&str]) -> Self {
+        Self::start(settings, Surroundings { programs: Some(programs.to_owned()), ..Surroundings::default() })
     }
 
     fn with_small(small: Small, segments: &str, settings: &[&str]) -> Option<Self> {

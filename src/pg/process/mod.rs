@@ -4,8 +4,10 @@
 pub mod all_gather;
 pub mod dsm;
 mod late_memory;
+pub mod library;
 pub mod parallel;
 pub mod progress;
+mod queue;
 pub mod reading_groups;
 pub mod remote;
 

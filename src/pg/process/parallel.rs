@@ -10,13 +10,15 @@
 
 use super::all_gather::AllGather;
 use super::dsm::{attempt, delete_owner};
-use crate::errors::{OrRaise, Result};
+use super::library::{self, BUILD};
+use super::queue::Queue;
+use crate::errors::{OrRaise, ResourceError, Result};
 use crate::pg::executor::plan_bytes::PlanBytes;
 use crate::pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::ptr::null_mut;
 use std::rc::Rc;
 
@@ -68,6 +70,8 @@ mod key {
     pub const BUFFERS: u64 = 3;
     pub const WAL: u64 = 4;
     pub const SIZES: u64 = 5;
+    /// of the leader
+    pub const BUILD: u64 = 8;
     /// a query: its plan, and its text
     pub const PLAN: u64 = 6;
     pub const TEXT: u64 = 7;
@@ -110,6 +114,8 @@ pub fn unavailable() -> Option<Unavailable> {
             Some(Cow::Borrowed("max_parallel_workers is 0"))
         } else if pg_sys::max_worker_processes == 0 {
             Some(Cow::Borrowed("max_worker_processes is 0"))
+        } else if library::is_replaced() {
+            Some(Cow::Borrowed("the library was replaced in this session"))
         } else {
             None
         }
@@ -122,6 +128,14 @@ impl Workers {
     /// # Errors
     /// Why there is none; then everything is as before.
     pub fn launch(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
+        Self::launch_by(BUILD, launch)
+    }
+
+    /// The same for a leader of this build.
+    ///
+    /// # Errors
+    /// As [`launch`](Workers::launch).
+    pub fn launch_by(build: &CStr, launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         if let Some(why) = unavailable() {
             return Err(why);
         }
@@ -129,7 +143,7 @@ impl Workers {
         let context = workers.context;
         // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
         unsafe {
-            let queues = workers.fill(launch);
+            let queues = workers.fill(build, launch);
             pg_sys::LaunchParallelWorkers(context);
             let launched = (*context).nworkers_launched as usize;
             if launched == 0 {
@@ -200,7 +214,7 @@ impl Workers {
         let usage = launch.workers * (size_of::<pg_sys::BufferUsage>() + size_of::<pg_sys::WalUsage>());
         let data = launch.data.iter().map(|data| data.len());
         let plan = launch.plan.map_or([0, 0], |plan| [plan.plan(), plan.text()].map(|text| text.count_bytes() + 1));
-        let chunks = [usage, self.shared_bytes + CACHE_LINE, size_of::<u64>() * (launch.data.len() + 2), 256];
+        let chunks = [usage, self.shared_bytes + CACHE_LINE, size_of::<u64>() * (launch.data.len() + 2), 256, 256];
         let sizes = data.chain(plan).chain(chunks).chain(std::iter::repeat_n(launch.queue, queues));
         // SAFETY: the estimator is the context's; each chunk takes its size rounded up, and one key.
         unsafe {
@@ -219,7 +233,7 @@ impl Workers {
     ///
     /// # Safety
     /// The segment was made, with the room that [`Workers::estimate`] has asked for.
-    unsafe fn fill(&mut self, launch: &Launch) -> Vec<(*mut pg_sys::shm_mq, *mut pg_sys::shm_mq)> {
+    unsafe fn fill(&mut self, build: &CStr, launch: &Launch) -> Vec<(*mut pg_sys::shm_mq, *mut pg_sys::shm_mq)> {
         // SAFETY: the caller's promise.
         unsafe {
             let toc = (*self.context).toc;
@@ -228,6 +242,7 @@ impl Workers {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), chunk, bytes.len());
                 pg_sys::shm_toc_insert(toc, key, chunk.cast());
             };
+            insert(key::BUILD, build.to_bytes_with_nul());
             insert(key::KIND, launch.kind.to_bytes_with_nul());
             for (i, data) in launch.data.iter().enumerate() {
                 insert(key::DATA + i as u64, data);
@@ -410,56 +425,6 @@ impl Worker {
     }
 }
 
-/// One end of a queue of messages.
-struct Queue(*mut pg_sys::shm_mq_handle);
-
-impl Queue {
-    /// This process's end of a queue.
-    ///
-    /// # Safety
-    /// The queue is in the segment, with this process as sender or receiver; `other` is NULL, or lives as long as the
-    /// parallel context.
-    unsafe fn attach(
-        queue: *mut pg_sys::shm_mq,
-        segment: *mut pg_sys::dsm_segment,
-        other: *mut pg_sys::BackgroundWorkerHandle,
-    ) -> Queue {
-        // SAFETY: the caller's promise; the end lives as long as the transaction.
-        unsafe {
-            let caller = pg_sys::MemoryContextSwitchTo(pg_sys::TopTransactionContext);
-            let handle = pg_sys::shm_mq_attach(queue, segment, other);
-            pg_sys::MemoryContextSwitchTo(caller);
-            Queue(handle)
-        }
-    }
-
-    /// The next message; None if the other end is closed. Takes interrupts.
-    fn receive(&self) -> Option<Vec<u8>> {
-        let (mut size, mut data): (usize, *mut c_void) = (0, null_mut());
-        // SAFETY: the data is valid until the next call.
-        unsafe {
-            match pg_sys::shm_mq_receive(self.0, &mut size, &mut data, false) {
-                pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
-                    Some(std::slice::from_raw_parts(data.cast_const().cast::<u8>(), size).to_vec())
-                }
-                _ => None,
-            }
-        }
-    }
-
-    /// False if the other end is closed. Takes interrupts.
-    fn send(&self, message: &[u8]) -> bool {
-        // SAFETY: the message is copied.
-        let result = unsafe { pg_sys::shm_mq_send(self.0, message.len(), message.as_ptr().cast(), false, true) };
-        result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS
-    }
-
-    fn detach(&self) {
-        // SAFETY: attached in attach, detached once.
-        unsafe { pg_sys::shm_mq_detach(self.0) }
-    }
-}
-
 /// Where every worker process begins.
 ///
 /// # Safety
@@ -476,10 +441,10 @@ pub unsafe extern "C-unwind" fn corgipile_worker_main(segment: *mut pg_sys::dsm_
         pg_sys::shm_mq_set_receiver(down, pg_sys::MyProc);
         let (up, down) = (Queue::attach(up, segment, null_mut()), Queue::attach(down, segment, null_mut()));
         let worker = Worker { toc, up, down, has_joined: Cell::new(false) };
-        let name = CStr::from_ptr(pg_sys::shm_toc_lookup(toc, key::KIND, false).cast());
-        let Some(kind) = KINDS.get().iter().find(|kind| kind.name == name) else {
-            error!("another version of corgipile is installed than the leader runs");
-        };
+        let text = |key| CStr::from_ptr(pg_sys::shm_toc_lookup(toc, key, false).cast());
+        let kind = KINDS.get().iter().find(|kind| kind.name == text(key::KIND));
+        let kind = kind.filter(|_| text(key::BUILD) == BUILD);
+        let kind = kind.ok_or_else(|| ResourceError::OtherBuild.into()).or_raise();
         pg_sys::InstrStartParallelQuery();
         (kind.main)(worker).or_raise();
         let buffers = pg_sys::shm_toc_lookup(toc, key::BUFFERS, false).cast::<pg_sys::BufferUsage>();

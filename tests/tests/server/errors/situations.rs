@@ -28,6 +28,7 @@ pub const TESTS: &[(&str, &str)] = &[
     ("Notice::NodesNeedBatches", "nodes::models_of_single_steps_are_averaged_where_labels_are_mixed_alike"),
     ("Notice::StepsOfSeveral", "together::a_step_is_that_of_a_mini_batch_of_each_process"),
     ("ResourceError::OutOfMemory", "resources::memory_that_the_system_refuses_is_an_error_that_says_what_takes_less"),
+    ("ResourceError::OtherBuild", "backend::the_tests_inside_the_backend_pass"),
     ("ResourceError::TemporaryFile", "situations::a_temporary_file_that_cannot_be_written_is_an_error"),
     ("SourceError::DamagedPage", "damaged::a_line_pointer_that_points_out_of_its_page_is_an_error_that_names_the_page"),
     ("SourceError::Dropped", "situations::a_table_that_is_dropped_meanwhile_is_named"),

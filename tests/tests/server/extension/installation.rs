@@ -1,6 +1,6 @@
 //! The scripts that put files into a server, or take them away, and what they refuse.
 
-use corgipile_tests::{Cluster, clustered, program, skip};
+use corgipile_tests::{Cluster, Session, clustered, program, skip};
 use std::env::temp_dir;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,6 +117,36 @@ fn a_place_where_no_server_can_run_is_told() {
         let said = run(script("server-directory").env("CORGIPILE_TMP", place));
         assert!(said.as_ref().is_err_and(|said| said.contains(reason)), "{place}: {said:?}");
     }
+}
+
+/// A session goes on with the library that it has loaded, and its workers would load the one that is there now.
+#[test]
+fn a_session_whose_library_was_replaced_trains_alone() {
+    let scratch = Scratch::new("replaced");
+    let library = Path::new(&pg_config("--pkglibdir")).join("corgipile.so");
+    let original = std::env::var("PG_CONFIG").expect("scripts/with-postgres sets it");
+    let copy = scratch.0.join("copy");
+    let programs = run(script("private-copy").arg(original).arg(&library).arg(&copy)).expect("it can be copied");
+    let programs = Path::new(&programs);
+    let cluster = Cluster::of(programs, &["dynamic_shared_memory_type = mmap"]);
+    let mut session = cluster.session();
+    session.run("CREATE EXTENSION corgipile");
+    clustered(&mut session, "t", 3000);
+    let trained_by = |session: &mut Session, processes: i32| {
+        let model = session.trained("'t', max_epochs => 2, seed => 3, workers => 2");
+        let by = "SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = ";
+        assert_eq!(session.value::<i32>(&format!("{by}{}", model.id)), processes);
+        model.bits()
+    };
+    let before = trained_by(&mut session, 2);
+
+    let installed = run(Command::new(programs.join("pg_config")).arg("--pkglibdir")).expect("it tells");
+    run(Command::new("install").arg(library).arg(&installed)).expect("it can be installed again");
+    trained_by(&mut session, 1);
+    let training = "EXPLAIN (ANALYZE) SELECT FROM corgipile_train('t', max_epochs => 2, loader => 'worker')";
+    let plan = session.lines(training).join("\n");
+    assert!(plan.contains("the library was replaced in this session"), "{plan}");
+    assert_eq!(trained_by(&mut cluster.session(), 2), before, "a new session has loaded what is there");
 }
 
 /// What a volume with an image of the extension has, as CloudNativePG mounts it, is found by this server and by the
