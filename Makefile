@@ -114,8 +114,8 @@ image: ## Build the container image of packaging/Containerfile, or try its steps
 release: ## Check that everything is ready for a release, run all tests, build all packages, and say what to publish
 	@scripts/release
 
-fresh: ## Try `make demo` and `make test` on a fresh machine: SUITE=bookworm, trixie, ... (AS=root or user, DO=demo: these only)
-	@scripts/fresh "$(SUITE)" $(or $(AS),both) $(DO)
+fresh: ## Try `make demo` and `make test` on a fresh machine: SUITE=bookworm, trixie, ... (WHO=root or user, DO=demo: these only)
+	@scripts/fresh "$(SUITE)" $(or $(WHO),both) $(DO)
 
 reference: ## Write the pages of docs/reference that come from the catalog and the errors
 	@scripts/build --tests
