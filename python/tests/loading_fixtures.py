@@ -29,3 +29,16 @@ def numbers() -> Numbers:
 def flat(lists: Iterable[list[Any]]) -> list[Any]:
     """What is in the lists, one after the other."""
     return [item for one in lists for item in one]
+
+
+# A process that ends closes its connections, over which another may still be reading what it has sent.
+LEAVE_TOGETHER = """
+def leave_together(meeting, rank, ranks):
+    import os, sys, time
+    sys.stdout.flush()
+    open(f"{meeting}.{rank}", "w").close()
+    while not all(os.path.exists(f"{meeting}.{other}") for other in range(ranks)):
+        time.sleep(0.01)
+    os._exit(0)
+
+"""

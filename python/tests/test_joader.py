@@ -219,7 +219,7 @@ def test_data_sets_are_there_when_the_server_is_started_again(serve: Serve, tmp_
     assert "rows.parquet" in shown["error"]
     os.rename(f"{file_of_rows}.gone", file_of_rows)
     assert sorted(numbers_of(joader.Job(path, dataset="rows"))) == list(range(ROWS))
-    assert joader.datasets(path) == before
+    until(lambda: joader.datasets(path) == before)  # the job is seen to have left
 
 
 def test_a_rank_waits_for_the_others_as_long_as_it_is_told(address: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loading_fixtures import LEAVE_TOGETHER
 from test_sources import example, record
 
 import corgipile
@@ -84,7 +85,9 @@ def test_every_index_gives_the_same_rows(dataset_path: Path, block_index: Path) 
     assert [batch["id"].tolist() for batch in with_index] == [batch["id"].tolist() for batch in without]
 
 
-MULTI_PROCESS = """
+MULTI_PROCESS = (
+    LEAVE_TOGETHER
+    + """
 import json, sys
 import torch, torch.distributed as dist
 from corgipile import CorgiPileDataset
@@ -101,11 +104,12 @@ def main(rank, dataset_path, block_index, meeting):
             dist.all_reduce(batch["x"].sum())  # as gradients are: it hangs if the processes have unequal batches
             numbers += batch["id"].tolist()
         seen.append(numbers)
-    dist.destroy_process_group()
     print(json.dumps(seen))
+    leave_together(meeting, rank, 2)
 
 main(int(sys.argv[1]), *sys.argv[2:])
 """
+)
 
 
 def test_several_processes_share_the_blocks_anew_in_each_epoch(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loading_fixtures import Numbers, flat
+from loading_fixtures import LEAVE_TOGETHER, Numbers, flat
 
 import corgipile
 from corgipile import CorgiPileDataset
@@ -107,11 +107,14 @@ for epoch in range(2):
             model(batch["number"].float()[:, None]).sum().backward()
             seen.append(batch["number"].item())
 print(json.dumps(seen))
+leave_together(sys.argv[3], rank, 3)
 """
     for ranks, batches in (("pad", [335] * 3), ("drop", [334] * 3), ("join", [334, 334, 335])):
         arguments = [ranks, str(tmp_path / f"meeting for {ranks}"), str(tmp_path)]
         processes = [
-            subprocess.Popen([sys.executable, "-c", code, str(rank), *arguments], stdout=subprocess.PIPE)
+            subprocess.Popen(
+                [sys.executable, "-c", LEAVE_TOGETHER + code, str(rank), *arguments], stdout=subprocess.PIPE
+            )
             for rank in range(3)
         ]
         seen = [json.loads(process.communicate(timeout=100)[0]) for process in processes]
@@ -150,8 +153,10 @@ assert len(seen) == 502
 every = [torch.empty_like(seen) for _ in range(2)]
 dist.all_gather(every, seen)
 assert set(torch.cat(every).tolist()) == set(range(1003))
+leave_together(file, rank, 2)
 """
     script = tmp_path / "ranks.py"
+    code = LEAVE_TOGETHER + code
     script.write_text("if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in code.splitlines()))
     for context in ("fork", "spawn"):
         command = [sys.executable, str(script)]
