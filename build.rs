@@ -1,5 +1,5 @@
-//! Puts functions of ours before those by which errors pass through pgrx and Rust (src/pg/memory/errors.rs), and numbers
-//! the build (src/pg/process/library.rs).
+//! Puts functions of ours before those by which errors pass through pgrx and Rust (src/pg/memory/errors.rs), and
+//! numbers the build (src/pg/process/library.rs).
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,8 +16,8 @@ fn main() {
     println!("cargo:rustc-env=CORGIPILE_BUILD={:016x}", build());
 }
 
-/// A number of this build: of the sources, the compiler, and what it is told. Where it is the same, structures in memory
-/// are laid out alike, wherever it was built.
+/// A number of this build: of the sources, the compiler, and what it is told. Where it is the same, structures in
+/// memory are laid out alike, wherever it was built.
 fn build() -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut sources = vec![PathBuf::from("Cargo.lock"), PathBuf::from("src")];
