@@ -109,6 +109,12 @@ impl Session {
         Model { id, weights: rows[0].get(0), intercept: intercepts[0], intercepts }
     }
 
+    /// How many processes have trained a model.
+    pub fn processes_of(&mut self, model: i64) -> u32 {
+        let by = "SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = ";
+        self.value::<i32>(&format!("{by}{model}")) as u32
+    }
+
     /// `corgipile_evaluate(model, source)`.
     pub fn evaluate(&mut self, model: i64, source: &str) -> Evaluation {
         let rows = self.rows("SELECT metric, value FROM corgipile_evaluate($1::bigint, $2)", &[&model, &source]);

@@ -5,8 +5,9 @@
 //! nothing.
 
 use std::cell::RefCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -52,7 +53,6 @@ pub fn is_replaced() -> bool {
 
 /// Where the library was loaded from.
 fn path() -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: any address may be asked about; if it is known, all is filled in, and the name is there as long as the
     // library.
@@ -62,5 +62,5 @@ fn path() -> Option<PathBuf> {
         }
         CStr::from_ptr(info.assume_init().dli_fname)
     };
-    Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }

@@ -27,8 +27,7 @@ fn trained_by(db: &mut Session, processes: u32, arguments: &str) -> Model {
     let model = db.trained(&format!(
         "{arguments}, features => '{{x}}', block_size => '8kB', buffer_size => '100%', workers => {processes}"
     ));
-    let by = format!("SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = {}", model.id);
-    assert_eq!(db.value::<i32>(&by) as u32, processes, "{arguments}");
+    assert_eq!(db.processes_of(model.id), processes, "{arguments}");
     model
 }
 

@@ -25,6 +25,17 @@ fn pg_config(option: &str) -> String {
     run(program("pg_config").arg(option)).expect("the server has a pg_config")
 }
 
+/// The server's major version.
+fn major() -> u32 {
+    let version = pg_config("--version");
+    version.split([' ', '.']).nth(1).and_then(|major| major.parse().ok()).expect("a version")
+}
+
+/// The library that the server has.
+fn library() -> PathBuf {
+    Path::new(&pg_config("--pkglibdir")).join("corgipile.so")
+}
+
 /// A directory of one test, which is removed at its end.
 struct Scratch(PathBuf);
 
@@ -77,11 +88,9 @@ fn a_pg_config_of_a_version_without_support_or_without_directories_is_refused() 
 fn a_library_is_installed_into_its_own_version_only() {
     let scratch = Scratch::new("install");
     let directories = [scratch.0.join("lib"), scratch.0.join("share")];
-    let library = Path::new(&pg_config("--pkglibdir")).join("corgipile.so");
-    let version = pg_config("--version");
-    let major: u32 = version.split([' ', '.']).nth(1).and_then(|major| major.parse().ok()).expect("a version");
+    let major = major();
     let install =
-        |major: u32| run(script("install").arg("--major").arg(major.to_string()).arg(&library).args(&directories));
+        |major: u32| run(script("install").arg("--major").arg(major.to_string()).arg(library()).args(&directories));
 
     let refused = install(major + 1);
     let reason = format!("was built for PostgreSQL {major}, not {}", major + 1);
@@ -123,25 +132,23 @@ fn a_place_where_no_server_can_run_is_told() {
 #[test]
 fn a_session_whose_library_was_replaced_trains_alone() {
     let scratch = Scratch::new("replaced");
-    let library = Path::new(&pg_config("--pkglibdir")).join("corgipile.so");
     let original = std::env::var("PG_CONFIG").expect("scripts/with-postgres sets it");
     let copy = scratch.0.join("copy");
-    let programs = run(script("private-copy").arg(original).arg(&library).arg(&copy)).expect("it can be copied");
+    let programs = run(script("private-copy").arg(original).arg(library()).arg(&copy)).expect("it can be copied");
     let programs = Path::new(&programs);
     let cluster = Cluster::of(programs, &["dynamic_shared_memory_type = mmap"]);
     let mut session = cluster.session();
     session.run("CREATE EXTENSION corgipile");
     clustered(&mut session, "t", 3000);
-    let trained_by = |session: &mut Session, processes: i32| {
+    let trained_by = |session: &mut Session, processes: u32| {
         let model = session.trained("'t', max_epochs => 2, seed => 3, workers => 2");
-        let by = "SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = ";
-        assert_eq!(session.value::<i32>(&format!("{by}{}", model.id)), processes);
+        assert_eq!(session.processes_of(model.id), processes);
         model.bits()
     };
     let before = trained_by(&mut session, 2);
 
     let installed = run(Command::new(programs.join("pg_config")).arg("--pkglibdir")).expect("it tells");
-    run(Command::new("install").arg(library).arg(&installed)).expect("it can be installed again");
+    run(Command::new("install").arg(library()).arg(&installed)).expect("it can be installed again");
     trained_by(&mut session, 1);
     let training = "EXPLAIN (ANALYZE) SELECT FROM corgipile_train('t', max_epochs => 2, loader => 'worker')";
     let plan = session.lines(training).join("\n");
@@ -153,24 +160,21 @@ fn a_session_whose_library_was_replaced_trains_alone() {
 /// processes that it starts.
 #[test]
 fn the_extension_may_be_in_a_volume_of_its_own() {
-    const NAME: &str = "the_extension_may_be_in_a_volume_of_its_own";
-    let version = pg_config("--version");
-    if version.split([' ', '.']).nth(1).is_none_or(|major| major < "18") {
-        return skip(NAME, "extension_control_path came with PostgreSQL 18");
+    let skipped = |reason| skip(the_extension_may_be_in_a_volume_of_its_own, reason);
+    if major() < 18 {
+        return skipped("extension_control_path came with PostgreSQL 18");
     }
     let volume = Scratch::new("volume");
-    let library = Path::new(&pg_config("--pkglibdir")).join("corgipile.so");
     let parts = ["lib", "share"].map(|part| volume.0.join(part));
-    run(script("install").arg(library).args(parts)).expect("it is installed into the volume");
+    run(script("install").arg(library()).args(parts)).expect("it is installed into the volume");
     let Some(cluster) = Cluster::with_volume(&volume.0) else {
-        return skip(NAME, "the server is one that is installed with corgipile, and there is no other without it");
+        return skipped("the server is one that is installed with corgipile, and there is no other without it");
     };
     let mut session = cluster.session();
     session.run("CREATE EXTENSION corgipile");
     clustered(&mut session, "t", 3000);
-    let workers = "SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = ";
     for processes in [1, 2] {
         let model = session.trained(&format!("'t', max_epochs => 2, workers => {processes}"));
-        assert_eq!(session.value::<i32>(&format!("{workers}{}", model.id)), processes);
+        assert_eq!(session.processes_of(model.id), processes);
     }
 }

@@ -12,11 +12,7 @@ const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 1000000,
 /// Trains, and asserts that so many processes have done it.
 fn trained_by(db: &mut Session, processes: u32, arguments: &str) -> Model {
     let model = db.trained(&in_several_buffers(arguments));
-    let by: i32 = db.value(&format!(
-        "SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = {}",
-        model.id
-    ));
-    assert_eq!(by as u32, processes, "{arguments}");
+    assert_eq!(db.processes_of(model.id), processes, "{arguments}");
     model
 }
 
@@ -213,9 +209,8 @@ fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
     // one worker for the whole server: another test may have it
     db.run("SET max_parallel_workers = 1");
     let model = db.trained(&format!("{training}, workers => 3"));
-    let by =
-        db.line(&format!("SELECT hyperparameters->>'workers' FROM corgipile.models WHERE model_id = {}", model.id));
-    assert_eq!(model.bits(), if by == "2" { two } else { alone }, "{by} processes");
+    let by = db.processes_of(model.id);
+    assert_eq!(model.bits(), if by == 2 { two } else { alone }, "{by} processes");
 }
 
 #[test]

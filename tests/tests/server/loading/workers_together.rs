@@ -29,9 +29,7 @@ fn judged(db: &mut Session, training: &str, processes: u32) -> (i64, Vec<Judged>
         &[],
     );
     let id = rows[0].get(0);
-    let by: i32 =
-        db.value(&format!("SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = {id}"));
-    assert_eq!(by as u32, processes, "{training}");
+    assert_eq!(db.processes_of(id), processes, "{training}");
     (id, rows.iter().map(|row| (row.get(1), row.get(2))).collect())
 }
 
