@@ -11,8 +11,8 @@ use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 use std::panic::AssertUnwindSafe;
 
-/// The structure of this name of at most 30 bytes, the same in all processes of this build; None if there is no room for
-/// it. Who makes it finds zeros, and runs `begin` on them before anybody else sees it.
+/// The structure of this name, of at most 30 bytes, which is the same in all processes of this build; None if there is
+/// no room for it. Who makes it finds zeros, and runs `begin` on them before anybody else sees it.
 ///
 /// # Safety
 /// Zeros are a valid `T`, which processes may share, and whatever has this name is one. `begin` raises no ERROR.
