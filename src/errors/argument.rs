@@ -29,6 +29,9 @@ pub enum ArgumentError {
     NotARowType,
     #[error("the database's encoding is not UTF8")]
     Encoding,
+    #[error("the text \"{0}\" is not UTF-8")]
+    /// with what stands for the bytes that are not
+    NotUtf8(String),
 }
 
 impl Report for ArgumentError {
@@ -42,6 +45,7 @@ impl Report for ArgumentError {
             | ArgumentError::GivenTwice(_)
             | ArgumentError::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             ArgumentError::Encoding | ArgumentError::NotShared(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            ArgumentError::NotUtf8(_) => Code::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
             ArgumentError::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
         }
     }
@@ -50,6 +54,7 @@ impl Report for ArgumentError {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
             ArgumentError::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
+            ArgumentError::NotUtf8(_) => fixed("Texts beyond ASCII need a database with the encoding UTF8."),
             ArgumentError::Unknown { what, given, known } => {
                 let meant = meant_elsewhere(what, given).filter(|meant| known.split(", ").any(|known| known == *meant));
                 let meant = meant.map(|meant| format!("Did you mean \"{meant}\"?"));

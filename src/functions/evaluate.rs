@@ -8,6 +8,7 @@ use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use crate::operators::sgd::judge_there;
 use crate::options::call;
 use crate::options::nodes::Nodes;
+use crate::pg::encoding::Text;
 use pgrx::prelude::*;
 use sgd::{Evaluation, ModelKind, Retrieval};
 use std::borrow::Cow;
@@ -16,7 +17,9 @@ use std::rc::Rc;
 of_model_and_source! {
     [corgipile_evaluate, corgipile_evaluate_by_name, corgipile_evaluate_relation, corgipile_evaluate_relation_by_name]
     {
-        (nulls: &str, unseen: &str, nodes: &str) -> (name!(metric, String), name!(value, Option<f64>)) = evaluate
+        (nulls: Text<'_>, unseen: Text<'_>, nodes: Text<'_>) -> (
+            name!(metric, String), name!(value, Option<f64>)
+        ) = evaluate
     }
 }
 
@@ -24,12 +27,12 @@ of_model_and_source! {
 fn evaluate(
     model: Rc<Model>,
     source: &str,
-    nulls: Option<&str>,
-    unseen: Option<&str>,
-    nodes: Option<&str>,
+    nulls: Option<Text<'_>>,
+    unseen: Option<Text<'_>>,
+    nodes: Option<Text<'_>>,
 ) -> Result<Vec<Metric>> {
-    let policies = Policies::of_call(&model, [nulls, unseen])?;
-    let nodes = call::nodes(nodes.map(str::to_owned))?;
+    let policies = Policies::of_call(&model, [nulls.as_deref(), unseen.as_deref()])?;
+    let nodes = call::nodes(nodes.as_deref().map(str::to_owned))?;
     read(&model, source, policies, &nodes)
 }
 

@@ -8,6 +8,7 @@ use crate::operators::model_rows::{ModelRows, tell_of_rows};
 use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::check_for_interrupts;
+use crate::pg::encoding::Text;
 use pgrx::prelude::*;
 use sgd::Importance;
 use shuffle::Strategy;

@@ -30,12 +30,13 @@ use crate::errors::Result;
 use crate::operators::sgd::{NodeScan, SearchScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
 use crate::pg::catalog::relation::Relation;
+use crate::pg::encoding::Text;
 use crate::pg::executor::FunctionNode;
 use crate::pg::executor::custom_scan::CustomScan;
 use pgrx::prelude::*;
 
 /// A source that is given as a text.
-fn text(source: &str) -> Result<String> {
+fn text(source: Text<'_>) -> Result<String> {
     Ok(source.to_owned())
 }
 

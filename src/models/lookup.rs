@@ -7,6 +7,7 @@ use super::shared::{self, Stat};
 use super::table::{Key, ModelRow, ModelTable};
 use crate::errors::{Error, ModelError, Result};
 use crate::pg::serves_another;
+use std::ops::Deref;
 use std::rc::Rc;
 
 /// The model with this id, if the current user may use it.
@@ -23,7 +24,7 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
 /// # Errors
 /// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`];
 /// [`ModelError::NotPublished`] in place of [`ModelError::OfAnotherServer`].
-pub fn by_name(name: &str) -> Result<Rc<Model>> {
+pub fn by_name<N: Deref<Target = str>>(name: N) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
 }
 

@@ -8,6 +8,7 @@ use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, Model};
 use crate::options::choices::choice;
 use crate::options::parse::argument_choice;
+use crate::pg::encoding::Text;
 use crate::pg::values::jsonb::{self, Jsonb};
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::{Bytes, Value};
@@ -33,28 +34,28 @@ fn corgipile_export(model: i64) -> Value {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export_by_name(model: &str) -> Value {
+fn corgipile_export_by_name(model: Text<'_>) -> Value {
     models::by_name(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_export_as(
     model: Option<i64>,
-    format: Option<&str>,
-    answer: Option<&str>,
-    source: Option<&str>,
+    format: Option<Text<'_>>,
+    answer: Option<Text<'_>>,
+    source: Option<Text<'_>>,
 ) -> Option<String> {
-    model.map(|model| export_as(&models::by_id(model)?, format, answer, source)).transpose().or_raise()
+    model.map(|model| export_as(&models::by_id(model)?, &format, &answer, &source)).transpose().or_raise()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_export_as_by_name(
-    model: Option<&str>,
-    format: Option<&str>,
-    answer: Option<&str>,
-    source: Option<&str>,
+    model: Option<Text<'_>>,
+    format: Option<Text<'_>>,
+    answer: Option<Text<'_>>,
+    source: Option<Text<'_>>,
 ) -> Option<String> {
-    model.map(|model| export_as(&models::by_name(model)?, format, answer, source)).transpose().or_raise()
+    model.map(|model| export_as(&models::by_name(model)?, &format, &answer, &source)).transpose().or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -63,7 +64,7 @@ fn corgipile_export_onnx(model: i64) -> Value {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export_onnx_by_name(model: &str) -> Value {
+fn corgipile_export_onnx_by_name(model: Text<'_>) -> Value {
     models::by_name(model).and_then(|model| export_onnx(&model)).or_raise()
 }
 
@@ -73,7 +74,13 @@ fn export_onnx(model: &Rc<Model>) -> Result<Value> {
 }
 
 /// A model as a text of this format.
-fn export_as(model: &Rc<Model>, format: Option<&str>, answer: Option<&str>, source: Option<&str>) -> Result<String> {
+fn export_as(
+    model: &Rc<Model>,
+    format: &Option<Text<'_>>,
+    answer: &Option<Text<'_>>,
+    source: &Option<Text<'_>>,
+) -> Result<String> {
+    let (format, answer, source) = (format.as_deref(), answer.as_deref(), source.as_deref());
     let format: Format = argument_choice("format", format.ok_or(ArgumentError::NullArgument("format"))?)?;
     let wanted: Option<Answer> = answer.map(|answer| argument_choice("answer", answer)).transpose()?;
     match format {
@@ -97,8 +104,8 @@ fn export_as(model: &Rc<Model>, format: Option<&str>, answer: Option<&str>, sour
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_import(model: Option<TypedDatum<'_>>, name: Option<&str>) -> i64 {
-    import(model, name).or_raise()
+fn corgipile_import(model: Option<TypedDatum<'_>>, name: Option<Text<'_>>) -> i64 {
+    import(model, name.as_deref()).or_raise()
 }
 
 fn import(model: Option<TypedDatum<'_>>, name: Option<&str>) -> Result<i64> {

@@ -9,6 +9,7 @@ use super::policies;
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result};
 use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
+use crate::pg::encoding::Text;
 use crate::pg::values::varlena::Value;
 use pgrx::prelude::*;
 use sgd::Link;
@@ -27,7 +28,7 @@ macro_rules! sql_functions {
             }
 
             #[pg_extern(sql = false)]
-            fn $by_name(model: Option<&str>, call: Call<'_>) -> Option<$result> {
+            fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
                 let answer = |model: &Model, asked| $answer(model, asked, $input(call), call);
                 answer_with_coverage(model, call, $arguments, models::by_name, answer)
             }

@@ -16,6 +16,7 @@ mod values;
 use crate::errors::{OrRaise, Result};
 use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
+use crate::pg::encoding::Text;
 use crate::pg::values::varlena::Value;
 use answers::{label, probabilities, value};
 use arrays::{DenseInput, SparseInput};
@@ -48,7 +49,7 @@ macro_rules! sql_functions {
             }
 
             #[pg_extern(sql = false)]
-            fn $by_name(model: Option<&str>, call: Call<'_>) -> Option<$result> {
+            fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
                 answer(model, call, $arguments, models::by_name, |model, policies| $answer(model, policies, $input(call)))
             }
 

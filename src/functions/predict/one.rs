@@ -10,6 +10,7 @@ use crate::errors::{OrRaise, PredictError, Result};
 use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::types::{is_row_type, type_name};
+use crate::pg::encoding::Text;
 use crate::pg::values::sparse_vector::SparseVectorReader;
 use crate::pg::values::vector::VectorReader;
 use pgrx::pg_sys::Oid;

@@ -11,6 +11,7 @@ use crate::errors::{OrRaise, PredictError, Result};
 use crate::models::{self, ColumnKind, FeatureKind, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::types::base_type;
+use crate::pg::encoding::Text;
 use crate::pg::values::date_part::TimeType;
 use crate::pg::values::number::number_of_literal;
 use crate::pg::values::record::RecordColumn;
@@ -125,7 +126,7 @@ macro_rules! functions_of_features {
             }
 
             #[pg_extern(sql = false)]
-            fn $by_name(model: Option<&str>, call: Call<'_>) -> Option<$result> {
+            fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
                 models::by_name(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
             }
 

@@ -1,8 +1,9 @@
 //! The arguments of a function of ours, whether it is called or has become a node.
 
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::{ArgumentError, Error, OrRaise, Result};
 use crate::pg::catalog::relation::Relation;
 use crate::pg::compat::may_execute;
+use crate::pg::encoding;
 use crate::pg::executor::node::Node;
 use crate::pg::values::jsonb::{Jsonb, Unreadable};
 use crate::pg::values::typed::TypedDatum;
@@ -60,7 +61,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Argument `i`, None if NULL, or if the call has fewer: an older declaration of the function in SQL. An ERROR if
-    /// it has another type.
+    /// it has another type, or is a text that is not UTF-8.
     pub fn get<T: FromDatum + IntoDatum>(&self, i: usize) -> Option<T> {
         self.values.get(i)?.1.and_then(TypedDatum::to_rust)
     }
@@ -78,15 +79,15 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `i`, which is jsonb; None as in [`Arguments::get`].
+    /// Argument `i`, which is jsonb; None as in [`Arguments::get`]. An ERROR if it has another type, or is not UTF-8.
     ///
     /// # Errors
     /// [`Unread`] if it holds a number that JSON has, but not double precision, or is nested too deeply.
     pub fn json(&self, i: usize) -> std::result::Result<Option<Value>, Unread> {
         let Some(&(_, Some(value))) = self.values.get(i) else { return Ok(None) };
         Jsonb::new(value).with_c_text(|text| {
-            let text = text.to_string_lossy();
-            serde_json::from_str(&text).map(Some).map_err(|_| Unread::in_text(&text))
+            let text = encoding::text(text.to_bytes()).or_raise();
+            serde_json::from_str(text).map(Some).map_err(|_| Unread::in_text(text))
         })
     }
 

@@ -7,7 +7,9 @@
 use super::number::NumberType;
 use super::typed::TypedDatum;
 use super::varlena::{header, with_content};
+use crate::errors::OrRaise;
 use crate::pg::catalog::types::base_type;
+use crate::pg::encoding;
 use crate::pg::interrupts::check_for_interrupts;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -299,14 +301,7 @@ impl Distinct {
             let (mut output, mut varlena) = (pg_sys::Oid::INVALID, false);
             pg_sys::getTypeOutputInfo(self.type_oid, &mut output, &mut varlena);
             let text = pg_sys::OidOutputFunctionCall(output, value.datum());
-            let Ok(string) = CStr::from_ptr(text).to_str() else {
-                ereport!(
-                    ERROR,
-                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                    "a label or category is not text in UTF-8",
-                    "Labels and categories beyond ASCII need a database with the encoding UTF8."
-                );
-            };
+            let string = encoding::text(CStr::from_ptr(text).to_bytes()).or_raise();
             let string = if self.type_oid == pg_sys::BPCHAROID { string.trim_end_matches(' ') } else { string };
             let string = string.to_owned();
             pg_sys::pfree(text.cast());

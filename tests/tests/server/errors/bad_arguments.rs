@@ -184,23 +184,3 @@ fn a_name_that_another_session_takes_meanwhile_gets_another_version() {
     thread.join().expect("the late session trains");
     assert_eq!(db.lines("SELECT version FROM corgipile.models ORDER BY 1"), ["1", "2"]);
 }
-
-#[test]
-fn a_database_with_another_encoding_is_refused() {
-    let mut db = Database::new();
-    let name = format!("{}_latin1", db.name());
-    db.run(&format!("CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"));
-    let psql = |sql: &str| {
-        let mut psql = corgipile_tests::program("psql");
-        psql.args(["-Xq", "-v", "VERBOSITY=verbose", "-d", &name, "-c", sql]);
-        String::from_utf8_lossy(&psql.output().expect("psql runs").stderr).into_owned()
-    };
-    assert_eq!(psql("CREATE EXTENSION corgipile; CREATE TABLE t (label int, a real)"), "");
-    for call in ["corgipile_train('t')", "corgipile_train('tä')", "corgipile_shuffle(NULL::t)"] {
-        let message = psql(&format!("SELECT * FROM {call}"));
-        let expected = "ERROR:  0A000: the database's encoding is not UTF8\n\
-                        HINT:  Use corgipile in a database with the encoding UTF8.\n";
-        assert!(message.starts_with(expected), "{call}: {message}");
-    }
-    db.run(&format!("DROP DATABASE {name}"));
-}

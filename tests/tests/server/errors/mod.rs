@@ -6,6 +6,7 @@ mod bad_arguments;
 mod bad_rows;
 mod bad_sources;
 mod coverage;
+mod encodings;
 mod mistakes;
 mod models;
 mod notices;

@@ -5,7 +5,8 @@ use corgipile_tests::stored::SPARSE;
 
 /// The errors, and the tests here and elsewhere that provoke them.
 pub const TESTS: &[(&str, &str)] = &[
-    ("ArgumentError::Encoding", "bad_arguments::a_database_with_another_encoding_is_refused"),
+    ("ArgumentError::Encoding", "encodings::a_database_with_another_encoding_is_refused"),
+    ("ArgumentError::NotUtf8", "encodings::a_text_that_is_not_utf8_is_refused"),
     ("ModelError::LaterModel", "situations::a_model_that_the_transaction_cannot_see_is_told_from_none"),
     ("ModelError::ModelTooLarge", "situations::a_model_that_no_jsonb_holds_is_not_exported"),
     ("ModelError::NoModelTable", "situations::who_waits_for_the_end_of_the_extension_is_told"),
