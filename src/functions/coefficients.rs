@@ -113,7 +113,8 @@ fn rows(names: Vec<String>, estimates: &Estimates, level: f64) -> Vec<Row> {
     let row = |(name, place): (String, usize)| {
         let estimate = estimates.all[place];
         let (value, std_error) = (estimate.value, estimate.std_error.filter(|error| error.is_finite()));
-        let statistic = std_error.map(|error| value / error);
+        // 0 / 0 of a perfect fit is none
+        let statistic = std_error.map(|error| value / error).filter(|statistic| !statistic.is_nan());
         let tail = statistic.map(|statistic| two_sided_tail(statistic, estimates.freedom));
         let bound = |sign: f64| std_error.map(|error| value + sign * quantile * error);
         (name, value, std_error, statistic, tail, bound(-1.0), bound(1.0))

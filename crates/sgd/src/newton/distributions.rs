@@ -7,9 +7,13 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 const MANY: f64 = 1e5;
 
 /// The probability that a number is at least so far from 0, on either side: of Student's distribution with so many
-/// degrees of freedom, or of the normal one without any.
+/// degrees of freedom, or of the normal one without any. NaN of NaN.
 pub fn two_sided_tail(statistic: f64, freedom: Option<f64>) -> f64 {
     let t = statistic.abs();
+    if t.is_nan() {
+        return t;
+    }
+    let freedom = freedom.filter(|freedom| *freedom != f64::INFINITY);
     match freedom {
         Some(freedom) if freedom < MANY => student(freedom).map_or(f64::NAN, |student| 2.0 * student.sf(t)),
         Some(freedom) => 2.0 * Normal::standard().sf(normal_of(t, freedom)),
@@ -17,8 +21,12 @@ pub fn two_sided_tail(statistic: f64, freedom: Option<f64>) -> f64 {
     }
 }
 
-/// How far from 0 a number is at most with this probability.
+/// How far from 0 a number is at most with this probability. NaN if it is none.
 pub fn two_sided_quantile(level: f64, freedom: Option<f64>) -> f64 {
+    if !(0.0..=1.0).contains(&level) {
+        return f64::NAN;
+    }
+    let freedom = freedom.filter(|freedom| *freedom != f64::INFINITY);
     let beyond = (1.0 - level) / 2.0;
     let normal = -Normal::standard().inverse_cdf(beyond);
     let Some(freedom) = freedom else { return normal };
@@ -38,6 +46,7 @@ fn student(freedom: f64) -> Option<StudentsT> {
 /// What is as improbable in the normal distribution as t is in Student's with many degrees of freedom (Hill, Algorithm
 /// 395, 1970).
 fn normal_of(t: f64, freedom: f64) -> f64 {
+    let t = t.min(1e150); // its square is finite, and beyond is nothing
     let a = freedom - 0.5;
     let b = 48.0 * a * a;
     let z = a * (t * t / freedom).ln_1p();
@@ -48,6 +57,30 @@ fn normal_of(t: f64, freedom: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_is_an_answer_for_every_argument() {
+        for freedom in
+            [None, Some(f64::NAN), Some(-1.0), Some(0.0), Some(1.0), Some(17.0), Some(1e9), Some(f64::INFINITY)]
+        {
+            let known = freedom.is_none_or(|freedom| freedom > 0.0);
+            assert!(two_sided_tail(f64::NAN, freedom).is_nan());
+            for statistic in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX, 1e200] {
+                let tail = two_sided_tail(statistic, freedom);
+                assert!(if known { tail.abs() < 1e-100 } else { tail.is_nan() }, "{statistic} {freedom:?}: {tail}");
+            }
+            for level in [f64::NAN, -0.1, 1.1, f64::INFINITY] {
+                assert!(two_sided_quantile(level, freedom).is_nan(), "{level} {freedom:?}");
+            }
+            for (level, expected) in [(0.0, 0.0), (1.0, f64::INFINITY)] {
+                let quantile = two_sided_quantile(level, freedom);
+                assert!(
+                    if known { quantile == expected } else { quantile.is_nan() },
+                    "{level} {freedom:?}: {quantile}"
+                );
+            }
+        }
+    }
 
     /// scipy 1.17.1: 2 * t.sf(x, df), 2 * norm.sf(x), t.ppf((1 + level) / 2, df).
     #[test]

@@ -257,3 +257,15 @@ fn categories_are_compared_with_the_first_one_that_rows_have() {
     ]);
     assert!(told.contains("200 of 800 rows"), "{told}");
 }
+
+/// A standard error of 0: what it divides is infinitely many of it, and 0 is no number of it.
+#[test]
+fn a_model_without_errors_has_statistics_that_are_none() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE f AS SELECT 7.0 AS y, i % 4 AS a, i % 3 AS b FROM generate_series(1, 300) i");
+    db.run("SELECT corgipile_train('f', 'linear', 'y', '{a,b}', solver => 'newton', name => 'm')");
+    let of = "SELECT string_agg(concat_ws(' ', feature, coefficient, std_error, coalesce(statistic::text, 'NULL'),
+                                          coalesce(p_value::text, 'NULL'), lower, upper), ', ' ORDER BY feature)
+              FROM corgipile_coefficients('m', 'f')";
+    assert_eq!(db.line(of), "(intercept) 7 0 Infinity 0 7 7, a 0 0 NULL NULL 0 0, b 0 0 NULL NULL 0 0");
+}
