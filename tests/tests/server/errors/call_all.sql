@@ -1,5 +1,5 @@
--- Calls every function of the extension with {text}, an expression, for each of its texts, and for all of them. Warns of calls that end with
--- an internal error, and of those that the parser has not understood.
+-- Calls every function of the extension with {text}, an expression, for each of its texts, and for all of them. Warns of
+-- calls that end with an internal error, and of those that the parser has not understood.
 DO $$
 DECLARE
     called record;
