@@ -1,11 +1,9 @@
 //! Texts of the database as Rust's, which are UTF-8.
 
 use crate::errors::{ArgumentError, OrRaise, Result};
+use crate::pg::declared::declared_by_hand;
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys;
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError as NoArgument, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
 use std::ops::Deref;
 
 /// Names, queries and labels pass through Rust strings, which are UTF-8.
@@ -58,17 +56,10 @@ impl Deref for Text<'_> {
 // SAFETY: as pgrx's own of `&[u8]`, whose bytes lie as a text's do.
 unsafe impl<'fcx> ArgAbi<'fcx> for Text<'fcx> {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
-        // SAFETY: the caller's promise: the argument is a text.
+        // SAFETY: the caller's promise: the argument is a text, and not NULL.
         let bytes = unsafe { arg.unbox_arg_using_from_datum::<&'fcx [u8]>() };
-        Text(bytes.map_or(Ok(""), text).or_raise())
+        Text(text(bytes.expect("the argument is not NULL")).or_raise())
     }
 }
 
-// SAFETY: nothing is generated from it: the functions are declared by hand in sql/.
-unsafe impl SqlTranslatable for Text<'_> {
-    const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!(Text<'_>);
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: std::result::Result<SqlMappingRef, NoArgument> = Ok(SqlMappingRef::literal("text"));
-    const RETURN_SQL: std::result::Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("text")));
-}
+declared_by_hand!(Text<'_>, "text");

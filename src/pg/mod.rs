@@ -12,6 +12,7 @@
 pub mod call;
 pub mod catalog;
 pub mod compat;
+mod declared;
 pub mod detoasted;
 pub mod encoding;
 pub mod executor;

@@ -4,15 +4,13 @@ use super::arguments::Arguments;
 use crate::errors::{ArgumentError, Result};
 use crate::pg::catalog::types::is_varlena;
 use crate::pg::compat::attributes;
+use crate::pg::declared::declared_by_hand;
 use crate::pg::executor::query::Running;
 use crate::pg::values::array::type_of_array;
 use crate::pg::values::output::{OutputValue, datum_of};
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::{Bytes, Value};
 use pgrx::callconv::{Arg, ArgAbi};
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError as NoArgument, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
 use pgrx::prelude::*;
 use std::any::Any;
 use std::cell::RefCell;
@@ -70,14 +68,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Call<'fcx> {
     }
 }
 
-// SAFETY: nothing is generated from it: the functions are declared by hand in sql/.
-unsafe impl SqlTranslatable for Call<'_> {
-    const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!(Call<'_>);
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: std::result::Result<SqlMappingRef, NoArgument> = Ok(SqlMappingRef::literal("internal"));
-    const RETURN_SQL: std::result::Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("internal")));
-}
+declared_by_hand!(Call<'_>, "internal");
 
 impl<'a> Call<'a> {
     /// How many arguments there are.

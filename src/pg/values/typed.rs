@@ -6,12 +6,10 @@
 
 use crate::errors::{OrRaise, Result};
 use crate::pg::catalog::types::base_type;
+use crate::pg::declared::declared_by_hand;
 use crate::pg::encoding;
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys::{self, Datum, Oid};
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
 use pgrx::{AnyElement, Array, FromDatum, IntoDatum};
 use std::any::type_name;
 use std::marker::PhantomData;
@@ -78,30 +76,43 @@ impl<'a> TypedDatum<'a> {
         if !is_same_in_memory(self.type_oid, T::type_oid()) {
             pgrx::error!("a value of type {} came where {} was expected", self.type_oid.to_u32(), type_name::<T>());
         }
-        if [pg_sys::TEXTOID, pg_sys::TEXTARRAYOID].contains(&T::type_oid()) && !encoding::is_utf8() {
-            self.check_texts().or_raise();
-        }
         // SAFETY: the value is of a type that T's own is the same as in memory.
-        unsafe { T::from_datum(self.datum, false) }
+        unsafe {
+            match T::type_oid() {
+                pg_sys::TEXTOID if !encoding::is_utf8() => self.check_text().or_raise(),
+                pg_sys::TEXTARRAYOID if !encoding::is_utf8() => self.check_texts().or_raise(),
+                _ => (),
+            }
+            T::from_datum(self.datum, false)
+        }
     }
 
-    /// Is what is read as texts UTF-8? pgrx does not ask that of the elements of an array.
+    /// Is a text UTF-8?
     ///
     /// # Errors
     /// Those of [`encoding::text`].
+    ///
+    /// # Safety
+    /// The value is a text, whose bytes lie as a bytea's do.
     #[cold]
-    fn check_texts(self) -> Result<()> {
-        // SAFETY: catalog lookup; InvalidOid of what is no array.
-        let is_array = unsafe { pg_sys::get_element_type(base_type(self.type_oid)) } != Oid::INVALID;
-        // SAFETY: a text, or an array of texts, by its type, whose bytes lie as a bytea's do.
-        unsafe {
-            if is_array {
-                let texts = Array::<&[u8]>::from_datum(self.datum, false);
-                texts.iter().flat_map(Array::iter).flatten().try_for_each(|text| encoding::text(text).map(|_| ()))
-            } else {
-                <&[u8]>::from_datum(self.datum, false).map_or(Ok(()), |text| encoding::text(text).map(|_| ()))
-            }
-        }
+    unsafe fn check_text(self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let text = unsafe { <&[u8]>::from_datum(self.datum, false) };
+        text.map_or(Ok(""), encoding::text).map(drop)
+    }
+
+    /// Are all texts of an array UTF-8? pgrx does not ask.
+    ///
+    /// # Errors
+    /// Those of [`encoding::text`].
+    ///
+    /// # Safety
+    /// The value is an array of texts, whose bytes lie as a bytea's do.
+    #[cold]
+    unsafe fn check_texts(self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let texts = unsafe { Array::<&[u8]>::from_datum(self.datum, false) };
+        texts.iter().flat_map(Array::iter).flatten().try_for_each(|text| encoding::text(text).map(drop))
     }
 
     /// The value, whose type is `expected`, or has the same base type. An ERROR if it is neither: its bytes would be
@@ -166,11 +177,4 @@ unsafe impl<'fcx> ArgAbi<'fcx> for TypedDatum<'fcx> {
     }
 }
 
-// SAFETY: nothing is generated from it: the functions are declared by hand in sql/.
-unsafe impl SqlTranslatable for TypedDatum<'_> {
-    const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!(TypedDatum<'_>);
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: std::result::Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("anyelement"));
-    const RETURN_SQL: std::result::Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("anyelement")));
-}
+declared_by_hand!(TypedDatum<'_>, "anyelement");

@@ -6,11 +6,9 @@
 use super::typed::TypedDatum;
 use crate::errors::{AggregateError, Result};
 use crate::pg::catalog::types::{is_varlena, own_type};
+use crate::pg::declared::declared_by_hand;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::pg_sys;
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
 use std::ops::{Deref, DerefMut};
 
 #[cfg(not(target_endian = "little"))]
@@ -266,12 +264,4 @@ unsafe impl BoxRet for Value {
     }
 }
 
-// SAFETY: nothing is generated from it: the functions are declared by hand in sql/.
-unsafe impl SqlTranslatable for Value {
-    const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!(Value);
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: std::result::Result<SqlMappingRef, ArgumentError> =
-        Err(ArgumentError::NotValidAsArgument("Value"));
-    const RETURN_SQL: std::result::Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("corgipile.sgd_state")));
-}
+declared_by_hand!(Value, "corgipile.sgd_state");

@@ -11,8 +11,9 @@ BEGIN
         SELECT p.oid::regproc AS name, p.proargtypes::oid[] AS types, alone
         FROM pg_depend d
         JOIN pg_proc p ON p.oid = d.objid AND d.classid = 'pg_proc'::regclass
+        JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
         CROSS JOIN generate_series(-1, p.pronargs - 1) AS alone
-        WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND p.prokind = 'f'
+        WHERE e.extname = 'corgipile' AND p.prokind = 'f'
             AND p.prorettype <> 'trigger'::regtype AND 'internal'::regtype <> ALL (p.proargtypes::oid[])
             AND (alone = -1 OR p.proargtypes[alone] IN ('text'::regtype, 'text[]'::regtype, 'jsonb'::regtype))
         ORDER BY p.oid, alone

@@ -48,7 +48,10 @@ impl Encoded {
 
 impl Drop for Encoded {
     fn drop(&mut self) {
-        self.db.run(&format!("DROP DATABASE {}", self.name));
+        // a second panic while a test fails would hide its message
+        if !std::thread::panicking() {
+            self.db.run(&format!("DROP DATABASE {}", self.name));
+        }
     }
 }
 
