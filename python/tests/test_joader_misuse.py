@@ -293,7 +293,8 @@ def test_what_strangers_say_harms_nobody(address: str) -> None:
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
         os.urandom(10_000),
         b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + os.urandom(1000),
+        # a frame that is larger than any may be: of a shorter one the rest would be waited for
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff" + os.urandom(1000),
         # no session of that name
         b"M" + bytes(16),
         b"M" + os.urandom(16) + b"more",
