@@ -36,10 +36,11 @@ CARGO_TARGET_DIR := $(CARGO_TARGET_DIR)/pg$(PG)
 endif
 
 LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
+TEST_LIBRARY := $(CARGO_TARGET_DIR)/debug/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo test architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
+.PHONY: all help deps build demo check test test-all architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -47,15 +48,23 @@ help: ## List the targets
 deps: ## Install what is missing from the distribution's packages, and Rust if there is none
 	@scripts/deps
 
-build: deps ## Build the extension in release mode
-	@scripts/build
+build: deps ## Build the extension in release mode, to install and to measure
+	@scripts/build --release
 
-demo: build ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
-	@scripts/with-postgres --library $(LIBRARY) -- demo/run $(DATA)
+# With the build of the tests, which takes a fraction of the time of a release build and trains about as fast.
+demo: deps ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
+	@scripts/build
+	@scripts/with-postgres --library $(TEST_LIBRARY) -- demo/run $(DATA)
+
+check: deps ## For each edit: formatting, clippy, unit tests of the pure crates, and a few tests in a server
+	@scripts/check
 
 test: ## Test everything: pure crates, the extension in a real server (PG=17: another version), the Python package (TORCH=pypi: with PyPI's torch)
 	@TORCH=$(TORCH) scripts/deps --python
 	@PG=$(PG) TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
+
+test-all: ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions
+	@CORGIPILE_FULL=1 $(MAKE) --no-print-directory test
 
 architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
 	@scripts/architectures $(PARTS)
@@ -73,7 +82,7 @@ accuracy: build ## Compare accuracy with a full shuffle's on real data (DATA=../
 # Autovacuum and checkpoints would disturb what is timed.
 study: ## Make docs/results again: tables and figures of all strategies (ONLY=..., SETS=..., QUICK=1: see benches/study/run)
 	@scripts/deps --study
-	@scripts/build
+	@scripts/build --release
 	@scripts/with-postgres --library $(LIBRARY) --set shared_buffers=2GB --set jit=off --set autovacuum=off \
 	  --set max_wal_size=8GB -- env ONLY=$(ONLY) SETS=$(SETS) QUICK=$(QUICK) benches/study/run $(TEST_DATA)
 
@@ -87,7 +96,7 @@ install: $(LIBRARY) ## Install into the PostgreSQL of PG_CONFIG
 	  "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
 
 $(LIBRARY): $(SOURCES)
-	@scripts/build
+	@scripts/build --release
 
 uninstall: ## Remove what `make install` installed
 	@pg_config=$$(scripts/pg-config) && scripts/install --uninstall \
@@ -118,8 +127,8 @@ fresh: ## Try `make demo` and `make test` on a fresh machine: SUITE=bookworm, tr
 	@scripts/fresh "$(SUITE)" $(or $(WHO),both) $(DO)
 
 reference: ## Write the pages of docs/reference that come from the catalog and the errors
-	@scripts/build --tests
-	@scripts/with-postgres --library $(CARGO_TARGET_DIR)/pg_test/release/libcorgipile.so -- \
+	@scripts/build
+	@scripts/with-postgres --library $(TEST_LIBRARY) -- \
 	  env CORGIPILE_WRITE_REFERENCE=1 cargo test -q -p corgipile-tests --test server pages_of_reference
 	@scripts/reference-errors
 	@scripts/reference-python
