@@ -1,6 +1,6 @@
 //! Why a model cannot answer for what it is given.
 
-use super::report::{Code, Report};
+use pg::errors::{Code, Report};
 use super::the_model::TheModel;
 use super::words::in_words;
 use sgd::ModelKind;

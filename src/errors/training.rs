@@ -1,6 +1,6 @@
 //! Why a training cannot begin, or ends.
 
-use super::report::{Code, Report};
+use pg::errors::{Code, Report};
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
 use sgd::Solver;
 

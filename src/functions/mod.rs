@@ -29,10 +29,10 @@ mod train_uda;
 use crate::errors::Result;
 use crate::operators::sgd::{NodeScan, SearchScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
-use crate::pg::catalog::relation::Relation;
-use crate::pg::encoding::Text;
-use crate::pg::executor::FunctionNode;
-use crate::pg::executor::custom_scan::CustomScan;
+use pg::catalog::relation::Relation;
+use pg::encoding::Text;
+use pg::executor::FunctionNode;
+use pg::executor::custom_scan::CustomScan;
 use pgrx::prelude::*;
 
 /// A source that is given as a text.

@@ -3,8 +3,8 @@
 
 use crate::errors::{ArgumentError, NodeError, OrRaise, Result};
 use crate::operators::sgd::step;
-use crate::pg::call::function::Call;
-use crate::pg::values::varlena::{Bytes, Value, with_bytes};
+use pg::call::function::Call;
+use pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
 
 /// Where it is called as a function it has no state that could stay: a cursor's scan has.

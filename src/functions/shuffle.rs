@@ -2,9 +2,9 @@
 
 use crate::errors::OrRaise;
 use crate::operators::shuffle_scan::{ShuffleArguments, Shuffled};
-use crate::pg::call::function::Call;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::snapshot::Snapshot;
+use pg::call::function::Call;
+use pg::executor::custom_scan::Flags;
+use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 
 /// Returns the rows of a table in shuffled order.

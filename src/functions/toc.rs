@@ -1,10 +1,10 @@
 //! The type corgipile.toc, a compressed mini-batch, and the operations on it.
 
 use super::compress::encode;
-use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result, TocError};
-use crate::pg::call::function::Call;
-use crate::pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
-use crate::pg::values::varlena::{Bytes, Value, with_bytes};
+use crate::errors::{ArgumentError, Error, OrRaise, PgError, Result, TocError};
+use pg::call::function::Call;
+use pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
+use pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
 use std::cmp::Ordering;
 use std::ffi::CString;
@@ -313,7 +313,7 @@ fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {
         return Err(TocError::TooManyElements(len).into());
     }
     let mut zeros = Vec::new();
-    zeros.try_reserve_exact(len).map_err(|_| ResourceError::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
+    zeros.try_reserve_exact(len).map_err(|_| PgError::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
     zeros.resize(len, 0.0);
     Ok(zeros)
 }

@@ -7,7 +7,7 @@
 use super::shared;
 use super::table::{self, Field};
 use crate::errors::Notice;
-use crate::pg::{report_notice, snapshot};
+use pg::{report_notice, snapshot};
 use crate::settings;
 use pgrx::pg_sys;
 use sgd::ModelKind;

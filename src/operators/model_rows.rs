@@ -7,10 +7,11 @@ use super::source::Source;
 use crate::errors::{PredictError, Result, TrainingError};
 use crate::models::{Coding, ColumnKind, FeatureKind, Model, Policies};
 use crate::options::shuffling::Shuffling;
-use crate::pg::catalog::types::{base_type, is_compressed};
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::{Column, Planned, Running};
-use crate::pg::snapshot::Snapshot;
+use super::compressed_type::is_compressed;
+use pg::catalog::types::base_type;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::{Column, Planned, Running};
+use pg::snapshot::Snapshot;
 use sgd::{ModelKind, ModelParameters};
 
 /// How rows are read for a model.

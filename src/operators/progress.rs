@@ -6,9 +6,10 @@
 //!
 //! A place belongs to one process; its numbers are plain atomics. It is freed when the training's state is dropped,
 //! which an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory anew.
+#![allow(unsafe_code)]
 
-use super::late_memory;
-use crate::pg::values::output::OutputValue;
+use pg::process::late_memory;
+use pg::values::output::OutputValue;
 use pgrx::prelude::*;
 use std::cell::Cell;
 use std::ffi::c_int;

@@ -19,4 +19,4 @@ macro_rules! declared_by_hand {
         };
     };
 }
-pub(in crate::pg) use declared_by_hand;
+pub(crate) use declared_by_hand;

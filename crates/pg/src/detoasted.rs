@@ -13,7 +13,7 @@ pub fn count_so_far() -> u64 {
 }
 
 /// Counts such values.
-pub(in crate::pg) fn count(values: u64) {
+pub(crate) fn count(values: u64) {
     COUNT.set(COUNT.get() + values);
 }
 
@@ -23,6 +23,6 @@ pub fn bytes_so_far() -> u64 {
 }
 
 /// Counts such bytes.
-pub(in crate::pg) fn count_bytes(bytes: u64) {
+pub(crate) fn count_bytes(bytes: u64) {
     BYTES.set(BYTES.get() + bytes);
 }

@@ -1,7 +1,7 @@
 //! Texts of the database as Rust's, which are UTF-8.
 
-use crate::errors::{ArgumentError, OrRaise, Result};
-use crate::pg::declared::declared_by_hand;
+use crate::errors::{Error, OrRaise, Result};
+use crate::declared::declared_by_hand;
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys;
 use std::ops::Deref;
@@ -9,16 +9,16 @@ use std::ops::Deref;
 /// Names, queries and labels pass through Rust strings, which are UTF-8.
 ///
 /// # Errors
-/// [`ArgumentError::Encoding`] if the database has another encoding. (SQL_ASCII is none.)
+/// [`Error::Encoding`] if the database has another encoding. (SQL_ASCII is none.)
 pub fn require_utf8() -> Result<()> {
     match encoding() {
         pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII => Ok(()),
-        _ => Err(ArgumentError::Encoding.into()),
+        _ => Err(Error::Encoding),
     }
 }
 
 /// Has the server checked that every text is UTF-8?
-pub(in crate::pg) fn is_utf8() -> bool {
+pub(crate) fn is_utf8() -> bool {
     encoding() == pg_sys::pg_enc::PG_UTF8
 }
 
@@ -30,15 +30,15 @@ fn encoding() -> pg_sys::pg_enc::Type {
 /// A text whose bytes are these, in the encoding of the database.
 ///
 /// # Errors
-/// [`ArgumentError::Encoding`] if it has letters beyond ASCII and the database another encoding than UTF8;
-/// [`ArgumentError::NotUtf8`] if the database has none and the bytes are not UTF-8.
-pub(in crate::pg) fn text(bytes: &[u8]) -> Result<&str> {
+/// [`Error::Encoding`] if it has letters beyond ASCII and the database another encoding than UTF8;
+/// [`Error::NotUtf8`] if the database has none and the bytes are not UTF-8.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
     let text = std::str::from_utf8(bytes);
     match encoding() {
         pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII => {
-            text.map_err(|_| ArgumentError::NotUtf8(String::from_utf8_lossy(bytes).into_owned()).into())
+            text.map_err(|_| Error::NotUtf8(String::from_utf8_lossy(bytes).into_owned()))
         }
-        _ => text.ok().filter(|text| text.is_ascii()).ok_or(ArgumentError::Encoding.into()),
+        _ => text.ok().filter(|text| text.is_ascii()).ok_or(Error::Encoding),
     }
 }
 

@@ -16,7 +16,7 @@ pub fn check_for_interrupts() {
 }
 
 /// Runs `f` while interrupts wait, and takes them afterwards.
-pub(in crate::pg) fn hold_interrupts<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn hold_interrupts<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: counts this process's reasons to wait with interrupts, as HOLD_INTERRUPTS() does; an ERROR sets it to 0.
     unsafe { pg_sys::InterruptHoldoffCount += 1 };
     let result = f();

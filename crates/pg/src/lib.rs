@@ -8,6 +8,7 @@
 //!   lifetime of the callback or the query, and looks for itself whether what it needs is there.
 //! - What rests on a promise of its caller is an `unsafe fn` that says which.
 #![allow(unsafe_code)]
+#![feature(alloc_error_hook)]
 
 pub mod call;
 pub mod catalog;
@@ -15,6 +16,7 @@ pub mod compat;
 mod declared;
 pub mod detoasted;
 pub mod encoding;
+pub mod errors;
 pub mod executor;
 pub mod interrupts;
 pub mod memory;
@@ -27,6 +29,7 @@ pub mod tuples;
 pub mod values;
 
 pub use encoding::require_utf8;
+pub use errors::Error;
 pub use interrupts::check_for_interrupts;
 pub use notices::report_notice;
 pub use server::{preloading, random_seed, serves_another};

@@ -49,7 +49,7 @@ impl<'a> Snapshot<'a> {
     }
 
     /// The snapshot as PostgreSQL knows it.
-    pub(in crate::pg) fn as_ptr(self) -> pg_sys::Snapshot {
+    pub(crate) fn as_ptr(self) -> pg_sys::Snapshot {
         self.0
     }
 }
@@ -74,7 +74,7 @@ impl Held {
     ///
     /// # Safety
     /// The snapshot is registered.
-    pub(in crate::pg) unsafe fn by(snapshot: pg_sys::Snapshot) -> Option<Held> {
+    pub(crate) unsafe fn by(snapshot: pg_sys::Snapshot) -> Option<Held> {
         // SAFETY: the caller's promise; a process in a transaction has its PGPROC, which is one of the array's.
         unsafe {
             let own = pg_sys::MyProc;

@@ -9,8 +9,8 @@ mod state;
 mod text;
 
 use crate::errors::{AggregateError, ArgumentError, OrRaise, Result};
-use crate::pg::call::function::Call;
-use crate::pg::values::varlena::{Bytes, Value};
+use pg::call::function::Call;
+use pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use rows::{Sparse, Vectors};
 pub use state::{NewState, StateMut};

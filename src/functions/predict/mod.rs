@@ -15,9 +15,9 @@ mod values;
 
 use crate::errors::{OrRaise, Result};
 use crate::models::{self, Model, Policies};
-use crate::pg::call::function::Call;
-use crate::pg::encoding::Text;
-use crate::pg::values::varlena::Value;
+use pg::call::function::Call;
+use pg::encoding::Text;
+use pg::values::varlena::Value;
 use answers::{label, probabilities, value};
 use arrays::{DenseInput, SparseInput};
 pub(super) use by_value::by_value;

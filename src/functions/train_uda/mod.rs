@@ -10,7 +10,7 @@ mod training;
 
 use crate::errors::OrRaise;
 use crate::operators::sgd::EpochRow;
-use crate::pg::call::function::Call;
+use pg::call::function::Call;
 use arguments::UdaRequest;
 use pgrx::prelude::*;
 

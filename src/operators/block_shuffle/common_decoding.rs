@@ -5,10 +5,10 @@
 
 use super::pages::Pages;
 use crate::operators::decoder::Decoder;
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::process::reading_groups::{NotShared, ReadingGroup, SharedPages};
-use crate::pg::snapshot::Held;
-use crate::pg::values::digest::digest;
+use pg::executor::custom_scan::Node;
+use crate::operators::reading_groups::{NotShared, ReadingGroup, SharedPages};
+use pg::snapshot::Held;
+use pg::values::digest::digest;
 use crate::settings;
 
 /// A member's part in common decoding.

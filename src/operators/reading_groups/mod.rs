@@ -8,6 +8,7 @@
 //! A member leaves when its process detaches the segment. PostgreSQL sees to that after an ERROR, when the transaction
 //! or the process ends, and whatever becomes of Rust values; so nothing happens when a [`ReadingGroup`] is dropped. A
 //! process that is killed takes the server's shared memory with it.
+#![allow(unsafe_code)]
 
 mod board;
 mod directory;
@@ -18,10 +19,10 @@ pub use directory::Counters;
 pub use shared_pages::SharedPages;
 pub use view::{COLUMNS, rows};
 
-use super::dsm::{SegmentPool, Words, words_of};
-use super::late_memory;
-use crate::pg::interrupts::check_for_interrupts;
-use crate::pg::tuples::heap::HeapRelation;
+use pg::process::dsm::{SegmentPool, Words, words_of};
+use pg::process::late_memory;
+use pg::interrupts::check_for_interrupts;
+use pg::tuples::heap::HeapRelation;
 use directory::{Directory, Found, Key, Member, NoPlace, Place};
 use foldhash::quality::FixedState;
 use joader::{Board, Job};

@@ -2,7 +2,7 @@
 
 use super::directory::Place;
 use super::{directory, lives};
-use crate::pg::values::output::OutputValue;
+use pg::values::output::OutputValue;
 use pgrx::pg_sys;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 

@@ -1,12 +1,12 @@
 //! The arguments of a function of ours, whether it is called or has become a node.
 
-use crate::errors::{ArgumentError, Error, OrRaise, Result};
-use crate::pg::catalog::relation::Relation;
-use crate::pg::compat::may_execute;
-use crate::pg::encoding;
-use crate::pg::executor::node::Node;
-use crate::pg::values::jsonb::{Jsonb, Unreadable};
-use crate::pg::values::typed::TypedDatum;
+use crate::errors::{OrRaise, Result};
+use crate::catalog::relation::Relation;
+use crate::compat::may_execute;
+use crate::encoding;
+use crate::executor::node::Node;
+use crate::values::jsonb::{Jsonb, Unreadable};
+use crate::values::typed::TypedDatum;
 use pgrx::prelude::*;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -69,7 +69,7 @@ impl<'a> Arguments<'a> {
     /// Argument `i`, which is a source: a text, or a relation of type regclass, whose name it is then.
     ///
     /// # Errors
-    /// [`SourceError::Dropped`](crate::errors::SourceError::Dropped) if there is no such relation.
+    /// [`Error::Dropped`](crate::errors::Error::Dropped) if there is no such relation.
     pub fn source(&self, i: usize) -> Result<Option<String>> {
         match self.values.get(i) {
             Some((pg_sys::REGCLASSOID, value)) => {
@@ -100,8 +100,9 @@ impl<'a> Arguments<'a> {
 /// A jsonb that cannot be read.
 pub struct Unread {
     /// the key whose value is to blame, if it is an object
-    key: Option<String>,
-    reason: &'static str,
+    pub key: Option<String>,
+    /// what is wrong with it
+    pub reason: &'static str,
 }
 
 impl Unread {
@@ -117,22 +118,6 @@ impl Unread {
             None => {
                 let whole = serde_json::from_str::<&RawValue>(text).ok().and_then(of_value);
                 Unread { key: None, reason: whole.unwrap_or("cannot be read") }
-            }
-        }
-    }
-
-    /// The error about the argument with this name.
-    pub fn about(self, argument: &'static str) -> Error {
-        match self.key {
-            Some(key) if argument == "options" => {
-                ArgumentError::InvalidOption { key, reason: self.reason.into() }.into()
-            }
-            Some(key) => {
-                let reason = format!("\"{key}\" {}", self.reason);
-                ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
-            }
-            None => {
-                ArgumentError::InvalidArgument { argument, reason: format!("it {}", self.reason), hint: None }.into()
             }
         }
     }

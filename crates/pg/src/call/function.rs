@@ -1,15 +1,15 @@
 //! The call of a function by PostgreSQL: arguments as they lie, what is remembered from call to call, and results.
 
 use super::arguments::Arguments;
-use crate::errors::{ArgumentError, Result};
-use crate::pg::catalog::types::is_varlena;
-use crate::pg::compat::attributes;
-use crate::pg::declared::declared_by_hand;
-use crate::pg::executor::query::Running;
-use crate::pg::values::array::type_of_array;
-use crate::pg::values::output::{OutputValue, datum_of};
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::varlena::{Bytes, Value};
+use crate::errors::{Error, Result};
+use crate::catalog::types::is_varlena;
+use crate::compat::attributes;
+use crate::declared::declared_by_hand;
+use crate::executor::query::Running;
+use crate::values::array::type_of_array;
+use crate::values::output::{OutputValue, datum_of};
+use crate::values::typed::TypedDatum;
+use crate::values::varlena::{Bytes, Value};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::prelude::*;
 use std::any::Any;
@@ -177,11 +177,11 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Those of `make` and `f`.
     #[inline(always)]
-    pub fn remembering<T: 'static, R>(
+    pub fn remembering<T: 'static, R, E>(
         self,
-        make: impl FnOnce() -> Result<T>,
-        f: impl FnOnce(&mut T) -> Result<R>,
-    ) -> Result<R> {
+        make: impl FnOnce() -> std::result::Result<T, E>,
+        f: impl FnOnce(&mut T) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
         let mut value = self.memory().value.borrow_mut();
         if let Some(known) = value.as_mut().and_then(|value| value.downcast_mut()) {
             return f(known);
@@ -200,12 +200,12 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Those of `make`.
     #[inline(always)]
-    pub fn made_of_constant<K: PartialEq + 'static, T: Clone + 'static>(
+    pub fn made_of_constant<K: PartialEq + 'static, T: Clone + 'static, E>(
         self,
         i: usize,
         key: K,
-        make: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+        make: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
         let memory = self.memory();
         if !memory.arguments[i].is_constant {
             return make();
@@ -310,7 +310,7 @@ impl<'a> Call<'a> {
     /// it gets the first ones. An ERROR if a value is none of its column.
     ///
     /// # Errors
-    /// [`ArgumentError::NotARowType`] if the caller expects rows of more than `columns` columns.
+    /// [`Error::NotARowType`] if the caller expects rows of more than `columns` columns.
     pub fn return_rows(self, columns: usize, mut next: impl FnMut(&mut [OutputValue]) -> bool) -> Result<()> {
         let mut row = vec![OutputValue::Null; columns];
         let rows = ResultRows::new(self, columns)?;
@@ -323,7 +323,7 @@ impl<'a> Call<'a> {
     /// Returns the rows of a query as the function's result, all at once: of each these columns, None for NULL.
     ///
     /// # Errors
-    /// [`ArgumentError::NotARowType`] if the caller expects rows of more columns.
+    /// [`Error::NotARowType`] if the caller expects rows of more columns.
     pub fn return_query(self, query: &Running, columns: &[Option<usize>]) -> Result<()> {
         let rows = ResultRows::new(self, columns.len())?;
         while let Some(slot) = query.row() {
@@ -392,7 +392,7 @@ impl ResultRows {
             let (store, descriptor) = ((*result).setResult, (*result).setDesc);
             let wanted = (*descriptor).natts as usize;
             if wanted > columns {
-                return Err(ArgumentError::NotARowType.into());
+                return Err(Error::NotARowType);
             }
             let types = attributes(descriptor)[..wanted].iter().map(|column| column.atttypid).collect();
             Ok(ResultRows { store, descriptor, types })

@@ -1,9 +1,9 @@
 //! Queries of ours that PostgreSQL runs as a function's own (SPI): as the invoking user, with everything that a query
 //! of the user's would meet.
 
-use crate::errors::{Result, SourceError};
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::varlena::Bytes;
+use crate::errors::{Error, Result};
+use crate::values::typed::TypedDatum;
+use crate::values::varlena::Bytes;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::marker::PhantomData;
@@ -53,7 +53,7 @@ impl Connection {
     /// # Errors
     /// PostgreSQL's own.
     pub fn prepare(&self, sql: &str, types: &[pg_sys::Oid], parallel: bool) -> Result<Prepared<'_>> {
-        let Ok(sql) = CString::new(sql) else { return Err(SourceError::NotOneSelect.into()) };
+        let Ok(sql) = CString::new(sql) else { return Err(Error::NotOneSelect) };
         // planned once, without the parameters' values: a model would be copied into the plan
         let options = pg_sys::CURSOR_OPT_GENERIC_PLAN | if parallel { pg_sys::CURSOR_OPT_PARALLEL_OK } else { 0 };
         let mut types = types.to_vec();

@@ -1,7 +1,7 @@
 //! What a trigger's function gets to know.
 
 use super::function::Call;
-use crate::pg::compat::attributes;
+use crate::compat::attributes;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 

@@ -1,6 +1,6 @@
 //! Names of relations, and names and texts as SQL writes them.
 
-use crate::errors::{Place, RowAt};
+use crate::tuples::place::{Place, RowAt};
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
 

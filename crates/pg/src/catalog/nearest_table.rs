@@ -2,7 +2,7 @@
 
 use super::names::quote_literal;
 use crate::errors::{Result, nearest};
-use crate::pg::call::spi::{Connection, Sees};
+use crate::call::spi::{Connection, Sees};
 
 /// The tables, views and the like that the current user sees: their names alone and as SQL writes them.
 const TABLES: &str = "

@@ -5,11 +5,11 @@
 //! and its triggers are not called.
 
 use super::names::quote_identifier;
-use crate::errors::{ArgumentError, Result, SourceError};
-use crate::pg::call::spi::{Connection, Sees};
-use crate::pg::compat::{parts_of_name, run_plan};
-use crate::pg::snapshot::Snapshot;
-use crate::pg::values::typed::TypedDatum;
+use crate::errors::{Error, Result};
+use crate::call::spi::{Connection, Sees};
+use crate::compat::{parts_of_name, run_plan};
+use crate::snapshot::Snapshot;
+use crate::values::typed::TypedDatum;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -30,32 +30,30 @@ pub struct NewTable {
 
 impl NewName {
     /// A name as users write it, of one or two parts; a name of one part is made in the schema in which CREATE TABLE
-    /// would make it.
+    /// would make it. None of another one.
     ///
     /// # Errors
-    /// [`ArgumentError::InvalidArgument`]; PostgreSQL's own of what is no name, and of a schema that is not there.
-    pub fn read(argument: &'static str, name: &str) -> Result<NewName> {
-        let reason = || "it is not a name of one or two parts".to_owned();
-        let refuse = || ArgumentError::InvalidArgument { argument, reason: reason(), hint: None }.into();
-        let name = CString::new(name).map_err(|_| refuse())?;
+    /// [`Error::TableReplaced`]; PostgreSQL's own of what is no name, and of a schema that is not there.
+    pub fn read(name: &str) -> Result<Option<NewName>> {
+        let Ok(name) = CString::new(name) else { return Ok(None) };
         // SAFETY: a list of String nodes, as many as the name has parts; catalog lookups.
         unsafe {
             let parts = pgrx::PgList::<pg_sys::String>::from_pg(parts_of_name(&name));
-            let Some(last) = parts.iter_ptr().last().filter(|_| parts.len() <= 2) else { return Err(refuse()) };
+            let Some(last) = parts.iter_ptr().last().filter(|_| parts.len() <= 2) else { return Ok(None) };
             let text = |name: *const c_char| quote_identifier(&CStr::from_ptr(name).to_string_lossy());
             let range = pg_sys::makeRangeVarFromNameList(parts.as_ptr());
             let schema = pg_sys::get_namespace_name(pg_sys::RangeVarGetCreationNamespace(range));
             if schema.is_null() {
-                return Err(SourceError::TableReplaced(text((*last).sval)).into());
+                return Err(Error::TableReplaced(text((*last).sval)));
             }
-            Ok(NewName { name: format!("{}.{}", text(schema), text((*last).sval)) })
+            Ok(Some(NewName { name: format!("{}.{}", text(schema), text((*last).sval)) }))
         }
     }
 
     /// Makes the table. `columns` are names, quoted, with their types as SQL writes them, and the types.
     ///
     /// # Errors
-    /// PostgreSQL's own; [`SourceError::TableReplaced`]
+    /// PostgreSQL's own; [`Error::TableReplaced`]
     pub fn create(&self, connection: &Connection, columns: &[(String, pg_sys::Oid)], sees: Sees) -> Result<NewTable> {
         let (list, types): (Vec<&str>, Vec<_>) = columns.iter().map(|(column, oid)| (column.as_str(), *oid)).unzip();
         connection.run(&format!("CREATE TABLE {} ({})", self.name, list.join(", ")), sees)?;
@@ -66,7 +64,7 @@ impl NewName {
     fn plan_insert(&self, types: Vec<pg_sys::Oid>) -> Result<NewTable> {
         let values: Vec<String> = (1..=types.len()).map(|i| format!("${i}")).collect();
         let sql = format!("INSERT INTO {} VALUES ({})", self.name, values.join(", "));
-        let sql = CString::new(sql).map_err(|_| SourceError::TableReplaced(self.name.clone()))?;
+        let sql = CString::new(sql).map_err(|_| Error::TableReplaced(self.name.clone()))?;
         // SAFETY: text and statement live in the current memory context; there are as many types as parameters. An
         // analysed INSERT has a result relation, which is open and locked until the transaction ends.
         unsafe {
@@ -77,11 +75,11 @@ impl NewName {
             let queries = pgrx::PgList::<pg_sys::Query>::from_pg(queries);
             // a rule would make it another statement, or several
             let [query] = queries.iter_ptr().collect::<Vec<_>>()[..] else {
-                return Err(SourceError::TableReplaced(self.name.clone()).into());
+                return Err(Error::TableReplaced(self.name.clone()));
             };
             let is_insert = (*query).commandType == pg_sys::CmdType::CMD_INSERT && (*query).resultRelation > 0;
             if !is_insert || !is_of_this_subtransaction(query) {
-                return Err(SourceError::TableReplaced(self.name.clone()).into());
+                return Err(Error::TableReplaced(self.name.clone()));
             }
             Ok(NewTable { insert: pg_sys::pg_plan_query(query, text, 0, std::ptr::null_mut()), text, types })
         }

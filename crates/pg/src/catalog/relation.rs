@@ -2,9 +2,9 @@
 
 use super::names::name_of;
 use super::nearest_table::nearest_table;
-use crate::errors::{ArgumentError, Result, SourceError};
-use crate::pg::PAGE_BYTES;
-use crate::pg::compat::attributes;
+use crate::errors::{Error, Result};
+use crate::PAGE_BYTES;
+use crate::compat::attributes;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -18,22 +18,14 @@ impl Relation {
     /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it.
     ///
     /// # Errors
-    /// [`SourceError::NotAName`], [`SourceError::UnknownTable`]; PostgreSQL's own of a name of many parts.
+    /// [`Error::NotAName`], [`Error::UnknownTable`]; PostgreSQL's own of a name of many parts.
     pub fn lookup(name: &str) -> Result<Relation> {
         let text = name;
-        let Ok(name) = CString::new(name) else {
-            return Err(ArgumentError::InvalidArgument {
-                argument: "source",
-                reason: "it contains a zero byte".into(),
-                hint: None,
-            }
-            .into());
-        };
+        let not_a_name = || Ok(Error::NotAName { text: text.to_owned(), nearest: nearest_table(text)? });
+        let Ok(name) = CString::new(name) else { return Err(not_a_name()?) };
         // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
         unsafe {
-            let Some(names) = split_name(&name) else {
-                return Err(SourceError::NotAName { text: text.to_owned(), nearest: nearest_table(text)? }.into());
-            };
+            let Some(names) = split_name(&name) else { return Err(not_a_name()?) };
             let range = pg_sys::makeRangeVarFromNameList(names);
             let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
             let if_missing = pg_sys::RVROption::RVR_MISSING_OK;
@@ -41,26 +33,26 @@ impl Relation {
             if oid == pg_sys::Oid::INVALID {
                 let name = CStr::from_ptr(pg_sys::NameListToString(names)).to_string_lossy().into_owned();
                 let nearest = nearest_table(&name)?;
-                return Err(SourceError::UnknownTable { name, nearest }.into());
+                return Err(Error::UnknownTable { name, nearest });
             }
-            Relation::of_oid(oid).ok_or(SourceError::SourceChanged.into())
+            Relation::of_oid(oid).ok_or(Error::SourceChanged)
         }
     }
 
     /// The name, qualified and quoted, of the relation with this OID, as a value of type regclass has it.
     ///
     /// # Errors
-    /// [`SourceError::Dropped`] if there is none.
+    /// [`Error::Dropped`] if there is none.
     pub fn name_of_oid(oid: pg_sys::Oid) -> Result<String> {
         // SAFETY: catalog lookups; whoever takes the name looks it up and locks the relation.
         let relation = unsafe { Relation::of_oid(oid) };
-        relation.map(|relation| relation.name).ok_or_else(|| SourceError::Dropped(oid.to_u32().to_string()).into())
+        relation.map(|relation| relation.name).ok_or_else(|| Error::Dropped(oid.to_u32().to_string()))
     }
 
     /// The table behind a row type, locked; None if the type is not one of a table, view or the like.
     ///
     /// # Errors
-    /// [`SourceError::DroppedRowType`], or [`SourceError::Dropped`] if whoever dropped it had to be waited for.
+    /// [`Error::DroppedRowType`], or [`Error::Dropped`] if whoever dropped it had to be waited for.
     pub fn of_row_type(row_type: pg_sys::Oid) -> Result<Option<Relation>> {
         // SAFETY: catalog lookups; the lock is the one that any query on the relation would take.
         unsafe {
@@ -68,7 +60,7 @@ impl Relation {
             if oid == pg_sys::Oid::INVALID {
                 // a type that is no more is of no kind
                 return if pg_sys::get_typtype(row_type) == 0 {
-                    Err(SourceError::DroppedRowType.into())
+                    Err(Error::DroppedRowType)
                 } else {
                     Ok(None)
                 };
@@ -78,7 +70,7 @@ impl Relation {
             if pg_sys::get_rel_relkind(oid) as u8 == pg_sys::RELKIND_COMPOSITE_TYPE {
                 return Ok(None);
             }
-            Relation::of_oid(oid).map(Some).ok_or(SourceError::Dropped(name).into())
+            Relation::of_oid(oid).map(Some).ok_or(Error::Dropped(name))
         }
     }
 

@@ -4,9 +4,9 @@
 //! Nothing is done with what is read. What the operating system has cached of the pages that are read is dropped before
 //! and stays dropped as far as they are not read again; PostgreSQL's buffers are left alone.
 
-use crate::errors::{Result, SourceError};
-use crate::pg::compat::path_of;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::errors::{Error, Result};
+use crate::compat::path_of;
+use crate::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::fs::File;
@@ -35,12 +35,12 @@ impl RelationFiles {
     /// ends. PostgreSQL's own error if the current user may not read the table.
     ///
     /// # Errors
-    /// [`SourceError::NoRelation`], [`SourceError::NoFiles`]
+    /// [`Error::NoRelation`], [`Error::NoFiles`]
     pub fn open(relation: pg_sys::Oid) -> Result<RelationFiles> {
         // SAFETY: the relation is locked and open while it is looked at; its name and its path are C strings.
         unsafe {
             let opened = pg_sys::try_relation_open(relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-            let Some(open) = opened.as_ref() else { return Err(SourceError::NoRelation(relation.to_u32()).into()) };
+            let Some(open) = opened.as_ref() else { return Err(Error::NoRelation(relation.to_u32())) };
             let class = &*open.rd_rel;
             let kind = class.relkind as u8;
             let granted =
@@ -51,15 +51,14 @@ impl RelationFiles {
             }
             let name = || CStr::from_ptr(class.relname.data.as_ptr()).to_string_lossy().into_owned();
             if !matches!(kind, pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW | pg_sys::RELKIND_TOASTVALUE) {
-                return Err(SourceError::NoFiles {
+                return Err(Error::NoFiles {
                     name: name(),
                     partitioned: kind == pg_sys::RELKIND_PARTITIONED_TABLE,
-                }
-                .into());
+                });
             }
             let is_temporary = class.relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP;
             if is_temporary && !open.rd_islocaltemp {
-                return Err(SourceError::OtherTemporary(name()).into());
+                return Err(Error::OtherTemporary(name()));
             }
             let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
             let files = RelationFiles {
@@ -81,7 +80,7 @@ impl RelationFiles {
     /// Makes the operating system forget pages, which it writes out first if it has not done so. Interrupts are taken.
     ///
     /// # Errors
-    /// [`SourceError::File`]
+    /// [`Error::File`]
     pub fn forget(&mut self, pages: Range<u32>) -> Result<()> {
         self.each_piece(pages, |file, start, piece| {
             forget(file, start, piece.len());
@@ -92,7 +91,7 @@ impl RelationFiles {
     /// Reads pages, and gives the time that this took. Interrupts are taken.
     ///
     /// # Errors
-    /// [`SourceError::File`]
+    /// [`Error::File`]
     pub fn read(&mut self, pages: Range<u32>) -> Result<Duration> {
         let mut time = Duration::ZERO;
         self.each_piece(pages, |file, start, piece| {
@@ -116,7 +115,7 @@ impl RelationFiles {
             let first = pages.start % pg_sys::RELSEG_SIZE;
             let n = (PIECE as u64 / PAGE).min(pages.len() as u64).min((pg_sys::RELSEG_SIZE - first).into());
             let path = if number == 0 { self.path.clone() } else { format!("{}.{number}", self.path) };
-            let failed = |e: std::io::Error| SourceError::File(path.clone(), e.to_string());
+            let failed = |e: std::io::Error| Error::File(path.clone(), e.to_string());
             let file = match self.file.take() {
                 Some((open, file)) if open == number => file,
                 _ => File::open(&path).map_err(failed)?,

@@ -49,16 +49,6 @@ pub fn is_varlena(oid: pg_sys::Oid) -> bool {
     unsafe { pg_sys::get_typlen(oid) == -1 }
 }
 
-/// Is it the type of compressed mini-batches, corgipile.toc?
-pub fn is_compressed(oid: pg_sys::Oid) -> bool {
-    compressed_type().is_some_and(|compressed| compressed == oid)
-}
-
-/// The type of compressed mini-batches, corgipile.toc; None if the extension was dropped.
-pub fn compressed_type() -> Option<pg_sys::Oid> {
-    own_type(c"toc")
-}
-
 /// The type with this name in schema corgipile, if there is one.
 pub fn own_type(name: &CStr) -> Option<pg_sys::Oid> {
     // SAFETY: catalog lookups, of names; InvalidOid if there is no such thing.
@@ -73,6 +63,33 @@ pub fn own_type(name: &CStr) -> Option<pg_sys::Oid> {
     }
 }
 
+/// Is it a type of our own whose values are whatever bytes: a base type of variable length in schema corgipile? Only
+/// superusers make base types.
+pub fn is_own_type(oid: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    let schema = unsafe { pg_sys::get_namespace_oid(c"corgipile".as_ptr(), true) };
+    of_type(oid, |form| is_of_bytes(form) && form.typnamespace == schema).unwrap_or(false)
+}
+
+/// Is it a base type of variable length? One of arrays is none.
+fn is_of_bytes(form: &pg_sys::FormData_pg_type) -> bool {
+    form.typtype as u8 == pg_sys::TYPTYPE_BASE && form.typlen == -1 && form.typelem == pg_sys::Oid::INVALID
+}
+
+/// What `f` makes of a type's entry in the catalog, None if there is none.
+fn of_type<R>(oid: pg_sys::Oid, f: impl FnOnce(&pg_sys::FormData_pg_type) -> R) -> Option<R> {
+    // SAFETY: the tuple is read while it is held.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::TYPEOID as c_int, oid.into());
+        if tuple.is_null() {
+            return None;
+        }
+        let result = f(&*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_type>());
+        pg_sys::ReleaseSysCache(tuple);
+        Some(result)
+    }
+}
+
 /// The name of a base type of variable length that is one of an extension's own; None of any other type.
 ///
 /// Who may create a type can give it any name, and the owner of an extension can add his types to it. But base types
@@ -81,17 +98,12 @@ pub fn base_type_of_extension(oid: pg_sys::Oid, extension: &CStr) -> Option<Stri
     if oid.to_u32() < pg_sys::FirstNormalObjectId {
         return None;
     }
-    // SAFETY: the syscache tuple is read while it is held; the extension's name is a palloced C string, or NULL.
+    let name = of_type(oid, |form| {
+        // SAFETY: a name ends in a zero.
+        is_of_bytes(form).then(|| unsafe { CStr::from_ptr(form.typname.data.as_ptr()) }.to_string_lossy().into_owned())
+    })?;
+    // SAFETY: catalog lookups; the extension's name is a palloced C string, or NULL.
     unsafe {
-        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::TYPEOID as c_int, oid.into());
-        if tuple.is_null() {
-            return None;
-        }
-        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_type>();
-        let is_array = form.typelem != pg_sys::Oid::INVALID;
-        let is_base = form.typtype as u8 == pg_sys::TYPTYPE_BASE && form.typlen == -1 && !is_array;
-        let name = is_base.then(|| CStr::from_ptr(form.typname.data.as_ptr()).to_string_lossy().into_owned());
-        pg_sys::ReleaseSysCache(tuple);
         let owner = pg_sys::getExtensionOfObject(pg_sys::TypeRelationId, oid);
         let owner = pg_sys::get_extension_name(owner);
         name.filter(|_| !owner.is_null() && CStr::from_ptr(owner) == extension)

@@ -251,7 +251,7 @@ pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
             if before != none {
                 pg_sys::ReleaseBuffer(before);
             }
-            crate::pg::interrupts::check_for_interrupts();
+            crate::interrupts::check_for_interrupts();
             (*scan).rs_cbuf = pg_sys::ReadBufferExtended(
                 (*scan).rs_base.rs_rd,
                 pg_sys::ForkNumber::MAIN_FORKNUM,

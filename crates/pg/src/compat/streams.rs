@@ -5,10 +5,10 @@ use pgrx::pg_sys;
 use std::ffi::c_void;
 
 /// Are there streams of pages?
-pub(in crate::pg) const READ_STREAMS: bool = cfg!(not(any(feature = "pg15", feature = "pg16")));
+pub(crate) const READ_STREAMS: bool = cfg!(not(any(feature = "pg15", feature = "pg16")));
 
 /// What tells a stream which page it is to read next.
-pub(in crate::pg) trait Told {
+pub(crate) trait Told {
     /// That page, or that there is none as yet. It may neither ask PostgreSQL for anything nor panic.
     #[cfg_attr(any(feature = "pg15", feature = "pg16"), expect(dead_code, reason = "no stream asks"))]
     fn tell(&self) -> Option<u32>;
@@ -16,7 +16,7 @@ pub(in crate::pg) trait Told {
 
 /// A stream of pages of a relation, which are read ahead, and several at once. Where there are none, nobody can have
 /// one.
-pub(in crate::pg) struct ReadStream {
+pub(crate) struct ReadStream {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     none: std::convert::Infallible,
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
@@ -25,7 +25,7 @@ pub(in crate::pg) struct ReadStream {
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 impl ReadStream {
-    pub(in crate::pg) unsafe fn begin<T: Told>(
+    pub(crate) unsafe fn begin<T: Told>(
         _: pg_sys::Relation,
         _: pg_sys::BufferAccessStrategy,
         _: pg_sys::MemoryContext,
@@ -34,15 +34,15 @@ impl ReadStream {
         panic!("there are no streams of pages");
     }
 
-    pub(in crate::pg) unsafe fn next(&mut self) -> pg_sys::Buffer {
+    pub(crate) unsafe fn next(&mut self) -> pg_sys::Buffer {
         match self.none {}
     }
 
-    pub(in crate::pg) unsafe fn reset(&mut self) {
+    pub(crate) unsafe fn reset(&mut self) {
         match self.none {}
     }
 
-    pub(in crate::pg) unsafe fn end(self) {
+    pub(crate) unsafe fn end(self) {
         match self.none {}
     }
 }
@@ -53,7 +53,7 @@ impl ReadStream {
     ///
     /// # Safety
     /// Relation, ring, memory and what tells stay until the end.
-    pub(in crate::pg) unsafe fn begin<T: Told>(
+    pub(crate) unsafe fn begin<T: Told>(
         relation: pg_sys::Relation,
         ring: pg_sys::BufferAccessStrategy,
         memory: pg_sys::MemoryContext,
@@ -93,7 +93,7 @@ impl ReadStream {
     ///
     /// # Safety
     /// As [`begin`](ReadStream::begin).
-    pub(in crate::pg) unsafe fn next(&mut self) -> pg_sys::Buffer {
+    pub(crate) unsafe fn next(&mut self) -> pg_sys::Buffer {
         // SAFETY: the caller's promise.
         unsafe { pg_sys::read_stream_next_buffer(self.stream, std::ptr::null_mut()) }
     }
@@ -102,7 +102,7 @@ impl ReadStream {
     ///
     /// # Safety
     /// As [`begin`](ReadStream::begin).
-    pub(in crate::pg) unsafe fn reset(&mut self) {
+    pub(crate) unsafe fn reset(&mut self) {
         // SAFETY: the caller's promise.
         unsafe { pg_sys::read_stream_reset(self.stream) };
     }
@@ -111,7 +111,7 @@ impl ReadStream {
     ///
     /// # Safety
     /// As [`begin`](ReadStream::begin).
-    pub(in crate::pg) unsafe fn end(self) {
+    pub(crate) unsafe fn end(self) {
         // SAFETY: the caller's promise.
         unsafe { pg_sys::read_stream_end(self.stream) };
     }

@@ -1,4 +1,8 @@
-//! What an error says besides its message.
+//! What an error says besides its message, and how it is raised.
+
+use super::words::shortened;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::PgLogLevel;
 
 /// An SQLSTATE.
 pub use pgrx::pg_sys::errcodes::PgSqlErrorCode as Code;
@@ -10,4 +14,26 @@ pub trait Report: std::error::Error {
 
     /// What the user can do.
     fn hint(&self) -> Option<String>;
+}
+
+/// Raises an error in PostgreSQL; does not return.
+pub fn raise(error: &impl Report) -> ! {
+    let mut report = ErrorReport::new(error.sqlstate(), shortened(error), "corgipile");
+    if let Some(hint) = error.hint() {
+        report = report.set_hint(shortened(&hint));
+    }
+    report.report(PgLogLevel::ERROR);
+    unreachable!("reporting an ERROR does not return")
+}
+
+/// Turns a `Result` into a value or a PostgreSQL error.
+pub trait OrRaise<T> {
+    /// The value, or the error raised.
+    fn or_raise(self) -> T;
+}
+
+impl<T, E: Report> OrRaise<T> for Result<T, E> {
+    fn or_raise(self) -> T {
+        self.unwrap_or_else(|error| raise(&error))
+    }
 }

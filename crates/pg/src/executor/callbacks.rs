@@ -6,7 +6,7 @@ use super::methods::Methods;
 use super::node::{Flags, Node};
 use super::plan::plan_custom_path;
 use super::scan::{Owner, State};
-use crate::pg::memory;
+use crate::memory;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 

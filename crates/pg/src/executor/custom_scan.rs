@@ -6,7 +6,7 @@ use super::explain::Explain;
 pub use super::methods::Methods;
 pub use super::node::{Flags, Node};
 pub use super::scan::Scan;
-pub use crate::pg::tuples::slot::Slot;
+pub use crate::tuples::slot::Slot;
 
 /// A plan node of ours: what PostgreSQL's executor calls between the start and the end of a query.
 pub trait CustomScan: Sized + 'static {

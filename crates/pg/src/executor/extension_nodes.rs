@@ -5,7 +5,7 @@
 //! what such a scan keeps in its process, so that its plan is not sent to another one.
 
 use super::methods::is_ours;
-use crate::pg::compat::run_plan;
+use crate::compat::run_plan;
 use pgrx::prelude::*;
 
 /// Has a finished plan a custom scan of another extension, wherever in it?

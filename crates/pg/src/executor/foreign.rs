@@ -7,9 +7,9 @@
 use super::plan::child;
 use super::planned::Planned;
 use super::remote_rows::{ForeignRows, NotForeign, is_of_postgres_fdw};
-use crate::pg::catalog::names::quote_identifier;
-use crate::pg::catalog::types::qualified_type_name;
-use crate::pg::compat::{check_privileges, prunes_at_start, scans_as};
+use crate::catalog::names::quote_identifier;
+use crate::catalog::types::qualified_type_name;
+use crate::compat::{check_privileges, prunes_at_start, scans_as};
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 

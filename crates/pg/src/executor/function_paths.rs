@@ -5,7 +5,7 @@
 use super::methods::Methods;
 use super::paths::replace_paths;
 use crate::errors::OrRaise;
-use crate::pg::catalog::relation::Relation;
+use crate::catalog::relation::Relation;
 use pgrx::prelude::*;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};

@@ -1,6 +1,6 @@
 //! Why a query cannot run in a worker process.
 
-use crate::pg::process::parallel::Unavailable;
+use crate::process::parallel::Unavailable;
 use pgrx::prelude::*;
 use std::ffi::c_void;
 

@@ -69,6 +69,6 @@ thread_local! {
 }
 
 /// Are these the methods of one of our nodes, and not of another extension's?
-pub(in crate::pg) fn is_ours(methods: *const pg_sys::CustomScanMethods) -> bool {
+pub(crate) fn is_ours(methods: *const pg_sys::CustomScanMethods) -> bool {
     OURS.with_borrow(|ours| ours.contains(&methods))
 }

@@ -2,15 +2,15 @@
 //!
 //! A node is known by its pointer, and the executor is full of pointers that several own. So every method looks for
 //! itself whether what it needs is there, and none changes a slot while a row is being read
-//! ([`with_row`](crate::pg::tuples::slot::Slot::with_row)).
+//! ([`with_row`](crate::tuples::slot::Slot::with_row)).
 
-use crate::pg::compat::attributes;
-use crate::pg::snapshot::Snapshot;
-use crate::pg::tuples::heap::HeapRelation;
-use crate::pg::tuples::slot::{Slot, require_unread};
-use crate::pg::tuples::spool::RowType;
-use crate::pg::values::output::OutputValue;
-use crate::pg::values::typed::is_same_in_memory;
+use crate::compat::attributes;
+use crate::snapshot::Snapshot;
+use crate::tuples::heap::HeapRelation;
+use crate::tuples::slot::{Slot, require_unread};
+use crate::tuples::spool::RowType;
+use crate::values::output::OutputValue;
+use crate::values::typed::is_same_in_memory;
 use pgrx::prelude::*;
 use serde::de::DeserializeOwned;
 use std::ffi::{CStr, c_int};
@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 
 /// Executor start flags.
 #[derive(Clone, Copy)]
-pub struct Flags(pub(in crate::pg) c_int);
+pub struct Flags(pub(crate) c_int);
 
 impl Flags {
     /// Start to run.
@@ -35,7 +35,7 @@ impl Flags {
 
 /// The executor's side of one of our nodes, for the time of a callback or while its state is looked at.
 #[derive(Clone, Copy)]
-pub struct Node<'a>(pub(in crate::pg) *mut pg_sys::CustomScanState, PhantomData<&'a ()>);
+pub struct Node<'a>(pub(crate) *mut pg_sys::CustomScanState, PhantomData<&'a ()>);
 
 impl<'a> Node<'a> {
     /// The node with this state.

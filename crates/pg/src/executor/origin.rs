@@ -1,6 +1,6 @@
 //! Where a query's column comes from: the column of a table that it hands through as it is, if it does.
 
-use crate::pg::compat::grouping_expressions;
+use crate::compat::grouping_expressions;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 

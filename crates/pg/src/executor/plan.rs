@@ -4,7 +4,7 @@ use super::custom_scan::CustomScan;
 use super::function_paths::row_type;
 use super::methods::Methods;
 use super::paths::private_list;
-use crate::pg::compat::attributes;
+use crate::compat::attributes;
 use pgrx::prelude::*;
 use std::ffi::{c_int, c_void};
 

@@ -28,12 +28,12 @@ impl PlanBytes {
     ///
     /// # Safety
     /// They are these, of a process of the same server.
-    pub(in crate::pg) unsafe fn from_parts(plan: &CStr, text: &CStr) -> PlanBytes {
+    pub(crate) unsafe fn from_parts(plan: &CStr, text: &CStr) -> PlanBytes {
         PlanBytes { plan: plan.into(), text: text.into() }
     }
 
     /// The plan.
-    pub(in crate::pg) fn plan(&self) -> &CStr {
+    pub(crate) fn plan(&self) -> &CStr {
         &self.plan
     }
 

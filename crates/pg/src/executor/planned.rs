@@ -2,7 +2,7 @@
 
 use super::plan_bytes::PlanBytes;
 use super::shards::MaybeDistributed;
-use crate::pg::process::parallel::Unavailable;
+use crate::process::parallel::Unavailable;
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char};
 

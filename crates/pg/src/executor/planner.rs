@@ -7,8 +7,8 @@ use super::extension_nodes::has_only_paths_of_postgres;
 use super::function_paths::{self, FunctionNode};
 use super::methods::Methods;
 use super::paths::{private_list, replace_paths};
-use crate::pg::settings::Settings;
-use crate::pg::tuples::heap::HeapRelation;
+use crate::settings::Settings;
+use crate::tuples::heap::HeapRelation;
 use pgrx::prelude::*;
 use std::cell::Cell;
 
@@ -44,7 +44,7 @@ pub fn install(functions: &'static [FunctionNode]) {
 ///
 /// # Safety
 /// `query` is an analysed and rewritten SELECT that nobody else plans; `text` is where it comes from.
-pub(in crate::pg) unsafe fn plan_query(
+pub(crate) unsafe fn plan_query(
     query: *mut pg_sys::Query,
     text: *const std::ffi::c_char,
     scan: Option<&'static Methods>,

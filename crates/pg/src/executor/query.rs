@@ -10,8 +10,8 @@ pub use super::planned::Planned;
 use super::planner::plan_query;
 pub use super::running::Running;
 use super::shards::MaybeDistributed;
-use crate::errors::{Result, SourceError};
-use crate::pg::catalog::relation;
+use crate::errors::{Error, Result};
+use crate::catalog::relation;
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -41,9 +41,9 @@ pub struct Query {
 /// The one statement of a text written by a user, without what follows it (a semicolon, a comment).
 ///
 /// # Errors
-/// [`SourceError::NotOneSelect`]; PostgreSQL's own if it cannot be parsed.
+/// [`Error::NotOneSelect`]; PostgreSQL's own if it cannot be parsed.
 pub fn only_select(text: &str) -> Result<&str> {
-    let Ok(c_text) = CString::new(text) else { return Err(SourceError::NotOneSelect.into()) };
+    let Ok(c_text) = CString::new(text) else { return Err(Error::NotOneSelect) };
     // SAFETY: the parser gets a C string and gives a list of RawStmts with positions in it.
     unsafe {
         let statements = pgrx::PgList::<pg_sys::RawStmt>::from_pg(pg_sys::pg_parse_query(c_text.as_ptr()));
@@ -54,7 +54,7 @@ pub fn only_select(text: &str) -> Result<&str> {
                 let len = if (*raw).stmt_len == 0 { text.len() - start } else { (*raw).stmt_len as usize };
                 Ok(&text[start..start + len])
             }
-            _ => Err(SourceError::NotOneSelect.into()),
+            _ => Err(Error::NotOneSelect),
         }
     }
 }
@@ -64,9 +64,9 @@ impl Query {
     /// and row security applied for the current user.
     ///
     /// # Errors
-    /// [`SourceError::NotReadOnly`] if it would modify data or lock rows; PostgreSQL's own.
+    /// [`Error::NotReadOnly`] if it would modify data or lock rows; PostgreSQL's own.
     pub fn analyze(sql: &str) -> Result<Query> {
-        let Ok(sql) = CString::new(sql) else { return Err(SourceError::NotOneSelect.into()) };
+        let Ok(sql) = CString::new(sql) else { return Err(Error::NotOneSelect) };
         // SAFETY: text and query live in the current memory context.
         unsafe {
             let text: *const c_char = pg_sys::pstrdup(sql.as_ptr());
@@ -75,10 +75,10 @@ impl Query {
                 pg_sys::pg_analyze_and_rewrite_fixedparams(raw, text, std::ptr::null(), 0, std::ptr::null_mut());
             let query = pg_sys::list_nth(queries, 0).cast::<pg_sys::Query>();
             if pg_sys::list_length(queries) != 1 || (*query).commandType != pg_sys::CmdType::CMD_SELECT {
-                return Err(SourceError::NotOneSelect.into());
+                return Err(Error::NotOneSelect);
             }
             if writes(query.cast(), std::ptr::null_mut()) {
-                return Err(SourceError::NotReadOnly.into());
+                return Err(Error::NotReadOnly);
             }
             Ok(Query { query, text })
         }

@@ -2,8 +2,8 @@
 
 use super::custom_scan::CustomScan;
 use super::node::Node;
-use crate::pg::tuples::heap::HeapRelation;
-use crate::pg::tuples::slot::require_unread;
+use crate::tuples::heap::HeapRelation;
+use crate::tuples::slot::require_unread;
 use pgrx::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

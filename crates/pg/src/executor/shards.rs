@@ -6,10 +6,10 @@
 //! Citus nothing is looked up.
 
 use super::remote_rows::{ForeignRows, NotForeign, is_of_postgres_fdw};
-use crate::pg::call::spi::{Connection, Rows, Sees};
-use crate::pg::catalog::names::quote_identifier;
-use crate::pg::compat::read_as;
-use crate::pg::settings::Settings;
+use crate::call::spi::{Connection, Rows, Sees};
+use crate::catalog::names::quote_identifier;
+use crate::compat::read_as;
+use crate::settings::Settings;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_void};
 

@@ -21,7 +21,7 @@ mod errors;
 pub mod granules;
 mod state;
 
-use crate::errors::{Error, ResourceError};
+use crate::errors::Error;
 use pgrx::pg_sys;
 use std::alloc::Layout;
 use std::ffi::c_void;
@@ -89,5 +89,5 @@ fn refuse(layout: Layout) {
         errors::end_session(layout.size());
     }
     begin();
-    Error::from(ResourceError::OutOfMemory(layout.size())).raise()
+    Error::OutOfMemory(layout.size()).raise()
 }

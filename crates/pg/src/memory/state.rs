@@ -1,6 +1,6 @@
 //! Whether an error is on its way, and whether memory was refused: what decides who may use the reserve.
 
-use crate::errors::{Error, ResourceError};
+use crate::errors::Error;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Is an error on its way, from where it is raised to the end of its transaction?
@@ -18,7 +18,7 @@ pub fn check() {
     let refused = REFUSED.load(Ordering::Relaxed);
     if refused != 0 && !ERROR_ON_ITS_WAY.load(Ordering::Relaxed) {
         begin();
-        Error::from(ResourceError::OutOfMemory(refused)).raise()
+        Error::OutOfMemory(refused).raise()
     }
 }
 

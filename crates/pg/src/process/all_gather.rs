@@ -9,7 +9,7 @@
 //! of them take interrupts: that is how one learns that another process has failed.
 
 use super::nap;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::interrupts::check_for_interrupts;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};

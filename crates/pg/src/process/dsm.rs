@@ -8,7 +8,7 @@
 //! since none can be begun in a parallel operation, and none can outlive what it has made. Who catches such an ERROR
 //! without that clean-up releases segments while holding their locks, and waits for himself, with interrupts held off.
 
-use crate::pg::memory;
+use crate::memory;
 use bytemuck::{AnyBitPattern, NoUninit};
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys;
@@ -47,7 +47,7 @@ struct Mapping {
 }
 
 /// What is called when a segment is detached.
-pub(in crate::pg) type OnDetach = unsafe extern "C-unwind" fn(*mut pg_sys::dsm_segment, pg_sys::Datum);
+pub type OnDetach = unsafe extern "C-unwind" fn(*mut pg_sys::dsm_segment, pg_sys::Datum);
 
 /// Keeps a segment mapped, without its memory.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl SegmentPool {
     ///
     /// # Safety
     /// `f` raises no ERROR, and does nothing that may not be done while a transaction is aborted.
-    pub(in crate::pg) unsafe fn on_detach(&self, segment: &Segment, f: OnDetach) {
+    pub unsafe fn on_detach(&self, segment: &Segment, f: OnDetach) {
         let held = self.held.borrow();
         let Some(held) = held.iter().find(|held| std::ptr::eq(held.start, segment.start)) else { return };
         // SAFETY: mapped; the caller's promise.
@@ -292,7 +292,7 @@ impl Words {
 ///
 /// # Safety
 /// It stays mapped as long as they are used, and whoever has its memory has it as [`Words`].
-pub(in crate::pg) unsafe fn words_of<'a>(segment: *mut pg_sys::dsm_segment) -> &'a [AtomicU64] {
+pub unsafe fn words_of<'a>(segment: *mut pg_sys::dsm_segment) -> &'a [AtomicU64] {
     // SAFETY: the caller's promise; as in Words::all.
     unsafe {
         let len = pg_sys::dsm_segment_map_length(segment) / size_of::<AtomicU64>();
@@ -321,7 +321,7 @@ impl Memory for Segment {
 ///
 /// # Safety
 /// `owner` is a resource owner, and `f` owns nothing that an ERROR would leave behind.
-pub(in crate::pg) unsafe fn attempt<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Result<R, String> {
+pub(crate) unsafe fn attempt<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Result<R, String> {
     // SAFETY: the caller's promise; owner and memory context are put back on every way out that is not an ERROR.
     unsafe {
         // Every LWLock that is held counts here. There is none, as nothing of ours takes one for longer than a call; a
@@ -398,7 +398,7 @@ unsafe fn release(owner: pg_sys::ResourceOwner) {
 ///
 /// # Safety
 /// `owner` is a resource owner, and is not used any more.
-pub(in crate::pg) unsafe fn delete_owner(owner: pg_sys::ResourceOwner) {
+pub(crate) unsafe fn delete_owner(owner: pg_sys::ResourceOwner) {
     // SAFETY: the caller's promise.
     unsafe {
         release(owner);

@@ -4,9 +4,9 @@
 //! under the lock that serves for this. There may be no room: then there is none, and whoever wanted it does without.
 //! Processes of different [builds](super::library) have different ones.
 
-use super::library::BUILD;
-use crate::pg::compat::addin_shmem_init_lock;
-use crate::pg::memory;
+use super::library::build;
+use crate::compat::addin_shmem_init_lock;
+use crate::memory;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 use std::panic::AssertUnwindSafe;
@@ -16,8 +16,8 @@ use std::panic::AssertUnwindSafe;
 ///
 /// # Safety
 /// Zeros are a valid `T`, which processes may share, and whatever has this name is one. `begin` raises no ERROR.
-pub(super) unsafe fn structure<T>(name: &'static CStr, begin: fn(*mut T)) -> Option<&'static T> {
-    let name = CString::new([name.to_bytes(), b" ", BUILD.to_bytes()].concat()).expect("neither has a zero");
+pub unsafe fn structure<T>(name: &'static CStr, begin: fn(*mut T)) -> Option<&'static T> {
+    let name = CString::new([name.to_bytes(), b" ", build().to_bytes()].concat()).expect("neither has a zero");
     // SAFETY: shared memory is never unmapped. Whoever comes first finds a new structure and fills it with zeros. An
     // ERROR that is caught has released no lock.
     unsafe {

@@ -4,18 +4,12 @@
 //! starts would load that one. What processes of different builds share they may read differently, so they share
 //! nothing.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-
-/// The number of this build, in 16 digits (build.rs).
-pub const BUILD: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CORGIPILE_BUILD"), "\0").as_bytes()) {
-    Ok(build) => build,
-    Err(_) => panic!("it is made of digits"),
-};
 
 /// Where a file is, and which one of those that were there.
 struct File {
@@ -25,12 +19,19 @@ struct File {
 }
 
 thread_local! {
+    static BUILD: Cell<&'static CStr> = const { Cell::new(c"") };
     static LOADED: RefCell<Option<File>> = const { RefCell::new(None) };
 }
 
-/// Takes note of the file, which this process has just loaded. The processes of a server that has `preloaded` it are
-/// copies of one that has, and load nothing.
-pub fn install(preloaded: bool) {
+/// The number of this build, of at most 16 digits.
+pub fn build() -> &'static CStr {
+    BUILD.get()
+}
+
+/// Takes note of the number, and of the file, which this process has just loaded. The processes of a server that has
+/// `preloaded` it are copies of one that has, and load nothing.
+pub fn install(build: &'static CStr, preloaded: bool) {
+    BUILD.set(build);
     if preloaded {
         return;
     }
@@ -54,10 +55,10 @@ pub fn is_replaced() -> bool {
 /// Where the library was loaded from.
 fn path() -> Option<PathBuf> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: any address may be asked about; if it is known, all is filled in, and the name is there as long as the
-    // library.
+    // SAFETY: any address may be asked about, here that of a constant of the library; if it is known, all is filled in,
+    // and the name is there as long as the library.
     let name = unsafe {
-        if libc::dladdr(BUILD.as_ptr().cast(), info.as_mut_ptr()) == 0 {
+        if libc::dladdr(build().as_ptr().cast(), info.as_mut_ptr()) == 0 {
             return None;
         }
         CStr::from_ptr(info.assume_init().dli_fname)

@@ -1,14 +1,11 @@
-//! Processes: workers, memory that they share, what they tell each other, the progress view, and sessions that read
-//! together.
+//! Processes: workers, memory that they share, and what they tell each other.
 
 pub mod all_gather;
 pub mod dsm;
-mod late_memory;
+pub mod late_memory;
 pub mod library;
 pub mod parallel;
-pub mod progress;
 mod queue;
-pub mod reading_groups;
 pub mod remote;
 
 use pgrx::pg_sys;

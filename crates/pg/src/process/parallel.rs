@@ -10,11 +10,11 @@
 
 use super::all_gather::AllGather;
 use super::dsm::{attempt, delete_owner};
-use super::library::{self, BUILD};
+use super::library::{self, build};
 use super::queue::Queue;
-use crate::errors::{OrRaise, ResourceError, Result};
-use crate::pg::executor::plan_bytes::PlanBytes;
-use crate::pg::snapshot::Snapshot;
+use crate::errors::Error;
+use crate::executor::plan_bytes::PlanBytes;
+use crate::snapshot::Snapshot;
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -25,8 +25,8 @@ use std::rc::Rc;
 /// A kind of workers.
 pub struct WorkerKind {
     pub name: &'static CStr,
-    /// what they do; an error is raised in the leader, too
-    pub main: fn(Worker) -> Result<()>,
+    /// what they do; an ERROR is raised in the leader, too
+    pub main: fn(Worker),
 }
 
 thread_local! {
@@ -81,7 +81,7 @@ mod key {
     pub const DOWN: u64 = 3 << 32;
 }
 
-/// The library as CREATE FUNCTION names it, and the function that a worker process calls.
+/// The library as CREATE FUNCTION names it, and its function that calls [`run`].
 const LIBRARY: &CStr = c"$libdir/corgipile";
 const ENTRY: &CStr = c"corgipile_worker_main";
 
@@ -128,7 +128,7 @@ impl Workers {
     /// # Errors
     /// Why there is none; then everything is as before.
     pub fn launch(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
-        Self::launch_by(BUILD, launch)
+        Self::launch_by(build(), launch)
     }
 
     /// The same for a leader of this build.
@@ -425,13 +425,11 @@ impl Worker {
     }
 }
 
-/// Where every worker process begins.
+/// What every worker process does.
 ///
 /// # Safety
-/// Called by PostgreSQL only, in a parallel worker.
-#[unsafe(no_mangle)]
-#[pg_guard]
-pub unsafe extern "C-unwind" fn corgipile_worker_main(segment: *mut pg_sys::dsm_segment, toc: *mut pg_sys::shm_toc) {
+/// PostgreSQL has begun a parallel worker with these two.
+pub unsafe fn run(segment: *mut pg_sys::dsm_segment, toc: *mut pg_sys::shm_toc) {
     // SAFETY: the leader has filled the segment; a process has one end of each of its queues.
     unsafe {
         let number = pg_sys::ParallelWorkerNumber as usize;
@@ -443,10 +441,10 @@ pub unsafe extern "C-unwind" fn corgipile_worker_main(segment: *mut pg_sys::dsm_
         let worker = Worker { toc, up, down, has_joined: Cell::new(false) };
         let text = |key| CStr::from_ptr(pg_sys::shm_toc_lookup(toc, key, false).cast());
         let kind = KINDS.get().iter().find(|kind| kind.name == text(key::KIND));
-        let kind = kind.filter(|_| text(key::BUILD) == BUILD);
-        let kind = kind.ok_or_else(|| ResourceError::OtherBuild.into()).or_raise();
+        let kind = kind.filter(|_| text(key::BUILD) == build());
+        let kind = kind.unwrap_or_else(|| Error::OtherBuild.raise());
         pg_sys::InstrStartParallelQuery();
-        (kind.main)(worker).or_raise();
+        (kind.main)(worker);
         let buffers = pg_sys::shm_toc_lookup(toc, key::BUFFERS, false).cast::<pg_sys::BufferUsage>();
         let wal = pg_sys::shm_toc_lookup(toc, key::WAL, false).cast::<pg_sys::WalUsage>();
         pg_sys::InstrEndParallelQuery(buffers.add(number), wal.add(number));

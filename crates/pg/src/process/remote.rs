@@ -5,10 +5,10 @@
 //! whatever ends that. What a server says, it says as an error of its own: its SQLSTATE, message, detail and hint, with
 //! its name.
 
-use crate::errors::{NodeError, Result};
-use crate::pg::call::spi::{Connection, Sees};
-use crate::pg::compat::may_execute;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::errors::{Error, Result};
+use crate::call::spi::{Connection, Sees};
+use crate::compat::may_execute;
+use crate::interrupts::check_for_interrupts;
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::prelude::*;
@@ -65,7 +65,7 @@ impl Session {
     /// Connects to this foreign server, as the current user's mapping says.
     ///
     /// # Errors
-    /// [`NodeError::NoDblink`], [`NodeError::NoPassword`]; dblink's own are raised.
+    /// [`Error::NoDblink`], [`Error::NoPassword`]; dblink's own are raised.
     pub fn connect(server: &str) -> Result<Session> {
         let oids = functions()?;
         check_password(server)?;
@@ -98,7 +98,7 @@ impl Session {
             (*held).context = context;
             (*held).scratch = self::context(context, c"corgipile answer");
             // a name that no other connection of the session has
-            let name = format!("corgipile_{:016x}", crate::pg::random_seed());
+            let name = format!("corgipile_{:016x}", crate::random_seed());
             (*held).name.iter_mut().zip(name.bytes()).for_each(|(place, byte)| *place = byte as c_char);
             (*held).callback.func = Some(context_ends);
             (*held).callback.arg = held.cast();
@@ -244,7 +244,7 @@ fn check_password(server: &str) -> Result<()> {
         let is_free = option(c"password_required").is_some_and(|option| !pg_sys::defGetBoolean(option));
         is_free && option(c"password").is_none() && !pg_sys::superuser()
     };
-    if needs { Err(NodeError::NoPassword(server.to_owned()).into()) } else { Ok(()) }
+    if needs { Err(Error::NoPassword(server.to_owned())) } else { Ok(()) }
 }
 
 /// An empty memory context.
@@ -300,7 +300,7 @@ fn functions() -> Result<[pg_sys::Oid; 6]> {
         *oid = if rows.len() == 1 { rows.get(0, 0).unwrap_or(pg_sys::Oid::INVALID) } else { pg_sys::Oid::INVALID };
     }
     connection.close();
-    if oids.contains(&pg_sys::Oid::INVALID) { Err(NodeError::NoDblink.into()) } else { Ok(oids) }
+    if oids.contains(&pg_sys::Oid::INVALID) { Err(Error::NoDblink) } else { Ok(oids) }
 }
 
 /// The next result of what was sent: its last value. None at the end.

@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 /// # Safety
 /// An attribute of `len` bytes is at `at`, aligned.
 #[inline(always)]
-pub(in crate::pg) unsafe fn fetch(at: *const u8, len: i16) -> pg_sys::Datum {
+pub(crate) unsafe fn fetch(at: *const u8, len: i16) -> pg_sys::Datum {
     // SAFETY: the caller's promise.
     unsafe {
         match len {

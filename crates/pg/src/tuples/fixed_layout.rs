@@ -4,14 +4,14 @@
 //! vector's header) is compared as a whole, and what follows from it (where the columns are, that an array has no
 //! NULLs) is not looked up again. Numbers that lie back to back are copied together, whether an array or columns hold
 //! them. A row that differs in any way ends the run and is left to [`Layout`](super::row::Layout) and
-//! [`VectorReader`](crate::pg::values::vector::VectorReader).
+//! [`VectorReader`](crate::values::vector::VectorReader).
 
 use super::attribute::fetch;
-use crate::pg::values::array::Prefix;
-use crate::pg::values::number::NumberType;
-use crate::pg::values::number_copy::copy_each;
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::varlena::header;
+use crate::values::array::Prefix;
+use crate::values::number::NumberType;
+use crate::values::number_copy::copy_each;
+use crate::values::typed::TypedDatum;
+use crate::values::varlena::header;
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -19,21 +19,21 @@ use std::rc::Rc;
 #[derive(Debug, Clone)]
 pub struct Uniform {
     /// of which rows
-    pub(in crate::pg) descriptor: pg_sys::TupleDesc,
+    pub(crate) descriptor: pg_sys::TupleDesc,
     /// attributes that a row must have
-    pub(in crate::pg) attributes: usize,
+    pub(crate) attributes: usize,
     /// the value: its offset in the row's data, and its bytes
-    pub(in crate::pg) value: (usize, i16),
+    pub(crate) value: (usize, i16),
     /// its declared type, which is passed by value
-    pub(in crate::pg) value_type: pg_sys::Oid,
-    pub(in crate::pg) numbers: Numbers,
+    pub(crate) value_type: pg_sys::Oid,
+    pub(crate) numbers: Numbers,
     /// how many numbers there are
-    pub(in crate::pg) len: usize,
+    pub(crate) len: usize,
 }
 
 /// Where the numbers are.
 #[derive(Debug, Clone)]
-pub(in crate::pg) enum Numbers {
+pub(crate) enum Numbers {
     /// in a vector, of `real`s or others of fixed length
     Vector(VectorAt, Stretch),
     /// in columns of fixed length
@@ -42,22 +42,22 @@ pub(in crate::pg) enum Numbers {
 
 /// What a row must have where its vector is.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::pg) struct VectorAt {
+pub(crate) struct VectorAt {
     /// the byte where the vector may begin, and what it must be: the header's first, or 0 for padding
-    pub(in crate::pg) start: (usize, u8),
+    pub(crate) start: (usize, u8),
     /// offset of the vector behind its length word, the word and the bits of it that belong to the vector
-    pub(in crate::pg) body: usize,
-    pub(in crate::pg) word: (u32, u32),
+    pub(crate) body: usize,
+    pub(crate) word: (u32, u32),
     /// the vector's own header
-    pub(in crate::pg) prefix: Prefix,
+    pub(crate) prefix: Prefix,
 }
 
 /// Numbers of one type, back to back: their offset in the row's data, and how many there are.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::pg) struct Stretch {
-    pub(in crate::pg) at: usize,
-    pub(in crate::pg) number: NumberType,
-    pub(in crate::pg) count: usize,
+pub(crate) struct Stretch {
+    pub(crate) at: usize,
+    pub(crate) number: NumberType,
+    pub(crate) count: usize,
 }
 
 /// Rows that were copied.
@@ -89,7 +89,7 @@ impl Uniform {
     /// # Safety
     /// Up to `end`, `tuple` gives tuples of the row type that this was made for, that stay where they are.
     #[inline(always)]
-    pub(in crate::pg) unsafe fn copy(
+    pub(crate) unsafe fn copy(
         &self,
         end: usize,
         tuple: impl Fn(usize) -> *const u8,

@@ -5,6 +5,7 @@ pub mod fixed_layout;
 pub mod heap;
 pub mod number_sort;
 pub mod page;
+pub mod place;
 pub mod prefetch;
 pub mod row;
 pub mod slot;

@@ -1,8 +1,8 @@
 //! Numbers in ascending order, however many there are: PostgreSQL's own sort, within work_mem and beyond it in
 //! temporary files.
 
-use crate::pg::compat::next_sorted;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::compat::next_sorted;
+use crate::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 
 /// Numbers on their way through a sort.

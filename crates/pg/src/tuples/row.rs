@@ -6,11 +6,11 @@
 
 use super::attribute::fetch;
 use super::fixed_layout::{Numbers, Stretch, Uniform, VectorAt};
-use crate::pg::compat::{self, first_attribute};
-use crate::pg::values::number::NumberType;
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::varlena::header;
-use crate::pg::values::vector::VectorReader;
+use crate::compat::{self, first_attribute};
+use crate::values::number::NumberType;
+use crate::values::typed::TypedDatum;
+use crate::values::varlena::header;
+use crate::values::vector::VectorReader;
 use pgrx::pg_sys;
 use std::cell::OnceCell;
 use std::marker::PhantomData;
@@ -27,7 +27,7 @@ pub struct Row<'a> {
 
 /// The types of a row's columns: one after the other, or in the attributes of a descriptor.
 #[derive(Clone, Copy)]
-pub(in crate::pg) struct RowTypes<'a> {
+pub(crate) struct RowTypes<'a> {
     first: *const pg_sys::Oid,
     /// bytes from one to the next
     stride: usize,
@@ -43,7 +43,7 @@ impl<'a> RowTypes<'a> {
     ///
     /// # Safety
     /// The descriptor stays for `'a`.
-    pub(in crate::pg) unsafe fn of_descriptor(descriptor: pg_sys::TupleDesc) -> RowTypes<'a> {
+    pub(crate) unsafe fn of_descriptor(descriptor: pg_sys::TupleDesc) -> RowTypes<'a> {
         // SAFETY: the caller's promise; the attributes are at the descriptor's end. One without any has no first type,
         // and none is asked for.
         let first = unsafe { first_attribute(descriptor) };
@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
     /// # Safety
     /// There are as many nulls and types as values, each value that is not NULL is of its type, and all stay for `'a`.
     #[inline(always)]
-    pub(in crate::pg) unsafe fn new(values: &'a [pg_sys::Datum], nulls: &'a [bool], types: RowTypes<'a>) -> Row<'a> {
+    pub(crate) unsafe fn new(values: &'a [pg_sys::Datum], nulls: &'a [bool], types: RowTypes<'a>) -> Row<'a> {
         Row { values, nulls, types }
     }
 
@@ -167,7 +167,7 @@ impl Layout {
     ///
     /// # Safety
     /// `descriptor` outlives the layout.
-    pub(in crate::pg) unsafe fn new(descriptor: pg_sys::TupleDesc, columns: &[usize]) -> Option<Layout> {
+    pub(crate) unsafe fn new(descriptor: pg_sys::TupleDesc, columns: &[usize]) -> Option<Layout> {
         let (mut steps, mut attributes_with_nulls) = (Vec::new(), Vec::new());
         let mut offset = Some(0);
         let attributes = columns.iter().max().map_or(0, |last| last + 1);
@@ -297,7 +297,7 @@ impl Layout {
     }
 
     /// The row type whose tuples these are.
-    pub(in crate::pg) fn descriptor(&self) -> pg_sys::TupleDesc {
+    pub(crate) fn descriptor(&self) -> pg_sys::TupleDesc {
         self.descriptor
     }
 
@@ -306,7 +306,7 @@ impl Layout {
     /// # Safety
     /// `tuple` is a tuple of the layout's row type.
     #[inline(always)]
-    pub(in crate::pg) unsafe fn read(&mut self, tuple: pg_sys::HeapTupleHeader) {
+    pub(crate) unsafe fn read(&mut self, tuple: pg_sys::HeapTupleHeader) {
         // SAFETY: without NULLs and with enough attributes, the data is what the steps describe; every offset stays
         // within the tuple because the attributes before it do.
         unsafe {
@@ -387,7 +387,7 @@ impl Layout {
     /// # Safety
     /// A row was read, and its tuple stays where it is as long as the result is used.
     #[inline]
-    pub(in crate::pg) unsafe fn row(&self) -> Row<'_> {
+    pub(crate) unsafe fn row(&self) -> Row<'_> {
         // SAFETY: the caller's promise: the values are what is in the tuple, of the types that its descriptor says.
         unsafe { Row::new(&self.values, &self.nulls, RowTypes::of_columns(&self.types)) }
     }
@@ -397,7 +397,7 @@ impl Layout {
     /// # Safety
     /// That row's tuple is still there.
     #[inline]
-    pub(in crate::pg) unsafe fn out_of_line(&self) -> impl Iterator<Item = (usize, *const u8)> {
+    pub(crate) unsafe fn out_of_line(&self) -> impl Iterator<Item = (usize, *const u8)> {
         self.varlenas.iter().filter(|column| !self.nulls[**column]).filter_map(|&column| {
             let at = self.values[column].cast_mut_ptr::<u8>().cast_const();
             // SAFETY: a varlena is there; if its first byte says that it is a pointer, the second says to what.
@@ -409,7 +409,7 @@ impl Layout {
     ///
     /// # Safety
     /// The value is of the column's type, and stays as long as the row is used.
-    pub(in crate::pg) unsafe fn replace(&mut self, column: usize, value: pg_sys::Datum) {
+    pub(crate) unsafe fn replace(&mut self, column: usize, value: pg_sys::Datum) {
         self.values[column] = value;
     }
 }

@@ -16,7 +16,7 @@ thread_local! {
 
 /// An ERROR while a row of a slot is being read: what follows might pull it away.
 #[inline]
-pub(in crate::pg) fn require_unread() {
+pub(crate) fn require_unread() {
     if BEING_READ.get() != 0 {
         refuse();
     }
@@ -46,14 +46,14 @@ impl Drop for BeingRead {
 
 /// A slot that holds, or may hold, a row.
 #[derive(Clone, Copy)]
-pub struct Slot<'a>(pub(in crate::pg) *mut pg_sys::TupleTableSlot, PhantomData<&'a ()>);
+pub struct Slot<'a>(pub(crate) *mut pg_sys::TupleTableSlot, PhantomData<&'a ()>);
 
 impl<'a> Slot<'a> {
     /// The slot at this address.
     ///
     /// # Safety
     /// It is one, and stays one for `'a`.
-    pub(in crate::pg) unsafe fn new(slot: *mut pg_sys::TupleTableSlot) -> Slot<'a> {
+    pub(crate) unsafe fn new(slot: *mut pg_sys::TupleTableSlot) -> Slot<'a> {
         Slot(slot, PhantomData)
     }
 
@@ -61,7 +61,7 @@ impl<'a> Slot<'a> {
     ///
     /// # Safety
     /// It is NULL, or a slot that stays one for `'a`.
-    pub(in crate::pg) unsafe fn filled(slot: *mut pg_sys::TupleTableSlot) -> Option<Slot<'a>> {
+    pub(crate) unsafe fn filled(slot: *mut pg_sys::TupleTableSlot) -> Option<Slot<'a>> {
         // SAFETY: the caller's promise.
         let is_empty = unsafe { slot.is_null() || is_empty(slot) };
         (!is_empty).then_some(Slot(slot, PhantomData))
@@ -106,7 +106,7 @@ unsafe fn is_empty(slot: *mut pg_sys::TupleTableSlot) -> bool {
 
 /// The slots to which somebody has given rows that lie in memory of his own.
 #[derive(Default)]
-pub(in crate::pg) struct LentRows(Vec<*mut pg_sys::TupleTableSlot>);
+pub(crate) struct LentRows(Vec<*mut pg_sys::TupleTableSlot>);
 
 impl LentRows {
     /// A row is being given to this slot.

@@ -6,8 +6,8 @@
 
 use super::slot::Slot;
 use super::spool::{RowType, Spool};
-use crate::pg::compat::attributes;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::compat::attributes;
+use crate::interrupts::check_for_interrupts;
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;

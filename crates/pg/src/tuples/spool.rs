@@ -7,8 +7,8 @@ use super::fixed_layout::{Destination, Run, Uniform};
 use super::row::{Layout, Row};
 use super::slot::{LentRows, Slot};
 use super::toast::Toast;
-use crate::errors::RowAt;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::tuples::place::RowAt;
+use crate::interrupts::check_for_interrupts;
 use pgrx::prelude::*;
 use std::marker::PhantomData;
 
@@ -24,12 +24,12 @@ impl RowType<'_> {
     ///
     /// # Safety
     /// The descriptor stays as long as it is borrowed.
-    pub(in crate::pg) unsafe fn new<'a>(descriptor: pg_sys::TupleDesc) -> RowType<'a> {
+    pub(crate) unsafe fn new<'a>(descriptor: pg_sys::TupleDesc) -> RowType<'a> {
         RowType(descriptor, PhantomData)
     }
 
     /// The descriptor.
-    pub(in crate::pg) fn descriptor(self) -> pg_sys::TupleDesc {
+    pub(crate) fn descriptor(self) -> pg_sys::TupleDesc {
         self.0
     }
 }

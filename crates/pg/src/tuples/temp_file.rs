@@ -4,9 +4,9 @@
 //! against temp_file_limit. PostgreSQL's virtual file is used directly, not through a BufFile: what is read here is
 //! read by the block, and would be copied through a buffer of one page, with a system call for each.
 
-use crate::errors::{ResourceError, Result};
-use crate::pg::compat::{read_file, write_file};
-use crate::pg::interrupts::check_for_interrupts;
+use crate::errors::{Error, Result};
+use crate::compat::{read_file, write_file};
+use crate::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use std::panic::AssertUnwindSafe;
@@ -41,7 +41,7 @@ impl TempFile {
     /// Appends all these words.
     ///
     /// # Errors
-    /// [`ResourceError::TemporaryFile`]; PostgreSQL's own if temp_file_limit is exceeded.
+    /// [`Error::TemporaryFile`]; PostgreSQL's own if temp_file_limit is exceeded.
     pub fn append(&mut self, words: &[u32]) -> Result<()> {
         let mut end = self.words;
         for piece in words.chunks(PIECE) {
@@ -54,7 +54,7 @@ impl TempFile {
             };
             if written != bytes as i64 {
                 return Err(
-                    ResourceError::TemporaryFile { verb: "write to", reason: std::io::Error::last_os_error() }.into()
+                    Error::TemporaryFile { verb: "write to", reason: std::io::Error::last_os_error() }
                 );
             }
             end += piece.len() as u64;
@@ -68,13 +68,13 @@ impl TempFile {
     /// Appends all these words, or none if that would exceed temp_file_limit: then it is false.
     ///
     /// # Errors
-    /// [`ResourceError::TemporaryFile`]
+    /// [`Error::TemporaryFile`]
     pub fn append_within_limit(&mut self, words: &[u32]) -> Result<bool> {
         // The limit is looked at before anything is written, and nothing else in the write could raise this error:
         // there is nothing that a subtransaction would have to undo.
         pgrx::PgTryBuilder::new(AssertUnwindSafe(|| self.append(words).map(|()| true)))
             .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| {
-                crate::pg::memory::end();
+                crate::memory::end();
                 Ok(false)
             })
             .execute()
@@ -83,7 +83,7 @@ impl TempFile {
     /// Reads words that were appended, from number `first` on.
     ///
     /// # Errors
-    /// [`ResourceError::TemporaryFile`]
+    /// [`Error::TemporaryFile`]
     pub fn read(&self, first: u64, words: &mut [u32]) -> Result<()> {
         let mut first = first;
         for piece in words.chunks_mut(PIECE) {
@@ -97,7 +97,7 @@ impl TempFile {
             if read != bytes as i64 {
                 let cut = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 let reason = if read < 0 { std::io::Error::last_os_error() } else { cut };
-                return Err(ResourceError::TemporaryFile { verb: "read from", reason }.into());
+                return Err(Error::TemporaryFile { verb: "read from", reason });
             }
             first += piece.len() as u64;
             // SAFETY: counters of this process.

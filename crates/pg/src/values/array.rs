@@ -7,8 +7,8 @@ use super::number::{NumberFault, NumberType, narrow};
 use super::number_copy::{copy, copy_numerics};
 use super::typed::TypedDatum;
 use super::varlena::{Value, header};
-use crate::pg::catalog::types::base_type;
-use crate::pg::detoasted;
+use crate::catalog::types::base_type;
+use crate::detoasted;
 use pgrx::pg_sys;
 
 /// Why an array is no feature vector. Elements count from 1.
@@ -27,7 +27,7 @@ pub enum ArrayFault {
 /// What all values with as many numbers begin with, behind their length word: their first sixteen bytes, once those
 /// are masked that differ.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::pg) struct Prefix {
+pub(crate) struct Prefix {
     pub header: u128,
     pub mask: u128,
     /// bytes before the numbers
@@ -46,7 +46,7 @@ pub struct ArrayReader {
 /// NULLs.
 const ELEMENT: usize = 8;
 const DIMENSIONS: usize = 12;
-pub(in crate::pg) const DATA: usize = 20;
+pub(crate) const DATA: usize = 20;
 
 impl ArrayReader {
     /// A reader for arrays of this type, which may be a domain, if its elements are numbers.
@@ -57,13 +57,13 @@ impl ArrayReader {
     }
 
     /// What an array of `len` elements without NULLs begins with, behind its length word.
-    pub(in crate::pg) fn prefix(&self, len: usize) -> Prefix {
+    pub(crate) fn prefix(&self, len: usize) -> Prefix {
         let header = self.header(len).iter().rev().fold(0, |header, word| header << 32 | u128::from(*word));
         Prefix { header, mask: u128::MAX, len: DATA }
     }
 
     #[inline(always)]
-    pub(in crate::pg) fn header(&self, len: usize) -> [u32; 4] {
+    pub(crate) fn header(&self, len: usize) -> [u32; 4] {
         [1, 0, self.element_oid, len as u32]
     }
 
@@ -102,7 +102,7 @@ impl ArrayReader {
 
     /// The array as a datum, once its type was compared.
     #[inline(always)]
-    pub(in crate::pg) fn datum(&self, array: TypedDatum<'_>) -> pg_sys::Datum {
+    pub(crate) fn datum(&self, array: TypedDatum<'_>) -> pg_sys::Datum {
         array.of_type(self.array)
     }
 
@@ -111,7 +111,7 @@ impl ArrayReader {
     /// # Safety
     /// `body` is that of an array of the reader's type.
     #[inline(always)]
-    pub(in crate::pg) unsafe fn read_usual(&self, body: *const u8, out: &mut [f32]) -> bool {
+    pub(crate) unsafe fn read_usual(&self, body: *const u8, out: &mut [f32]) -> bool {
         // SAFETY: the header, once compared, says that there are as many elements as `out` wants.
         unsafe {
             let header = body.cast::<[u32; 4]>().read_unaligned();
@@ -213,7 +213,7 @@ pub fn element_type(array: pg_sys::Oid) -> Option<pg_sys::Oid> {
 /// The datum is an array.
 #[cold]
 #[inline(never)]
-pub(in crate::pg) unsafe fn type_of_array(array: pg_sys::Datum) -> pg_sys::Oid {
+pub(crate) unsafe fn type_of_array(array: pg_sys::Datum) -> pg_sys::Oid {
     // SAFETY: the caller's promise: the type of the elements lies in front of the dimensions.
     let element = unsafe { with_body(array, |body| body.add(ELEMENT).cast::<u32>().read_unaligned()) };
     AnyArray::of_elements(pg_sys::Oid::from(element)).unwrap_or(pg_sys::Oid::INVALID)
@@ -409,7 +409,7 @@ pub fn read_matrix(value: TypedDatum<'_>) -> Result<([usize; 2], bool, Vec<f64>)
 ///
 /// # Safety
 /// The datum is an array.
-pub(in crate::pg) unsafe fn elements<T>(
+pub(crate) unsafe fn elements<T>(
     datum: pg_sys::Datum,
     mut read: impl FnMut(pg_sys::Datum) -> T,
 ) -> Result<Vec<Option<T>>, ArrayFault> {
@@ -461,7 +461,7 @@ unsafe fn with_elements<R>(
 /// # Safety
 /// The datum is a value of variable length.
 #[inline(always)]
-pub(in crate::pg) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
+pub(crate) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
     let at: *mut u8 = datum.cast_mut_ptr();
     // SAFETY: the caller's promise; a detoasted copy has a length word and is freed by nobody else.
     unsafe {

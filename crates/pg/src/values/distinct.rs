@@ -8,9 +8,9 @@ use super::number::NumberType;
 use super::typed::TypedDatum;
 use super::varlena::{header, with_content};
 use crate::errors::OrRaise;
-use crate::pg::catalog::types::base_type;
-use crate::pg::encoding;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::catalog::types::base_type;
+use crate::encoding;
+use crate::interrupts::check_for_interrupts;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use pgrx::prelude::*;
@@ -115,7 +115,7 @@ impl Distinct {
             (cache, is_usable, by_bytes)
         };
         if !is_usable || !(by_value || len == -1) {
-            error!("values of type {} cannot be told apart", crate::pg::catalog::types::type_name(type_oid));
+            error!("values of type {} cannot be told apart", crate::catalog::types::type_name(type_oid));
         }
         Distinct {
             declared,

@@ -3,9 +3,9 @@
 
 use super::typed::TypedDatum;
 use super::varlena::Value;
-use crate::errors::{ArgumentError, Result};
-use crate::pg::catalog::types::existing_base_type;
-use crate::pg::encoding::require_utf8;
+use crate::errors::Error;
+use crate::catalog::types::existing_base_type;
+use crate::encoding::require_utf8;
 use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
@@ -47,23 +47,23 @@ impl<'a> Jsonb<'a> {
     /// Shows `f` the value as text.
     ///
     /// # Errors
-    /// [`ArgumentError::Encoding`], and those of `f`.
-    pub fn with_text<R>(&self, f: impl FnOnce(&str) -> Result<R>) -> Result<R> {
+    /// [`Error::Encoding`], and those of `f`.
+    pub fn with_text<R, E: From<Error>>(&self, f: impl FnOnce(&str) -> Result<R, E>) -> Result<R, E> {
         require_utf8()?;
-        self.with_c_text(|text| text.to_str().map_err(|_| ArgumentError::Encoding.into()).and_then(f))
+        self.with_c_text(|text| text.to_str().map_err(|_| Error::Encoding.into()).and_then(f))
     }
 
     /// The value.
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn read(&self) -> std::result::Result<serde_json::Value, Unreadable> {
+    pub fn read(&self) -> Result<serde_json::Value, Unreadable> {
         let read = self.with_c_text(|text| serde_json::from_str(&text.to_string_lossy()));
         read.map_err(|error| Unreadable::from_error(&error).unwrap_or(Unreadable::OutOfRange))
     }
 
     /// Shows `f` the value as text, in the encoding of the database.
-    pub(in crate::pg) fn with_c_text<R>(&self, f: impl FnOnce(&CStr) -> R) -> R {
+    pub(crate) fn with_c_text<R>(&self, f: impl FnOnce(&CStr) -> R) -> R {
         // SAFETY: jsonb_out gives a C string of its own for any jsonb, which the value is by its type.
         unsafe {
             let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), self.0.datum());

@@ -32,7 +32,7 @@ impl NumberType {
     }
 
     /// Bytes of a value; None if that differs from value to value.
-    pub(in crate::pg) fn width(self) -> Option<usize> {
+    pub(crate) fn width(self) -> Option<usize> {
         match self {
             NumberType::Bool => Some(1),
             NumberType::Int2 => Some(2),
@@ -61,7 +61,7 @@ impl NumberType {
     ///
     /// # Safety
     /// The datum is a value of this type.
-    pub(in crate::pg) unsafe fn read_element(self, datum: pg_sys::Datum) -> f64 {
+    pub(crate) unsafe fn read_element(self, datum: pg_sys::Datum) -> f64 {
         match self {
             // SAFETY: the caller's promise.
             NumberType::Numeric => unsafe { numeric_to_double(datum) },

@@ -39,7 +39,7 @@ const CHUNK: usize = 8;
 /// # Safety
 /// As there.
 #[inline(always)]
-pub(in crate::pg) unsafe fn copy_each<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
+pub(crate) unsafe fn copy_each<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
     let from = data.cast::<T>();
     let Some(last) = out.len().checked_sub(CHUNK) else {
         let mut bits = 0;

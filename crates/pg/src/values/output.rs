@@ -21,7 +21,7 @@ pub enum OutputValue {
 impl OutputValue {
     /// The value as a datum in the current memory context, or None for NULL, for a column of type `declared`. An ERROR
     /// if it is no value of such a column.
-    pub(in crate::pg) fn datum_for(&self, declared: pg_sys::Oid) -> Option<pg_sys::Datum> {
+    pub(crate) fn datum_for(&self, declared: pg_sys::Oid) -> Option<pg_sys::Datum> {
         let (datum, own) = match self {
             OutputValue::Null => return None,
             OutputValue::Bool(value) => (value.into_datum(), pg_sys::BOOLOID),
@@ -41,7 +41,7 @@ impl OutputValue {
 }
 
 /// Writes a value of another row into a column of type `declared`. An ERROR if it is no value of such a column.
-pub(in crate::pg) fn datum_of(value: TypedDatum<'_>, declared: pg_sys::Oid) -> pg_sys::Datum {
+pub(crate) fn datum_of(value: TypedDatum<'_>, declared: pg_sys::Oid) -> pg_sys::Datum {
     if !is_same_in_memory(value.type_oid(), declared) {
         pgrx::error!(
             "a column of type {} cannot hold a value of type {}",

@@ -2,8 +2,8 @@
 
 use super::typed::TypedDatum;
 use super::varlena::with_content;
-use crate::pg::catalog::types::{base_type, is_enum};
-use crate::pg::compat::attributes;
+use crate::catalog::types::{base_type, is_enum};
+use crate::compat::attributes;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;

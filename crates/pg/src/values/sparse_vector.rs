@@ -6,7 +6,7 @@ use super::number::NumberFault;
 use super::sparse::SparseFault;
 use super::typed::TypedDatum;
 use super::vector::{PGVECTOR, with_bytes_of};
-use crate::pg::catalog::types::{base_type, base_type_of_extension};
+use crate::catalog::types::{base_type, base_type_of_extension};
 use pgrx::pg_sys;
 
 /// Reads sparse vectors of one type.

@@ -1,7 +1,7 @@
 //! Values of type tid: where a row of a table stands.
 
 use super::typed::TypedDatum;
-use crate::errors::RowAt;
+use crate::tuples::place::RowAt;
 use pgrx::pg_sys;
 
 /// The number of the page that a tid points to (BlockIdGetBlockNumber).

@@ -5,9 +5,9 @@
 //! and whoever follows the pointer compares the type first.
 
 use crate::errors::{OrRaise, Result};
-use crate::pg::catalog::types::base_type;
-use crate::pg::declared::declared_by_hand;
-use crate::pg::encoding;
+use crate::catalog::types::base_type;
+use crate::declared::declared_by_hand;
+use crate::encoding;
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{AnyElement, Array, FromDatum, IntoDatum};
@@ -28,7 +28,7 @@ impl<'a> TypedDatum<'a> {
     /// # Safety
     /// The datum is a value of the type, and what it points to stays as it is for `'a`.
     #[inline(always)]
-    pub(in crate::pg) unsafe fn new(datum: Datum, type_oid: Oid) -> TypedDatum<'a> {
+    pub(crate) unsafe fn new(datum: Datum, type_oid: Oid) -> TypedDatum<'a> {
         TypedDatum { datum, type_oid, borrowed: PhantomData }
     }
 
@@ -55,13 +55,13 @@ impl<'a> TypedDatum<'a> {
 
     /// The value itself: a number, or a pointer that only unsafe code follows.
     #[inline(always)]
-    pub(in crate::pg) fn datum(self) -> Datum {
+    pub(crate) fn datum(self) -> Datum {
         self.datum
     }
 
     /// The bits of a value of a type that is passed by value; of another type they mean nothing.
     #[inline(always)]
-    pub(in crate::pg) fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         self.datum.value() as u64
     }
 
@@ -118,7 +118,7 @@ impl<'a> TypedDatum<'a> {
     /// The value, whose type is `expected`, or has the same base type. An ERROR if it is neither: its bytes would be
     /// taken for something else.
     #[inline(always)]
-    pub(in crate::pg) fn of_type(self, expected: Oid) -> Datum {
+    pub(crate) fn of_type(self, expected: Oid) -> Datum {
         if self.type_oid != expected {
             self.check_base(expected);
         }

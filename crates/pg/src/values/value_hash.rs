@@ -3,7 +3,7 @@
 use super::date_part::TimeType;
 use super::number::NumberType;
 use super::typed::TypedDatum;
-use crate::pg::catalog::types::base_type;
+use crate::catalog::types::base_type;
 use pgrx::prelude::*;
 
 /// The hash of values of one type, by the type's own function: equal values have the same.

@@ -4,9 +4,9 @@
 //! The headers are read as `varatt.h` writes them on little-endian machines, and nowhere else than here.
 
 use super::typed::TypedDatum;
-use crate::errors::{AggregateError, Result};
-use crate::pg::catalog::types::{is_varlena, own_type};
-use crate::pg::declared::declared_by_hand;
+use crate::errors::{Error, Result};
+use crate::catalog::types::{is_own_type, is_varlena};
+use crate::declared::declared_by_hand;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::pg_sys;
 use std::ops::{Deref, DerefMut};
@@ -15,7 +15,7 @@ use std::ops::{Deref, DerefMut};
 compile_error!("the headers of variable-length values are read as they are on little-endian machines");
 
 /// The first byte or the length word of a value, as varatt.h has them.
-pub(in crate::pg) mod header {
+pub(crate) mod header {
     /// Bytes of a length word.
     pub const WORD: usize = 4;
 
@@ -123,10 +123,10 @@ impl Bytes {
     /// A new value with these bytes, in the current memory context.
     ///
     /// # Errors
-    /// [`AggregateError::StateTooLarge`]
+    /// [`Error::StateTooLarge`]
     pub fn new(bytes: &[u8]) -> Result<Bytes> {
         if bytes.len() > MAX_BYTES {
-            return Err(AggregateError::StateTooLarge(bytes.len()).into());
+            return Err(Error::StateTooLarge(bytes.len()));
         }
         // SAFETY: palloc gives as many bytes as asked for, or raises an error.
         unsafe {
@@ -148,7 +148,7 @@ impl Bytes {
     ///
     /// # Safety
     /// The datum is a value of variable length.
-    pub(in crate::pg) unsafe fn copy_of(datum: pg_sys::Datum) -> Bytes {
+    pub(crate) unsafe fn copy_of(datum: pg_sys::Datum) -> Bytes {
         // SAFETY: the caller's promise; a detoasted copy has a length word of four bytes.
         unsafe { Bytes(pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr())) }
     }
@@ -158,7 +158,7 @@ impl Bytes {
     /// # Safety
     /// The datum is a value of variable length, and nobody else reads or changes it: it is the transition value of the
     /// aggregate that calls.
-    pub(in crate::pg) unsafe fn in_place(datum: pg_sys::Datum) -> Bytes {
+    pub(crate) unsafe fn in_place(datum: pg_sys::Datum) -> Bytes {
         let at = datum.cast_mut_ptr::<u8>();
         // SAFETY: the caller's promise: there is a header, and the value is the caller's to change.
         unsafe { if header::is_plain(*at) { Bytes(at.cast()) } else { Bytes::copy_of(datum) } }
@@ -166,8 +166,7 @@ impl Bytes {
 
     /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is none of those.
     pub fn typed(&self, type_oid: pg_sys::Oid) -> TypedDatum<'_> {
-        let is_own = [c"toc", c"sgd_state"].iter().any(|name| own_type(name) == Some(type_oid));
-        if !is_own && type_oid != pg_sys::BYTEAOID {
+        if type_oid != pg_sys::BYTEAOID && !is_own_type(type_oid) {
             pgrx::error!("type {} is not one of bytes", type_oid.to_u32());
         }
         // SAFETY: functions of these types take any bytes, and self keeps them where they are.
@@ -198,7 +197,7 @@ pub fn with_bytes<R>(value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
 /// # Safety
 /// The datum is a value of variable length.
 #[inline]
-pub(in crate::pg) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
+pub(crate) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     let at = datum.cast_mut_ptr::<pg_sys::varlena>();
     // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it
     // stays where it is while `f` runs, and a copy is freed by nobody else.
@@ -254,7 +253,7 @@ impl DerefMut for Bytes {
 /// What a function returns: a value of the type that its declaration in SQL says, which only the install script knows.
 ///
 /// PostgreSQL trusts a function to return what it is declared to return; so does this type.
-pub struct Value(pub(in crate::pg) pg_sys::Datum);
+pub struct Value(pub(crate) pg_sys::Datum);
 
 // SAFETY: the datum is what the function's declaration says.
 unsafe impl BoxRet for Value {
@@ -264,4 +263,4 @@ unsafe impl BoxRet for Value {
     }
 }
 
-declared_by_hand!(Value, "corgipile.sgd_state");
+declared_by_hand!(Value, "internal");

@@ -10,8 +10,8 @@ use super::number::{NumberFault, NumberType};
 use super::number_copy::copy;
 use super::typed::TypedDatum;
 use super::varlena::{header, with_content};
-use crate::pg::catalog::types::{base_type, base_type_of_extension};
-use crate::pg::detoasted;
+use crate::catalog::types::{base_type, base_type_of_extension};
+use crate::detoasted;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -106,7 +106,7 @@ impl VectorReader {
 
     /// What a vector of `len` numbers begins with, behind its length word, and the numbers' type, if that is one of
     /// fixed length.
-    pub(in crate::pg) fn prefix(&self, len: usize) -> Option<(Prefix, NumberType)> {
+    pub(crate) fn prefix(&self, len: usize) -> Option<(Prefix, NumberType)> {
         match self {
             VectorReader::Array(reader) => Some((reader.prefix(len), reader.element())),
             // sixteen bytes are compared: there have to be so many

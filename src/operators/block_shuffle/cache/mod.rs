@@ -17,7 +17,7 @@ use crate::errors::Result;
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::KeptTuples;
 use crate::options::cache::CacheMode;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use file::TupleFile;
 use shuffle::Geometry;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 //! To look a page up costs as much as to decode a dozen rows. In the epoch before it was in a certain buffer, and
 //! mostly it still is; and a table that came into memory in sequence lies in sequence there.
 
-use crate::pg::compat::{count_hit, files_of};
+use crate::compat::{count_hit, files_of};
 use pgrx::pg_sys;
 
 /// No buffer.

@@ -13,7 +13,7 @@ mod scan;
 mod stream;
 mod visibility;
 #[cfg(feature = "pg_test")]
-mod visibility_fuzzer;
+pub mod visibility_fuzzer;
 
 pub use relation::HeapRelation;
 pub use rows::HeapRows;

@@ -1,7 +1,7 @@
 //! Relations with the heap access method.
 
-use crate::pg::compat::numbers_of_files;
-use crate::pg::tuples::row::Layout;
+use crate::compat::numbers_of_files;
+use crate::tuples::row::Layout;
 use pgrx::pg_sys;
 use std::marker::PhantomData;
 
@@ -14,14 +14,14 @@ impl HeapRelation<'_> {
     ///
     /// # Safety
     /// `relation` is NULL, or open and locked for as long as the result is used.
-    pub(in crate::pg) unsafe fn new<'a>(relation: pg_sys::Relation) -> Option<HeapRelation<'a>> {
+    pub(crate) unsafe fn new<'a>(relation: pg_sys::Relation) -> Option<HeapRelation<'a>> {
         // SAFETY: the relcache entry of an open relation.
         let heap = unsafe { !relation.is_null() && (*relation).rd_tableam == pg_sys::GetHeapamTableAmRoutine() };
         heap.then_some(HeapRelation(relation, PhantomData))
     }
 
     /// The relation's entry in the cache, which is open.
-    pub(in crate::pg) fn entry(self) -> pg_sys::Relation {
+    pub(crate) fn entry(self) -> pg_sys::Relation {
         self.0
     }
 

@@ -1,10 +1,10 @@
 //! The visible tuples of the page that was loaded last.
 
 use super::scan::PageScan;
-use crate::errors::RowAt;
-use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
-use crate::pg::tuples::row::{Layout, Row};
-use crate::pg::tuples::toast::Toast;
+use crate::tuples::place::RowAt;
+use crate::tuples::fixed_layout::{Destination, Run, Uniform};
+use crate::tuples::row::{Layout, Row};
+use crate::tuples::toast::Toast;
 
 /// The visible tuples of a page, decoded as far as a layout wants. No other page is loaded as long as they are read.
 pub struct HeapRows<'a> {

@@ -4,14 +4,15 @@ use super::buffers::{KnownBuffers, NO_BUFFER, all_buffers};
 use super::relation::HeapRelation;
 use super::stream::PageStream;
 use super::visibility::{Page, Visibility};
-use crate::errors::{Error, RowAt, SourceError};
-use crate::pg::catalog::names::name_of;
-use crate::pg::compat::{READ_STREAMS, heap_page, snapshots_expire};
-use crate::pg::interrupts::check_for_interrupts;
-use crate::pg::snapshot::{Held, Snapshot};
-use crate::pg::tuples::page::Line;
-use crate::pg::tuples::prefetch::{PAGE_LINES, Prefetcher, are_cold, fetch_line};
-use crate::pg::tuples::slot::{LentRows, Slot};
+use crate::errors::Error;
+use crate::tuples::place::RowAt;
+use crate::catalog::names::name_of;
+use crate::compat::{READ_STREAMS, heap_page, snapshots_expire};
+use crate::interrupts::check_for_interrupts;
+use crate::snapshot::{Held, Snapshot};
+use crate::tuples::page::Line;
+use crate::tuples::prefetch::{PAGE_LINES, Prefetcher, are_cold, fetch_line};
+use crate::tuples::slot::{LentRows, Slot};
 use pgrx::prelude::*;
 use std::ops::Range;
 
@@ -229,7 +230,7 @@ impl PageScan {
         // SAFETY: the scan and its relation are open.
         unsafe {
             let table = name_of((*self.relation).rd_id);
-            Error::from(SourceError::DamagedPage { table, page: (*self.scan).rs_cblock }).raise()
+            Error::DamagedPage { table, page: (*self.scan).rs_cblock }.raise()
         }
     }
 

@@ -7,7 +7,7 @@
 //! [`KnownBuffers`]: super::buffers::KnownBuffers
 
 use super::buffers::NO_BUFFER;
-use crate::pg::compat::{ReadStream, Told};
+use crate::compat::{ReadStream, Told};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::VecDeque;

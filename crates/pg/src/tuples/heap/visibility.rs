@@ -4,8 +4,8 @@
 //! bits say that the inserter has committed, and that nobody has deleted the tuple, which is how a table is filled, the
 //! answer depends on the inserter alone, and is the same for all tuples of his: a run of them is asked for once.
 
-use crate::pg::tuples::page::Line;
-use crate::pg::tuples::toast::guardless::HeapTupleSatisfiesVisibility;
+use crate::tuples::page::Line;
+use crate::tuples::toast::guardless::HeapTupleSatisfiesVisibility;
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 

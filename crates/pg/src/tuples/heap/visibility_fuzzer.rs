@@ -5,8 +5,8 @@
 //! be after them.
 
 use super::visibility::{Page, Visibility};
-use crate::pg::tuples::page::Line;
-use crate::pg::tuples::toast::guardless::HeapTupleSatisfiesVisibility;
+use crate::tuples::page::Line;
+use crate::tuples::toast::guardless::HeapTupleSatisfiesVisibility;
 use pgrx::pg_sys::{MultiXactStatus, TransactionId};
 use pgrx::prelude::*;
 use rand_xoshiro::SplitMix64;
@@ -250,8 +250,11 @@ unsafe fn expected(
     (1..).zip(lines).filter(|(_, line)| line.is_normal() && sees(line)).map(|(number, _)| number).collect()
 }
 
-#[pg_test]
-fn test_forged_headers_are_as_visible_as_postgresql_says() {
+/// Compares what is visible by [`Visibility`] with what is by PostgreSQL, on forged pages.
+///
+/// # Panics
+/// If it is not the same.
+pub fn compare() {
     let transactions = transactions("of_the_buffer");
     let row_locks = row_locks(&transactions);
     let is_asserting = Spi::get_one("SELECT current_setting('debug_assertions')::bool").unwrap().unwrap();

@@ -2,7 +2,7 @@
 
 use super::guardless::{ScanKeyInit, index_getnext_tid, index_rescan};
 use super::value::{Chunk, Value};
-use crate::pg::values::tid::page_of;
+use crate::values::tid::page_of;
 use pgrx::pg_sys;
 
 /// Index entries of other values that are read past rather than searching the index again.

@@ -16,9 +16,9 @@ mod value;
 
 use super::prefetch::Prefetcher;
 use super::row::{Layout, Row};
-use crate::pg::compat::{begin_index_scan, snapshots_expire, toast_snapshot};
-use crate::pg::detoasted;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::compat::{begin_index_scan, snapshots_expire, toast_snapshot};
+use crate::detoasted;
+use crate::interrupts::check_for_interrupts;
 use guardless::{index_endscan, toast_close_indexes, toast_open_indexes};
 use index::find_chunks;
 use pages::copy_chunks;
@@ -82,7 +82,7 @@ impl Toast {
     /// # Safety
     /// The tuples are of the layout's row type, and stay where they are. So does self, as long as the row is used.
     #[inline]
-    pub(in crate::pg) unsafe fn row<'a>(
+    pub(crate) unsafe fn row<'a>(
         &mut self,
         i: usize,
         rows: usize,

@@ -2,9 +2,9 @@
 
 use super::guardless::{HeapTupleSatisfiesVisibility, LockBuffer, ReadBufferExtended, ReleaseBuffer};
 use super::value::{CHUNK, Chunk, Value};
-use crate::pg::tuples::page::Line;
-use crate::pg::tuples::prefetch::{PAGE_LINES, fetch_line};
-use crate::pg::values::varlena::header;
+use crate::tuples::page::Line;
+use crate::tuples::prefetch::{PAGE_LINES, fetch_line};
+use crate::values::varlena::header;
 use pgrx::pg_sys;
 
 /// Copies chunks, in ascending order of their places, to where their values are in `bytes`.
