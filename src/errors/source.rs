@@ -37,7 +37,7 @@ impl Report for SourceError {
             SourceError::UndefinedColumn { columns, .. } if columns.is_empty() => fixed("The source has no columns."),
             SourceError::UndefinedColumn { column, columns } => {
                 let help = help_with_column(column, columns).map_or_else(String::new, |help| help + " ");
-                Some(format!("{help}The source has the columns {}.", columns.join(", ")))
+                Some(help + &format!("The source has the columns {}.", columns.join(", ")))
             }
             SourceError::AmbiguousColumn(_) => fixed("Give the columns of the source query different names."),
             SourceError::ColumnType { hint, .. } => fixed(hint),
