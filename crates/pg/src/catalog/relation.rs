@@ -21,7 +21,9 @@ impl Relation {
     /// [`Error::NotAName`], [`Error::UnknownTable`]; PostgreSQL's own of a name of many parts.
     pub fn lookup(name: &str) -> Result<Relation> {
         let text = name;
-        let not_a_name = || Ok(Error::NotAName { text: text.to_owned(), nearest: nearest_table(text)? });
+        let not_a_name = || -> Result<Error> {
+            Ok(Error::NotAName { text: text.to_owned(), nearest: nearest_table(text)? })
+        };
         let Ok(name) = CString::new(name) else { return Err(not_a_name()?) };
         // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
         unsafe {

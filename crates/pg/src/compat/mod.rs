@@ -83,6 +83,7 @@ pub(super) unsafe fn check_privileges(plan: *mut pg_sys::PlannedStmt) {
 ///
 /// # Safety
 /// The descriptor stays, and as it is, for `'a`.
+#[inline]
 pub unsafe fn attributes<'a>(descriptor: pg_sys::TupleDesc) -> &'a [pg_sys::FormData_pg_attribute] {
     // SAFETY: a descriptor has natts attributes.
     unsafe { std::slice::from_raw_parts(first_attribute(descriptor), (*descriptor).natts as usize) }

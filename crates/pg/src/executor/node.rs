@@ -188,6 +188,7 @@ impl<'a> Node<'a> {
     }
 
     /// The next row of the child plan, whatever it is.
+    #[inline]
     pub fn child_row(self) -> Option<Slot<'a>> {
         require_unread();
         // SAFETY: the child is a started plan, and nobody reads a row.
@@ -213,12 +214,14 @@ impl<'a> Node<'a> {
     }
 
     /// The node's scan slot.
+    #[inline]
     pub fn scan_slot(self) -> Slot<'a> {
         // SAFETY: made by ExecInitCustomScan, and there as long as the query.
         unsafe { Slot::new((*self.0).ss.ss_ScanTupleSlot) }
     }
 
     /// Does the node filter or compute anything on the rows it scans?
+    #[inline]
     pub fn has_qual(self) -> bool {
         // SAFETY: plain field.
         unsafe { !(*self.0).ss.ps.qual.is_null() }
@@ -246,6 +249,7 @@ impl<'a> Node<'a> {
     }
 
     /// Applies the qual to the row in the scan slot; false (and counted as filtered) if it fails.
+    #[inline]
     pub fn passes_qual(self) -> bool {
         require_unread();
         // SAFETY: nobody reads a row, and the per-tuple memory is reset as ExecScan does.
@@ -263,6 +267,7 @@ impl<'a> Node<'a> {
     }
 
     /// Counts rows that the qual has left out somewhere else.
+    #[inline]
     pub fn count_filtered(self, rows: u64) {
         // SAFETY: the instrumentation is NULL if nothing is measured.
         unsafe {
@@ -289,6 +294,7 @@ impl<'a> Node<'a> {
     }
 
     /// The row in the scan slot as the node's parent would see it.
+    #[inline]
     pub fn project(self) -> Slot<'a> {
         require_unread();
         // SAFETY: nobody reads a row; the expression context is the node's, and has its scan slot as the tuple.
@@ -337,6 +343,7 @@ impl<'a> Node<'a> {
 
     /// Makes another row, with as many columns, this node's scan row; its values stay where they are: the row is good
     /// until the next one of the plan that gives it.
+    #[inline]
     pub fn store_row(self, row: Slot<'_>) {
         require_unread();
         // SAFETY: both slots have as many columns; the planner has made them of the same types,
@@ -356,6 +363,7 @@ impl<'a> Node<'a> {
 
     /// Stores the given values as the node's scan row. An older declaration of the function in SQL may have fewer
     /// columns: it gets the first ones. One with more gets NULLs. An ERROR if a value is none of its column.
+    #[inline]
     pub fn store_values(self, values: &[OutputValue]) {
         require_unread();
         // SAFETY: the scan slot is virtual and has natts attributes; each value is made one of its attribute's type, in

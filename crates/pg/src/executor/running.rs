@@ -191,6 +191,7 @@ impl Running {
     }
 
     /// The next row.
+    #[inline]
     pub fn row(&self) -> Option<Slot<'_>> {
         require_unread();
         // SAFETY: the query is running, and nobody reads a row; ExecProcNode is what ExecutePlan calls.

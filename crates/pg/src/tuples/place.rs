@@ -15,6 +15,7 @@ pub enum RowAt {
 
 impl RowAt {
     /// A number that identifies the row in its source, as long as it is not written anew.
+    #[inline]
     pub fn identity(self) -> u64 {
         match self {
             RowAt::Ctid(block, offset) => u64::from(block) << 16 | u64::from(offset),

@@ -26,6 +26,7 @@ impl Prefetcher {
     ///
     /// # Safety
     /// The relation is open, and the page one of its pages.
+    #[inline]
     pub unsafe fn ask_for(&mut self, relation: pg_sys::Relation, page: u32) {
         self.wanted = self.wanted.wrapping_add(1);
         if self.is_cold || self.wanted.is_multiple_of(PROBED as u32) {

@@ -68,6 +68,7 @@ impl<'a> Slot<'a> {
     }
 
     /// Empties the slot.
+    #[inline]
     pub fn clear(self) {
         require_unread();
         // SAFETY: any slot can be cleared, and nobody reads a row.
@@ -122,6 +123,7 @@ impl LentRows {
     ///
     /// # Safety
     /// The query to which the slots belong has not ended.
+    #[inline]
     pub unsafe fn recall(&mut self) {
         require_unread();
         for slot in self.0.drain(..) {

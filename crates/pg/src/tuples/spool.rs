@@ -88,12 +88,14 @@ impl Spool {
     }
 
     /// A layout for the columns of the spooled rows.
+    #[inline]
     pub fn layout(&self, columns: &[usize]) -> Option<Layout> {
         // SAFETY: the descriptor lives as long as the query, and a layout is read with the spool only.
         unsafe { Layout::new(self.descriptor, columns) }
     }
 
     /// Appends a row of the spool's type. An ERROR if it has not as many columns.
+    #[inline]
     pub fn push(&mut self, row: Slot<'_>) {
         self.loaded = 0;
         // SAFETY: the slot holds a row; a minimal tuple begins with its length, and the copy is freed as soon as its
@@ -183,6 +185,7 @@ impl Spool {
     }
 
     /// Which row of the source this is.
+    #[inline]
     pub fn at(&self, i: usize) -> RowAt {
         let number = match self.number {
             Some(column) => self.column(i, column).value() as u64,
@@ -254,6 +257,7 @@ impl<'a> SpoolRows<'a> {
     }
 
     /// How many there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.spool.loaded
     }
@@ -273,6 +277,7 @@ impl<'a> SpoolRows<'a> {
     }
 
     /// The layout of the rows.
+    #[inline]
     pub fn layout(&self) -> &Layout {
         self.layout
     }
@@ -281,6 +286,7 @@ impl<'a> SpoolRows<'a> {
     ///
     /// # Panics
     /// If `uniform` is for other rows, or there are not so many.
+    #[inline]
     pub fn copy_run(&self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
         assert!(end <= self.spool.loaded && uniform.descriptor == self.layout.descriptor());
         // SAFETY: up to `end` these are rows of the loaded page, of the type for which `uniform` was made.
@@ -288,6 +294,7 @@ impl<'a> SpoolRows<'a> {
     }
 
     /// Which row of the source row `i` is.
+    #[inline]
     pub fn at(&self, i: usize) -> RowAt {
         self.spool.at(i)
     }

@@ -28,16 +28,19 @@ impl TupleBuffer {
     }
 
     /// How many tuples there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.tuples.len()
     }
 
     /// The memory that they take, in bytes.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Copies a row.
+    #[inline]
     pub fn push(&mut self, row: Slot<'_>) {
         // SAFETY: the slot holds a row; the copy lives in our context.
         unsafe {
@@ -50,6 +53,7 @@ impl TupleBuffer {
     }
 
     /// Puts tuple `i` into a slot for minimal tuples, where it stays until tuples are removed.
+    #[inline]
     pub fn store(&mut self, i: usize, slot: Slot<'_>) {
         self.lent.lend(slot);
         // SAFETY: the tuple lives until it is removed, which empties the slot.

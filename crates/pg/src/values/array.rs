@@ -68,6 +68,7 @@ impl ArrayReader {
     }
 
     /// How many elements the array has.
+    #[inline]
     pub fn len(&self, array: TypedDatum<'_>) -> Result<usize, ArrayFault> {
         // SAFETY: the value is an array, by its type: it has ndim and, unless that is 0, a first dimension.
         unsafe {
@@ -94,6 +95,7 @@ impl ArrayReader {
     ///
     /// # Errors
     /// Those of [`ArrayReader::read`], but for [`ArrayFault::Null`].
+    #[inline]
     pub fn read_with_nulls(&self, array: TypedDatum<'_>, out: &mut [f32], null: f32) -> Result<(), ArrayFault> {
         let datum = array.of_type(self.array);
         // SAFETY: the value is an array of the reader's type, which has just been compared.
@@ -195,6 +197,7 @@ impl ArrayReader {
     }
 
     /// The type of the elements.
+    #[inline]
     pub fn element(&self) -> NumberType {
         self.element
     }
@@ -240,11 +243,13 @@ impl AnyArray {
     }
 
     /// The type of the elements.
+    #[inline]
     pub fn element(&self) -> pg_sys::Oid {
         self.element
     }
 
     /// How many dimensions an array has.
+    #[inline]
     pub fn dimensions(&self, array: TypedDatum<'_>) -> usize {
         // SAFETY: the value is an array, by its type, and begins with how many dimensions it has.
         unsafe { with_body(array.of_type(self.array), |body| body.cast::<u32>().read_unaligned() as usize) }

@@ -143,6 +143,7 @@ impl DatePart {
     }
 
     /// The part of a value of this type: a number of type float8, or a text without a type, as a literal has none.
+    #[inline]
     pub fn of_value(self, time: TimeType, value: TypedDatum<'_>) -> TypedDatum<'static> {
         let part = time.microseconds(value).map(|microseconds| self.of_microseconds(microseconds));
         if !self.is_category() {

@@ -132,6 +132,7 @@ impl Distinct {
     }
 
     /// How many values there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -195,6 +196,7 @@ impl Distinct {
     }
 
     /// Adds a value, which must not be there yet, and returns its number.
+    #[inline]
     pub fn add(&mut self, value: TypedDatum<'_>) -> usize {
         let value = if self.by_value {
             Value::Plain { datum: value.datum(), key: self.key(value.bits()) }

@@ -43,6 +43,7 @@ impl NumberType {
     }
 
     /// Can its values have fractions?
+    #[inline]
     pub fn has_fractions(self) -> bool {
         matches!(self, NumberType::Float4 | NumberType::Float8 | NumberType::Numeric)
     }

@@ -72,6 +72,7 @@ impl SparseReader {
     }
 
     /// Dimensions that there may be.
+    #[inline]
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -82,16 +83,19 @@ impl SparseReader {
     }
 
     /// Are the values no `real`s?
+    #[inline]
     pub fn converts(&self) -> bool {
         self.values.element() != NumberType::Float4
     }
 
     /// What the user calls index 0.
+    #[inline]
     pub fn base(&self) -> i64 {
         self.base
     }
 
     /// How many indices an array has.
+    #[inline]
     pub fn count(&self, indices: TypedDatum<'_>) -> usize {
         self.indices.len(indices).unwrap_or_default()
     }

@@ -35,6 +35,7 @@ impl SparseVectorReader {
     ///
     /// # Errors
     /// [`SparseFault::Damaged`]
+    #[inline]
     pub fn dimensions(&self, value: TypedDatum<'_>) -> Result<usize, SparseFault> {
         self.with(value, |vector| vector.map(|vector| vector.dimensions))
     }
@@ -61,11 +62,13 @@ impl<'a> SparseVector<'a> {
     }
 
     /// How many dimensions it says to have; there is one at least.
+    #[inline]
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
     /// How many entries there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.indices.len()
     }

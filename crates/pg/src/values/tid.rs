@@ -11,6 +11,7 @@ pub fn page_of(tid: &pg_sys::ItemPointerData) -> u32 {
 }
 
 /// The place of a row, of its columns tableoid and ctid.
+#[inline]
 pub fn row_at(table: TypedDatum<'_>, ctid: TypedDatum<'_>) -> RowAt {
     let ctid = ctid.of_type(pg_sys::TIDOID).cast_mut_ptr::<pg_sys::ItemPointerData>();
     // SAFETY: the value is a tid, by its type: a pointer to an ItemPointerData.

@@ -43,6 +43,7 @@ impl<'a> TypedDatum<'a> {
 
     /// The value as a datum, which only unsafe code can use. An ERROR if it has another type,
     /// see [`TypedDatum::of_type`].
+    #[inline]
     pub fn datum_of_type(self, expected: Oid) -> Datum {
         self.of_type(expected)
     }

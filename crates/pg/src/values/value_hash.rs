@@ -26,6 +26,7 @@ impl ValueHash {
     }
 
     /// The hash of a value of the type. An ERROR if it is of another type.
+    #[inline]
     pub fn hash(&self, value: TypedDatum<'_>) -> u64 {
         let datum = value.of_type(self.declared);
         // SAFETY: new() has seen that the type has a hash function, and the value is of it.
@@ -51,6 +52,7 @@ impl Chronology {
     }
 
     /// A number that is the greater the later the value is.
+    #[inline]
     pub fn place(self, value: TypedDatum<'_>) -> u64 {
         match self {
             Chronology::Time(time) => match time.microseconds(value) {

@@ -48,6 +48,7 @@ impl VectorReader {
     }
 
     /// How many numbers the vector has.
+    #[inline]
     pub fn len(&self, vector: TypedDatum<'_>) -> Result<usize, ArrayFault> {
         match self {
             VectorReader::Array(reader) => reader.len(vector),
@@ -68,6 +69,7 @@ impl VectorReader {
     ///
     /// # Errors
     /// Those of [`VectorReader::read`], but for [`ArrayFault::Null`].
+    #[inline]
     pub fn read_with_nulls(&self, vector: TypedDatum<'_>, out: &mut [f32], null: f32) -> Result<(), ArrayFault> {
         match self {
             VectorReader::Array(reader) => reader.read_with_nulls(vector, out, null),

@@ -48,6 +48,7 @@ impl<'a> HeapRows<'a> {
 
     /// Where rows have label and features if these are an array of `len` numbers of the same length,
     /// see [`Layout::uniform`].
+    #[inline]
     pub fn layout(&self) -> &Layout {
         self.layout
     }
@@ -76,6 +77,7 @@ impl<'a> HeapRows<'a> {
     }
 
     /// Where row `i` stands; with the table if `names_table`.
+    #[inline]
     pub fn at(&self, i: usize, names_table: bool) -> RowAt {
         if names_table { self.scan.at_in_table(i) } else { self.scan.at(i) }
     }

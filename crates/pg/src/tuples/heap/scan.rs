@@ -100,12 +100,14 @@ impl PageScan {
     }
 
     /// Did the page that was loaded last say, under its lock, that everybody sees all its tuples?
+    #[inline]
     pub fn was_all_visible(&self) -> bool {
         self.was_all_visible
     }
 
     /// Does the visibility map say now that everybody sees all tuples of a page? What transactions have done that the
     /// snapshot sees is known to it; what others do at this moment may not be.
+    #[inline]
     pub fn is_all_visible(&mut self, page: u32) -> bool {
         assert!(page < self.pages(), "pages of the scan");
         // SAFETY: the relation is open as long as the scan is; the map's page stays pinned until unpin().
@@ -142,6 +144,7 @@ impl PageScan {
     }
 
     /// Pages of the scan, fixed when it began. Pages that come later hold nothing that the snapshot sees.
+    #[inline]
     pub fn pages(&self) -> u32 {
         // SAFETY: the scan is open.
         unsafe { (*self.scan).rs_nblocks }
@@ -342,12 +345,14 @@ impl PageScan {
     }
 
     /// Where visible tuple `i` of the page stands.
+    #[inline]
     pub fn at(&self, i: usize) -> RowAt {
         // SAFETY: the scan is open.
         RowAt::Ctid(unsafe { (*self.scan).rs_cblock }, self.number(i))
     }
 
     /// As [`PageScan::at`], with the table.
+    #[inline]
     pub fn at_in_table(&self, i: usize) -> RowAt {
         // SAFETY: the scan is open, and so is its relation.
         let (table, page) = unsafe { ((*self.relation).rd_id.to_u32(), (*self.scan).rs_cblock) };
