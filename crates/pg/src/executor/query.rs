@@ -19,9 +19,11 @@ use std::ffi::{CStr, CString, c_char, c_void};
 /// One column of a query's result.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Column {
+    /// as the result has it
     pub name: String,
     /// the declared type; perhaps a domain
     pub type_oid: pg_sys::Oid,
+    /// InvalidOid of a type without
     pub collation: pg_sys::Oid,
     /// is it a primary key's column, handed through as it is?
     pub is_key: bool,

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, c_int};
 
 /// The rows of a source that are on one server.
 pub struct ForeignRows {
+    /// its name
     pub server: String,
     /// a SELECT of the source's columns, in their sequence and by their names
     pub sql: String,

@@ -24,6 +24,7 @@ use std::rc::Rc;
 
 /// A kind of workers.
 pub struct WorkerKind {
+    /// by which a worker process finds it
     pub name: &'static CStr,
     /// what they do; an ERROR is raised in the leader, too
     pub main: fn(Worker),

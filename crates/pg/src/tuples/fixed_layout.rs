@@ -71,8 +71,11 @@ pub struct Run {
 /// Where values and vectors go: the bits of row `i`'s to `values[i]` and, `stride` floats apart,
 /// to `vectors[i * stride..]`.
 pub struct Destination<'a> {
+    /// a value of each row
     pub values: &'a mut [u64],
+    /// a vector of each row
     pub vectors: &'a mut [f32],
+    /// from one vector to the next, in floats
     pub stride: usize,
 }
 

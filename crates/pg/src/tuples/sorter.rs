@@ -31,6 +31,7 @@ pub struct SortSpace {
     pub method: String,
     /// "Memory" or "Disk"
     pub kind: String,
+    /// of memory or disk
     pub kilobytes: i64,
 }
 

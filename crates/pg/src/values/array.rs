@@ -18,7 +18,9 @@ pub enum ArrayFault {
     Length(usize),
     /// more than one dimension
     Dimensions(usize),
+    /// this element is NULL
     Null(usize),
+    /// this element is not finite, or out of range
     Number(usize, NumberFault),
     /// bytes that are no value of the type: of a vector that is no array
     Damaged,

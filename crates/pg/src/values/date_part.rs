@@ -11,19 +11,28 @@ use std::ffi::CStr;
 /// A part of a date or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatePart {
+    /// as EXTRACT gives it, and so the others
     Year,
+    /// from 1
     Month,
+    /// of the month, from 1
     Day,
+    /// day of the week, from 0, a Sunday
     Dow,
+    /// of the day, from 0
     Hour,
+    /// day of the year, from 1
     Doy,
+    /// seconds since 1970
     Epoch,
 }
 
 /// A type that has parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeType {
+    /// type date
     Date,
+    /// type timestamp
     Timestamp,
     /// with a time zone
     TimestampTz,

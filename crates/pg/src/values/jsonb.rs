@@ -77,6 +77,7 @@ impl<'a> Jsonb<'a> {
 /// Why a value of type jsonb cannot be read although PostgreSQL can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
+    /// more than [`Unreadable::LEVELS`]
     TooDeep,
     /// JSON has numbers beyond double precision
     OutOfRange,

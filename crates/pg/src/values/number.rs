@@ -7,12 +7,19 @@ use pgrx::pg_sys;
 /// A type whose values are numbers to a learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberType {
+    /// type boolean: 0 and 1
     Bool,
+    /// type smallint
     Int2,
+    /// type integer
     Int4,
+    /// type bigint
     Int8,
+    /// type real
     Float4,
+    /// type double precision
     Float8,
+    /// type numeric
     Numeric,
 }
 

@@ -6,13 +6,21 @@ use pgrx::{IntoDatum, JsonB, pg_sys};
 /// One column of a row: owned, until it becomes a datum where the row is made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputValue {
+    /// NULL of any type
     Null,
+    /// of type boolean
     Bool(bool),
+    /// of type integer
     Int(i32),
+    /// of type bigint, or a time as its microseconds
     Bigint(i64),
+    /// of type double precision
     Double(f64),
+    /// of type oid or one like it
     Oid(pg_sys::Oid),
+    /// of type text
     Text(String),
+    /// of type jsonb
     Json(serde_json::Value),
     /// an array of float8, of which elements may be NULL
     Doubles(Vec<Option<f64>>),

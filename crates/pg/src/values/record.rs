@@ -17,11 +17,13 @@ pub struct Record<'a> {
 
 /// One column of a row type.
 pub struct RecordColumn {
+    /// as the row type has it
     pub name: String,
     /// which attribute of the row it is, from 0
     pub attribute: usize,
     /// the declared type; perhaps a domain
     pub type_oid: pg_sys::Oid,
+    /// InvalidOid of a type without
     pub collation: pg_sys::Oid,
 }
 

@@ -56,9 +56,11 @@ pub struct SparseReader {
 /// Whether a pair was read the quick way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quick {
+    /// it was
     Read,
     /// it is not as usual; room was taken for it or not
     Unusual {
+        /// was it asked for?
         took_room: bool,
     },
 }

@@ -39,7 +39,9 @@ impl ValueHash {
 /// A type whose values have an order in time: dates, times and numbers.
 #[derive(Clone, Copy)]
 pub enum Chronology {
+    /// a date or time
     Time(TimeType),
+    /// a number
     Number(NumberType),
 }
 

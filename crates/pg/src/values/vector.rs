@@ -18,6 +18,7 @@ use std::ffi::CStr;
 /// Reads vectors of one type.
 #[derive(Debug, Clone, Copy)]
 pub enum VectorReader {
+    /// an array of numbers
     Array(ArrayReader),
     /// numbers back to back, and the type's OID
     Packed(Packed, pg_sys::Oid),
