@@ -23,7 +23,7 @@ pub use decoder::{DecoderError, RowFault};
 pub use models::{ModelError, OwnerNeeded};
 pub use nodes::{Errand, NodeError};
 pub use notice::{Figure, FilledFeature, Notice};
-pub use pg::errors::{Code, Error as PgError, OrRaise, Report, did_you_mean, excerpt};
+pub use pg::errors::{Code, Error as PgError, Report, did_you_mean, excerpt};
 pub use pg::tuples::place::{Place, RowAt};
 pub use predict::PredictError;
 pub use source::SourceError;
@@ -70,6 +70,18 @@ impl Error {
     /// Raises the error in PostgreSQL; does not return.
     pub fn raise(self) -> ! {
         pg::errors::raise(&self)
+    }
+}
+
+/// Turns our `Result` into a value or a PostgreSQL error.
+pub trait OrRaise<T> {
+    /// The value, or the error raised.
+    fn or_raise(self) -> T;
+}
+
+impl<T> OrRaise<T> for Result<T> {
+    fn or_raise(self) -> T {
+        self.unwrap_or_else(|e| e.raise())
     }
 }
 

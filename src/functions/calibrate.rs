@@ -43,7 +43,7 @@ fn corgipile_calibrate_relation_by_name(call: Call<'_>) -> Value {
 
 /// The name of the relation that argument 1 is.
 fn relation(call: Call<'_>) -> Result<Option<String>> {
-    call.get(1).map(Relation::name_of_oid).transpose()
+    Ok(call.get(1).map(Relation::name_of_oid).transpose()?)
 }
 
 /// Calibrates the model that argument 0, of this name, names: with the rows of `source`.

@@ -50,7 +50,8 @@ fn answer(call: Call<'_>, model: Result<Rc<Model>>) -> Result<()> {
         let Some((feature, class, contribution)) = rows.next() else { return false };
         result.clone_from_slice(&[feature.into(), class.into(), contribution.into()]);
         true
-    })
+    });
+    Ok(())
 }
 
 /// A row for the base value, and one for each column; of several classes, all that for each of them.

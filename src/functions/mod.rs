@@ -42,7 +42,7 @@ fn text(source: Text<'_>) -> Result<String> {
 
 /// The name of a relation that is given by its OID.
 fn relation_name(relation: pg_sys::Oid) -> Result<String> {
-    Relation::name_of_oid(relation)
+    Ok(Relation::name_of_oid(relation)?)
 }
 
 /// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library,

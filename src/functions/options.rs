@@ -27,6 +27,5 @@ fn corgipile_options(call: Call<'_>) {
             entry.description.into(),
         ]);
         true
-    })
-    .or_raise();
+    });
 }

@@ -15,6 +15,5 @@ fn corgipile_progress(call: Call<'_>) {
             true
         }
         None => false,
-    })
-    .or_raise();
+    });
 }

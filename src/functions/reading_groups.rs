@@ -15,6 +15,5 @@ fn corgipile_reading_groups(call: Call<'_>) {
             true
         }
         None => false,
-    })
-    .or_raise();
+    });
 }

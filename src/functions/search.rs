@@ -19,7 +19,6 @@ fn corgipile_search(call: Call<'_>) {
     let mut rows = search.rows().or_raise().iter();
     call.return_rows(SearchRow::COLUMNS, |result| {
         rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
-    })
-    .or_raise();
+    });
     search.close();
 }

@@ -12,6 +12,6 @@ use pgrx::prelude::*;
 fn corgipile_shuffle(call: Call<'_>) {
     let arguments = ShuffleArguments::of_call(&call.arguments());
     let rows = Snapshot::with_active(|snapshot| Shuffled::open(arguments, snapshot, 0, Flags::NONE)).or_raise();
-    call.return_query(rows.query(), rows.columns()).or_raise();
+    call.return_query(rows.query(), rows.columns());
     rows.finish();
 }

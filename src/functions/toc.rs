@@ -33,12 +33,12 @@ fn corgipile_toc_recv(call: Call<'_>) -> Value {
     let bytes = call.message().unwrap_or_default();
     // all of it is checked once, so that what is stored is sound
     let checked = toc::decode(bytes).map_err(|error| TocError::MalformedTocBytes(error.to_string()).into());
-    checked.and_then(|_| Bytes::new(bytes)).or_raise().into_value()
+    checked.and_then(|_| Ok(Bytes::new(bytes)?)).or_raise().into_value()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_send(call: Call<'_>) -> Value {
-    with_toc(call, 0, Bytes::new).into_value() // a bytea is just that: the bytes
+    with_toc(call, 0, |bytes| Ok(Bytes::new(bytes)?)).into_value() // a bytea is just that: the bytes
 }
 
 /// Compresses a matrix.
@@ -184,7 +184,7 @@ fn scale(call: Call<'_>, matrix: usize, factor: usize) -> Value {
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
             _ => toc::map_entries(bytes, |entry| entry * factor),
         };
-        Bytes::new(&scaled.map_err(damaged)?)
+        Ok(Bytes::new(&scaled.map_err(damaged)?)?)
     })
     .into_value()
 }
@@ -207,7 +207,9 @@ fn corgipile_add_toc(call: Call<'_>) -> Value {
 /// Argument `matrix` with argument `summand` added to each element.
 fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value {
     let summand = call.double(summand).unwrap_or_default();
-    with_toc(call, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
+    with_toc(call, matrix, |bytes| {
+        Ok(Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?)?)
+    })
         .into_value()
 }
 

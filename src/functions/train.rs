@@ -16,7 +16,6 @@ fn corgipile_train(call: Call<'_>) {
     let mut rows = training.rows().or_raise().iter();
     call.return_rows(EpochRow::COLUMNS, |result| {
         rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
-    })
-    .or_raise();
+    });
     training.close();
 }

@@ -70,7 +70,7 @@ fn corgipile_export_onnx_by_name(model: Text<'_>) -> Value {
 
 /// A model as a graph of ONNX: a bytea is just that, its bytes.
 fn export_onnx(model: &Rc<Model>) -> Result<Value> {
-    Bytes::new(&graph::graph(model)?).map(Bytes::into_value)
+    Ok(Bytes::new(&graph::graph(model)?)?.into_value())
 }
 
 /// A model as a text of this format.

@@ -36,6 +36,7 @@ impl ShuffledCopy {
     /// # Errors
     /// PostgreSQL's own.
     pub fn drop(self, connection: &Connection, sees: Sees) -> Result<()> {
-        connection.run(&format!("DROP TABLE {}", self.name), sees).map(|_| ())
+        connection.run(&format!("DROP TABLE {}", self.name), sees)?;
+        Ok(())
     }
 }

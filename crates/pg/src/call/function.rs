@@ -1,7 +1,7 @@
 //! The call of a function by PostgreSQL: arguments as they lie, what is remembered from call to call, and results.
 
 use super::arguments::Arguments;
-use crate::errors::{Error, Result};
+use crate::errors::Error;
 use crate::catalog::types::is_varlena;
 use crate::compat::attributes;
 use crate::declared::declared_by_hand;
@@ -179,9 +179,9 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn remembering<T: 'static, R, E>(
         self,
-        make: impl FnOnce() -> std::result::Result<T, E>,
-        f: impl FnOnce(&mut T) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
+        make: impl FnOnce() -> Result<T, E>,
+        f: impl FnOnce(&mut T) -> Result<R, E>,
+    ) -> Result<R, E> {
         let mut value = self.memory().value.borrow_mut();
         if let Some(known) = value.as_mut().and_then(|value| value.downcast_mut()) {
             return f(known);
@@ -204,8 +204,8 @@ impl<'a> Call<'a> {
         self,
         i: usize,
         key: K,
-        make: impl FnOnce() -> std::result::Result<T, E>,
-    ) -> std::result::Result<T, E> {
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
         let memory = self.memory();
         if !memory.arguments[i].is_constant {
             return make();
@@ -307,32 +307,26 @@ impl<'a> Call<'a> {
 
     /// Returns rows as the function's result, all at once: what `next` writes until it says that there is no more. Each
     /// has a value for every column of the result. An older declaration of the function in SQL may have fewer columns:
-    /// it gets the first ones. An ERROR if a value is none of its column.
-    ///
-    /// # Errors
-    /// [`Error::NotARowType`] if the caller expects rows of more than `columns` columns.
-    pub fn return_rows(self, columns: usize, mut next: impl FnMut(&mut [OutputValue]) -> bool) -> Result<()> {
+    /// it gets the first ones. An ERROR if a value is none of its column, or if the caller expects rows of more than
+    /// `columns` columns.
+    pub fn return_rows(self, columns: usize, mut next: impl FnMut(&mut [OutputValue]) -> bool) {
         let mut row = vec![OutputValue::Null; columns];
-        let rows = ResultRows::new(self, columns)?;
+        let rows = ResultRows::new(self, columns);
         while next(&mut row) {
             rows.put(rows.types().iter().zip(&row).map(|(declared, value)| value.datum_for(*declared)));
         }
-        Ok(())
     }
 
-    /// Returns the rows of a query as the function's result, all at once: of each these columns, None for NULL.
-    ///
-    /// # Errors
-    /// [`Error::NotARowType`] if the caller expects rows of more columns.
-    pub fn return_query(self, query: &Running, columns: &[Option<usize>]) -> Result<()> {
-        let rows = ResultRows::new(self, columns.len())?;
+    /// Returns the rows of a query as the function's result, all at once: of each these columns, None for NULL. An ERROR
+    /// if the caller expects rows of more columns.
+    pub fn return_query(self, query: &Running, columns: &[Option<usize>]) {
+        let rows = ResultRows::new(self, columns.len());
         while let Some(slot) = query.row() {
             slot.with_row(|row| {
                 let value = |column: &Option<usize>, declared| Some(datum_of(row.get((*column)?)?, declared));
                 rows.put(rows.types().iter().zip(columns).map(|(declared, column)| value(column, *declared)));
             });
         }
-        Ok(())
     }
 }
 
@@ -384,7 +378,7 @@ struct ResultRows {
 
 impl ResultRows {
     /// For rows of at most so many columns.
-    fn new(call: Call<'_>, columns: usize) -> Result<ResultRows> {
+    fn new(call: Call<'_>, columns: usize) -> ResultRows {
         // SAFETY: InitMaterializedSRF checks the context and makes the tuplestore, both of which outlive the call.
         unsafe {
             pg_sys::InitMaterializedSRF(call.0, 0);
@@ -392,10 +386,10 @@ impl ResultRows {
             let (store, descriptor) = ((*result).setResult, (*result).setDesc);
             let wanted = (*descriptor).natts as usize;
             if wanted > columns {
-                return Err(Error::NotARowType);
+                Error::NotARowType.raise();
             }
             let types = attributes(descriptor)[..wanted].iter().map(|column| column.atttypid).collect();
-            Ok(ResultRows { store, descriptor, types })
+            ResultRows { store, descriptor, types }
         }
     }
 

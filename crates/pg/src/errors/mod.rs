@@ -1,15 +1,15 @@
 //! What can be wrong with what PostgreSQL is asked for, and how an error is raised.
 //!
-//! Code returns `Result<_, Error>`, and the border to PostgreSQL calls [`OrRaise::or_raise`]: so does whoever has an
-//! error type of his own around this one. Errors that PostgreSQL itself raises pass through, as far as pgrx lets them: it
-//! raises them anew with SQLSTATE, message, detail and hint, and drops the position in the query.
+//! Code returns `Result<_, Error>`. Whoever uses it has an error type of its own around this one, which is a [`Report`],
+//! too. Errors that PostgreSQL itself raises pass through, as far as pgrx lets them: it raises them anew with SQLSTATE,
+//! message, detail and hint, and drops the position in the query.
 
 mod nearest;
 mod report;
 mod words;
 
 pub use nearest::{did_you_mean, nearest};
-pub use report::{Code, OrRaise, Report, raise};
+pub use report::{Code, Report, raise};
 pub use words::excerpt;
 
 /// `Result` with our error.
@@ -73,6 +73,18 @@ impl Error {
     /// Raises the error in PostgreSQL; does not return.
     pub fn raise(self) -> ! {
         raise(&self)
+    }
+}
+
+/// Turns our `Result` into a value or a PostgreSQL error.
+pub trait OrRaise<T> {
+    /// The value, or the error raised.
+    fn or_raise(self) -> T;
+}
+
+impl<T> OrRaise<T> for Result<T> {
+    fn or_raise(self) -> T {
+        self.unwrap_or_else(|e| e.raise())
     }
 }
 

@@ -25,15 +25,3 @@ pub fn raise(error: &impl Report) -> ! {
     report.report(PgLogLevel::ERROR);
     unreachable!("reporting an ERROR does not return")
 }
-
-/// Turns a `Result` into a value or a PostgreSQL error.
-pub trait OrRaise<T> {
-    /// The value, or the error raised.
-    fn or_raise(self) -> T;
-}
-
-impl<T, E: Report> OrRaise<T> for Result<T, E> {
-    fn or_raise(self) -> T {
-        self.unwrap_or_else(|error| raise(&error))
-    }
-}
