@@ -1,8 +1,8 @@
 //! What is wrong with the arguments of a call.
 
+use super::words::{one_of, singular};
 use pg::call::arguments::Unread;
 use pg::errors::{Code, Report, did_you_mean};
-use super::words::{one_of, singular};
 
 /// What is wrong with the arguments of a call.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +33,7 @@ impl ArgumentError {
         let Unread { key, reason } = unread;
         match key {
             Some(key) if argument == "options" => ArgumentError::InvalidOption { key, reason: reason.into() },
-            Some(key) => {
-                ArgumentError::InvalidArgument { argument, reason: format!("\"{key}\" {reason}"), hint: None }
-            }
+            Some(key) => ArgumentError::InvalidArgument { argument, reason: format!("\"{key}\" {reason}"), hint: None },
             None => ArgumentError::InvalidArgument { argument, reason: format!("it {reason}"), hint: None },
         }
     }

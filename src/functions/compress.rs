@@ -4,6 +4,7 @@
 use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
+use crate::operators::compressed_type;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::operators::{Source, Takes, is_vector};
 use crate::options::columns::check_features;
@@ -15,7 +16,6 @@ use pg::call::function::Call;
 use pg::call::spi::{Connection, Sees};
 use pg::catalog::names::quote_identifier;
 use pg::catalog::new_table::NewName;
-use crate::operators::compressed_type;
 use pg::catalog::types::qualified_type_name;
 use pg::values::array::AnyArray;
 use pg::values::varlena::{Bytes, Value};

@@ -207,9 +207,7 @@ fn corgipile_add_toc(call: Call<'_>) -> Value {
 /// Argument `matrix` with argument `summand` added to each element.
 fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value {
     let summand = call.double(summand).unwrap_or_default();
-    with_toc(call, matrix, |bytes| {
-        Ok(Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?)?)
-    })
+    with_toc(call, matrix, |bytes| Ok(Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?)?))
         .into_value()
 }
 

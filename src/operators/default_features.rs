@@ -6,11 +6,11 @@
 //! have decided is recorded with the model as names, so that predictions do not depend on them.
 
 use super::column_facts::{Facts, Identity, Kind, facts_of};
+use super::compressed_type::is_compressed;
 use super::decoder::{FEATURE_TYPES, column};
 use crate::errors::{ArgumentError, Notice, Result, SourceError};
 use crate::options::date_parts::DateParts;
 use pg::catalog::relation::Uniqueness;
-use super::compressed_type::is_compressed;
 use pg::catalog::types::{base_type, type_name};
 use pg::executor::query::Column;
 use pg::report_notice;

@@ -27,13 +27,13 @@ mod source;
 pub mod tuple_shuffle;
 pub mod wanted;
 
-use pg::executor::custom_scan::CustomScan;
-use pg::process::parallel::WorkerKind;
 use block_shuffle::BlockShuffle;
 pub use buffers::Buffers;
 pub use compressed_type::compressed_type;
 pub use decoder::{Decoder, DecoderSpec, FeatureColumns, is_vector};
 pub use default_features::Takes;
+use pg::executor::custom_scan::CustomScan;
+use pg::process::parallel::WorkerKind;
 pub use source::Source;
 use tuple_shuffle::TupleShuffle;
 

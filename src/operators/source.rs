@@ -1,5 +1,6 @@
 //! The source of a training, a table or a query, and its columns.
 
+use super::compressed_type::is_compressed;
 use super::decoder::{Decoder, DecoderSpec, column};
 use super::default_features::{self, Searched, Takes};
 use super::plan::shuffled;
@@ -9,7 +10,6 @@ use crate::options::shuffling::Shuffling;
 use pg::call::spi::{Connection, Sees};
 use pg::catalog::names::quote_identifier;
 use pg::catalog::relation::{Relation, bytes, estimated_rows, has_places, may_read_places};
-use super::compressed_type::is_compressed;
 use pg::catalog::types::base_type;
 use pg::executor::query::{Column, Planned, Query, only_select};
 use pg::values::date_part::{DatePart, TimeType};

@@ -127,8 +127,7 @@ impl Shuffling {
             true => BufferSize::Bytes(settings::max_buffer_memory()),
             false => self.buffer_size,
         };
-        Geometry::new(pages, pg::PAGE_BYTES, self.block_size, buffer_size)
-            .map_err(|e| invalid_size("block_size", e))
+        Geometry::new(pages, pg::PAGE_BYTES, self.block_size, buffer_size).map_err(|e| invalid_size("block_size", e))
     }
 
     /// Is the buffer for `pages` pages smaller than was asked for, because `corgipile.max_buffer_memory` is?

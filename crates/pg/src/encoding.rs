@@ -1,7 +1,7 @@
 //! Texts of the database as Rust's, which are UTF-8.
 
-use crate::errors::{Error, OrRaise, Result};
 use crate::declared::declared_by_hand;
+use crate::errors::{Error, OrRaise, Result};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys;
 use std::ops::Deref;

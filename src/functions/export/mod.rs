@@ -8,11 +8,11 @@ use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, Model};
 use crate::options::choices::choice;
 use crate::options::parse::argument_choice;
+use expression::Answer;
 use pg::encoding::Text;
 use pg::values::jsonb::{self, Jsonb};
 use pg::values::typed::TypedDatum;
 use pg::values::varlena::{Bytes, Value};
-use expression::Answer;
 use pgrx::prelude::*;
 use std::rc::Rc;
 

@@ -10,8 +10,8 @@ mod training;
 
 use crate::errors::OrRaise;
 use crate::operators::sgd::EpochRow;
-use pg::call::function::Call;
 use arguments::UdaRequest;
+use pg::call::function::Call;
 use pgrx::prelude::*;
 
 /// Trains a model and returns a row per epoch.

@@ -6,10 +6,10 @@ use crate::errors::{ModelError, PgError, Result};
 use crate::limits::MAX_JSONB_BYTES;
 use crate::models::model::Model;
 use crate::models::table::{Key, ModelTable};
-use pg::catalog::types::{existing_base_type, qualified_type_name};
-use pg::check_for_interrupts;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use pg::catalog::types::{existing_base_type, qualified_type_name};
+use pg::check_for_interrupts;
 use pgrx::datum::JsonString;
 use serde_json::{Map, Value, json};
 

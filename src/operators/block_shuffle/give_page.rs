@@ -17,11 +17,11 @@ use super::sharing::{Member, Sharing};
 use super::state::BlockShuffle;
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
+use joader::{JobSet, Pin, Request, Ticket};
 use pg::detoasted;
 use pg::executor::custom_scan::Node;
 use pg::process::nap;
 use pg::{PAGE_BYTES, check_for_interrupts};
-use joader::{JobSet, Pin, Request, Ticket};
 use std::time::Instant;
 use tuples::Batch;
 

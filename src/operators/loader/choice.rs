@@ -7,11 +7,11 @@
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
+use crate::operators::progress;
 use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
 use crate::operators::wanted::Wanted;
 use crate::options::loader::Loader;
 use pg::process::parallel::{Unavailable, unavailable};
-use crate::operators::progress;
 use std::time::Duration;
 
 /// Times of an epoch that was run in process.

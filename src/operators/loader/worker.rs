@@ -6,10 +6,10 @@ use super::worker_buffers::WorkerBuffers;
 use crate::errors::{Error, OrRaise, PgError, Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::preparation;
+use crate::operators::progress;
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Planned, Running};
 use pg::process::parallel::{Worker, WorkerKind, report_activity};
-use crate::operators::progress;
 use pg::snapshot::Snapshot;
 use tuples::{Batch, TupleSource};
 

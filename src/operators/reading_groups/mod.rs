@@ -19,13 +19,13 @@ pub use directory::Counters;
 pub use shared_pages::SharedPages;
 pub use view::{COLUMNS, rows};
 
-use pg::process::dsm::{SegmentPool, Words, words_of};
-use pg::process::late_memory;
-use pg::interrupts::check_for_interrupts;
-use pg::tuples::heap::HeapRelation;
 use directory::{Directory, Found, Key, Member, NoPlace, Place};
 use foldhash::quality::FixedState;
 use joader::{Board, Job};
+use pg::interrupts::check_for_interrupts;
+use pg::process::dsm::{SegmentPool, Words, words_of};
+use pg::process::late_memory;
+use pg::tuples::heap::HeapRelation;
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::cell::{Cell, UnsafeCell};

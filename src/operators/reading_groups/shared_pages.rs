@@ -66,10 +66,10 @@
 //! pinned, held and was making. The segment goes with the last of them.
 
 use super::{ATTEMPTS, NotShared, ReadingGroup, directory, my_pid, no_memory};
+use joader::{Digest, Job, JobSet, MAX_JOBS, PageStore, Pin, Request, Ticket};
 use pg::interrupts::check_for_interrupts;
 use pg::process::dsm::{SegmentPool, Words, words_of};
 use pg::snapshot::Held;
-use joader::{Digest, Job, JobSet, MAX_JOBS, PageStore, Pin, Request, Ticket};
 use pgrx::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

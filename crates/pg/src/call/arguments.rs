@@ -1,9 +1,9 @@
 //! The arguments of a function of ours, whether it is called or has become a node.
 
-use crate::errors::{OrRaise, Result};
 use crate::catalog::relation::Relation;
 use crate::compat::may_execute;
 use crate::encoding;
+use crate::errors::{OrRaise, Result};
 use crate::executor::node::Node;
 use crate::values::jsonb::{Jsonb, Unreadable};
 use crate::values::typed::TypedDatum;

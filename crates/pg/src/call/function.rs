@@ -1,10 +1,10 @@
 //! The call of a function by PostgreSQL: arguments as they lie, what is remembered from call to call, and results.
 
 use super::arguments::Arguments;
-use crate::errors::Error;
 use crate::catalog::types::is_varlena;
 use crate::compat::attributes;
 use crate::declared::declared_by_hand;
+use crate::errors::Error;
 use crate::executor::query::Running;
 use crate::values::array::type_of_array;
 use crate::values::output::{OutputValue, datum_of};

@@ -1,8 +1,8 @@
 //! The table that was probably meant by a name that there is not.
 
 use super::names::quote_literal;
-use crate::errors::{Result, nearest};
 use crate::call::spi::{Connection, Sees};
+use crate::errors::{Result, nearest};
 
 /// The tables, views and the like that the current user sees: their names alone and as SQL writes them.
 const TABLES: &str = "

@@ -5,9 +5,9 @@
 //! and its triggers are not called.
 
 use super::names::quote_identifier;
-use crate::errors::{Error, Result};
 use crate::call::spi::{Connection, Sees};
 use crate::compat::{parts_of_name, run_plan};
+use crate::errors::{Error, Result};
 use crate::snapshot::Snapshot;
 use crate::values::typed::TypedDatum;
 use pgrx::prelude::*;

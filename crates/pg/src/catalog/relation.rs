@@ -2,9 +2,9 @@
 
 use super::names::name_of;
 use super::nearest_table::nearest_table;
-use crate::errors::{Error, Result};
 use crate::PAGE_BYTES;
 use crate::compat::attributes;
+use crate::errors::{Error, Result};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -21,9 +21,8 @@ impl Relation {
     /// [`Error::NotAName`], [`Error::UnknownTable`]; PostgreSQL's own of a name of many parts.
     pub fn lookup(name: &str) -> Result<Relation> {
         let text = name;
-        let not_a_name = || -> Result<Error> {
-            Ok(Error::NotAName { text: text.to_owned(), nearest: nearest_table(text)? })
-        };
+        let not_a_name =
+            || -> Result<Error> { Ok(Error::NotAName { text: text.to_owned(), nearest: nearest_table(text)? }) };
         let Ok(name) = CString::new(name) else { return Err(not_a_name()?) };
         // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
         unsafe {
@@ -61,11 +60,7 @@ impl Relation {
             let oid = pg_sys::get_typ_typrelid(row_type);
             if oid == pg_sys::Oid::INVALID {
                 // a type that is no more is of no kind
-                return if pg_sys::get_typtype(row_type) == 0 {
-                    Err(Error::DroppedRowType)
-                } else {
-                    Ok(None)
-                };
+                return if pg_sys::get_typtype(row_type) == 0 { Err(Error::DroppedRowType) } else { Ok(None) };
             }
             let name = name_of(oid); // afterwards it may have none
             pg_sys::LockRelationOid(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);

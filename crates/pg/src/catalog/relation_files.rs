@@ -4,8 +4,8 @@
 //! Nothing is done with what is read. What the operating system has cached of the pages that are read is dropped before
 //! and stays dropped as far as they are not read again; PostgreSQL's buffers are left alone.
 
-use crate::errors::{Error, Result};
 use crate::compat::path_of;
+use crate::errors::{Error, Result};
 use crate::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -51,10 +51,7 @@ impl RelationFiles {
             }
             let name = || CStr::from_ptr(class.relname.data.as_ptr()).to_string_lossy().into_owned();
             if !matches!(kind, pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW | pg_sys::RELKIND_TOASTVALUE) {
-                return Err(Error::NoFiles {
-                    name: name(),
-                    partitioned: kind == pg_sys::RELKIND_PARTITIONED_TABLE,
-                });
+                return Err(Error::NoFiles { name: name(), partitioned: kind == pg_sys::RELKIND_PARTITIONED_TABLE });
             }
             let is_temporary = class.relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP;
             if is_temporary && !open.rd_islocaltemp {

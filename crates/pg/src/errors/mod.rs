@@ -116,7 +116,9 @@ impl Report for Error {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::NotOneSelect => "Give the name of a table or view, or one SELECT, VALUES or WITH query.",
-            Error::NotReadOnly => "Change rows by a statement of its own before, and leave FOR UPDATE and the like out.",
+            Error::NotReadOnly => {
+                "Change rows by a statement of its own before, and leave FOR UPDATE and the like out."
+            }
             Error::NotAName { .. } => {
                 "A query begins with SELECT, WITH, VALUES, TABLE or (; a name with blanks or capitals is quoted: '\"My Table\"'."
             }

@@ -4,8 +4,8 @@
 
 use super::methods::Methods;
 use super::paths::replace_paths;
-use crate::errors::OrRaise;
 use crate::catalog::relation::Relation;
+use crate::errors::OrRaise;
 use pgrx::prelude::*;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};

@@ -5,9 +5,9 @@
 //! whatever ends that. What a server says, it says as an error of its own: its SQLSTATE, message, detail and hint, with
 //! its name.
 
-use crate::errors::{Error, Result};
 use crate::call::spi::{Connection, Sees};
 use crate::compat::may_execute;
+use crate::errors::{Error, Result};
 use crate::interrupts::check_for_interrupts;
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport};

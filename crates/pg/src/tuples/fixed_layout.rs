@@ -92,12 +92,7 @@ impl Uniform {
     /// # Safety
     /// Up to `end`, `tuple` gives tuples of the row type that this was made for, that stay where they are.
     #[inline(always)]
-    pub(crate) unsafe fn copy(
-        &self,
-        end: usize,
-        tuple: impl Fn(usize) -> *const u8,
-        to: Destination<'_>,
-    ) -> Run {
+    pub(crate) unsafe fn copy(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
         assert!(end <= to.values.len() && end * to.stride <= to.vectors.len() && self.len <= to.stride);
         // SAFETY: the caller's promise, the assertion, and for the first function the processor's.
         unsafe {

@@ -7,8 +7,8 @@ use super::fixed_layout::{Destination, Run, Uniform};
 use super::row::{Layout, Row};
 use super::slot::{LentRows, Slot};
 use super::toast::Toast;
-use crate::tuples::place::RowAt;
 use crate::interrupts::check_for_interrupts;
+use crate::tuples::place::RowAt;
 use pgrx::prelude::*;
 use std::marker::PhantomData;
 

@@ -4,8 +4,8 @@
 //! against temp_file_limit. PostgreSQL's virtual file is used directly, not through a BufFile: what is read here is
 //! read by the block, and would be copied through a buffer of one page, with a system call for each.
 
-use crate::errors::{Error, Result};
 use crate::compat::{read_file, write_file};
+use crate::errors::{Error, Result};
 use crate::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
@@ -53,9 +53,7 @@ impl TempFile {
                 write_file(self.file, from, bytes, at)
             };
             if written != bytes as i64 {
-                return Err(
-                    Error::TemporaryFile { verb: "write to", reason: std::io::Error::last_os_error() }
-                );
+                return Err(Error::TemporaryFile { verb: "write to", reason: std::io::Error::last_os_error() });
             }
             end += piece.len() as u64;
             // SAFETY: counters of this process.

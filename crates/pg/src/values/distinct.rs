@@ -7,9 +7,9 @@
 use super::number::NumberType;
 use super::typed::TypedDatum;
 use super::varlena::{header, with_content};
-use crate::errors::OrRaise;
 use crate::catalog::types::base_type;
 use crate::encoding;
+use crate::errors::OrRaise;
 use crate::interrupts::check_for_interrupts;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;

@@ -3,9 +3,9 @@
 
 use super::typed::TypedDatum;
 use super::varlena::Value;
-use crate::errors::Error;
 use crate::catalog::types::existing_base_type;
 use crate::encoding::require_utf8;
+use crate::errors::Error;
 use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};

@@ -4,10 +4,10 @@
 //! known (a tuple descriptor, a call's expression, a query's parameters),
 //! and whoever follows the pointer compares the type first.
 
-use crate::errors::{OrRaise, Result};
 use crate::catalog::types::base_type;
 use crate::declared::declared_by_hand;
 use crate::encoding;
+use crate::errors::{OrRaise, Result};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{AnyElement, Array, FromDatum, IntoDatum};

@@ -4,9 +4,9 @@
 //! The headers are read as `varatt.h` writes them on little-endian machines, and nowhere else than here.
 
 use super::typed::TypedDatum;
-use crate::errors::{Error, Result};
 use crate::catalog::types::{is_own_type, is_varlena};
 use crate::declared::declared_by_hand;
+use crate::errors::{Error, Result};
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::pg_sys;
 use std::ops::{Deref, DerefMut};

@@ -9,6 +9,7 @@ use super::whole_groups::owners;
 use crate::errors::Result;
 use crate::operators::decoder::{Decoder, EpochCounts};
 use crate::operators::preparation::{Found, unite};
+use crate::operators::progress;
 use crate::operators::sgd::learners::Judged;
 use crate::operators::sgd::resume::Resume;
 use crate::operators::sgd::team::{Cohort, Here, OwnBuffer, Team, Turns};
@@ -16,7 +17,6 @@ use crate::operators::sgd::validation::{OwnEvaluation, United};
 use crate::operators::wanted::Wanted;
 use crate::options::request::Request;
 use pg::check_for_interrupts;
-use crate::operators::progress;
 use sgd::{Hyperparameters, ModelKind, Steps, Trainer};
 
 /// A buffer of all nodes.

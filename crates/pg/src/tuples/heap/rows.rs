@@ -1,8 +1,8 @@
 //! The visible tuples of the page that was loaded last.
 
 use super::scan::PageScan;
-use crate::tuples::place::RowAt;
 use crate::tuples::fixed_layout::{Destination, Run, Uniform};
+use crate::tuples::place::RowAt;
 use crate::tuples::row::{Layout, Row};
 use crate::tuples::toast::Toast;
 
