@@ -1,5 +1,5 @@
-//! Puts functions of ours before those by which errors pass through pgrx and Rust (src/pg/memory/errors.rs), and
-//! numbers the build (src/pg/process/library.rs).
+//! Puts functions of ours before those by which errors pass through pgrx and Rust (crates/pg/src/memory/errors.rs), and
+//! numbers the build (crates/pg/src/process/library.rs).
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

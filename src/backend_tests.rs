@@ -6,9 +6,9 @@
 use crate::operators::{Buffers, DecoderSpec, Source};
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::Running;
-use crate::pg::snapshot::Snapshot;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::Running;
+use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 use sgd::ModelKind;
 use shuffle::Strategy;
@@ -374,7 +374,7 @@ mod failing {
 #[cfg(feature = "pg15")]
 #[pg_test]
 fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {
-    use crate::pg::process::parallel::{Launch, Workers};
+    use pg::process::parallel::{Launch, Workers};
     let rehearse = || {
         Snapshot::with_active(|snapshot| {
             let data: &[&[u8]] = &[b"data"];
@@ -410,7 +410,7 @@ fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {
 
 #[pg_test]
 fn test_workers_of_another_build_are_not_listened_to() {
-    use crate::pg::process::parallel::{Launch, Workers};
+    use pg::process::parallel::{Launch, Workers};
     let launched_by = |build| {
         Snapshot::with_active(|snapshot| {
             let data: &[&[u8]] = &[b"data"];
@@ -423,12 +423,12 @@ fn test_workers_of_another_build_are_not_listened_to() {
     };
     let message = "a worker process has loaded another build of corgipile than this session";
     assert_eq!(in_subtransaction(|| launched_by(c"0123456789abcdef")), message);
-    assert_ne!(in_subtransaction(|| launched_by(crate::pg::process::library::BUILD)), message, "it has read the data");
+    assert_ne!(in_subtransaction(|| launched_by(pg::process::library::build())), message, "it has read the data");
 }
 
 #[pg_test]
 fn test_the_reserve_of_memory_gives_again_what_came_back_in_any_order() {
-    use crate::pg::memory::granules::Granules;
+    use pg::memory::granules::Granules;
     let mut granules = Granules::<2>::FREE;
     let mut places: Vec<usize> = std::iter::from_fn(|| granules.take(4, 100)).collect();
     assert_eq!(places, (0..25).map(|i| 4 * i).collect::<Vec<_>>(), "all below the end, and none twice");
@@ -443,7 +443,7 @@ fn test_the_reserve_of_memory_gives_again_what_came_back_in_any_order() {
 
 #[pg_test]
 fn test_a_setting_that_a_server_refuses_stays_as_it_is() {
-    use crate::pg::settings::Settings;
+    use pg::settings::Settings;
     let shown = || Spi::get_one::<String>("SHOW default_toast_compression").unwrap().unwrap();
     let before = shown();
     let refused = Settings::try_set(c"default_toast_compression", c"a method of a later version");
@@ -453,4 +453,9 @@ fn test_a_setting_that_a_server_refuses_stays_as_it_is() {
     assert_eq!(shown(), "pglz");
     other.restore();
     assert_eq!(shown(), before);
+}
+
+#[pg_test]
+fn test_forged_headers_are_as_visible_as_postgresql_says() {
+    pg::tuples::heap::visibility_fuzzer::compare();
 }

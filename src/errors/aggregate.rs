@@ -1,6 +1,6 @@
 //! What is wrong with a state of the aggregate, or what it is given.
 
-use super::report::{Code, Report};
+use pg::errors::{Code, Report};
 use std::borrow::Cow;
 
 /// What is wrong with a state of the aggregate, or what it is given.
@@ -8,8 +8,6 @@ use std::borrow::Cow;
 pub enum AggregateError {
     #[error("invalid value for type corgipile.sgd_state: {0}")]
     MalformedState(String),
-    #[error("a state of {0} bytes is larger than PostgreSQL's values may be")]
-    StateTooLarge(usize),
     #[error("the state is that of an epoch that has not ended")]
     UnfinishedEpoch,
     #[error("the state is not that of an epoch that has begun")]
@@ -28,7 +26,6 @@ impl Report for AggregateError {
     fn sqlstate(&self) -> Code {
         match self {
             AggregateError::MalformedState(_) => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            AggregateError::StateTooLarge(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             AggregateError::UnfinishedEpoch
             | AggregateError::NoEpoch
             | AggregateError::OtherState
@@ -58,7 +55,6 @@ impl Report for AggregateError {
             AggregateError::MalformedState(_) => {
                 fixed("Give a state of corgipile_sgd_init() or of corgipile_sgd_agg().")
             }
-            AggregateError::StateTooLarge(_) => fixed("Use fewer features, or corgipile_train()."),
         }
     }
 }

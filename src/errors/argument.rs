@@ -1,8 +1,8 @@
 //! What is wrong with the arguments of a call.
 
-use super::nearest::did_you_mean;
-use super::report::{Code, Report};
 use super::words::{one_of, singular};
+use pg::call::arguments::Unread;
+use pg::errors::{Code, Report, did_you_mean};
 
 /// What is wrong with the arguments of a call.
 #[derive(Debug, thiserror::Error)]
@@ -25,13 +25,18 @@ pub enum ArgumentError {
     OptionsNotAnObject,
     #[error("shuffle strategy {0} cannot read together with other sessions")]
     NotShared(&'static str),
-    #[error("corgipile_shuffle() needs a table's row type")]
-    NotARowType,
-    #[error("the database's encoding is not UTF8")]
-    Encoding,
-    #[error("the text \"{0}\" is not UTF-8")]
-    /// with what stands for the bytes that are not
-    NotUtf8(String),
+}
+
+impl ArgumentError {
+    /// The error about an argument whose jsonb cannot be read.
+    pub fn unread(argument: &'static str, unread: Unread) -> ArgumentError {
+        let Unread { key, reason } = unread;
+        match key {
+            Some(key) if argument == "options" => ArgumentError::InvalidOption { key, reason: reason.into() },
+            Some(key) => ArgumentError::InvalidArgument { argument, reason: format!("\"{key}\" {reason}"), hint: None },
+            None => ArgumentError::InvalidArgument { argument, reason: format!("it {reason}"), hint: None },
+        }
+    }
 }
 
 impl Report for ArgumentError {
@@ -44,17 +49,13 @@ impl Report for ArgumentError {
             | ArgumentError::UnknownWord { .. }
             | ArgumentError::GivenTwice(_)
             | ArgumentError::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
-            ArgumentError::Encoding | ArgumentError::NotShared(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-            ArgumentError::NotUtf8(_) => Code::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
-            ArgumentError::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
+            ArgumentError::NotShared(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
         }
     }
 
     fn hint(&self) -> Option<String> {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
-            ArgumentError::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
-            ArgumentError::NotUtf8(_) => fixed("Texts beyond ASCII need a database with the encoding UTF8."),
             ArgumentError::Unknown { what, given, known } => {
                 let meant = meant_elsewhere(what, given).filter(|meant| known.split(", ").any(|known| known == *meant));
                 let meant = meant.map(|meant| format!("Did you mean \"{meant}\"?"));
@@ -67,7 +68,6 @@ impl Report for ArgumentError {
             ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
             ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
             ArgumentError::NotShared(_) => fixed("Use shuffle => 'corgipile' or 'block_only', or leave share out."),
-            ArgumentError::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
             ArgumentError::GivenTwice(_) => fixed("Give it once."),
             ArgumentError::NullArgument(_) => fixed("Give a value that is not NULL."),
             ArgumentError::OptionsNotAnObject => {

@@ -2,19 +2,15 @@
 //!
 //! Code returns `Result<_, Error>`, and the border to PostgreSQL calls [`OrRaise::or_raise`]. Each domain has an enum
 //! with a variant for each thing that can be wrong. Its message stands at the variant, its SQLSTATE and hint in its
-//! [`Report`]. Errors that PostgreSQL itself raises pass through, as far as pgrx lets them: it raises them anew with
-//! SQLSTATE, message, detail and hint, and drops the position in the query.
+//! [`Report`]. What is wrong with what PostgreSQL is asked for is crate `pg`'s.
 
 mod aggregate;
 mod argument;
 mod decoder;
 mod models;
-mod nearest;
 mod nodes;
 mod notice;
 mod predict;
-mod report;
-mod resources;
 mod source;
 mod the_model;
 mod toc;
@@ -23,23 +19,18 @@ mod words;
 
 pub use aggregate::AggregateError;
 pub use argument::ArgumentError;
-pub use decoder::{DecoderError, Place, RowAt, RowFault};
+pub use decoder::{DecoderError, RowFault};
 pub use models::{ModelError, OwnerNeeded};
-pub use nearest::{did_you_mean, nearest};
 pub use nodes::{Errand, NodeError};
 pub use notice::{Figure, FilledFeature, Notice};
+pub use pg::errors::{Code, Error as PgError, Report, did_you_mean, excerpt};
+pub use pg::tuples::place::{Place, RowAt};
 pub use predict::PredictError;
-pub use report::{Code, Report};
-pub use resources::ResourceError;
 pub use source::SourceError;
 pub use the_model::{INLINE_MODEL_ID, TheModel};
 pub use toc::TocError;
 pub use training::TrainingError;
-pub use words::{excerpt, one_of};
-
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::PgLogLevel;
-use words::shortened;
+pub use words::one_of;
 
 /// `Result` with our error.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -53,8 +44,8 @@ pub enum Error {
     Decoder(#[from] DecoderError),
     Model(#[from] ModelError),
     Node(#[from] NodeError),
+    Pg(#[from] PgError),
     Predict(#[from] PredictError),
-    Resource(#[from] ResourceError),
     Source(#[from] SourceError),
     Toc(#[from] TocError),
     Training(#[from] TrainingError),
@@ -68,8 +59,8 @@ impl Error {
             Error::Decoder(error) => error,
             Error::Model(error) => error,
             Error::Node(error) => error,
+            Error::Pg(error) => error,
             Error::Predict(error) => error,
-            Error::Resource(error) => error,
             Error::Source(error) => error,
             Error::Toc(error) => error,
             Error::Training(error) => error,
@@ -78,12 +69,7 @@ impl Error {
 
     /// Raises the error in PostgreSQL; does not return.
     pub fn raise(self) -> ! {
-        let mut report = ErrorReport::new(self.sqlstate(), shortened(&self), "corgipile");
-        if let Some(hint) = self.hint() {
-            report = report.set_hint(shortened(&hint));
-        }
-        report.report(PgLogLevel::ERROR);
-        unreachable!("reporting an ERROR does not return")
+        pg::errors::raise(&self)
     }
 }
 
@@ -111,6 +97,6 @@ impl Report for Error {
 
 impl From<::tuples::OutOfMemory> for Error {
     fn from(error: ::tuples::OutOfMemory) -> Error {
-        ResourceError::OutOfMemory(error.bytes).into()
+        PgError::OutOfMemory(error.bytes).into()
     }
 }

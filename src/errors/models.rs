@@ -1,9 +1,9 @@
 //! What is wrong with a model, its name, or who asks for it.
 
-use super::report::{Code, Report};
 use super::the_model::TheModel;
 use super::words::alternatives;
 use crate::limits::{MAX_JSONB_BYTES, MAX_ONNX_BYTES, MAX_SQL_NUMBERS};
+use pg::errors::{Code, Report};
 
 /// What is wrong with a model, its name, or who asks for it.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Why rows of other servers are not trained on, evaluated on or measured there.
 
-use super::report::{Code, Report};
+use pg::errors::{Code, Report};
 use std::fmt::{Display, Formatter, Result};
 
 /// What is done with rows where they are.
@@ -25,10 +25,6 @@ impl Display for Errand {
 /// Why rows of other servers are not trained on there.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    #[error("extension dblink is not installed in this database")]
-    NoDblink,
-    #[error("server \"{0}\": the user mapping has no password")]
-    NoPassword(String),
     #[error("the rows cannot be {0} where they are: {1}")]
     Unfit(Errand, String),
     #[error("server \"{0}\": extension corgipile is not installed in its database")]
@@ -49,29 +45,12 @@ pub enum NodeError {
     OutOfTurn,
 }
 
-impl NodeError {
-    /// Is it something that only speaks against training there, so that the rows can come here instead?
-    pub fn is_obstacle(&self) -> bool {
-        matches!(
-            self,
-            NodeError::NoDblink
-                | NodeError::NoPassword(_)
-                | NodeError::Unfit(..)
-                | NodeError::NoExtension(_)
-                | NodeError::OtherVersion { .. }
-                | NodeError::OtherEncoding(..)
-                | NodeError::OtherType { .. }
-        )
-    }
-}
-
 impl Report for NodeError {
     fn sqlstate(&self) -> Code {
         match self {
-            NodeError::NoDblink | NodeError::NoExtension(_) | NodeError::OtherVersion { .. } | NodeError::OutOfTurn => {
+            NodeError::NoExtension(_) | NodeError::OtherVersion { .. } | NodeError::OutOfTurn => {
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
             }
-            NodeError::NoPassword(_) => Code::ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
             NodeError::Unfit(..) | NodeError::OtherEncoding(..) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             NodeError::OtherType { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
             NodeError::Differ(_) => Code::ERRCODE_DATA_EXCEPTION,
@@ -82,13 +61,6 @@ impl Report for NodeError {
     fn hint(&self) -> Option<String> {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
-            NodeError::NoDblink => {
-                fixed("CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.")
-            }
-            NodeError::NoPassword(_) => fixed(
-                "Sessions are those of dblink, which asks all but superusers for one: password_required is for postgres_fdw \
-                 alone. Give the mapping the password, or leave option nodes out.",
-            ),
             NodeError::Unfit(..) => {
                 fixed("Leave nodes out, and they come here; with \"auto\" they do where they have to.")
             }

@@ -1,7 +1,7 @@
 //! What a user should know although nothing is wrong.
 
 use super::nodes::Errand;
-use super::report::Code;
+use pg::errors::Code;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgLogLevel;
 
@@ -152,10 +152,10 @@ fn some_of(columns: &[String]) -> String {
     }
 }
 
-impl Notice {
+impl From<Notice> for (ErrorReport, PgLogLevel) {
     /// What PostgreSQL is to tell the client, and how urgent it is.
-    pub fn into_report(self) -> (ErrorReport, PgLogLevel) {
-        let level = match self {
+    fn from(notice: Notice) -> (ErrorReport, PgLogLevel) {
+        let level = match notice {
             Notice::Coarse { .. }
             | Notice::CalibratedOnTraining { .. }
             | Notice::OneDiverged { .. }
@@ -165,7 +165,7 @@ impl Notice {
             | Notice::SomeWorseThanConstant { .. } => PgLogLevel::WARNING,
             _ => PgLogLevel::NOTICE,
         };
-        let (message, hint) = match self {
+        let (message, hint) = match notice {
             Notice::Epoch { of, epoch, epochs, figures } => {
                 let of = of.map_or(String::new(), |of| format!(" of {of}"));
                 (format!("epoch {epoch} of {epochs}{of}: {figures}"), None)

@@ -1,8 +1,8 @@
 //! Why a model cannot answer for what it is given.
 
-use super::report::{Code, Report};
 use super::the_model::TheModel;
 use super::words::in_words;
+use pg::errors::{Code, Report};
 use sgd::ModelKind;
 
 /// Why a model cannot answer for what it is given.

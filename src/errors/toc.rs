@@ -1,6 +1,6 @@
 //! What is wrong with compressed mini-batches and products of them.
 
-use super::report::{Code, Report};
+use pg::errors::{Code, Report};
 
 /// What is wrong with compressed mini-batches and products of them.
 #[derive(Debug, thiserror::Error)]

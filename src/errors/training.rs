@@ -1,7 +1,7 @@
 //! Why a training cannot begin, or ends.
 
-use super::report::{Code, Report};
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
+use pg::errors::{Code, Report};
 use sgd::Solver;
 
 /// Why a training cannot begin, or ends.

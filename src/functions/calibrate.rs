@@ -7,11 +7,11 @@
 use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
-use crate::pg::call::function::Call;
-use crate::pg::catalog::relation::Relation;
-use crate::pg::tuples::number_sort::NumberSort;
-use crate::pg::values::varlena::Value;
-use crate::pg::{check_for_interrupts, report_notice};
+use pg::call::function::Call;
+use pg::catalog::relation::Relation;
+use pg::tuples::number_sort::NumberSort;
+use pg::values::varlena::Value;
+use pg::{check_for_interrupts, report_notice};
 use pgrx::prelude::*;
 use sgd::Evaluation;
 use sgd::conformal::{Calibration, class_of_label, class_scores, residual};
@@ -43,7 +43,7 @@ fn corgipile_calibrate_relation_by_name(call: Call<'_>) -> Value {
 
 /// The name of the relation that argument 1 is.
 fn relation(call: Call<'_>) -> Result<Option<String>> {
-    call.get(1).map(Relation::name_of_oid).transpose()
+    Ok(call.get(1).map(Relation::name_of_oid).transpose()?)
 }
 
 /// Calibrates the model that argument 0, of this name, names: with the rows of `source`.

@@ -5,9 +5,8 @@ use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, Traini
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
 use crate::operators::nulls::{notice_left_out, notice_unseen};
-use crate::pg;
-use crate::pg::check_for_interrupts;
-use crate::pg::encoding::Text;
+use pg::check_for_interrupts;
+use pg::encoding::Text;
 use pgrx::prelude::*;
 use serde_json::Value;
 use sgd::{Estimates, Inference, Solver, two_sided_quantile, two_sided_tail};

@@ -4,21 +4,22 @@
 use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
+use crate::operators::compressed_type;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::operators::{Source, Takes, is_vector};
 use crate::options::columns::check_features;
 use crate::options::parse::argument_choice;
 use crate::options::rows::NullRows;
 use crate::options::shuffling::Shuffling;
-use crate::pg::call::arguments::Arguments;
-use crate::pg::call::function::Call;
-use crate::pg::call::spi::{Connection, Sees};
-use crate::pg::catalog::names::quote_identifier;
-use crate::pg::catalog::new_table::NewName;
-use crate::pg::catalog::types::{compressed_type, qualified_type_name};
-use crate::pg::values::array::AnyArray;
-use crate::pg::values::varlena::{Bytes, Value};
-use crate::pg::{check_for_interrupts, require_utf8};
+use pg::call::arguments::Arguments;
+use pg::call::function::Call;
+use pg::call::spi::{Connection, Sees};
+use pg::catalog::names::quote_identifier;
+use pg::catalog::new_table::NewName;
+use pg::catalog::types::qualified_type_name;
+use pg::values::array::AnyArray;
+use pg::values::varlena::{Bytes, Value};
+use pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
 use serde_json::{Map, Value as Json, json};
 use shuffle::BufferSize;
@@ -210,7 +211,11 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     let mut request = CompressRequest::of(arguments, &places)?;
     let destination: String = arguments.get(1).ok_or(ArgumentError::NullArgument("destination"))?;
     let encoding = encoding(&arguments.get::<String>(5).ok_or(ArgumentError::NullArgument("encoding"))?)?;
-    let destination = NewName::read("destination", &destination)?;
+    let not_a_name = || {
+        let reason = "it is not a name of one or two parts".into();
+        ArgumentError::InvalidArgument { argument: "destination", reason, hint: None }
+    };
+    let destination = NewName::read(&destination)?.ok_or_else(not_a_name)?;
     let (source, features) = request.resolve()?;
     let mut batches = MiniBatches::open(&source, &request.spec(&features), &request.shuffling)?;
     if batches.must_count() {
@@ -281,8 +286,7 @@ fn corgipile_compression_report(call: Call<'_>) {
             time.as_secs_f64().into(),
         ]);
         true
-    })
-    .or_raise();
+    });
 }
 
 /// Compresses a sample of mini-batches in every way.

@@ -6,9 +6,9 @@ use crate::models::{self, Model};
 use crate::operators::feature_profile::{self, measure_features, shapes_of};
 use crate::operators::sgd::features_there;
 use crate::options::call;
-use crate::pg::call::function::Call;
-use crate::pg::catalog::relation::Relation;
-use crate::pg::values::varlena::Value;
+use pg::call::function::Call;
+use pg::catalog::relation::Relation;
+use pg::values::varlena::Value;
 use pgrx::prelude::*;
 use sgd::profile::{FeatureProfile, FeatureShape, Profile};
 use std::rc::Rc;
@@ -67,7 +67,7 @@ fn text(call: Call<'_>) -> Result<String> {
 }
 
 fn relation(call: Call<'_>) -> Result<String> {
-    Relation::name_of_oid(call.get(1).ok_or(ArgumentError::NullArgument("source"))?)
+    Ok(Relation::name_of_oid(call.get(1).ok_or(ArgumentError::NullArgument("source"))?)?)
 }
 
 /// Keeps with the model what the features of these rows are like.
@@ -136,7 +136,8 @@ fn drift(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Re
             unseen.into(),
         ]);
         true
-    })
+    });
+    Ok(())
 }
 
 /// A mean or deviation, if there are values.

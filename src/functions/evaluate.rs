@@ -8,7 +8,7 @@ use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use crate::operators::sgd::judge_there;
 use crate::options::call;
 use crate::options::nodes::Nodes;
-use crate::pg::encoding::Text;
+use pg::encoding::Text;
 use pgrx::prelude::*;
 use sgd::{Evaluation, ModelKind, Retrieval};
 use std::borrow::Cow;

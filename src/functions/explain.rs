@@ -10,8 +10,8 @@ use crate::models::table::LookupScope;
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
 use crate::operators::nulls::notice_left_out;
-use crate::pg::call::function::Call;
-use crate::pg::check_for_interrupts;
+use pg::call::function::Call;
+use pg::check_for_interrupts;
 use pgrx::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -50,7 +50,8 @@ fn answer(call: Call<'_>, model: Result<Rc<Model>>) -> Result<()> {
         let Some((feature, class, contribution)) = rows.next() else { return false };
         result.clone_from_slice(&[feature.into(), class.into(), contribution.into()]);
         true
-    })
+    });
+    Ok(())
 }
 
 /// A row for the base value, and one for each column; of several classes, all that for each of them.

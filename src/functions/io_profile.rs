@@ -1,10 +1,10 @@
 //! corgipile_io_profile(): how large a block has to be for random blocks to be read as fast as the table in sequence.
 
 use crate::errors::{ArgumentError, OrRaise, Result, SourceError};
-use crate::pg::call::arguments::Arguments;
-use crate::pg::call::function::Call;
-use crate::pg::catalog::relation_files::RelationFiles;
-use crate::pg::{PAGE_BYTES, random_seed};
+use pg::call::arguments::Arguments;
+use pg::call::function::Call;
+use pg::catalog::relation_files::RelationFiles;
+use pg::{PAGE_BYTES, random_seed};
 use pgrx::prelude::*;
 use shuffle::{BlockSize, BufferSize, Strategy, block_order};
 use std::ops::Range;
@@ -44,8 +44,7 @@ fn corgipile_io_profile(call: Call<'_>) {
         ]);
         place += 1;
         true
-    })
-    .or_raise();
+    });
 }
 
 /// Measures each size, and the sequential speed in bytes per second: the median of as many places.

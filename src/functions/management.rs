@@ -4,10 +4,10 @@
 
 use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, ModelSelector, Received};
-use crate::pg::call::arguments::Arguments;
-use crate::pg::call::function::Call;
-use crate::pg::values::jsonb::Jsonb;
-use crate::pg::values::varlena::Value;
+use pg::call::arguments::Arguments;
+use pg::call::function::Call;
+use pg::values::jsonb::Jsonb;
+use pg::values::varlena::Value;
 use pgrx::Uuid;
 use pgrx::prelude::*;
 

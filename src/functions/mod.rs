@@ -29,10 +29,10 @@ mod train_uda;
 use crate::errors::Result;
 use crate::operators::sgd::{NodeScan, SearchScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
-use crate::pg::catalog::relation::Relation;
-use crate::pg::encoding::Text;
-use crate::pg::executor::FunctionNode;
-use crate::pg::executor::custom_scan::CustomScan;
+use pg::catalog::relation::Relation;
+use pg::encoding::Text;
+use pg::executor::FunctionNode;
+use pg::executor::custom_scan::CustomScan;
 use pgrx::prelude::*;
 
 /// A source that is given as a text.
@@ -42,7 +42,7 @@ fn text(source: Text<'_>) -> Result<String> {
 
 /// The name of a relation that is given by its OID.
 fn relation_name(relation: pg_sys::Oid) -> Result<String> {
-    Relation::name_of_oid(relation)
+    Ok(Relation::name_of_oid(relation)?)
 }
 
 /// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library,

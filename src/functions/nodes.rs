@@ -3,8 +3,8 @@
 
 use crate::errors::{ArgumentError, NodeError, OrRaise, Result};
 use crate::operators::sgd::step;
-use crate::pg::call::function::Call;
-use crate::pg::values::varlena::{Bytes, Value, with_bytes};
+use pg::call::function::Call;
+use pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
 
 /// Where it is called as a function it has no state that could stay: a cursor's scan has.
@@ -17,5 +17,5 @@ fn corgipile_node_training(_call: Call<'_>) {
 fn corgipile_node_step(call: Call<'_>) -> Value {
     let request = call.argument(0).ok_or(ArgumentError::NullArgument("request").into());
     let request: Result<Vec<u8>> = request.map(|request| with_bytes(request, <[u8]>::to_vec));
-    request.and_then(step).and_then(|answer| Bytes::new(&answer)).or_raise().into_value()
+    request.and_then(step).and_then(|answer| Ok(Bytes::new(&answer)?)).or_raise().into_value()
 }

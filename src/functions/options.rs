@@ -3,7 +3,7 @@
 use crate::errors::OrRaise;
 use crate::options::call::model_kind;
 use crate::options::table;
-use crate::pg::call::function::Call;
+use pg::call::function::Call;
 use pgrx::prelude::*;
 
 /// Columns of the result.
@@ -27,6 +27,5 @@ fn corgipile_options(call: Call<'_>) {
             entry.description.into(),
         ]);
         true
-    })
-    .or_raise();
+    });
 }

@@ -1,8 +1,8 @@
 //! corgipile.progress(): the trainings that run now, for the view corgipile.stat_progress_train.
 
 use crate::errors::OrRaise;
-use crate::pg::call::function::Call;
-use crate::pg::process::progress;
+use crate::operators::progress;
+use pg::call::function::Call;
 use pgrx::prelude::*;
 
 /// Returns a row for each training of the server.
@@ -15,6 +15,5 @@ fn corgipile_progress(call: Call<'_>) {
             true
         }
         None => false,
-    })
-    .or_raise();
+    });
 }

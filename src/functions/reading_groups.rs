@@ -1,8 +1,8 @@
 //! corgipile.reading_groups(): who reads together with others, for the view corgipile.stat_reading_groups.
 
 use crate::errors::OrRaise;
-use crate::pg::call::function::Call;
-use crate::pg::process::reading_groups;
+use crate::operators::reading_groups;
+use pg::call::function::Call;
 use pgrx::prelude::*;
 
 /// Returns a row for each member of a reading group of the server.
@@ -15,6 +15,5 @@ fn corgipile_reading_groups(call: Call<'_>) {
             true
         }
         None => false,
-    })
-    .or_raise();
+    });
 }

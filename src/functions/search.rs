@@ -4,9 +4,9 @@ use crate::errors::OrRaise;
 use crate::operators::sgd::{Search, SearchRow};
 use crate::options::call::TrainArguments;
 use crate::options::search::SearchArguments;
-use crate::pg::call::function::Call;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::snapshot::Snapshot;
+use pg::call::function::Call;
+use pg::executor::custom_scan::Flags;
+use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 
 /// Finds the best point, trains a model with it and returns a row per point.
@@ -19,7 +19,6 @@ fn corgipile_search(call: Call<'_>) {
     let mut rows = search.rows().or_raise().iter();
     call.return_rows(SearchRow::COLUMNS, |result| {
         rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
-    })
-    .or_raise();
+    });
     search.close();
 }

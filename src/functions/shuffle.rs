@@ -2,9 +2,9 @@
 
 use crate::errors::OrRaise;
 use crate::operators::shuffle_scan::{ShuffleArguments, Shuffled};
-use crate::pg::call::function::Call;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::snapshot::Snapshot;
+use pg::call::function::Call;
+use pg::executor::custom_scan::Flags;
+use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 
 /// Returns the rows of a table in shuffled order.
@@ -12,6 +12,6 @@ use pgrx::prelude::*;
 fn corgipile_shuffle(call: Call<'_>) {
     let arguments = ShuffleArguments::of_call(&call.arguments());
     let rows = Snapshot::with_active(|snapshot| Shuffled::open(arguments, snapshot, 0, Flags::NONE)).or_raise();
-    call.return_query(rows.query(), rows.columns()).or_raise();
+    call.return_query(rows.query(), rows.columns());
     rows.finish();
 }

@@ -1,10 +1,10 @@
 //! corgipile_shuffle_order(): the order in which a strategy gives the tuples of a table, which need not exist.
 
-use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result};
+use crate::errors::{ArgumentError, Error, OrRaise, PgError, Result};
 use crate::options::call;
-use crate::pg::call::arguments::Arguments;
-use crate::pg::call::function::Call;
-use crate::pg::check_for_interrupts;
+use pg::call::arguments::Arguments;
+use pg::call::function::Call;
+use pg::check_for_interrupts;
 use pgrx::prelude::*;
 use shuffle::{Geometry, TupleOrder};
 
@@ -22,8 +22,7 @@ fn corgipile_shuffle_order(call: Call<'_>) {
         position += 1;
         row.clone_from_slice(&[position.into(), i64::from(tuple).into()]);
         true
-    })
-    .or_raise();
+    });
 }
 
 /// The order that the arguments ask for.
@@ -54,5 +53,5 @@ fn within(argument: &'static str, given: Option<i64>, range: std::ops::RangeIncl
 }
 
 fn out_of_memory(error: shuffle::OutOfMemory) -> Error {
-    ResourceError::OutOfMemory(error.tuples as usize * size_of::<u64>()).into()
+    PgError::OutOfMemory(error.tuples as usize * size_of::<u64>()).into()
 }

@@ -1,8 +1,8 @@
 //! The rows of corgipile.stat_models, and the trigger that removes changed models from shared memory.
 
 use crate::models;
-use crate::pg::call::function::Call;
-use crate::pg::call::trigger::old_key;
+use pg::call::function::Call;
+use pg::call::trigger::old_key;
 use pgrx::prelude::*;
 
 /// An entry of shared memory per row.

@@ -1,10 +1,10 @@
 //! The type corgipile.toc, a compressed mini-batch, and the operations on it.
 
 use super::compress::encode;
-use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result, TocError};
-use crate::pg::call::function::Call;
-use crate::pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
-use crate::pg::values::varlena::{Bytes, Value, with_bytes};
+use crate::errors::{ArgumentError, Error, OrRaise, PgError, Result, TocError};
+use pg::call::function::Call;
+use pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
+use pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
 use std::cmp::Ordering;
 use std::ffi::CString;
@@ -33,12 +33,12 @@ fn corgipile_toc_recv(call: Call<'_>) -> Value {
     let bytes = call.message().unwrap_or_default();
     // all of it is checked once, so that what is stored is sound
     let checked = toc::decode(bytes).map_err(|error| TocError::MalformedTocBytes(error.to_string()).into());
-    checked.and_then(|_| Bytes::new(bytes)).or_raise().into_value()
+    checked.and_then(|_| Ok(Bytes::new(bytes)?)).or_raise().into_value()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_send(call: Call<'_>) -> Value {
-    with_toc(call, 0, Bytes::new).into_value() // a bytea is just that: the bytes
+    with_toc(call, 0, |bytes| Ok(Bytes::new(bytes)?)).into_value() // a bytea is just that: the bytes
 }
 
 /// Compresses a matrix.
@@ -184,7 +184,7 @@ fn scale(call: Call<'_>, matrix: usize, factor: usize) -> Value {
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
             _ => toc::map_entries(bytes, |entry| entry * factor),
         };
-        Bytes::new(&scaled.map_err(damaged)?)
+        Ok(Bytes::new(&scaled.map_err(damaged)?)?)
     })
     .into_value()
 }
@@ -207,7 +207,7 @@ fn corgipile_add_toc(call: Call<'_>) -> Value {
 /// Argument `matrix` with argument `summand` added to each element.
 fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value {
     let summand = call.double(summand).unwrap_or_default();
-    with_toc(call, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
+    with_toc(call, matrix, |bytes| Ok(Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?)?))
         .into_value()
 }
 
@@ -313,7 +313,7 @@ fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {
         return Err(TocError::TooManyElements(len).into());
     }
     let mut zeros = Vec::new();
-    zeros.try_reserve_exact(len).map_err(|_| ResourceError::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
+    zeros.try_reserve_exact(len).map_err(|_| PgError::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
     zeros.resize(len, 0.0);
     Ok(zeros)
 }

@@ -3,9 +3,9 @@
 use crate::errors::OrRaise;
 use crate::operators::sgd::{EpochRow, Training};
 use crate::options::call::TrainArguments;
-use crate::pg::call::function::Call;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::snapshot::Snapshot;
+use pg::call::function::Call;
+use pg::executor::custom_scan::Flags;
+use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 
 /// Trains a model and returns a row per epoch.
@@ -16,7 +16,6 @@ fn corgipile_train(call: Call<'_>) {
     let mut rows = training.rows().or_raise().iter();
     call.return_rows(EpochRow::COLUMNS, |result| {
         rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
-    })
-    .or_raise();
+    });
     training.close();
 }

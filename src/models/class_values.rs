@@ -1,7 +1,7 @@
 //! Classes as numbers.
 
-use crate::pg::catalog::types::existing_base_type;
-use crate::pg::values::number::NumberType;
+use pg::catalog::types::existing_base_type;
+use pg::values::number::NumberType;
 use pgrx::pg_sys;
 
 /// The classes as numbers, if the label's type has numbers.

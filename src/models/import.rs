@@ -4,7 +4,7 @@ use super::document::ModelDocument;
 use super::store::{NewModel, check_can_store, store};
 use crate::errors::Result;
 use crate::options::model_name::check_name;
-use crate::pg::values::jsonb::Jsonb;
+use pg::values::jsonb::Jsonb;
 use pgrx::Uuid;
 use serde_json::Value;
 

@@ -2,9 +2,9 @@
 
 use super::document::ModelDocument;
 use super::model::Model;
-use crate::errors::{ResourceError, Result};
+use crate::errors::{PgError, Result};
 use crate::models::table::LookupScope;
-use crate::pg::values::jsonb::{self, Identity, Jsonb};
+use pg::values::jsonb::{self, Identity, Jsonb};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -88,7 +88,7 @@ impl InlineModel {
 
 fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len()).map_err(|_| ResourceError::OutOfMemory(bytes.len()))?;
+    copy.try_reserve_exact(bytes.len()).map_err(|_| PgError::OutOfMemory(bytes.len()))?;
     copy.extend_from_slice(bytes);
     Ok(copy)
 }

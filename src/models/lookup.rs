@@ -6,7 +6,7 @@ use super::names::{self, Access, resolve};
 use super::shared::{self, Stat};
 use super::table::{Key, ModelRow, ModelTable};
 use crate::errors::{Error, ModelError, Result};
-use crate::pg::serves_another;
+use pg::serves_another;
 use std::ops::Deref;
 use std::rc::Rc;
 

@@ -11,7 +11,7 @@ use crate::models::table::ModelRow;
 use crate::options::choices::Choice;
 use crate::options::loss::number_of_record;
 use crate::options::rows::{Clip, Nulls, Transform, Unseen};
-use crate::pg::values::date_part::DatePart;
+use pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
 use sgd::conformal::Calibration;

@@ -9,7 +9,7 @@
 
 use crate::errors::{Error, ModelError, OwnerNeeded, Result, did_you_mean};
 use crate::models::table::{self, Key, ModelRow, ModelTable};
-use crate::pg::catalog::names::quote_identifier;
+use pg::catalog::names::quote_identifier;
 use pgrx::pg_sys;
 
 /// The right by which the current user may use a model.

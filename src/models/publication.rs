@@ -14,7 +14,7 @@ use super::store::check_can_store;
 use crate::errors::{ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable};
 use crate::options::model_name::check_name;
-use crate::pg::values::jsonb::Jsonb;
+use pg::values::jsonb::Jsonb;
 use pgrx::{Uuid, pg_sys};
 
 /// What a server did with a model that was published to it.

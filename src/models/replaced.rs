@@ -7,8 +7,8 @@
 use super::shared;
 use super::table::{self, Field};
 use crate::errors::Notice;
-use crate::pg::{report_notice, snapshot};
 use crate::settings;
+use pg::{report_notice, snapshot};
 use pgrx::pg_sys;
 use sgd::ModelKind;
 

@@ -5,10 +5,10 @@ use super::loader::{Leader, LoadRequest, Received};
 use super::scan_control::{BlockCounters, ScanControl, ScanReport};
 use super::tuple_shuffle::TupleShuffle;
 use crate::errors::{Error, Result, TrainingError};
-use crate::pg::check_for_interrupts;
-use crate::pg::executor::custom_scan::Scan;
-use crate::pg::executor::query::Running;
-use crate::pg::process::parallel::{NO_SHARED_MEMORY, Unavailable};
+use pg::check_for_interrupts;
+use pg::executor::custom_scan::Scan;
+use pg::executor::query::Running;
+use pg::process::parallel::{NO_SHARED_MEMORY, Unavailable};
 use tuples::{Batch, TupleSource};
 
 /// The tuples of a source, buffer by buffer, epoch by epoch.

@@ -2,7 +2,7 @@
 
 use super::buffers::Buffers;
 use crate::errors::Result;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use sgd::{ClusterFactor, ModelKind};
 use tuples::{Batch, TupleSource};
 

@@ -3,14 +3,14 @@
 
 use super::decoder::{is_category, is_vector};
 use crate::errors::Result;
-use crate::pg::call::spi::{Connection, Sees};
-use crate::pg::catalog::names::{name_of, quote_identifier};
-use crate::pg::catalog::relation::{Uniqueness, has_places, uniqueness};
-use crate::pg::catalog::statistics::{ColumnStatistics, column_statistics};
-use crate::pg::catalog::types::{base_type, is_enum};
-use crate::pg::executor::query::Column;
-use crate::pg::settings::with_scans_from_the_start;
-use crate::pg::values::number::NumberType;
+use pg::call::spi::{Connection, Sees};
+use pg::catalog::names::{name_of, quote_identifier};
+use pg::catalog::relation::{Uniqueness, has_places, uniqueness};
+use pg::catalog::statistics::{ColumnStatistics, column_statistics};
+use pg::catalog::types::{base_type, is_enum};
+use pg::executor::query::Column;
+use pg::settings::with_scans_from_the_start;
+use pg::values::number::NumberType;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 

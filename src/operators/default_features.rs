@@ -6,14 +6,15 @@
 //! have decided is recorded with the model as names, so that predictions do not depend on them.
 
 use super::column_facts::{Facts, Identity, Kind, facts_of};
+use super::compressed_type::is_compressed;
 use super::decoder::{FEATURE_TYPES, column};
 use crate::errors::{ArgumentError, Notice, Result, SourceError};
 use crate::options::date_parts::DateParts;
-use crate::pg::catalog::relation::Uniqueness;
-use crate::pg::catalog::types::{base_type, is_compressed, type_name};
-use crate::pg::executor::query::Column;
-use crate::pg::report_notice;
-use crate::pg::values::date_part::{DatePart, TimeType};
+use pg::catalog::relation::Uniqueness;
+use pg::catalog::types::{base_type, type_name};
+use pg::executor::query::Column;
+use pg::report_notice;
+use pg::values::date_part::{DatePart, TimeType};
 use pgrx::pg_sys;
 
 /// Names of the papers' schema: id, features_k, features_v, label.

@@ -7,8 +7,8 @@
 use super::buffers::Buffers;
 use crate::errors::{PredictError, Result};
 use crate::models::Model;
-use crate::pg::check_for_interrupts;
-use crate::pg::tuples::number_sort::{NumberSort, SortedNumbers};
+use pg::check_for_interrupts;
+use pg::tuples::number_sort::{NumberSort, SortedNumbers};
 use serde::{Deserialize, Serialize};
 use sgd::conformal::class_of_label;
 use sgd::{Confusion, Evaluation, EvaluationSums, ModelParameters, RocAuc, Tied, rank_key, rank_key_of_f32};

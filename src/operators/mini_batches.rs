@@ -11,22 +11,22 @@ use crate::errors::{ArgumentError, DecoderError, Error, Result, RowAt, RowFault,
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::NullRows;
 use crate::options::shuffling::Shuffling;
-use crate::pg::catalog::names::place_of;
-use crate::pg::catalog::names::quote_identifier;
-use crate::pg::catalog::relation::{has_places, may_read_places};
-use crate::pg::catalog::types::{base_type, qualified_type_name, type_name};
-use crate::pg::check_for_interrupts;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::{Column, Running};
-use crate::pg::snapshot::Snapshot;
-use crate::pg::tuples::row::Row;
-use crate::pg::values::array::{ArrayBuilder, ArrayFault, BuiltArray};
-use crate::pg::values::number::{NumberFault, NumberType};
-use crate::pg::values::sparse::{SparseFault, is_index_array};
-use crate::pg::values::sparse_vector::SparseVectorReader;
-use crate::pg::values::tid::row_at;
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::vector::VectorReader;
+use pg::catalog::names::place_of;
+use pg::catalog::names::quote_identifier;
+use pg::catalog::relation::{has_places, may_read_places};
+use pg::catalog::types::{base_type, qualified_type_name, type_name};
+use pg::check_for_interrupts;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::{Column, Running};
+use pg::snapshot::Snapshot;
+use pg::tuples::row::Row;
+use pg::values::array::{ArrayBuilder, ArrayFault, BuiltArray};
+use pg::values::number::{NumberFault, NumberType};
+use pg::values::sparse::{SparseFault, is_index_array};
+use pg::values::sparse_vector::SparseVectorReader;
+use pg::values::tid::row_at;
+use pg::values::typed::TypedDatum;
+use pg::values::vector::VectorReader;
 use toc::Rows;
 
 /// Which columns are read, and how.

@@ -1,16 +1,17 @@
 //! The rows of a source as a model sees them: its features, as they were prepared in its training, and its label.
 
 use super::buffers::Buffers;
+use super::compressed_type::is_compressed;
 use super::decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
 use super::nulls::{notice_imputed, notice_left_out, notice_unseen};
 use super::source::Source;
 use crate::errors::{PredictError, Result, TrainingError};
 use crate::models::{Coding, ColumnKind, FeatureKind, Model, Policies};
 use crate::options::shuffling::Shuffling;
-use crate::pg::catalog::types::{base_type, is_compressed};
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::{Column, Planned, Running};
-use crate::pg::snapshot::Snapshot;
+use pg::catalog::types::base_type;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::{Column, Planned, Running};
+use pg::snapshot::Snapshot;
 use sgd::{ModelKind, ModelParameters};
 
 /// How rows are read for a model.

@@ -2,7 +2,7 @@
 
 use super::decoder::{Decoder, FeatureColumns};
 use crate::errors::{FilledFeature, Notice};
-use crate::pg::report_notice;
+use pg::report_notice;
 
 /// Tells of which features NULLs were imputed since the epoch began, if any were.
 pub fn notice_imputed(decoder: &Decoder) {

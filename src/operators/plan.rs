@@ -3,7 +3,7 @@
 use super::block_shuffle::BlockShuffle;
 use super::tuple_shuffle::TupleShuffle;
 use crate::options::shuffling::Shuffling;
-use crate::pg::executor::query::{Planned, Query};
+use pg::executor::query::{Planned, Query};
 
 /// Plans a query so that its rows come shuffled. What is sorted as a whole comes from an ordinary plan.
 pub fn shuffled(query: Query, shuffling: &Shuffling) -> Planned {

@@ -11,7 +11,7 @@ use super::scan_control::ScanControl;
 use super::wanted::Wanted;
 use crate::errors::{NodeError, Notice, Result, TrainingError};
 use crate::options::rows::Standardize;
-use crate::pg::{check_for_interrupts, report_notice};
+use pg::{check_for_interrupts, report_notice};
 use serde::{Deserialize, Serialize};
 use sgd::profile::{FeatureProfile, Profile, RowSample};
 use sgd::{LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log};

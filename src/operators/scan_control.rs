@@ -3,8 +3,8 @@
 //! SGD, TupleShuffle and BlockShuffle pass on one [`ScanControl`] and one [`ScanReport`]. Worker processes get and send
 //! the same two.
 
-use crate::pg::process::parallel::Unavailable;
-use crate::pg::tuples::sorter::SortSpace;
+use pg::process::parallel::Unavailable;
+use pg::tuples::sorter::SortSpace;
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockPartition, Geometry, OrderDigest};
 use std::time::Duration;

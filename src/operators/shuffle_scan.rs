@@ -5,15 +5,15 @@
 use super::scan_control::ScanControl;
 use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
-use crate::errors::{ArgumentError, Error, OrRaise, Result, SourceError};
+use crate::errors::{ArgumentError, Error, OrRaise, PgError, Result};
 use crate::options::shuffling::Shuffling;
-use crate::pg::call::arguments::Arguments;
-use crate::pg::catalog::relation::Relation;
-use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
-use crate::pg::executor::explain::Explain;
-use crate::pg::executor::query::Running;
-use crate::pg::require_utf8;
-use crate::pg::snapshot::Snapshot;
+use pg::call::arguments::Arguments;
+use pg::catalog::relation::Relation;
+use pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use pg::executor::explain::Explain;
+use pg::executor::query::Running;
+use pg::require_utf8;
+use pg::snapshot::Snapshot;
 use pgrx::pg_sys;
 use std::ffi::c_int;
 
@@ -56,7 +56,7 @@ impl Shuffled {
     /// Plans and starts the read of the table behind a row type.
     ///
     /// # Errors
-    /// [`ArgumentError::NotARowType`], and what is wrong with the arguments.
+    /// [`PgError::NotARowType`], and what is wrong with the arguments.
     pub fn open(
         arguments: ShuffleArguments,
         snapshot: Snapshot<'_>,
@@ -74,7 +74,7 @@ impl Shuffled {
         shuffling.first_epoch = epoch as u64;
         let shuffling = shuffling.with_sample(arguments.sample)?.with_share(arguments.share)?;
         let Some(relation) = Relation::of_row_type(arguments.row_type)? else {
-            return Err(ArgumentError::NotARowType.into());
+            return Err(PgError::NotARowType.into());
         };
         let planned = Source::plan_relation(&relation, &shuffling)?;
         let columns = relation.live_columns();
@@ -122,7 +122,7 @@ impl CustomScan for ShuffleScan {
             let arguments = ShuffleArguments::of_call(&Arguments::of_node(node));
             let rows = Shuffled::open(arguments, node.snapshot(), node.instrument(), eflags).or_raise();
             if rows.columns.len() != node.scan_columns() {
-                Error::from(SourceError::SourceChanged).raise();
+                Error::from(PgError::SourceChanged).raise();
             }
             rows
         };

@@ -1,19 +1,20 @@
 //! The source of a training, a table or a query, and its columns.
 
+use super::compressed_type::is_compressed;
 use super::decoder::{Decoder, DecoderSpec, column};
 use super::default_features::{self, Searched, Takes};
 use super::plan::shuffled;
-use crate::errors::{Result, SourceError};
+use crate::errors::{PgError, Result};
 use crate::limits::FEW_CLASSES;
 use crate::options::shuffling::Shuffling;
-use crate::pg::call::spi::{Connection, Sees};
-use crate::pg::catalog::names::quote_identifier;
-use crate::pg::catalog::relation::{Relation, bytes, estimated_rows, has_places, may_read_places};
-use crate::pg::catalog::types::{base_type, is_compressed};
-use crate::pg::executor::query::{Column, Planned, Query, only_select};
-use crate::pg::values::date_part::{DatePart, TimeType};
-use crate::pg::values::number::NumberType;
-use crate::pg::with_scans_from_the_start;
+use pg::call::spi::{Connection, Sees};
+use pg::catalog::names::quote_identifier;
+use pg::catalog::relation::{Relation, bytes, estimated_rows, has_places, may_read_places};
+use pg::catalog::types::base_type;
+use pg::executor::query::{Column, Planned, Query, only_select};
+use pg::values::date_part::{DatePart, TimeType};
+use pg::values::number::NumberType;
+use pg::with_scans_from_the_start;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -33,7 +34,7 @@ impl Source {
     /// Reads `source`: a query if it begins like one, else the name of a relation, as regclass reads it.
     ///
     /// # Errors
-    /// [`SourceError::NotOneSelect`], [`SourceError::NotReadOnly`]; PostgreSQL's own.
+    /// [`PgError::NotOneSelect`], [`PgError::NotReadOnly`]; PostgreSQL's own.
     pub fn resolve(source: &str) -> Result<Source> {
         let (from, relation) = if looks_like_query(source) {
             // The line ends because the query may end in a comment.
@@ -54,7 +55,7 @@ impl Source {
     pub fn plan_relation(relation: &Relation, shuffling: &Shuffling) -> Result<Planned> {
         let query = Query::analyze(&format!("SELECT * FROM {}", relation.name()))?;
         if !query.reads(relation.oid()) {
-            return Err(SourceError::SourceChanged.into());
+            return Err(PgError::SourceChanged.into());
         }
         Ok(shuffled(query, shuffling))
     }
@@ -130,12 +131,12 @@ impl Source {
     /// The query that reads these columns, as SQL writes them.
     ///
     /// # Errors
-    /// PostgreSQL's own; [`SourceError::SourceChanged`] if the relation's name means another one by now:
+    /// PostgreSQL's own; [`PgError::SourceChanged`] if the relation's name means another one by now:
     /// its schema is not locked.
     pub fn read(&self, columns: &str) -> Result<Query> {
         let query = Query::analyze(&format!("SELECT {columns} FROM {}", self.from))?;
         match self.relation {
-            Some(relation) if !query.reads(relation) => Err(SourceError::SourceChanged.into()),
+            Some(relation) if !query.reads(relation) => Err(PgError::SourceChanged.into()),
             _ => Ok(query),
         }
     }

@@ -6,8 +6,8 @@ use super::given::{Given, is_same};
 use super::nodes::Nodes;
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
-use crate::pg::call::arguments::Arguments;
-use crate::pg::require_utf8;
+use pg::call::arguments::Arguments;
+use pg::require_utf8;
 use serde_json::{Map, Value};
 use sgd::ModelKind;
 use shuffle::Strategy;
@@ -67,7 +67,7 @@ impl TrainArguments {
     /// [`ArgumentError::InvalidArgument`] if JSON cannot be read; those of [`TrainArguments::with_options`]
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
         require_utf8()?;
-        let json = |i, name| arguments.json(i).map_err(|e| e.about(name));
+        let json = |i, name| arguments.json(i).map_err(|e| ArgumentError::unread(name, e));
         let of_arguments = TrainArguments {
             source: arguments.source(0)?,
             model: arguments.get(1),

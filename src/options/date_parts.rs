@@ -1,6 +1,6 @@
 //! The option `date_parts`: which parts of dates and times are features.
 
-use crate::pg::values::date_part::{DatePart, TimeType};
+use pg::values::date_part::{DatePart, TimeType};
 use serde_json::{Value, json};
 
 /// Which parts of dates and times are features.

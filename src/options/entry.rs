@@ -2,7 +2,7 @@
 
 use super::loss::Loss;
 use super::resolved::Resolved;
-use crate::pg::executor::explain::Explain;
+use pg::executor::explain::Explain;
 use serde_json::Value;
 use sgd::{ModelKind, Range};
 

@@ -121,7 +121,7 @@ impl Request {
         let mut workers = workers.unwrap_or(table::default_integer("workers") as u32);
         let (options, mut grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
         if let Some(search) = search {
-            let seed = *arguments.seed.get_or_insert_with(crate::pg::random_seed);
+            let seed = *arguments.seed.get_or_insert_with(pg::random_seed);
             let rate = arguments.learning_rate;
             let given = |name: &str| options.contains_key(name) || (name == "learning_rate" && rate.is_some());
             let solver = options.get("solver").and_then(Value::as_str).and_then(Solver::named).unwrap_or_default();

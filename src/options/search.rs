@@ -8,7 +8,7 @@ use super::loss::Loss;
 use super::parse::argument_choice;
 use super::row_groups::RowGroupSpec;
 use crate::errors::{ArgumentError, Error, Result};
-use crate::pg::call::arguments::Arguments;
+use pg::call::arguments::Arguments;
 use sgd::ModelKind;
 use shuffle::FoldRule;
 

@@ -76,7 +76,7 @@ impl Shuffling {
         let (block_size, buffer_size) = (or_default(block_size, "block_size"), or_default(buffer_size, "buffer_size"));
         let shuffling = Shuffling {
             strategy: call::strategy(or_default(strategy, "shuffle"))?,
-            seed: seed.unwrap_or_else(crate::pg::random_seed),
+            seed: seed.unwrap_or_else(pg::random_seed),
             block_size: block_size.parse().map_err(|e| invalid_size("block_size", e))?,
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
             first_epoch: 1,
@@ -127,15 +127,14 @@ impl Shuffling {
             true => BufferSize::Bytes(settings::max_buffer_memory()),
             false => self.buffer_size,
         };
-        Geometry::new(pages, crate::pg::PAGE_BYTES, self.block_size, buffer_size)
-            .map_err(|e| invalid_size("block_size", e))
+        Geometry::new(pages, pg::PAGE_BYTES, self.block_size, buffer_size).map_err(|e| invalid_size("block_size", e))
     }
 
     /// Is the buffer for `pages` pages smaller than was asked for, because `corgipile.max_buffer_memory` is?
     pub fn is_cut_to_memory(&self, pages: u32) -> bool {
         let asked = match self.buffer_size {
             BufferSize::Bytes(bytes) => bytes,
-            share => u64::from(share.pages(pages, crate::pg::PAGE_BYTES)) * u64::from(crate::pg::PAGE_BYTES),
+            share => u64::from(share.pages(pages, pg::PAGE_BYTES)) * u64::from(pg::PAGE_BYTES),
         };
         asked > settings::max_buffer_memory()
     }
@@ -159,7 +158,7 @@ impl Shuffling {
         let chosen = shuffle::sample_blocks(self.seed, pages.div_ceil(pages_per_block), fraction);
         let all = Geometry { pages, pages_per_block, blocks: pages.div_ceil(pages_per_block), buffer_blocks: 1 };
         let read = chosen.iter().map(|block| all.pages_of(*block).len() as u32).sum();
-        let block_size = BlockSize::Bytes(u64::from(pages_per_block) * u64::from(crate::pg::PAGE_BYTES));
+        let block_size = BlockSize::Bytes(u64::from(pages_per_block) * u64::from(pg::PAGE_BYTES));
         let geometry = Shuffling { block_size, ..self.clone() }.geometry(read)?;
         Ok((geometry, Some(chosen)))
     }

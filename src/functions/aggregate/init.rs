@@ -7,7 +7,7 @@ use crate::options::call::TrainArguments;
 use crate::options::request::Request;
 use crate::options::rows::{Nulls, Standardize};
 use crate::options::table;
-use crate::pg::call::arguments::Arguments;
+use pg::call::arguments::Arguments;
 use sgd::{ModelKind, Solver};
 
 /// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
@@ -16,7 +16,7 @@ use sgd::{ModelKind, Solver};
 /// Those of [`Request::without_choices`] and [`TrainArguments::with_options`]; [`ArgumentError::NullArgument`],
 /// [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`], [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
-    let options = arguments.json(3).map_err(|e| e.about("options"))?;
+    let options = arguments.json(3).map_err(|e| ArgumentError::unread("options", e))?;
     let arguments_of_training = TrainArguments {
         model: Some(arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?),
         learning_rate: arguments.get(2),

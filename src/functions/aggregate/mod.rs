@@ -9,8 +9,8 @@ mod state;
 mod text;
 
 use crate::errors::{AggregateError, ArgumentError, OrRaise, Result};
-use crate::pg::call::function::Call;
-use crate::pg::values::varlena::{Bytes, Value};
+use pg::call::function::Call;
+use pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use rows::{Sparse, Vectors};
 pub use state::{NewState, StateMut};
@@ -38,7 +38,7 @@ fn corgipile_sgd_state_recv(call: Call<'_>) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_sgd_state_send(call: Call<'_>) -> Value {
-    Bytes::new(&argument(call)).or_raise().into_value() // a bytea is just that: the bytes
+    argument(call).into_value() // a bytea is just that: the bytes
 }
 
 /// A state of bytes from a client or a file, which are checked.
@@ -121,7 +121,7 @@ fn corgipile_sgd_final(call: Call<'_>) -> Value {
 /// The state before the first epoch.
 #[pg_extern(sql = false)]
 fn corgipile_sgd_init(call: Call<'_>) -> Value {
-    let make = || Bytes::new(&init::of_call(&call.arguments())?).map(Bytes::into_value);
+    let make = || Ok(Bytes::new(&init::of_call(&call.arguments())?)?.into_value());
     make().or_raise()
 }
 

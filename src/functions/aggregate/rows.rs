@@ -2,15 +2,15 @@
 
 use super::state::{Failure, StateMut};
 use crate::errors::{AggregateError, Result, RowAt, RowFault};
-use crate::pg::call::function::Call;
-use crate::pg::catalog::names::place_of;
-use crate::pg::catalog::types::type_name;
-use crate::pg::values::array::ArrayFault;
-use crate::pg::values::number::NumberFault;
-use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
-use crate::pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::vector::VectorReader;
+use pg::call::function::Call;
+use pg::catalog::names::place_of;
+use pg::catalog::types::type_name;
+use pg::values::array::ArrayFault;
+use pg::values::number::NumberFault;
+use pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
+use pg::values::typed::TypedDatum;
+use pg::values::vector::VectorReader;
 use std::convert::Infallible;
 
 /// The places of the arguments.

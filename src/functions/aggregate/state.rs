@@ -6,8 +6,8 @@
 //! The bytes: a header of little-endian numbers, mean and scale of each feature as doubles if features are to be
 //! standardized, and the state of [`sgd::aggregate`].
 
-use crate::errors::{AggregateError, Error, Result, RowFault, TrainingError};
-use crate::pg::values::varlena::MAX_BYTES;
+use crate::errors::{AggregateError, Error, PgError, Result, RowFault, TrainingError};
+use pg::values::varlena::MAX_BYTES;
 use sgd::aggregate::{self, StateError};
 use sgd::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};
 
@@ -62,7 +62,7 @@ impl NewState<'_> {
     /// The state before the first epoch.
     ///
     /// # Errors
-    /// [`AggregateError::NotByAggregate`], [`AggregateError::StateTooLarge`], [`ResourceError::OutOfMemory`]
+    /// [`AggregateError::NotByAggregate`], [`PgError::StateTooLarge`], [`PgError::OutOfMemory`]
     pub fn bytes(&self) -> Result<Vec<u8>> {
         let Hyperparameters { schedule, .. } = self.hyperparameters;
         if matches!(schedule, Schedule::Theorem1 { .. }) {
@@ -70,7 +70,7 @@ impl NewState<'_> {
         }
         let size = aggregate::size(self.hyperparameters, self.dim, self.outputs, self.sparse).map_err(trouble)?;
         if size.saturating_add(at::END + self.dim * 16) > MAX_BYTES {
-            return Err(AggregateError::StateTooLarge(size).into());
+            return Err(PgError::StateTooLarge(size).into());
         }
         let trainer = aggregate::new(self.hyperparameters, self.dim, self.outputs, self.sparse).map_err(trouble)?;
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
@@ -316,7 +316,7 @@ impl<'a> StateMut<'a> {
     /// The model as it is now.
     ///
     /// # Errors
-    /// [`AggregateError::MalformedState`], [`ResourceError::OutOfMemory`]
+    /// [`AggregateError::MalformedState`], [`PgError::OutOfMemory`]
     pub fn model(&mut self) -> Result<ModelParameters> {
         self.trainer()?.model().map_err(trouble)
     }

@@ -6,9 +6,9 @@
 use crate::errors::{ArgumentError, Result};
 use crate::models::{ColumnKind, FeatureKind, Model};
 use crate::operators::Source;
-use crate::pg::catalog::types::{base_type, base_type_of_extension};
-use crate::pg::values::array::element_type;
-use crate::pg::values::date_part::{DatePart, TimeType};
+use pg::catalog::types::{base_type, base_type_of_extension};
+use pg::values::array::element_type;
+use pg::values::date_part::{DatePart, TimeType};
 use pgrx::pg_sys;
 
 /// The columns, and how their values are read: as numbers, texts or arrays, if a type is known, by it.

@@ -15,8 +15,8 @@ use crate::limits::MAX_SQL_NUMBERS;
 use crate::models::{Categories, ColumnKind, FeatureKind, Model};
 use crate::options::choices::choice;
 use crate::options::rows::{Nulls, Unseen};
-use crate::pg::catalog::names::quote_literal;
-use crate::pg::check_for_interrupts;
+use pg::catalog::names::quote_literal;
+use pg::check_for_interrupts;
 use sgd::{Activation, Link, LogTransform, Output, ParametersView};
 use std::fmt::{LowerExp, Write};
 

@@ -8,11 +8,11 @@ use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, Model};
 use crate::options::choices::choice;
 use crate::options::parse::argument_choice;
-use crate::pg::encoding::Text;
-use crate::pg::values::jsonb::{self, Jsonb};
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::varlena::{Bytes, Value};
 use expression::Answer;
+use pg::encoding::Text;
+use pg::values::jsonb::{self, Jsonb};
+use pg::values::typed::TypedDatum;
+use pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use std::rc::Rc;
 
@@ -70,7 +70,7 @@ fn corgipile_export_onnx_by_name(model: Text<'_>) -> Value {
 
 /// A model as a graph of ONNX: a bytea is just that, its bytes.
 fn export_onnx(model: &Rc<Model>) -> Result<Value> {
-    Bytes::new(&graph::graph(model)?).map(Bytes::into_value)
+    Ok(Bytes::new(&graph::graph(model)?)?.into_value())
 }
 
 /// A model as a text of this format.

@@ -3,9 +3,9 @@
 use crate::errors::Result;
 use crate::models::table::LookupScope;
 use crate::models::{self, Model};
-use crate::pg::call::function::Call;
-use crate::pg::values::jsonb::Jsonb;
-use crate::pg::values::typed::TypedDatum;
+use pg::call::function::Call;
+use pg::values::jsonb::Jsonb;
+use pg::values::typed::TypedDatum;
 use std::rc::Rc;
 
 /// The model that argument 0 is. That of a constant is not compared with other values again as long as it means the

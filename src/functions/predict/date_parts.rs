@@ -4,10 +4,10 @@
 //! reads features need not know that there are such parts.
 
 use crate::models::{FeatureKind, Model};
-use crate::pg::catalog::types::base_type;
-use crate::pg::values::date_part::{DatePart, TimeType};
-use crate::pg::values::record::RecordColumn;
-use crate::pg::values::typed::TypedDatum;
+use pg::catalog::types::base_type;
+use pg::values::date_part::{DatePart, TimeType};
+use pg::values::record::RecordColumn;
+use pg::values::typed::TypedDatum;
 use pgrx::pg_sys;
 
 /// Parts that follow the columns of what is given.

@@ -1,6 +1,6 @@
 //! The features of one tuple, as a call has them, and a model's decisions for them.
 
-use crate::errors::{Error, PredictError, ResourceError, Result};
+use crate::errors::{Error, PgError, PredictError, Result};
 use crate::models::{Model, Policies};
 use crate::options::rows::Nulls;
 use sgd::ModelParameters;
@@ -211,5 +211,5 @@ impl Scratch {
 /// Room for `len` elements.
 fn reserve<T>(elements: &mut Vec<T>, len: usize) -> Result<()> {
     let missing = len.saturating_sub(elements.len());
-    elements.try_reserve_exact(missing).map_err(|_| ResourceError::OutOfMemory(len * size_of::<T>()).into())
+    elements.try_reserve_exact(missing).map_err(|_| PgError::OutOfMemory(len * size_of::<T>()).into())
 }

@@ -5,10 +5,10 @@ use super::arrays::refuse_categories;
 use super::input::{FeatureInput, InputTuple};
 use crate::errors::{ArgumentError, PredictError, Result, TocError};
 use crate::models::{Model, Policies};
-use crate::pg::call::function::Call;
-use crate::pg::check_for_interrupts;
-use crate::pg::values::array::matrix_of_doubles;
-use crate::pg::values::varlena::{Value, with_bytes};
+use pg::call::function::Call;
+use pg::check_for_interrupts;
+use pg::values::array::matrix_of_doubles;
+use pg::values::varlena::{Value, with_bytes};
 use toc::Operations;
 
 /// A compressed mini-batch, argument 1 of the call.

@@ -15,13 +15,13 @@ mod values;
 
 use crate::errors::{OrRaise, Result};
 use crate::models::{self, Model, Policies};
-use crate::pg::call::function::Call;
-use crate::pg::encoding::Text;
-use crate::pg::values::varlena::Value;
 use answers::{label, probabilities, value};
 use arrays::{DenseInput, SparseInput};
 pub(super) use by_value::by_value;
 use mini_batches::CompressedInput;
+use pg::call::function::Call;
+use pg::encoding::Text;
+use pg::values::varlena::Value;
 use pgrx::prelude::*;
 use row::RowInput;
 use std::rc::Rc;

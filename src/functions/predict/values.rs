@@ -9,12 +9,12 @@ use super::input::{FeatureInput, InputTuple};
 use super::row::Plan;
 use crate::errors::{OrRaise, PredictError, Result};
 use crate::models::{self, ColumnKind, FeatureKind, Model, Policies};
-use crate::pg::call::function::Call;
-use crate::pg::catalog::types::base_type;
-use crate::pg::encoding::Text;
-use crate::pg::values::date_part::TimeType;
-use crate::pg::values::number::number_of_literal;
-use crate::pg::values::record::RecordColumn;
+use pg::call::function::Call;
+use pg::catalog::types::base_type;
+use pg::encoding::Text;
+use pg::values::date_part::TimeType;
+use pg::values::number::number_of_literal;
+use pg::values::record::RecordColumn;
 use pgrx::prelude::*;
 
 /// All arguments of the call behind the first.

@@ -5,8 +5,8 @@ use crate::options::call::TrainArguments;
 use crate::options::request::Request;
 use crate::options::rows::Nulls;
 use crate::options::table;
-use crate::pg::call::arguments::Arguments;
-use crate::pg::require_utf8;
+use pg::call::arguments::Arguments;
+use pg::require_utf8;
 use serde_json::{Value, json};
 use sgd::Solver;
 
@@ -28,7 +28,7 @@ impl UdaRequest {
     /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
-        let mut options = arguments.json(9).map_err(|e| e.about("options"))?;
+        let mut options = arguments.json(9).map_err(|e| ArgumentError::unread("options", e))?;
         let parallel = take_parallel(&mut options)?;
         let arguments = TrainArguments {
             source: arguments.source(0)?,

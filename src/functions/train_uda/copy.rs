@@ -2,8 +2,8 @@
 
 use super::sql::Reading;
 use crate::errors::Result;
-use crate::pg::call::spi::{Connection, Sees};
-use crate::pg::random_seed;
+use pg::call::spi::{Connection, Sees};
+use pg::random_seed;
 use std::time::{Duration, Instant};
 
 /// A shuffled copy. It is gone after an ERROR, with all that the (sub)transaction did.
@@ -36,6 +36,7 @@ impl ShuffledCopy {
     /// # Errors
     /// PostgreSQL's own.
     pub fn drop(self, connection: &Connection, sees: Sees) -> Result<()> {
-        connection.run(&format!("DROP TABLE {}", self.name), sees).map(|_| ())
+        connection.run(&format!("DROP TABLE {}", self.name), sees)?;
+        Ok(())
     }
 }

@@ -10,8 +10,8 @@ mod training;
 
 use crate::errors::OrRaise;
 use crate::operators::sgd::EpochRow;
-use crate::pg::call::function::Call;
 use arguments::UdaRequest;
+use pg::call::function::Call;
 use pgrx::prelude::*;
 
 /// Trains a model and returns a row per epoch.
@@ -22,6 +22,5 @@ fn corgipile_train_uda(call: Call<'_>) {
     let mut rows = rows.iter();
     call.return_rows(EpochRow::COLUMNS, |result| {
         rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
-    })
-    .or_raise();
+    });
 }

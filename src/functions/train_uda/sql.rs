@@ -3,10 +3,10 @@
 //! Every name is quoted or qualified, operators too, so that neither the user's names nor the user's search_path change
 //! what is asked. The search_path itself stays, because the source may be a query of the user's.
 
-use crate::pg::catalog::names::{quote_identifier, quote_literal};
-use crate::pg::catalog::types::{base_type, qualified_type_name};
-use crate::pg::executor::query::Column;
-use crate::pg::values::number::NumberType;
+use pg::catalog::names::{quote_identifier, quote_literal};
+use pg::catalog::types::{base_type, qualified_type_name};
+use pg::executor::query::Column;
+use pg::values::number::NumberType;
 
 /// What is read, and where from.
 pub struct Reading<'a> {

@@ -7,19 +7,19 @@ use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
 use crate::operators::nulls::notice_left_out;
+use crate::operators::progress::{self, Progress};
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
 use crate::operators::wanted::Wanted;
 use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, Takes, preparation};
 use crate::options::request::Request;
 use crate::options::rows::{Nulls, Standardize};
 use crate::options::shuffling::Shuffling;
-use crate::pg::call::spi::{Connection, Sees};
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::Running;
-use crate::pg::process::progress::{self, Progress};
-use crate::pg::settings::Settings;
-use crate::pg::snapshot::Snapshot;
-use crate::pg::values::varlena::Bytes;
+use pg::call::spi::{Connection, Sees};
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::Running;
+use pg::settings::Settings;
+use pg::snapshot::Snapshot;
+use pg::values::varlena::Bytes;
 use pgrx::pg_sys;
 use sgd::ModelParameters;
 use std::ffi::CStr;
@@ -213,7 +213,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
         skip_nulls: request.options.nulls == Some(Nulls::Skip),
         standardizer: decoder.standardizer(),
     };
-    Bytes::new(&state.bytes()?)
+    Ok(Bytes::new(&state.bytes()?)?)
 }
 
 /// The type corgipile.sgd_state.

@@ -3,9 +3,9 @@
 use super::number::Number;
 use crate::errors::{ArgumentError, Error, ModelError, Result, excerpt};
 use crate::models::features::Buckets;
-use crate::pg::values::jsonb::Unreadable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use pg::values::jsonb::Unreadable;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -3,7 +3,7 @@
 use super::directory::{ARRAYS, FLOATS, FREE, Key, LOADING, PENDING, READY, Slot, offsets};
 use super::memory::{arena, enabled, exclusive, shared};
 use super::pins::{Arrays, HELD, Shared, unpin};
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,6 +1,6 @@
 //! Columns to be written.
 
-use crate::pg::values::typed::is_same_in_memory;
+use pg::values::typed::is_same_in_memory;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 

@@ -3,13 +3,13 @@
 use super::field::{ARRAY_HEADER, Float};
 use super::lookup::{existing, table_oid};
 use super::scope::{GetActiveSnapshot, GetCurrentCommandId};
-use crate::errors::{Error, ModelError, ResourceError};
+use crate::errors::{Error, ModelError, PgError};
 use crate::models::shared;
-use crate::pg::compat::attributes;
-use crate::pg::values::array::AnyArray;
-use crate::pg::values::jsonb::{Jsonb, Unreadable};
-use crate::pg::values::tid::page_of;
-use crate::pg::values::typed::TypedDatum;
+use pg::compat::attributes;
+use pg::values::array::AnyArray;
+use pg::values::jsonb::{Jsonb, Unreadable};
+use pg::values::tid::page_of;
+use pg::values::typed::TypedDatum;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 
@@ -281,7 +281,7 @@ pub(super) fn shared_key(
 fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
     let mut copy = Vec::new();
     if copy.try_reserve_exact(floats.len()).is_err() {
-        Error::from(ResourceError::OutOfMemory(size_of_val(floats))).raise();
+        Error::from(PgError::OutOfMemory(size_of_val(floats))).raise();
     }
     copy.extend_from_slice(floats);
     copy

@@ -1,6 +1,6 @@
 //! Which lookups of a model give the same.
 
-use crate::pg::compat::transaction_of_backend;
+use pg::compat::transaction_of_backend;
 use pgrx::pg_sys;
 
 /// What has to stay the same for a model that was found once to be still the one that is seen: transaction, snapshot,

@@ -6,7 +6,7 @@ use super::roles::current_user;
 use super::row::shared_key;
 use crate::errors::{Error, ModelError};
 use crate::models::shared;
-use crate::pg::settings::Settings;
+use pg::settings::Settings;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;

@@ -5,11 +5,11 @@
 
 use super::pages::Pages;
 use crate::operators::decoder::Decoder;
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::process::reading_groups::{NotShared, ReadingGroup, SharedPages};
-use crate::pg::snapshot::Held;
-use crate::pg::values::digest::digest;
+use crate::operators::reading_groups::{NotShared, ReadingGroup, SharedPages};
 use crate::settings;
+use pg::executor::custom_scan::Node;
+use pg::snapshot::Held;
+use pg::values::digest::digest;
 
 /// A member's part in common decoding.
 pub struct CommonDecoding {

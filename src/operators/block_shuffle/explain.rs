@@ -3,8 +3,8 @@
 use super::state::{BlockShuffle, pages_of};
 use crate::operators::scan_control::ShareCounters;
 use crate::options::cache::CacheMode;
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::executor::explain::Explain;
+use pg::executor::custom_scan::Node;
+use pg::executor::explain::Explain;
 
 pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
     if scan.is_leaf {

@@ -4,10 +4,10 @@
 //! sorted anew for the next epoch from whatever order it has, and the source is read once.
 
 use crate::operators::scan_control::FullShuffleCosts;
-use crate::pg::executor::custom_scan::{Node, Slot};
-use crate::pg::tuples::sorter::{NumberedRows, SortSpace};
-use crate::pg::tuples::spool::Spool;
-use crate::pg::{check_for_interrupts, with_scans_from_the_start};
+use pg::executor::custom_scan::{Node, Slot};
+use pg::tuples::sorter::{NumberedRows, SortSpace};
+use pg::tuples::spool::Spool;
+use pg::{check_for_interrupts, with_scans_from_the_start};
 use shuffle::SortKeys;
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 //!
 //! A member that comes to such a page takes what another has made of it, or makes it and publishes it, if others come
 //! to it, too. Which pages may be taken is decided where they are kept
-//! ([`SharedPages`](crate::pg::process::reading_groups::SharedPages)).
+//! ([`SharedPages`](crate::operators::reading_groups::SharedPages)).
 //!
 //! As all members come to a block at about the same time, they would all come to its first page at once. So within a
 //! block a member takes the pages in any sequence: those that are there first, then one that nobody is making. Only
@@ -17,11 +17,11 @@ use super::sharing::{Member, Sharing};
 use super::state::BlockShuffle;
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
-use crate::pg::detoasted;
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::process::nap;
-use crate::pg::{PAGE_BYTES, check_for_interrupts};
 use joader::{JobSet, Pin, Request, Ticket};
+use pg::detoasted;
+use pg::executor::custom_scan::Node;
+use pg::process::nap;
+use pg::{PAGE_BYTES, check_for_interrupts};
 use std::time::Instant;
 use tuples::Batch;
 

@@ -2,12 +2,12 @@
 
 use crate::errors::RowAt;
 use crate::operators::decoder::PageRows;
-use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
-use crate::pg::tuples::heap::HeapRows;
-use crate::pg::tuples::row::Row;
-use crate::pg::tuples::spool::SpoolRows;
-use crate::pg::values::number::NumberType;
-use crate::pg::values::vector::VectorReader;
+use pg::tuples::fixed_layout::{Destination, Run, Uniform};
+use pg::tuples::heap::HeapRows;
+use pg::tuples::row::Row;
+use pg::tuples::spool::SpoolRows;
+use pg::values::number::NumberType;
+use pg::values::vector::VectorReader;
 
 /// A page of the heap whose rows are read raw.
 pub struct HeapPage<'a> {

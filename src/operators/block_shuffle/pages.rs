@@ -2,11 +2,11 @@
 
 use super::partitioned_pages::{PartitionedPages, TableNode};
 use crate::errors::{Result, RowAt};
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::tuples::heap::PageScan;
-use crate::pg::tuples::row::Layout;
-use crate::pg::tuples::spool::Spool;
-use crate::pg::{check_for_interrupts, with_scans_from_the_start};
+use pg::executor::custom_scan::Node;
+use pg::tuples::heap::PageScan;
+use pg::tuples::row::Layout;
+use pg::tuples::spool::Spool;
+use pg::{check_for_interrupts, with_scans_from_the_start};
 use std::ops::Range;
 
 /// Pages with rows, to be visited in any order.

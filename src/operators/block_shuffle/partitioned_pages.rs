@@ -6,12 +6,12 @@
 //! stands on the Append takes their tables' pages in an order of its own, in which blocks of all tables are mixed.
 
 use super::page_rows::HeapPage;
-use crate::errors::{Result, RowAt, SourceError};
+use crate::errors::{PgError, Result, RowAt, SourceError};
 use crate::operators::decoder::Decoder;
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::tuples::heap::{HeapRelation, HeapRows, PageScan};
-use crate::pg::tuples::row::Layout;
-use crate::pg::tuples::toast::Toast;
+use pg::executor::custom_scan::Node;
+use pg::tuples::heap::{HeapRelation, HeapRows, PageScan};
+use pg::tuples::row::Layout;
+use pg::tuples::toast::Toast;
 use std::ops::Range;
 use tuples::Batch;
 
@@ -66,10 +66,10 @@ impl<T: TableNode> PartitionedPages<T> {
     /// Lets the tables have so many pages each, those that there were when another process began.
     ///
     /// # Errors
-    /// [`SourceError::SourceChanged`] if there are more tables or fewer, [`SourceError::TooManyPages`].
+    /// [`PgError::SourceChanged`] if there are more tables or fewer, [`SourceError::TooManyPages`].
     pub fn agree(&mut self, pages: &[u32]) -> Result<()> {
         if pages.len() != self.tables.len() {
-            return Err(SourceError::SourceChanged.into());
+            return Err(PgError::SourceChanged.into());
         }
         self.number(pages)
     }

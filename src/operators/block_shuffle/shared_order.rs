@@ -6,10 +6,10 @@ use super::pages::Pages;
 use super::sharing::{Member, Sharing};
 use super::state::{BlockShuffle, LeafScan};
 use crate::errors::Notice;
+use crate::operators::reading_groups::{NotShared, ReadingGroup, Reads};
 use crate::options::shuffling::SaysShare;
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::process::reading_groups::{NotShared, ReadingGroup, Reads};
-use crate::pg::{PAGE_BYTES, report_notice};
+use pg::executor::custom_scan::Node;
+use pg::{PAGE_BYTES, report_notice};
 use shuffle::BlockSize;
 use std::ops::RangeInclusive;
 

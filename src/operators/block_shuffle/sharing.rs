@@ -6,8 +6,8 @@
 
 use super::common_decoding::CommonDecoding;
 use crate::operators::decoder::Decoder;
+use crate::operators::reading_groups::{NotShared, ReadingGroup, SharedPages};
 use crate::operators::scan_control::ShareCounters;
-use crate::pg::process::reading_groups::{NotShared, ReadingGroup, SharedPages};
 use joader::{Follower, JobSet};
 use std::sync::atomic::Ordering::Relaxed;
 

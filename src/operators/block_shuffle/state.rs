@@ -11,12 +11,12 @@ use crate::operators::scan_control::{
     BlockCounters, BufferCounters, CacheControl, KeptTuples, ScanControl, ScanReport,
 };
 use crate::options::shuffling::Shuffling;
-use crate::pg::PAGE_BYTES;
-use crate::pg::executor::custom_scan::{Flags, Node, Scan};
-use crate::pg::tuples::heap::HeapRelation;
-use crate::pg::tuples::row::Layout;
-use crate::pg::tuples::toast::Toast;
 use crate::settings;
+use pg::PAGE_BYTES;
+use pg::executor::custom_scan::{Flags, Node, Scan};
+use pg::tuples::heap::HeapRelation;
+use pg::tuples::row::Layout;
+use pg::tuples::toast::Toast;
 use shuffle::{BlockPartition, BlockSize, Geometry, Mixer, PartitionEpoch};
 use std::ops::Range;
 

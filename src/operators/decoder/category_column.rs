@@ -5,9 +5,9 @@ use crate::errors::{RowFault, excerpt};
 use crate::limits::{MAX_CATEGORIES, MAX_CATEGORIES_BYTES, MAX_TEXT_BYTES, ONE_HOT_BYTES};
 use crate::models::{CategoryNames, Coding};
 use crate::options::rows::Unseen;
-use crate::pg::executor::query::Column;
-use crate::pg::values::distinct::Distinct;
-use crate::pg::values::typed::TypedDatum;
+use pg::executor::query::Column;
+use pg::values::distinct::Distinct;
+use pg::values::typed::TypedDatum;
 
 /// What a model knows of its columns of categories, and what to do with others.
 pub type KnownCategories<'a> = (&'a [(String, Coding)], Unseen);

@@ -2,10 +2,10 @@
 
 use crate::errors::{ArgumentError, Result, TrainingError, excerpt};
 use crate::options::rows::ClassWeight;
-use crate::pg::catalog::types::type_name;
-use crate::pg::executor::query::Column;
-use crate::pg::values::distinct::Distinct;
-use crate::pg::values::typed::TypedDatum;
+use pg::catalog::types::type_name;
+use pg::executor::query::Column;
+use pg::values::distinct::Distinct;
+use pg::values::typed::TypedDatum;
 
 /// The weights of the classes that are met.
 pub struct ClassWeights {

@@ -1,9 +1,9 @@
 //! What all kinds of columns have in common: how they are found, and errors about them.
 
 use crate::errors::{Error, Result, RowFault, SourceError};
-use crate::pg::catalog::types::{is_enum, type_name};
-use crate::pg::executor::query::Column;
-use crate::pg::values::number::NumberFault;
+use pg::catalog::types::{is_enum, type_name};
+use pg::executor::query::Column;
+use pg::values::number::NumberFault;
 use pgrx::pg_sys;
 
 /// The place of the first feature in a row, behind the label.

@@ -2,7 +2,7 @@
 
 use crate::errors::RowFault;
 use crate::limits::MAX_WEIGHTS;
-use crate::pg::values::array::AnyArray;
+use pg::values::array::AnyArray;
 use tuples::Matrix;
 
 /// The two columns.

@@ -5,9 +5,9 @@ use super::columns::FIRST_FEATURE;
 use super::compressed::CompressedColumn;
 use super::sparse::SparseColumns;
 use crate::models::Coding;
-use crate::pg::tuples::row::Row;
-use crate::pg::values::number::NumberType;
-use crate::pg::values::vector::VectorReader;
+use pg::tuples::row::Row;
+use pg::values::number::NumberType;
+use pg::values::vector::VectorReader;
 
 /// The columns that are the features.
 pub enum FeatureColumns {

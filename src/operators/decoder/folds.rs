@@ -6,11 +6,11 @@
 use super::columns::{column, column_type};
 use crate::errors::{Result, RowAt, RowFault};
 use crate::options::folds::{FoldSpec, FoldsBy};
-use crate::pg::executor::query::Column;
-use crate::pg::tuples::row::Row;
-use crate::pg::values::tid::row_at;
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::value_hash::{Chronology, ValueHash};
+use pg::executor::query::Column;
+use pg::tuples::row::Row;
+use pg::values::tid::row_at;
+use pg::values::typed::TypedDatum;
+use pg::values::value_hash::{Chronology, ValueHash};
 use serde::{Deserialize, Serialize};
 use shuffle::{Cuts, FoldKeys, FoldRule, Strata, ValueCounts, part_of_key};
 use std::collections::HashMap;

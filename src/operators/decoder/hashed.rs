@@ -4,9 +4,9 @@ use crate::limits::{
     BUCKET_WEIGHTS, BUCKETS, BUCKETS_OF_NETWORKS, MIN_BUCKETS, ONE_HOT_CATEGORIES, ONE_HOT_CATEGORIES_OF_NETWORKS,
 };
 use crate::options::rows::{Hashing, ToHash};
-use crate::pg::executor::query::Column;
-use crate::pg::values::record::CategoryType;
-use crate::pg::values::typed::TypedDatum;
+use pg::executor::query::Column;
+use pg::values::record::CategoryType;
+use pg::values::typed::TypedDatum;
 use sgd::ModelKind;
 use tuples::HashedColumn;
 

@@ -3,9 +3,9 @@
 //! In the preparation pass that finds the means, NaN stands for a NULL among numbers: no feature can be NaN. From then
 //! on it is the mean. What is counted belongs to rows that have become tuples.
 
-use crate::pg::values::array::ArrayFault;
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::vector::VectorReader;
+use pg::values::array::ArrayFault;
+use pg::values::typed::TypedDatum;
+use pg::values::vector::VectorReader;
 use serde::{Deserialize, Serialize};
 
 /// What stands for NULLs in features that are dense, or columns of numbers and categories.

@@ -10,11 +10,11 @@ use super::class_weights::ClassWeights;
 use crate::errors::{NodeError, Result, RowFault, TrainingError, excerpt};
 use crate::limits::{FEW_CLASSES, MAX_CLASSES, MAX_TEXT_BYTES};
 use crate::options::rows::ClassWeight;
-use crate::pg::catalog::types::type_name;
-use crate::pg::executor::query::Column;
-use crate::pg::values::distinct::Distinct;
-use crate::pg::values::number::{NumberFault, NumberType, narrow};
-use crate::pg::values::typed::TypedDatum;
+use pg::catalog::types::type_name;
+use pg::executor::query::Column;
+use pg::values::distinct::Distinct;
+use pg::values::number::{NumberFault, NumberType, narrow};
+use pg::values::typed::TypedDatum;
 use serde::{Deserialize, Serialize};
 use sgd::ModelKind;
 

@@ -5,10 +5,10 @@ use super::features::FeatureColumns;
 use super::tuple_decoder::Decoder;
 use crate::errors::{DecoderError, Result, RowAt, RowFault};
 use crate::options::rows::Nulls;
-use crate::pg::catalog::names::place_of;
-use crate::pg::tuples::row::Row;
-use crate::pg::values::array::ArrayFault;
-use crate::pg::values::varlena::with_bytes;
+use pg::catalog::names::place_of;
+use pg::tuples::row::Row;
+use pg::values::array::ArrayFault;
+use pg::values::varlena::with_bytes;
 use std::rc::Rc;
 use tuples::{Batch, MiniBatch};
 
@@ -16,7 +16,7 @@ impl Decoder {
     /// Appends the mini-batch of a row, or leaves it out and counts all its tuples as skipped.
     ///
     /// # Errors
-    /// What is wrong with the row, or [`ResourceError::OutOfMemory`].
+    /// What is wrong with the row, or [`PgError::OutOfMemory`].
     pub(super) fn append_mini_batch(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         let faulty = |fault: RowFault| Box::new(fault).at(place_of(at));
         let Some(label) = row.get(0) else { return self.leave_out_mini_batch(RowFault::NullLabel, 1, at) };

@@ -9,12 +9,12 @@ use super::folds::{Folds, FoundCuts};
 use crate::errors::{Result, RowAt, RowFault};
 use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
 use crate::options::row_groups::{HoldOut, RowGroupSpec};
-use crate::pg::catalog::types::base_type;
-use crate::pg::executor::query::Column;
-use crate::pg::tuples::row::Row;
-use crate::pg::values::distinct::Distinct;
-use crate::pg::values::number::NumberType;
-use crate::pg::values::typed::TypedDatum;
+use pg::catalog::types::base_type;
+use pg::executor::query::Column;
+use pg::tuples::row::Row;
+use pg::values::distinct::Distinct;
+use pg::values::number::NumberType;
+use pg::values::typed::TypedDatum;
 use pgrx::pg_sys;
 use shuffle::SortKeys;
 

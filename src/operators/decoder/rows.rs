@@ -8,14 +8,14 @@ use super::sparse::{self, SparseError};
 use super::tuple_decoder::Decoder;
 use crate::errors::{Error, Result, RowAt, RowFault};
 use crate::options::rows::Nulls;
-use crate::pg::catalog::names::place_of;
-use crate::pg::check_for_interrupts;
-use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
-use crate::pg::tuples::row::Row;
-use crate::pg::values::array::ArrayFault;
-use crate::pg::values::number::{NumberType, narrow};
-use crate::pg::values::typed::TypedDatum;
-use crate::pg::values::vector::VectorReader;
+use pg::catalog::names::place_of;
+use pg::check_for_interrupts;
+use pg::tuples::fixed_layout::{Destination, Run, Uniform};
+use pg::tuples::row::Row;
+use pg::values::array::ArrayFault;
+use pg::values::number::{NumberType, narrow};
+use pg::values::typed::TypedDatum;
+use pg::values::vector::VectorReader;
 use tuples::{Batch, RowsMut};
 
 /// The rows of one page.

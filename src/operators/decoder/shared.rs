@@ -131,7 +131,7 @@ impl Decoder {
     /// as if they had been decoded here.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     ///
     /// # Panics
     /// If the decoder has another description.

@@ -4,13 +4,13 @@ use super::columns::{FIRST_FEATURE, number_fault};
 use crate::errors::RowFault;
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Unseen;
-use crate::pg::catalog::types::base_type;
-use crate::pg::executor::query::Column;
-use crate::pg::tuples::row::Row;
-use crate::pg::values::array::ArrayFault;
-use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
-use crate::pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
-use crate::pg::values::typed::TypedDatum;
+use pg::catalog::types::base_type;
+use pg::executor::query::Column;
+use pg::tuples::row::Row;
+use pg::values::array::ArrayFault;
+use pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
+use pg::values::typed::TypedDatum;
 use tuples::{Batch, OutOfMemory};
 
 /// The columns.

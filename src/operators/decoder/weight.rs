@@ -1,8 +1,8 @@
 //! The column of the rows' weights.
 
 use crate::errors::RowFault;
-use crate::pg::values::number::{NumberFault, NumberType, narrow};
-use crate::pg::values::typed::TypedDatum;
+use pg::values::number::{NumberFault, NumberType, narrow};
+use pg::values::typed::TypedDatum;
 
 /// The column of weights.
 pub struct Weight {

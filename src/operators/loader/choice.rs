@@ -7,12 +7,11 @@
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
+use crate::operators::progress;
 use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
 use crate::operators::wanted::Wanted;
 use crate::options::loader::Loader;
-use crate::pg;
-use crate::pg::process::parallel::{Unavailable, unavailable};
-use crate::pg::process::progress;
+use pg::process::parallel::{Unavailable, unavailable};
 use std::time::Duration;
 
 /// Times of an epoch that was run in process.

@@ -1,7 +1,7 @@
 //! How a filled buffer travels from the worker to the leader.
 
-use crate::pg::process::dsm::{Handle, Segment};
 use bytemuck::{AnyBitPattern, NoUninit};
+use pg::process::dsm::{Handle, Segment};
 use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory, SparseParts, TupleColumns};
 

@@ -7,9 +7,9 @@ use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanReport;
 use crate::operators::tuple_shuffle::TupleShuffle;
-use crate::pg::executor::query::Running;
-use crate::pg::process::dsm::{Attachment, Handle, Segment, SegmentPool};
-use crate::pg::process::parallel::{Launch, Unavailable, Workers};
+use pg::executor::query::Running;
+use pg::process::dsm::{Attachment, Handle, Segment, SegmentPool};
+use pg::process::parallel::{Launch, Unavailable, Workers};
 use tuples::Batch;
 
 /// A running worker, and the buffers that it fills.
@@ -100,7 +100,7 @@ impl Leader {
     /// Waits for the next buffer of the epoch. Releases the one before, which must be in `batch`.
     ///
     /// # Errors
-    /// [`TrainingError::WorkerLost`], [`ResourceError::OutOfMemory`]; those of the worker are raised.
+    /// [`TrainingError::WorkerLost`], [`PgError::OutOfMemory`]; those of the worker are raised.
     pub fn next(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<Received> {
         match self.receive(batch)? {
             WorkerMessage::Filled(filled) => {

@@ -3,18 +3,18 @@
 use super::load_request::{LoadRequest, LoadStart};
 use super::messages::{Done, EpochEnd, WORKER_NAME, WorkerMessage};
 use super::worker_buffers::WorkerBuffers;
-use crate::errors::{Error, ResourceError, Result, TrainingError};
+use crate::errors::{Error, OrRaise, PgError, Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::preparation;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::{Planned, Running};
-use crate::pg::process::parallel::{Worker, WorkerKind, report_activity};
-use crate::pg::process::progress;
-use crate::pg::snapshot::Snapshot;
+use crate::operators::progress;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::{Planned, Running};
+use pg::process::parallel::{Worker, WorkerKind, report_activity};
+use pg::snapshot::Snapshot;
 use tuples::{Batch, TupleSource};
 
 /// Loads the buffers of a training.
-pub const KIND: WorkerKind = WorkerKind { name: WORKER_NAME, main };
+pub const KIND: WorkerKind = WorkerKind { name: WORKER_NAME, main: |worker| main(worker).or_raise() };
 
 fn main(worker: Worker) -> Result<()> {
     let request: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| TrainingError::WorkerLost)?;
@@ -70,7 +70,7 @@ fn load_epoch(buffers: &mut Buffers, shared: &mut WorkerBuffers) -> Result<Optio
         match published {
             Ok(Some(())) => {}
             Ok(None) => return Ok(None),
-            Err(error @ Error::Resource(ResourceError::OutOfMemory(_))) => match shared.refused() {
+            Err(error @ Error::Pg(PgError::OutOfMemory(_))) => match shared.refused() {
                 Some(why) => {
                     shared.tell(&WorkerMessage::NoSharedMemory(why));
                     return Ok(None);

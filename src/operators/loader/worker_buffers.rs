@@ -2,9 +2,9 @@
 
 use super::filled_buffer::FilledBuffer;
 use super::messages::{SLOTS, START_EPOCH, WorkerMessage};
-use crate::errors::{ResourceError, Result};
-use crate::pg::process::dsm::{Segment, SegmentPool};
-use crate::pg::process::parallel::Worker;
+use crate::errors::{PgError, Result};
+use pg::process::dsm::{Segment, SegmentPool};
+use pg::process::parallel::Worker;
 use std::rc::Rc;
 use tuples::Batch;
 
@@ -73,7 +73,7 @@ impl<'a> WorkerBuffers<'a> {
     /// Gives the leader the buffer that [`next`](WorkerBuffers::next) gave. None if it wants no more.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn publish(&mut self) -> Result<Option<()>> {
         if !self.filled {
             self.make_room()?;
@@ -83,7 +83,7 @@ impl<'a> WorkerBuffers<'a> {
         if rest.as_ref().is_none_or(|rest| rest.bytes() < bytes) {
             *rest = None;
             // later buffers may have a few tuples more
-            *rest = Some(self.segments.make(bytes + bytes / 8 + 64).ok_or(ResourceError::OutOfMemory(bytes))?);
+            *rest = Some(self.segments.make(bytes + bytes / 8 + 64).ok_or(PgError::OutOfMemory(bytes))?);
         }
         let Some(rest) = rest else { return Ok(None) };
         FilledBuffer::write(batch, rest);

@@ -6,7 +6,6 @@ use crate::operators::decoder::Decoder;
 use crate::options::chosen::Keep;
 use crate::options::loss::Loss;
 use crate::options::request::Request;
-use crate::pg;
 use sgd::{ModelKind, Output};
 use std::ops::Range;
 use tuples::Batch;

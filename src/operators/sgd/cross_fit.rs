@@ -38,7 +38,7 @@ impl CrossFit {
     /// or they need too much memory together.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]; what is wrong with the rows
+    /// [`PgError::OutOfMemory`]; what is wrong with the rows
     pub fn read(
         request: &Request,
         groups: &BTreeSet<usize>,
@@ -77,7 +77,7 @@ impl CrossFit {
     /// diverges.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn decide(
         &mut self,
         (request, resume): (&Request, Option<&Resume>),

@@ -1,6 +1,6 @@
 //! The row of an epoch.
 
-use crate::pg::values::output::OutputValue;
+use pg::values::output::OutputValue;
 use serde::Serialize;
 use serde_json::Value;
 use sgd::EpochReport;

@@ -6,7 +6,7 @@ use super::training::Training;
 use crate::operators::decoder::FeatureColumns;
 use crate::options::resolved::Resolved;
 use crate::options::table;
-use crate::pg::executor::explain::Explain;
+use pg::executor::explain::Explain;
 
 /// What EXPLAIN shows of a training.
 pub fn explain(training: &Training, explain: Explain) {

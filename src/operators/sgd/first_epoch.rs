@@ -3,7 +3,6 @@
 use crate::errors::{Notice, Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::options::request::Request;
-use crate::pg;
 use shuffle::Geometry;
 
 /// In a buffer of fewer blocks, one block more of a class changes the class's part of the buffer by over a tenth.

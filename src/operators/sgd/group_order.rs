@@ -4,7 +4,7 @@
 //! but no other tuples. For that, each group's tuples in a buffer are shuffled by themselves, with the random numbers
 //! of a buffer that has no others.
 
-use crate::errors::{ResourceError, Result};
+use crate::errors::{PgError, Result};
 use crate::operators::decoder::{HELD_OUT, RowGroups};
 use crate::options::shuffling::Shuffling;
 use shuffle::{BlockPartition, Strategy, shuffle_dealt_tuples};
@@ -76,7 +76,7 @@ impl GroupOrder {
     /// and passes what is held out to `hold`.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
+    /// [`PgError::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
     pub fn learn_order(
         &mut self,
         batch: &mut Batch,
@@ -85,7 +85,7 @@ impl GroupOrder {
         self.take(batch);
         self.order.clear();
         let more = batch.order().len();
-        self.order.try_reserve(more).map_err(|_| ResourceError::OutOfMemory(size_of_val(batch.order())))?;
+        self.order.try_reserve(more).map_err(|_| PgError::OutOfMemory(size_of_val(batch.order())))?;
         let mut groups = Vec::new();
         for (number, group) in self.groups.iter_mut().enumerate() {
             if !group.learn.is_empty() {

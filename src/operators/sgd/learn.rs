@@ -1,7 +1,7 @@
 //! How a trainer goes through a part of a buffer.
 
 use crate::errors::Result;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use sgd::Trainer;
 use std::ops::Range;
 use tuples::Batch;

@@ -5,12 +5,11 @@ use super::learn::learn_side_by_side;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
+use crate::operators::progress;
 use crate::options::chosen::{Keep, Point};
 use crate::options::request::Request;
 use crate::options::rows::Standardize;
-use crate::pg;
-use crate::pg::check_for_interrupts;
-use crate::pg::process::progress;
+use pg::check_for_interrupts;
 use sgd::platt::Sigmoids;
 use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer};
 use std::ops::Range;
@@ -45,7 +44,7 @@ impl Judged {
     /// The model of a trainer that learns from this group.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn new(group: usize, trainer: &Trainer) -> Result<Judged> {
         Ok(Judged { group, model: trainer.model()?, loss_number: trainer.loss_number() })
     }
@@ -159,7 +158,7 @@ impl Learners {
     /// point, in its epoch, and gives the losses of the epochs before.
     ///
     /// # Errors
-    /// Those of `new`, [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`], [`TrainingError::TooManyModels`],
+    /// Those of `new`, [`TrainingError::Diverged`], [`PgError::OutOfMemory`], [`TrainingError::TooManyModels`],
     /// [`TrainingError::NetworkTooLarge`]
     pub fn learn(
         &mut self,
@@ -267,7 +266,7 @@ impl Learners {
     /// The models that have just ended an epoch.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn models(&mut self) -> Result<Vec<Judged>> {
         self.learning().map(|learner| Judged::new(learner.group, &learner.trainer)).collect()
     }
@@ -276,7 +275,7 @@ impl Learners {
     /// of them learn on.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn judge(
         &mut self,
         request: &Request,
@@ -370,7 +369,7 @@ impl Learner {
     /// A copy of the model that [`Learner::take_model`] gives.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn final_model(&mut self) -> Result<ModelParameters> {
         match &self.best {
             Some(best) => Ok(best.clone()),
@@ -381,7 +380,7 @@ impl Learner {
     /// The model to be stored: that of the best epoch if that is to be kept, else that of the last.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn take_model(&mut self) -> Result<ModelParameters> {
         match self.best.take() {
             Some(best) => Ok(best),

@@ -32,13 +32,13 @@ mod workers;
 
 use crate::errors::Result;
 use crate::options::call::TrainArguments;
-use crate::pg::call::arguments::Arguments;
-use crate::pg::executor::custom_scan::{Flags, Methods, Node};
-use crate::pg::executor::explain::Explain;
-use crate::pg::values::output::OutputValue;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
 pub use nodes::{NodeScan, Rows, clusters_there, features_there, judge_there, step};
+use pg::call::arguments::Arguments;
+use pg::executor::custom_scan::{Flags, Methods, Node};
+use pg::executor::explain::Explain;
+use pg::values::output::OutputValue;
 use rows_once::{RowsOnce, Work};
 pub use search::{SEARCH_WORKERS, Search, SearchRow, SearchScan};
 pub use training::Training;

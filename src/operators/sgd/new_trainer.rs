@@ -10,7 +10,7 @@ use tuples::Batch;
 /// A trainer for tuples like those of the batch: a new one, or that of the training that is continued.
 ///
 /// # Errors
-/// [`ResourceError::OutOfMemory`], [`TrainingError::TooManyWeights`], [`TrainingError::NetworkTooLarge`]
+/// [`PgError::OutOfMemory`], [`TrainingError::TooManyWeights`], [`TrainingError::NetworkTooLarge`]
 pub fn new_trainer(
     decoder: &Decoder,
     resume: Option<&Resume>,

@@ -7,8 +7,8 @@ use crate::operators::decoder::Decoder;
 use crate::operators::source::Source;
 use crate::options::chosen::Rate;
 use crate::options::request::Request;
-use crate::pg::report_notice;
-use crate::pg::values::array::AnyArray;
+use pg::report_notice;
+use pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use sgd::{Hyperparameters, Solver};
 

@@ -11,7 +11,6 @@ use crate::options::loss::Loss;
 use crate::options::request::WarmStart;
 use crate::options::rows::{Clip, Hashing, Standardize, Transform};
 use crate::options::warm_start::{Before, inherit};
-use crate::pg;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

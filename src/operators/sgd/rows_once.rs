@@ -2,9 +2,9 @@
 //! kept: a rescan gives them again, and never does the work twice.
 
 use crate::errors::{OrRaise, Result};
-use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
-use crate::pg::executor::explain::Explain;
-use crate::pg::values::output::OutputValue;
+use pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use pg::executor::explain::Explain;
+use pg::values::output::OutputValue;
 
 /// What such a node does.
 pub trait Work: Sized + 'static {

@@ -10,8 +10,7 @@ use super::validation::{EndedEpoch, HeldOut, PER_JUDGEMENT, copy, like, read_hel
 use crate::errors::{Notice, Result};
 use crate::operators::decoder::{Decoder, Labels};
 use crate::options::request::Request;
-use crate::pg;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use sgd::conformal::class_of_label;
 use sgd::platt::{HeldOutDecisions, Sigmoids};
 use sgd::{Evaluation, ModelKind, ModelParameters};
@@ -40,7 +39,7 @@ struct Fit {
 /// is held out was kept.
 ///
 /// # Errors
-/// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+/// [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
 pub fn fit(
     request: &Request,
     resume: Option<&Resume>,
@@ -84,7 +83,7 @@ pub fn fit(
 /// together.
 ///
 /// # Errors
-/// Those of `ask`; [`ResourceError::OutOfMemory`]
+/// Those of `ask`; [`PgError::OutOfMemory`]
 pub fn fit_there(
     (request, resume): (&Request, Option<&Resume>),
     learners: &mut Learners,
@@ -108,7 +107,7 @@ pub fn fit_there(
 /// the last epoch.
 ///
 /// # Errors
-/// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+/// [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
 pub fn decide(
     kind: ModelKind,
     models: Vec<(usize, ModelParameters)>,

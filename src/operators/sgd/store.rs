@@ -43,7 +43,7 @@ impl Store<'_> {
     ///
     /// # Errors
     /// Those of [`models::store`]; [`SourceError::NoFeatures`], [`TrainingError::NoIndices`],
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn store_all(&self, learners: Learners) -> Result<(Vec<EpochRow>, usize)> {
         let row_groups = self.decoder().row_groups();
         let order = row_groups.map_or_else(|| vec![0], RowGroups::sorted);

@@ -22,6 +22,7 @@ use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
 use crate::operators::preparation::{find_groups, prepare};
+use crate::operators::progress::{self, Progress};
 use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
@@ -30,11 +31,9 @@ use crate::options::chosen::Validation;
 use crate::options::request::Request;
 use crate::options::rows::{ToHash, Transform};
 use crate::options::shuffling::Shuffling;
-use crate::pg;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::{Column, Running};
-use crate::pg::process::progress::{self, Progress};
-use crate::pg::snapshot::Snapshot;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::{Column, Running};
+use pg::snapshot::Snapshot;
 use pgrx::pg_sys;
 use sgd::{Losses, Trainer};
 use std::ffi::c_int;
@@ -484,7 +483,7 @@ impl Training {
     /// Takes what the held out rows say of the models that learn, if there are any, and decides which learn on.
     ///
     /// # Errors
-    /// [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`]
+    /// [`TrainingError::Diverged`], [`PgError::OutOfMemory`]
     pub(super) fn take_judgements(&self, learners: &mut Learners, judgements: Vec<Option<Judgement>>) -> Result<()> {
         let groups = self.buffers.decoder.row_groups().map(RowGroups::groups);
         let name = |group: usize, point: usize| suffix(&self.request, groups.as_deref(), group, point);

@@ -12,7 +12,7 @@ use crate::operators::scan_control::{CacheControl, Rank, ScanControl};
 use crate::options::chosen::Validation;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use serde::{Deserialize, Serialize};
 use sgd::{Evaluation, EvaluationSums, ModelKind};
 use shuffle::BlockPartition;
@@ -51,7 +51,7 @@ impl HeldOut {
     /// Takes tuples of a group, if this is the first epoch.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         self.tuples += if self.state == HeldOutState::Kept { 0 } else { places.len() as u64 };
         if self.state != HeldOutState::Filling {
@@ -82,7 +82,7 @@ impl HeldOut {
     /// Keeps what several processes have held out, each its own, by reading the whole epoch once more.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]; what is wrong with the rows
+    /// [`PgError::OutOfMemory`]; what is wrong with the rows
     pub fn read(&mut self, rows: EndedEpoch<'_>) -> Result<()> {
         let (rank, cache) = (Some(Rank { processes: 1, rank: 0 }), Some(CacheControl::Free));
         *rows.batch = Batch::dense(0);
@@ -115,7 +115,7 @@ impl HeldOut {
 /// Judges models, group and model of each, at the end of an epoch, in their sequence.
 ///
 /// # Errors
-/// Those of [`check_held_out`]; [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+/// Those of [`check_held_out`]; [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
 pub fn judge(
     held_out: &mut HeldOut,
     request: &Request,
@@ -186,7 +186,7 @@ impl OwnParts {
     /// group has its tuples.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn take(&mut self, batch: &mut Batch) -> Result<Vec<Range<usize>>> {
         let OwnParts { order, held_out, groups, epochs } = self;
         let dealt = order.learn_order(batch, |group, batch, places| match epochs {
@@ -203,7 +203,7 @@ impl OwnParts {
     /// Evaluates models, in the sequence of their groups, at the end of an epoch.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+    /// [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
     pub fn evaluate(
         &mut self,
         kind: ModelKind,
@@ -311,7 +311,7 @@ impl Judges {
     /// Takes tuples of a group.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         let first = self.models.partition_point(|(judged, _)| judged.group < group);
         let models = self.models[first..].iter_mut().take_while(|(judged, _)| judged.group == group).count();
@@ -405,7 +405,7 @@ fn kind_of(batch: &Batch) -> Batch {
 /// Appends tuples at these places of a batch to another like it.
 ///
 /// # Errors
-/// [`ResourceError::OutOfMemory`]
+/// [`PgError::OutOfMemory`]
 pub fn copy(from: &Batch, places: &[u32], to: &mut Batch) -> Result<()> {
     for place in places {
         to.push_copy(from, *place as usize)?;

@@ -2,7 +2,7 @@
 
 use crate::operators::buffers::Buffers;
 use crate::operators::scan_control::BlockCounters;
-use crate::pg::process::parallel::{Unavailable, Worker, Workers};
+use pg::process::parallel::{Unavailable, Worker, Workers};
 use serde::{Deserialize, Serialize};
 use std::ffi::c_int;
 

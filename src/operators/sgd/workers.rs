@@ -11,26 +11,25 @@ use super::resume::Resume;
 use super::team::{Here, Team};
 use super::validation::{OwnParts, United};
 use super::worker_messages::{NOT_FREE, QUEUE, Reports, SPOOLED, json, read};
-use crate::errors::{Notice, Result};
+use crate::errors::{Notice, OrRaise, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
+use crate::operators::progress;
 use crate::operators::scan_control::{Rank, ScanControl};
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
-use crate::pg;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::{Planned, Running};
-use crate::pg::process::all_gather::AllGather;
-use crate::pg::process::parallel::{Launch, Unavailable, Worker, WorkerKind, Workers, report_activity};
-use crate::pg::process::progress;
-use crate::pg::snapshot::Snapshot;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::{Planned, Running};
+use pg::process::all_gather::AllGather;
+use pg::process::parallel::{Launch, Unavailable, Worker, WorkerKind, Workers, report_activity};
+use pg::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 use sgd::{Hyperparameters, ModelKind, Trainer};
 use std::ffi::c_int;
 use tuples::Batch;
 
 /// Workers that train in step with their leader.
-pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: work };
+pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: |worker| work(worker).or_raise() };
 
 /// What the leader sends to all workers, beside the plan.
 #[derive(Serialize, Deserialize)]

@@ -2,13 +2,13 @@
 
 use super::places::SparsePlaces;
 use super::state::{TupleShuffle, blocks};
-use crate::errors::{OrRaise, ResourceError, Result};
+use crate::errors::{OrRaise, PgError, Result};
 use crate::operators::block_shuffle::Limits;
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanControl;
-use crate::pg::check_for_interrupts;
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::tuples::tuple_buffer::TupleBuffer;
+use pg::check_for_interrupts;
+use pg::executor::custom_scan::Node;
+use pg::tuples::tuple_buffer::TupleBuffer;
 use shuffle::CHUNKS_PER_BUFFER;
 use std::time::Instant;
 use tuples::Batch;
@@ -100,7 +100,7 @@ impl HeldTuples for DecodedTuples<'_> {
 
 /// Makes room for places.
 fn room(order: &mut Vec<u32>, places: usize) -> Result<()> {
-    order.try_reserve(places).map_err(|_| ResourceError::OutOfMemory(places * size_of::<u32>()).into())
+    order.try_reserve(places).map_err(|_| PgError::OutOfMemory(places * size_of::<u32>()).into())
 }
 
 impl HeldTuples for TupleBuffer {

@@ -2,8 +2,8 @@
 
 use super::state::{TupleShuffle, blocks};
 use crate::operators::scan_control::LoaderShown;
-use crate::pg::executor::custom_scan::Node;
-use crate::pg::executor::explain::Explain;
+use pg::executor::custom_scan::Node;
+use pg::executor::explain::Explain;
 
 pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
     let geometry = blocks(node).with(|blocks, below| blocks.planned_geometry(below));

@@ -2,8 +2,8 @@
 
 use super::state::TupleShuffle;
 use super::{exec, explain};
-use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
-use crate::pg::executor::explain::Explain;
+use pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use pg::executor::explain::Explain;
 
 static METHODS: Methods = Methods::new::<TupleShuffle>(c"CorgiPileTupleShuffle");
 

@@ -4,8 +4,8 @@ use super::places::SparsePlaces;
 use crate::operators::block_shuffle::BlockShuffle;
 use crate::operators::scan_control::{BlockCounters, BufferCounters, LoaderShown, ScanControl, ScanReport};
 use crate::options::shuffling::Shuffling;
-use crate::pg::executor::custom_scan::{Flags, Node, Scan};
-use crate::pg::tuples::tuple_buffer::TupleBuffer;
+use pg::executor::custom_scan::{Flags, Node, Scan};
+use pg::tuples::tuple_buffer::TupleBuffer;
 use shuffle::{BlockPartition, Mixer};
 
 /// State of the node.

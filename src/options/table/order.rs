@@ -4,7 +4,7 @@ use crate::options::cache::CacheMode;
 use crate::options::choices::Choice;
 use crate::options::entry::{Default, Entry, Inherited, Place, Values};
 use crate::options::loader::Loader;
-use crate::pg::executor::explain::Explain;
+use pg::executor::explain::Explain;
 use serde_json::{Value, json};
 use sgd::Range;
 use shuffle::{MAX_PROCESSES, Strategy};

@@ -4,7 +4,7 @@
 
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
-use crate::pg::tuples::temp_file::{TempFile, temp_file_limit};
+use pg::tuples::temp_file::{TempFile, temp_file_limit};
 use std::ops::Range;
 use tuples::{Batch, RecordHeader};
 
@@ -96,7 +96,7 @@ impl TupleFile {
     /// Appends the tuples of the area's next record to the batch, which `decoder` gives its shape if it is new.
     ///
     /// # Errors
-    /// As [`TempFile::read`]; [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
+    /// As [`TempFile::read`]; [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn read_page(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
         let header = self.take(RecordHeader::WORDS)?;
         let header = RecordHeader::read(&self.read[header..self.used]);

@@ -2,16 +2,16 @@
 
 use super::cluster::Cluster;
 use super::messages::NodeTask;
-use crate::errors::{Errand, Error, NodeError, Notice, Result};
+use crate::errors::{Errand, Error, NodeError, Notice, PgError, Result};
 use crate::operators::decoder::{DecoderSpec, OwnedSpec};
 use crate::operators::model_rows::PlannedRows;
 use crate::options::nodes::Nodes;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
-use crate::pg::executor::query::{Column, Planned};
-use crate::pg::executor::remote_rows::{ForeignRows, NotForeign, is_server};
-use crate::pg::report_notice;
-use crate::pg::snapshot::{has_written, may_be_of_earlier_statement};
+use pg::executor::query::{Column, Planned};
+use pg::executor::remote_rows::{ForeignRows, NotForeign, is_server};
+use pg::report_notice;
+use pg::snapshot::{has_written, may_be_of_earlier_statement};
 use std::borrow::Cow;
 
 /// Where the rows are trained on.
@@ -129,14 +129,30 @@ impl Rows<'_> {
 pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand: Errand) -> Result<Option<Cluster>> {
     let why = match opened {
         Ok(cluster) => return Ok(Some(cluster)),
-        Err(Error::Node(error)) if may_be_here && error.is_obstacle() => match error {
-            NodeError::Unfit(_, why) => why,
+        Err(error) if may_be_here && is_obstacle(&error) => match error {
+            Error::Node(NodeError::Unfit(_, why)) => why,
             error => error.to_string(),
         },
         Err(error) => return Err(error),
     };
     report_notice(Notice::NoNodes(errand, why));
     Ok(None)
+}
+
+/// Is it something that only speaks against training there, so that the rows can come here instead?
+fn is_obstacle(error: &Error) -> bool {
+    match error {
+        Error::Pg(error) => matches!(error, PgError::NoDblink | PgError::NoPassword(_)),
+        Error::Node(error) => matches!(
+            error,
+            NodeError::Unfit(..)
+                | NodeError::NoExtension(_)
+                | NodeError::OtherVersion { .. }
+                | NodeError::OtherEncoding(..)
+                | NodeError::OtherType { .. }
+        ),
+        _ => false,
+    }
 }
 
 /// Opens sessions for rows that are planned, and come to a node as they lie there; see [`Rows::open`].

@@ -5,8 +5,8 @@ use super::messages::{
 };
 use super::node::CURSOR;
 use crate::errors::{Error, NodeError, Result};
-use crate::pg::executor::remote_rows::ForeignRows;
-use crate::pg::process::remote::Session;
+use pg::executor::remote_rows::ForeignRows;
+use pg::process::remote::Session;
 use sgd::{Halt, Round, Trainer, Uniting};
 use std::time::{Duration, Instant};
 
@@ -224,7 +224,7 @@ impl Cluster {
     /// ordered before, and to this.
     ///
     /// # Errors
-    /// As [`ask`](Cluster::ask), [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    /// As [`ask`](Cluster::ask), [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn make(&mut self, trainers: &mut [&mut Trainer], call: &Call) -> Result<Vec<Answer>> {
         self.order(|_| Order::Make(call.clone()));
         let answers = self.ask()?;

@@ -8,7 +8,7 @@ use crate::errors::Result;
 use crate::operators::sgd::learn::learn_side_by_side;
 use crate::operators::sgd::learners::Judged;
 use crate::operators::sgd::team::Cohort;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use sgd::{Alone, EpochReport, Steps, Trainer};
 use std::ops::Range;
 use tuples::Batch;
@@ -92,7 +92,7 @@ impl Replicas {
     /// each group in the batch's order.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn curvatures(&self, batch: &Batch, places: &[Range<usize>]) -> Result<Vec<Option<f64>>> {
         let curvature = |Replica { of: (group, _), trainer, is_own }: &Replica| match trainer {
             Some(trainer) if !is_own => {
@@ -106,7 +106,7 @@ impl Replicas {
     /// Those whose rows are all here learn from a buffer, of which each group has these places.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn learn_own(&mut self, (batch, outputs): (&Batch, usize), places: &[Range<usize>]) -> Result<()> {
         let (_, mut trainers) = own(&mut self.all);
         for cohort in &mut self.own {
@@ -122,7 +122,7 @@ impl Replicas {
     /// came of them from this one on, and their states, as many as are not too long.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn end_own(&mut self, from: usize) -> Result<(Vec<Outcome>, Vec<u8>)> {
         if from == 0 {
             self.end_epoch_of_own()?;
@@ -181,7 +181,7 @@ impl Replicas {
     /// The models, in their sequence: None of those whose rows are all on another node.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory)
+    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn models(&self) -> Result<Vec<Option<Judged>>> {
         let model = |replica: &Replica| {
             let judged = |trainer| Judged::new(replica.of.0, trainer);

@@ -9,14 +9,14 @@ use super::whole_groups::owners;
 use crate::errors::Result;
 use crate::operators::decoder::{Decoder, EpochCounts};
 use crate::operators::preparation::{Found, unite};
+use crate::operators::progress;
 use crate::operators::sgd::learners::Judged;
 use crate::operators::sgd::resume::Resume;
 use crate::operators::sgd::team::{Cohort, Here, OwnBuffer, Team, Turns};
 use crate::operators::sgd::validation::{OwnEvaluation, United};
 use crate::operators::wanted::Wanted;
 use crate::options::request::Request;
-use crate::pg::check_for_interrupts;
-use crate::pg::process::progress;
+use pg::check_for_interrupts;
 use sgd::{Hyperparameters, ModelKind, Steps, Trainer};
 
 /// A buffer of all nodes.
@@ -74,7 +74,7 @@ impl Cluster {
     /// Has each node make replicas of the models, and gives the coordinator's.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::ResourceError::OutOfMemory); as [`Resume::replica`]
+    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory); as [`Resume::replica`]
     pub fn start(
         &mut self,
         decoder: &Decoder,

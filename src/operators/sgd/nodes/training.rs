@@ -13,7 +13,6 @@ use crate::operators::sgd::sigmoids::{self, Decided};
 use crate::operators::sgd::training::{Training, shuffling_of};
 use crate::operators::wanted::Wanted;
 use crate::options::chosen::Point;
-use crate::pg;
 use sgd::platt::HeldOutDecisions;
 use sgd::{ModelParameters, Solver, Steps};
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use super::messages::{Order, Outcome, Whose, bytes_of};
 use crate::errors::Result;
 use crate::operators::decoder::{Decoder, EpochCounts};
 use crate::operators::sgd::team::needs_others;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use sgd::{Hyperparameters, Steps, Trainer};
 
 /// A model's state comes here after each epoch: up to so many weights.

@@ -8,7 +8,7 @@ use super::team::{Outcome, Team};
 use crate::errors::{Result, TrainingError};
 use crate::operators::scan_control::Rank;
 use crate::options::chosen::Keep;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use sgd::{Evaluation, Losses, Panel, Trainer, deal};
 use shuffle::FoldRule;
 use std::ops::Range;
@@ -91,7 +91,7 @@ impl Candidates<'_> {
     /// Makes the models for tuples like those of the batch, in their first epoch, if there are none yet.
     ///
     /// # Errors
-    /// Those of `new`, which makes a trainer; [`ResourceError::OutOfMemory`]
+    /// Those of `new`, which makes a trainer; [`PgError::OutOfMemory`]
     pub fn make(&mut self, batch: &Batch, outputs: usize, new: impl Fn(&Trial) -> Result<Trainer>) -> Result<()> {
         if !self.all.is_empty() {
             return Ok(());
@@ -168,7 +168,7 @@ impl Candidates<'_> {
     /// a few tuples before the next ones come, so that these are in the processor's cache.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn learn(&mut self, batch: &mut Batch, outputs: usize, is_first: bool) -> Result<()> {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
@@ -297,7 +297,7 @@ impl Candidates<'_> {
     /// Makes those of these models ready to be judged that this process has.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn judges(&self, which: &[usize]) -> Result<Judges> {
         let mut models = Vec::with_capacity(which.len());
         for i in which {

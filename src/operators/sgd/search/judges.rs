@@ -4,7 +4,7 @@ use super::super::validation::{PER_JUDGEMENT, copy, judgement, like};
 use super::team::Outcome;
 use crate::errors::Result;
 use crate::operators::decoder::HELD_OUT;
-use crate::pg::check_for_interrupts;
+use pg::check_for_interrupts;
 use sgd::{Evaluation, ModelParameters};
 use shuffle::FoldRule;
 use std::ops::Range;
@@ -44,7 +44,7 @@ impl Judges {
     /// Takes the tuples of a buffer.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`]
+    /// [`PgError::OutOfMemory`]
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let Judges { rule, folds, models, scratch, places } = self;
         let scratch = scratch.get_or_insert_with(|| like(batch));

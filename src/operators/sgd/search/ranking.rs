@@ -1,7 +1,7 @@
 //! What came of each point, and which is the best.
 
 use crate::options::search::Score;
-use crate::pg::values::output::OutputValue;
+use pg::values::output::OutputValue;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 

@@ -5,7 +5,7 @@
 //! so that all know how all models are doing, and nobody needs to be told when to stop.
 
 use crate::operators::scan_control::Rank;
-use crate::pg::process::all_gather::AllGather;
+use pg::process::all_gather::AllGather;
 
 /// What came of a model, after an epoch or when it was judged.
 #[derive(Debug, Clone, Copy)]

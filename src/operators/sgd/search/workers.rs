@@ -8,16 +8,15 @@ use super::super::worker_messages::{NOT_FREE, QUEUE, Reports, SPOOLED, json, rea
 use super::course::Course;
 use super::epochs::Runner;
 use super::team::Team;
-use crate::errors::{Notice, Result};
+use crate::errors::{Notice, OrRaise, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::scan_control::{Rank, ScanControl};
 use crate::options::shuffling::Shuffling;
-use crate::pg;
-use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::{Planned, Running};
-use crate::pg::process::parallel::{Launch, Unavailable, Worker, WorkerKind, Workers, report_activity};
-use crate::pg::snapshot::Snapshot;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::{Planned, Running};
+use pg::process::parallel::{Launch, Unavailable, Worker, WorkerKind, Workers, report_activity};
+use pg::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 use sgd::most_processes;
 use std::ffi::c_int;
@@ -25,7 +24,7 @@ use std::time::Duration;
 use tuples::Batch;
 
 /// Workers that train some of the models of a search.
-pub const KIND: WorkerKind = WorkerKind { name: c"corgipile search", main: work };
+pub const KIND: WorkerKind = WorkerKind { name: c"corgipile search", main: |worker| work(worker).or_raise() };
 
 /// Models that more processes could not share.
 const FEW_MODELS: Unavailable = Unavailable::Borrowed("further ones would have nothing to do");

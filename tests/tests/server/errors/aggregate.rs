@@ -12,14 +12,14 @@ pub const CASES: &[Case] = &[
         "Give a state of corgipile_sgd_init() or of corgipile_sgd_agg().",
     ),
     Case(
-        "AggregateError::StateTooLarge",
+        "Error::StateTooLarge",
         "SELECT corgipile_sgd_init('svm', 2147483647)",
         "54000",
         "a state of 17179869476 bytes is larger than PostgreSQL's values may be",
         "Use fewer features, or corgipile_train().",
     ),
     Case(
-        "AggregateError::StateTooLarge",
+        "Error::StateTooLarge",
         r#"SELECT corgipile_sgd_init('svm', 130000000, options => '{"optimizer": "adam"}')"#,
         "54000",
         "a state of 2600000620 bytes is larger than PostgreSQL's values may be",

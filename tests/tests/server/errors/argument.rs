@@ -117,14 +117,14 @@ pub const CASES: &[Case] = &[
         "Write them as '{\"key\": value, ...}'; corgipile_options() lists the keys.",
     ),
     Case(
-        "ArgumentError::NotARowType",
+        "Error::NotARowType",
         "SELECT * FROM corgipile_shuffle(NULL::int)",
         "42804",
         "corgipile_shuffle() needs a table's row type",
         "Call it as SELECT * FROM corgipile_shuffle(NULL::my_table).",
     ),
     Case(
-        "ArgumentError::NotARowType",
+        "Error::NotARowType",
         "SELECT * FROM corgipile_shuffle(NULL::record) AS x(a int)",
         "42804",
         "corgipile_shuffle() needs a table's row type",

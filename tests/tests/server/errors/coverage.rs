@@ -36,11 +36,10 @@ fn read(path: &Path) -> String {
 /// Every variant of the errors, as `Enum::Variant`, with its message, in which braces stand for values;
 /// and every notice.
 fn variants() -> BTreeMap<String, String> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src");
-    let one = source.join("error.rs");
-    let texts = if one.exists() { vec![one] } else { files(&source.join("errors")) };
+    let folders = ["../src/errors", "../crates/pg/src/errors"];
+    let texts = folders.map(|folder| files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)));
     let mut found = BTreeMap::new();
-    for text in texts.iter().map(|path| read(path)) {
+    for text in texts.iter().flatten().map(|path| read(path)) {
         let mut rest = text.as_str();
         while let Some((_, after)) = rest.split_once("pub enum ") {
             let (name, body) = after.split_once(" {\n").expect("an enum has a body");

@@ -5,8 +5,8 @@ use corgipile_tests::stored::SPARSE;
 
 /// The errors, and the tests here and elsewhere that provoke them.
 pub const TESTS: &[(&str, &str)] = &[
-    ("ArgumentError::Encoding", "encodings::a_database_with_another_encoding_is_refused"),
-    ("ArgumentError::NotUtf8", "encodings::a_text_that_is_not_utf8_is_refused"),
+    ("Error::Encoding", "encodings::a_database_with_another_encoding_is_refused"),
+    ("Error::NotUtf8", "encodings::a_text_that_is_not_utf8_is_refused"),
     ("ModelError::LaterModel", "situations::a_model_that_the_transaction_cannot_see_is_told_from_none"),
     ("ModelError::ModelTooLarge", "situations::a_model_that_no_jsonb_holds_is_not_exported"),
     ("ModelError::NoModelTable", "situations::who_waits_for_the_end_of_the_extension_is_told"),
@@ -14,9 +14,9 @@ pub const TESTS: &[(&str, &str)] = &[
     ("ModelError::VersionConflict", "situations::a_version_that_the_transaction_cannot_see_is_not_stored_again"),
     ("Notice::OrderNotFixed", "other_extensions::a_seed_promises_nothing_where_another_extension_orders_the_rows"),
     ("NodeError::Differ", "nodes::servers_that_are_not_alike_are_told_of"),
-    ("NodeError::NoDblink", "nodes::servers_that_are_not_alike_are_told_of"),
+    ("Error::NoDblink", "nodes::servers_that_are_not_alike_are_told_of"),
     ("NodeError::NoExtension", "nodes::servers_that_are_not_alike_are_told_of"),
-    ("NodeError::NoPassword", "nodes_together::a_mapping_that_needs_no_password_is_told_of"),
+    ("Error::NoPassword", "nodes_together::a_mapping_that_needs_no_password_is_told_of"),
     ("NodeError::Nonsense", "nodes::servers_that_are_not_alike_are_told_of"),
     ("NodeError::NonsenseAsked", "nodes::what_trainings_call_on_other_servers_is_of_no_use_alone"),
     ("NodeError::OtherEncoding", "nodes::servers_that_are_not_alike_are_told_of"),
@@ -28,22 +28,22 @@ pub const TESTS: &[(&str, &str)] = &[
     ("Notice::NodesAverage", "nodes::models_of_single_steps_are_averaged_where_labels_are_mixed_alike"),
     ("Notice::NodesNeedBatches", "nodes::models_of_single_steps_are_averaged_where_labels_are_mixed_alike"),
     ("Notice::StepsOfSeveral", "together::a_step_is_that_of_a_mini_batch_of_each_process"),
-    ("ResourceError::OutOfMemory", "resources::memory_that_the_system_refuses_is_an_error_that_says_what_takes_less"),
-    ("ResourceError::OtherBuild", "backend::the_tests_inside_the_backend_pass"),
-    ("ResourceError::TemporaryFile", "situations::a_temporary_file_that_cannot_be_written_is_an_error"),
-    ("SourceError::DamagedPage", "damaged::a_line_pointer_that_points_out_of_its_page_is_an_error_that_names_the_page"),
-    ("SourceError::Dropped", "situations::a_table_that_is_dropped_meanwhile_is_named"),
-    ("SourceError::DroppedRowType", "situations::a_table_that_is_dropped_meanwhile_is_named"),
-    ("SourceError::File", "situations::a_file_that_cannot_be_read_is_named"),
-    ("SourceError::OtherTemporary", "situations::temporary_tables_of_others_are_not_measured"),
-    ("SourceError::TableReplaced", "situations::a_table_that_was_given_a_rule_when_it_was_made_is_not_filled"),
+    ("Error::OutOfMemory", "resources::memory_that_the_system_refuses_is_an_error_that_says_what_takes_less"),
+    ("Error::OtherBuild", "backend::the_tests_inside_the_backend_pass"),
+    ("Error::TemporaryFile", "situations::a_temporary_file_that_cannot_be_written_is_an_error"),
+    ("Error::DamagedPage", "damaged::a_line_pointer_that_points_out_of_its_page_is_an_error_that_names_the_page"),
+    ("Error::Dropped", "situations::a_table_that_is_dropped_meanwhile_is_named"),
+    ("Error::DroppedRowType", "situations::a_table_that_is_dropped_meanwhile_is_named"),
+    ("Error::File", "situations::a_file_that_cannot_be_read_is_named"),
+    ("Error::OtherTemporary", "situations::temporary_tables_of_others_are_not_measured"),
+    ("Error::TableReplaced", "situations::a_table_that_was_given_a_rule_when_it_was_made_is_not_filled"),
     ("TocError::MalformedTocBytes", "situations::bytes_that_are_no_compressed_value_are_refused"),
 ];
 
 /// The errors that no test provokes, and why.
 pub const OUT_OF_REACH: &[(&str, &str)] = &[
     (
-        "SourceError::SourceChanged",
+        "Error::SourceChanged",
         "a race between two look-ups of one name; faults/traffic.rs draws it and allows its SQLSTATE",
     ),
     ("SourceError::TooManyPages", "tables of 32 TB"),

@@ -5,21 +5,21 @@ use super::{Case, check, database};
 /// The errors.
 pub const CASES: &[Case] = &[
     Case(
-        "SourceError::NotOneSelect",
+        "Error::NotOneSelect",
         "SELECT corgipile_train('SELECT 1; SELECT 2')",
         "42601",
         "source must be a table or exactly one SELECT",
         "Give the name of a table or view, or one SELECT, VALUES or WITH query.",
     ),
     Case(
-        "SourceError::NotAName",
+        "Error::NotAName",
         "SELECT corgipile_train('drop t')",
         "42602",
         r#"source "drop t" is neither the name of a table nor a query"#,
         "A query begins with SELECT, WITH, VALUES, TABLE or (; a name with blanks or capitals is quoted: '\"My Table\"'.",
     ),
     Case(
-        "SourceError::UnknownTable",
+        "Error::UnknownTable",
         "SELECT corgipile_train('public.arays')",
         "42P01",
         r#"relation "public.arays" does not exist"#,
@@ -27,7 +27,7 @@ pub const CASES: &[Case] = &[
          '\"My Table\"'.",
     ),
     Case(
-        "SourceError::NotReadOnly",
+        "Error::NotReadOnly",
         "SELECT corgipile_train('SELECT * FROM t FOR UPDATE')",
         "0A000",
         "source must not modify data or lock rows",
@@ -111,21 +111,21 @@ pub const CASES: &[Case] = &[
         "Groups are integers, numbers, booleans, text or an enum.",
     ),
     Case(
-        "SourceError::NoRelation",
+        "Error::NoRelation",
         "SELECT corgipile_io_profile(1::oid::regclass)",
         "42P01",
         "there is no relation with OID 1",
         "It may have been dropped meanwhile.",
     ),
     Case(
-        "SourceError::NoFiles",
+        "Error::NoFiles",
         "SELECT corgipile_io_profile('parent')",
         "42809",
         r#""parent" has no pages of its own to be read"#,
         "Measure one of its partitions.",
     ),
     Case(
-        "SourceError::NoFiles",
+        "Error::NoFiles",
         "SELECT corgipile_io_profile('v')",
         "42809",
         r#""v" has no pages of its own to be read"#,

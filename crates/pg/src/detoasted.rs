@@ -1,0 +1,28 @@
+//! How many values were brought from elsewhere or decompressed: what decides whether decoded rows are worth keeping.
+
+use std::cell::Cell;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Values that were fetched from out of line or decompressed, since the process began.
+pub fn count_so_far() -> u64 {
+    COUNT.get()
+}
+
+/// Counts such values.
+pub(crate) fn count(values: u64) {
+    COUNT.set(COUNT.get() + values);
+}
+
+/// Bytes of TOAST tables that were read page by page for such values, since the process began.
+pub fn bytes_so_far() -> u64 {
+    BYTES.get()
+}
+
+/// Counts such bytes.
+pub(crate) fn count_bytes(bytes: u64) {
+    BYTES.set(BYTES.get() + bytes);
+}

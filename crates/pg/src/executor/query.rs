@@ -1,0 +1,186 @@
+//! A query of ours, for a node or a function: analysed and planned as the invoking user's own, so that privileges, row
+//! security, views and expressions work as everywhere.
+
+use super::custom_scan::CustomScan;
+use super::extension_nodes::has_extension_nodes;
+use super::hazard::{CALLS_UNSAFE, EXTENSION_NODE, hazard_of_relations, is_unsafe};
+use super::origin::origin;
+use super::plan::{is_made_of, is_node, put_on_parts, put_on_top};
+pub use super::planned::Planned;
+use super::planner::plan_query;
+pub use super::running::Running;
+use super::shards::MaybeDistributed;
+use crate::catalog::relation;
+use crate::errors::{Error, Result};
+use pgrx::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::ffi::{CStr, CString, c_char, c_void};
+
+/// One column of a query's result.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Column {
+    /// as the result has it
+    pub name: String,
+    /// the declared type; perhaps a domain
+    pub type_oid: pg_sys::Oid,
+    /// InvalidOid of a type without
+    pub collation: pg_sys::Oid,
+    /// is it a primary key's column, handed through as it is?
+    pub is_key: bool,
+    /// the table and its column that is handed through as it is, in subqueries and views, too
+    pub origin: Option<(pg_sys::Oid, pg_sys::AttrNumber)>,
+    /// may it be NULL, as far as is known? Not a column of a plain table that says so, handed through as it is
+    pub may_be_null: bool,
+}
+
+/// An analysed query.
+pub struct Query {
+    query: *mut pg_sys::Query,
+    /// its text, in the current memory context
+    text: *const c_char,
+}
+
+/// The one statement of a text written by a user, without what follows it (a semicolon, a comment).
+///
+/// # Errors
+/// [`Error::NotOneSelect`]; PostgreSQL's own if it cannot be parsed.
+pub fn only_select(text: &str) -> Result<&str> {
+    let Ok(c_text) = CString::new(text) else { return Err(Error::NotOneSelect) };
+    // SAFETY: the parser gets a C string and gives a list of RawStmts with positions in it.
+    unsafe {
+        let statements = pgrx::PgList::<pg_sys::RawStmt>::from_pg(pg_sys::pg_parse_query(c_text.as_ptr()));
+        match statements.get_ptr(0) {
+            Some(raw) if statements.len() == 1 && (*(*raw).stmt).type_ == pg_sys::NodeTag::T_SelectStmt => {
+                let start = (*raw).stmt_location as usize;
+                // a length of 0 means the rest of the text
+                let len = if (*raw).stmt_len == 0 { text.len() - start } else { (*raw).stmt_len as usize };
+                Ok(&text[start..start + len])
+            }
+            _ => Err(Error::NotOneSelect),
+        }
+    }
+}
+
+impl Query {
+    /// Parses and analyses one SELECT. The relations in it are locked until the transaction ends; views are expanded
+    /// and row security applied for the current user.
+    ///
+    /// # Errors
+    /// [`Error::NotReadOnly`] if it would modify data or lock rows; PostgreSQL's own.
+    pub fn analyze(sql: &str) -> Result<Query> {
+        let Ok(sql) = CString::new(sql) else { return Err(Error::NotOneSelect) };
+        // SAFETY: text and query live in the current memory context.
+        unsafe {
+            let text: *const c_char = pg_sys::pstrdup(sql.as_ptr());
+            let raw = pg_sys::list_nth(pg_sys::pg_parse_query(text), 0).cast();
+            let queries =
+                pg_sys::pg_analyze_and_rewrite_fixedparams(raw, text, std::ptr::null(), 0, std::ptr::null_mut());
+            let query = pg_sys::list_nth(queries, 0).cast::<pg_sys::Query>();
+            if pg_sys::list_length(queries) != 1 || (*query).commandType != pg_sys::CmdType::CMD_SELECT {
+                return Err(Error::NotOneSelect);
+            }
+            if writes(query.cast(), std::ptr::null_mut()) {
+                return Err(Error::NotReadOnly);
+            }
+            Ok(Query { query, text })
+        }
+    }
+
+    /// The columns of the result.
+    pub fn columns(&self) -> Vec<Column> {
+        // SAFETY: the target list of an analysed query holds TargetEntry nodes with names.
+        unsafe {
+            let targets = pgrx::PgList::<pg_sys::TargetEntry>::from_pg((*self.query).targetList);
+            let tables = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg((*self.query).rtable);
+            // behind an outer join, any column may be NULL
+            let only_table = tables
+                .get_ptr(0)
+                .filter(|table| tables.len() == 1 && (**table).rtekind == pg_sys::RTEKind::RTE_RELATION);
+            let is_never_null = |target: *mut pg_sys::TargetEntry| {
+                only_table.is_some_and(|table| (*table).relid == (*target).resorigtbl)
+                    && relation::is_never_null((*target).resorigtbl, (*target).resorigcol)
+            };
+            targets
+                .iter_ptr()
+                .filter(|target| !(**target).resjunk)
+                .map(|target| {
+                    let origin = origin(self.query, target);
+                    Column {
+                        name: CStr::from_ptr((*target).resname).to_string_lossy().into_owned(),
+                        type_oid: pg_sys::exprType((*target).expr.cast()),
+                        collation: pg_sys::exprCollation((*target).expr.cast()),
+                        is_key: origin.is_some_and(|(table, column)| relation::is_primary_key(table, column)),
+                        origin,
+                        may_be_null: !is_never_null(target),
+                    }
+                })
+                .collect()
+        }
+    }
+
+    /// Does the query's first FROM item, as it was written, mean this relation?
+    pub fn reads(&self, relation: pg_sys::Oid) -> bool {
+        // SAFETY: a range table holds RangeTblEntry nodes; a view's keeps no relid once expanded on PostgreSQL 15, but
+        // its OLD and NEW entries, which come first, are not there in a query's own range table.
+        unsafe {
+            let table = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg((*self.query).rtable);
+            table
+                .get_ptr(0)
+                .is_some_and(|first| (*first).relid == relation || (*first).rtekind == pg_sys::RTEKind::RTE_SUBQUERY)
+        }
+    }
+
+    /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if that is
+    /// wanted and the query only filters and computes on one; of a table with partitions or children, each gets a `B`
+    /// of its own, below an Append, on which the first one stands. Else it gets the whole plan as its child.
+    pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str, reads_table: bool) -> Planned {
+        // SAFETY: the query was made by analyze and is planned only here.
+        unsafe {
+            // before planning, which scribbles on it
+            let calls_unsafe = is_unsafe(self.query.cast(), std::ptr::null_mut());
+            let maybe_distributed = MaybeDistributed::new(self.query);
+            let copy = pg_sys::copyObjectImpl(self.query.cast()).cast();
+            let scan = reads_table.then(B::methods);
+            let (mut statement, used) = plan_query(self.query, self.text, scan, private);
+            let made = used && is_made_of::<B>((*statement).planTree);
+            if used && !made {
+                // a B that is read row by row, beside a foreign table for instance,
+                // is slower than PostgreSQL's own nodes
+                (statement, _) = plan_query(copy, self.text, None, private);
+            }
+            let mut plan = (*statement).planTree;
+            if !is_node::<B>(plan) {
+                let put = if made { put_on_parts::<B> } else { put_on_top::<B> };
+                plan = put(plan, private);
+            }
+            (*statement).planTree = put_on_top::<T>(plan, private);
+            let has_extension_nodes = has_extension_nodes(statement);
+            let hazard = if has_extension_nodes {
+                Some(EXTENSION_NODE)
+            } else if calls_unsafe {
+                Some(CALLS_UNSAFE)
+            } else {
+                hazard_of_relations((*statement).rtable)
+            };
+            Planned { statement, text: self.text, hazard, has_extension_nodes, maybe_distributed }
+        }
+    }
+}
+
+/// Does the query, or one inside it, modify data or lock rows?
+#[pg_guard]
+unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: called with an analysed query, and by the walkers with its nodes.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ != pg_sys::NodeTag::T_Query {
+            return pg_sys::expression_tree_walker(node, Some(writes), context);
+        }
+        let query = node.cast::<pg_sys::Query>();
+        (*query).hasModifyingCTE
+            || !(*query).rowMarks.is_null()
+            || pg_sys::query_tree_walker(query, Some(writes), context, 0)
+    }
+}

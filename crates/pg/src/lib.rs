@@ -1,0 +1,39 @@
+//! PostgreSQL, wrapped, and the home of nearly all `unsafe` code of the extension.
+//!
+//! Nothing in here knows about training. A safe function of this module is safe to call with whatever arguments:
+//!
+//! - A value is never a bare `Datum` outside of here, but a [`values::typed::TypedDatum`], which has its type with it
+//!   and borrows from what it lies in. Whoever reads one compares the type before following a pointer.
+//! - What the executor gives ([`executor::node::Node`], [`tuples::slot::Slot`], [`snapshot::Snapshot`]) has the
+//!   lifetime of the callback or the query, and looks for itself whether what it needs is there.
+//! - What rests on a promise of its caller is an `unsafe fn` that says which.
+#![allow(unsafe_code)]
+#![feature(alloc_error_hook)]
+
+pub mod call;
+pub mod catalog;
+pub mod compat;
+mod declared;
+pub mod detoasted;
+pub mod encoding;
+pub mod errors;
+pub mod executor;
+pub mod interrupts;
+pub mod memory;
+mod notices;
+pub mod process;
+mod server;
+pub mod settings;
+pub mod snapshot;
+pub mod tuples;
+pub mod values;
+
+pub use encoding::require_utf8;
+pub use errors::Error;
+pub use interrupts::check_for_interrupts;
+pub use notices::report_notice;
+pub use server::{preloading, random_seed, serves_another};
+pub use settings::with_scans_from_the_start;
+
+/// Bytes of a heap page.
+pub const PAGE_BYTES: u32 = pgrx::pg_sys::BLCKSZ;

@@ -1,0 +1,93 @@
+//! Memory that runs out is an error of one statement.
+//!
+//! Four parts that only work together:
+//! - Rust's collections call a *hook* when the allocator gives nothing ([`install`]). It raises an error, by a panic,
+//!   as all errors of Rust here are: it unwinds through whatever was growing, to the guard that pgrx puts before
+//!   PostgreSQL's code. So no collection of this library ends the server, however large it grows. (Without a hook the
+//!   process aborts, and with it, as PostgreSQL has it, all sessions.) Those that would take gigabytes for nothing
+//!   compute their sizes first.
+//! - Small allocations do not fail there: not everything can be left halfway (Rust's own B-trees abort the process).
+//!   The [allocator] gives them from a *reserve* what malloc refuses, and the next [`check`] raises the error.
+//! - An error needs memory itself: for its message, for the panic, for what destructors do. While one is on its way
+//!   ([`begin`]), the reserve is for all.
+//! - PostgreSQL's errors are copied by pgrx on their way through Rust, with palloc, and palloc may have been what
+//!   failed. So the copies are made in a [context](errors) that has its memory ahead.
+//!
+//! If all that is not enough, because an error's own way takes more than the reserve, the session ends, with its locks
+//! and segments given back, and the server goes on ([`errors::end_session`]).
+
+mod allocator;
+mod errors;
+pub mod granules;
+mod state;
+
+use crate::errors::Error;
+use pgrx::pg_sys;
+use std::alloc::Layout;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+pub use state::check;
+use state::{begin, error_is_on_its_way};
+
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
+
+/// Raises PostgreSQL's error if there is hardly any memory left. Called before anything of Rust's, in a process that
+/// has just loaded the library: libc ends a process that has none for the library's thread-local variables when they
+/// are first touched.
+pub fn expect_some() {
+    unsafe extern "C-unwind" {
+        fn palloc(size: usize) -> *mut c_void;
+        fn pfree(at: *mut c_void);
+    }
+    // SAFETY: PostgreSQL's own functions, without pgrx's guards, which have such variables. An ERROR jumps over this
+    // frame and _PG_init's, which own nothing.
+    unsafe { pfree(palloc(1 << 20)) }
+}
+
+/// Sets the hook and makes the context. Called once, by _PG_init, before all that registers functions for the end of a
+/// transaction: those are called in the opposite order, and the others may need the reserve.
+pub fn install() {
+    std::alloc::set_alloc_error_hook(refuse);
+    errors::install();
+    // SAFETY: _PG_init runs on the only thread.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(transaction_ends), null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ends), null_mut());
+    }
+}
+
+unsafe extern "C-unwind" fn transaction_ends(event: pg_sys::XactEvent::Type, _: *mut c_void) {
+    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PARALLEL_ABORT};
+    if [XACT_EVENT_ABORT, XACT_EVENT_PARALLEL_ABORT, XACT_EVENT_COMMIT].contains(&event) {
+        end();
+    }
+}
+
+unsafe extern "C-unwind" fn subtransaction_ends(
+    event: pg_sys::SubXactEvent::Type,
+    _own: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _: *mut c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        end();
+    }
+}
+
+/// The error is over, with its transaction or because it was caught.
+pub(super) fn end() {
+    if state::was_over() {
+        errors::clear();
+    }
+}
+
+/// Instead of aborting the process: neither malloc nor the reserve gives anything, and what asked cannot go on without.
+fn refuse(layout: Layout) {
+    if error_is_on_its_way() {
+        errors::end_session(layout.size());
+    }
+    begin();
+    Error::OutOfMemory(layout.size()).raise()
+}

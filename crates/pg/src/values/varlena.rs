@@ -1,0 +1,266 @@
+//! Values of variable length: the header that tells their kind and length, and values of types of our own, which are
+//! bytes behind a length word.
+//!
+//! The headers are read as `varatt.h` writes them on little-endian machines, and nowhere else than here.
+
+use super::typed::TypedDatum;
+use crate::catalog::types::{is_own_type, is_varlena};
+use crate::declared::declared_by_hand;
+use crate::errors::{Error, Result};
+use pgrx::callconv::{BoxRet, FcInfo};
+use pgrx::pg_sys;
+use std::ops::{Deref, DerefMut};
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("the headers of variable-length values are read as they are on little-endian machines");
+
+/// The first byte or the length word of a value, as varatt.h has them.
+pub(crate) mod header {
+    /// Bytes of a length word.
+    pub const WORD: usize = 4;
+
+    /// Bytes, header left out, with which a value is too long for a header of one byte (VARATT_SHORT_MAX, less the
+    /// header).
+    pub const MAX_SHORT: usize = 0x7f;
+
+    /// Does a value with this first byte lie behind a length word, uncompressed?
+    #[inline(always)]
+    pub fn is_plain(first: u8) -> bool {
+        first & 3 == 0
+    }
+
+    /// Does it lie behind a header of one byte?
+    #[inline(always)]
+    pub fn is_short(first: u8) -> bool {
+        first & 1 == 1 && first != 1
+    }
+
+    /// Is it a pointer to where the value is stored?
+    #[inline(always)]
+    pub fn is_external(first: u8) -> bool {
+        first == 1
+    }
+
+    /// Bytes of the whole value, by its length word.
+    #[inline(always)]
+    pub fn word_len(word: u32) -> usize {
+        (word >> 2) as usize
+    }
+
+    /// Bytes of the whole value, by its header of one byte.
+    #[inline(always)]
+    pub fn short_len(first: u8) -> usize {
+        usize::from(first >> 1)
+    }
+
+    /// The length word of a value of so many bytes, with the word.
+    pub const fn word(len: usize, compressed: bool) -> u32 {
+        (len as u32) << 2 | if compressed { 2 } else { 0 }
+    }
+
+    /// The header of one byte of a value of so many bytes, with the header.
+    pub const fn short(len: usize) -> u8 {
+        (len as u8) << 1 | 1
+    }
+
+    /// VARSIZE_ANY(): bytes that a value takes in a tuple, header and all.
+    ///
+    /// # Safety
+    /// A value of variable length begins at `at`.
+    #[inline]
+    pub unsafe fn len_at(at: *const u8) -> usize {
+        // SAFETY: the first byte tells how long the header is that says how many bytes there are.
+        unsafe {
+            match *at {
+                first if is_external(first) => pgrx::varsize_any(at.cast()),
+                first if is_short(first) => short_len(first),
+                _ => word_len(at.cast::<u32>().read_unaligned()),
+            }
+        }
+    }
+
+    /// Where the body of a value is that is neither compressed nor stored elsewhere; None of any other.
+    ///
+    /// # Safety
+    /// A value of variable length begins at `at`.
+    #[inline(always)]
+    pub unsafe fn body_at(at: *const u8) -> Option<*const u8> {
+        // SAFETY: the value has its header, and behind it the body.
+        unsafe {
+            match *at {
+                first if is_plain(first) => Some(at.add(WORD)),
+                first if is_short(first) => Some(at.add(1)),
+                _ => None,
+            }
+        }
+    }
+
+    /// The bytes behind the header of such a value; None of any other.
+    ///
+    /// # Safety
+    /// A value of variable length begins at `at`, and stays as it is for `'a`.
+    #[inline(always)]
+    pub unsafe fn content_at<'a>(at: *const u8) -> Option<&'a [u8]> {
+        // SAFETY: the header says how many bytes there are with it, which is as many as it has itself at least.
+        unsafe {
+            let (header, len) = match *at {
+                first if is_plain(first) => (WORD, word_len(at.cast::<u32>().read_unaligned())),
+                first if is_short(first) => (1, short_len(first)),
+                _ => return None,
+            };
+            Some(std::slice::from_raw_parts(at.add(header), len.saturating_sub(header)))
+        }
+    }
+}
+
+/// Most bytes that a value may have: PostgreSQL's limit for any value, with its length word.
+pub const MAX_BYTES: usize = 0x3FFF_FFFF - pg_sys::VARHDRSZ;
+
+/// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed, and are nobody else's.
+pub struct Bytes(*mut pg_sys::varlena);
+
+impl Bytes {
+    /// A new value with these bytes, in the current memory context.
+    ///
+    /// # Errors
+    /// [`Error::StateTooLarge`]
+    pub fn new(bytes: &[u8]) -> Result<Bytes> {
+        if bytes.len() > MAX_BYTES {
+            return Err(Error::StateTooLarge(bytes.len()));
+        }
+        // SAFETY: palloc gives as many bytes as asked for, or raises an error.
+        unsafe {
+            let at = pg_sys::palloc(bytes.len() + pg_sys::VARHDRSZ).cast::<pg_sys::varlena>();
+            pgrx::set_varsize_4b(at, (bytes.len() + pg_sys::VARHDRSZ) as i32);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.cast::<u8>().add(pg_sys::VARHDRSZ), bytes.len());
+            Ok(Bytes(at))
+        }
+    }
+
+    /// A copy of a value, in the current memory context. An ERROR if its type is not one of variable length.
+    pub fn from_typed(value: TypedDatum<'_>) -> Bytes {
+        check_varlena(value);
+        // SAFETY: the type has just been looked at.
+        unsafe { Bytes::copy_of(value.datum()) }
+    }
+
+    /// A copy of a value, in the current memory context.
+    ///
+    /// # Safety
+    /// The datum is a value of variable length.
+    pub(crate) unsafe fn copy_of(datum: pg_sys::Datum) -> Bytes {
+        // SAFETY: the caller's promise; a detoasted copy has a length word of four bytes.
+        unsafe { Bytes(pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr())) }
+    }
+
+    /// The value itself if it can be changed where it lies, else a copy.
+    ///
+    /// # Safety
+    /// The datum is a value of variable length, and nobody else reads or changes it: it is the transition value of the
+    /// aggregate that calls.
+    pub(crate) unsafe fn in_place(datum: pg_sys::Datum) -> Bytes {
+        let at = datum.cast_mut_ptr::<u8>();
+        // SAFETY: the caller's promise: there is a header, and the value is the caller's to change.
+        unsafe { if header::is_plain(*at) { Bytes(at.cast()) } else { Bytes::copy_of(datum) } }
+    }
+
+    /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is none of those.
+    pub fn typed(&self, type_oid: pg_sys::Oid) -> TypedDatum<'_> {
+        if type_oid != pg_sys::BYTEAOID && !is_own_type(type_oid) {
+            pgrx::error!("type {} is not one of bytes", type_oid.to_u32());
+        }
+        // SAFETY: functions of these types take any bytes, and self keeps them where they are.
+        unsafe { TypedDatum::new(pg_sys::Datum::from(self.0), type_oid) }
+    }
+
+    /// Gives the memory back before its context goes.
+    pub fn free(self) {
+        // SAFETY: palloced; nobody else has it.
+        unsafe { pg_sys::pfree(self.0.cast()) }
+    }
+
+    /// The value as PostgreSQL passes it on.
+    pub fn into_value(self) -> Value {
+        Value(pg_sys::Datum::from(self.0))
+    }
+}
+
+/// Shows `f` the bytes of a value of one of our types, of a bytea or a text, detoasted if need be.
+pub fn with_bytes<R>(value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
+    check_varlena(value);
+    // SAFETY: the type has just been looked at.
+    unsafe { with_content(value.datum(), f) }
+}
+
+/// As [`with_bytes`], of a value whose type is known.
+///
+/// # Safety
+/// The datum is a value of variable length.
+#[inline]
+pub(crate) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
+    let at = datum.cast_mut_ptr::<pg_sys::varlena>();
+    // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it
+    // stays where it is while `f` runs, and a copy is freed by nobody else.
+    unsafe {
+        let packed = pg_sys::pg_detoast_datum_packed(at);
+        let bytes = std::slice::from_raw_parts(pgrx::vardata_any(packed).cast::<u8>(), pgrx::varsize_any_exhdr(packed));
+        let result = f(bytes);
+        if packed != at {
+            pg_sys::pfree(packed.cast());
+        }
+        result
+    }
+}
+
+/// An ERROR if the value's type is not one of variable length. The last type that was looked at is remembered.
+fn check_varlena(value: TypedDatum<'_>) {
+    thread_local! {
+        static LAST: std::cell::Cell<pg_sys::Oid> = const { std::cell::Cell::new(pg_sys::Oid::INVALID) };
+    }
+    let type_oid = value.type_oid();
+    // OIDs of types come again only when four billion have passed, and with those of the same length all is well
+    if LAST.get() == type_oid {
+        return;
+    }
+    if !is_varlena(type_oid) {
+        pgrx::error!("type {} has no values of variable length", type_oid.to_u32());
+    }
+    LAST.set(type_oid);
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the length word says how many bytes follow it.
+        unsafe {
+            let len = pgrx::varsize_4b(self.0) - pg_sys::VARHDRSZ;
+            std::slice::from_raw_parts(self.0.cast::<u8>().add(pg_sys::VARHDRSZ), len)
+        }
+    }
+}
+
+impl DerefMut for Bytes {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let len = self.len();
+        // SAFETY: the length word says how many bytes follow it, and they are nobody else's.
+        unsafe { std::slice::from_raw_parts_mut(self.0.cast::<u8>().add(pg_sys::VARHDRSZ), len) }
+    }
+}
+
+/// What a function returns: a value of the type that its declaration in SQL says, which only the install script knows.
+///
+/// PostgreSQL trusts a function to return what it is declared to return; so does this type.
+pub struct Value(pub(crate) pg_sys::Datum);
+
+// SAFETY: the datum is what the function's declaration says.
+unsafe impl BoxRet for Value {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> pgrx::datum::Datum<'fcx> {
+        // SAFETY: the datum is of the function's result type, and lives in the memory context of the call.
+        unsafe { fcinfo.return_raw_datum(self.0) }
+    }
+}
+
+declared_by_hand!(Value, "internal");
