@@ -2,8 +2,6 @@
 //!
 //! `docs/internals.md` tells how a call of `corgipile_train()` becomes three executor nodes.
 
-#![feature(alloc_error_hook)]
-
 use pgrx::prelude::*;
 
 #[cfg(feature = "pg_test")]

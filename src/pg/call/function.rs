@@ -6,6 +6,7 @@ use crate::pg::catalog::types::is_varlena;
 use crate::pg::compat::attributes;
 use crate::pg::declared::declared_by_hand;
 use crate::pg::executor::query::Running;
+use crate::pg::memory::Owned;
 use crate::pg::values::array::type_of_array;
 use crate::pg::values::output::{OutputValue, datum_of};
 use crate::pg::values::typed::TypedDatum;
@@ -250,7 +251,7 @@ impl<'a> Call<'a> {
             });
             let nothing = || RefCell::new(None);
             let memory = Memory { arguments: arguments.collect(), value: nothing(), of_constant: nothing() };
-            (*info).fn_extra = pgrx::PgMemoryContexts::For((*info).fn_mcxt).leak_and_drop_on_delete(memory).cast();
+            (*info).fn_extra = pgrx::PgMemoryContexts::For((*info).fn_mcxt).leak_and_drop_on_delete(Owned::new(memory)).cast();
         }
     }
 
