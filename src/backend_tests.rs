@@ -327,6 +327,14 @@ fn greedy_error() {
     error!("an error");
 }
 
+/// Allocates as Rust's collections do, which cannot handle failure. Called with malloc failing, by
+/// `tests/tests/faults/memory.rs`.
+#[pg_extern]
+fn infallible_allocation(bytes: i32) {
+    std::hint::black_box(vec![1_u8; bytes as usize]);
+    pg::check_for_interrupts();
+}
+
 /// A memory context one of whose allocations fails, as if malloc() had given nothing.
 #[cfg(feature = "pg15")]
 mod failing {

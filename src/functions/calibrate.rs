@@ -111,7 +111,7 @@ fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibrati
         return Err(TrainingError::no_rows("calibrate with", skipped).into());
     }
     let mut ranks = Calibration::ranks(rows).peekable();
-    let (mut rank, mut kept) = (0, Vec::with_capacity(Calibration::kept(rows)));
+    let (mut rank, mut kept) = (0, allocation::with_capacity(Calibration::kept(rows)));
     sort.finish(|number| {
         rank += 1;
         if ranks.next_if_eq(&rank).is_some() {

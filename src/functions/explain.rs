@@ -65,7 +65,7 @@ fn explain(model: &Model, call: Call<'_>) -> Result<Vec<Row>> {
     let columns = model.weights_by_column();
     let linear = model.linear();
     let explained = with_features(model, call, |features| {
-        let mut rows = Vec::with_capacity(linear.outputs * (columns.len() + 1));
+        let mut rows = allocation::with_capacity(linear.outputs * (columns.len() + 1));
         for output in 0..linear.outputs {
             let class = (linear.outputs > 1).then(|| model.classes[output].clone());
             let weights = &linear.weights[output * linear.dim..][..linear.dim];
@@ -107,7 +107,7 @@ fn read_means(model: &Model, source: &str) -> Result<Vec<f64>> {
     let reading = ModelRows::plain(Policies::of_model(model));
     let mut buffers = reading.open_features(model, source, "corgipile_explain()")?;
     let mut batch = Batch::dense(0);
-    let (mut sums, mut rows) = (vec![0.0; model.dim()], 0_u64);
+    let (mut sums, mut rows) = (allocation::zeros::<f64>(model.dim()), 0_u64);
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
         rows += batch.len() as u64;

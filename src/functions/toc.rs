@@ -1,7 +1,7 @@
 //! The type corgipile.toc, a compressed mini-batch, and the operations on it.
 
 use super::compress::encode;
-use crate::errors::{ArgumentError, Error, OrRaise, PgError, Result, TocError};
+use crate::errors::{ArgumentError, Error, OrRaise, Result, TocError};
 use pg::call::function::Call;
 use pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
 use pg::values::varlena::{Bytes, Value, with_bytes};
@@ -312,10 +312,7 @@ fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {
     if len > MAX_ELEMENTS {
         return Err(TocError::TooManyElements(len).into());
     }
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(len).map_err(|_| PgError::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
-    zeros.resize(len, 0.0);
-    Ok(zeros)
+    Ok(allocation::zeros(len))
 }
 
 fn transpose(m: &[f64], [rows, columns]: [usize; 2]) -> Result<Vec<f64>> {

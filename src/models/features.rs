@@ -284,7 +284,7 @@ impl Categories {
         if names.len() == 0 || distinct.len() < values.len() {
             return None;
         }
-        let mut sorted: Vec<u32> = (0..u32::try_from(values.len()).ok()?).collect();
+        let mut sorted: Vec<u32> = allocation::collect(0..u32::try_from(values.len()).ok()?);
         sorted.sort_unstable_by(|a, b| values[*a as usize].cmp(&values[*b as usize]));
         Some(Categories { names, sorted })
     }

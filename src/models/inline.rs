@@ -2,7 +2,7 @@
 
 use super::document::ModelDocument;
 use super::model::Model;
-use crate::errors::{PgError, Result};
+use crate::errors::Result;
 use crate::models::table::LookupScope;
 use pg::values::jsonb::{self, Identity, Jsonb};
 use pgrx::pg_sys;
@@ -48,7 +48,7 @@ pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     let mut document = read()?;
     let label_type = (std::mem::take(&mut document.label_type_name), document.label_type);
     let model = Rc::new(Model::of_document(document));
-    let entry = InlineModel { bytes: copy(identity.bytes)?, scope, label_type, model: model.clone() };
+    let entry = InlineModel { bytes: allocation::copy(identity.bytes), scope, label_type, model: model.clone() };
     MODELS.with_borrow_mut(|models| {
         models.insert(0, entry);
         models.truncate(MAX_KEPT);
@@ -84,11 +84,4 @@ impl InlineModel {
     fn size(&self) -> usize {
         self.bytes.len() + self.model.bytes()
     }
-}
-
-fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len()).map_err(|_| PgError::OutOfMemory(bytes.len()))?;
-    copy.extend_from_slice(bytes);
-    Ok(copy)
 }

@@ -184,7 +184,7 @@ impl Model {
 
     /// A copy of [`Model::scaling`].
     pub fn to_standardizer(&self) -> Option<Standardizer> {
-        self.scaling().map(|(mean, scale)| Standardizer { mean: mean.to_vec(), scale: scale.to_vec() })
+        self.scaling().map(|(mean, scale)| Standardizer { mean: allocation::copy(mean), scale: allocation::copy(scale) })
     }
 
     /// All numbers as they lie.

@@ -132,6 +132,6 @@ pub fn store(new: NewModel) -> Result<i64> {
 pub(super) fn calibration_fields(calibration: &Calibration) -> [Field; 2] {
     [
         Field::new("calibration_rows", Some(calibration.rows() as i64)),
-        Field::new("calibration_scores", Some(FloatArray(calibration.scores().to_vec()))),
+        Field::new("calibration_scores", Some(FloatArray(allocation::copy(calibration.scores())))),
     ]
 }

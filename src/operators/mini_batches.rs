@@ -216,9 +216,9 @@ impl MiniBatches {
             let pushed = match self.reader.kind {
                 Kind::Sparse { .. } | Kind::SparseVector(_) => {
                     self.reader.columns.clear();
-                    self.reader.columns.extend(self.reader.entries.iter().map(|(index, _)| *index));
+                    allocation::extend(&mut self.reader.columns, self.reader.entries.iter().map(|(index, _)| *index));
                     self.reader.numbers.clear();
-                    self.reader.numbers.extend(self.reader.entries.iter().map(|(_, value)| *value));
+                    allocation::extend(&mut self.reader.numbers, self.reader.entries.iter().map(|(_, value)| *value));
                     matrix.push_sparse(&self.reader.columns, &self.reader.numbers)
                 }
                 _ => matrix.push_dense(&self.reader.numbers),
@@ -334,7 +334,7 @@ impl RowReader {
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         let read = reader.with(vector, |vector| {
             let vector = vector?;
-            (indices, values) = (vec![0; vector.len()], vec![0.0; vector.len()]);
+            (indices, values) = (allocation::zeros(vector.len()), allocation::zeros(vector.len()));
             vector.read(&mut indices, &mut values).map(|()| vector.dimensions())
         });
         let found = read.map_err(|fault| match fault {
@@ -351,7 +351,7 @@ impl RowReader {
             return Err(RowFault::Length(found, dim));
         }
         self.entries.clear();
-        self.entries.extend(indices.into_iter().zip(values.into_iter().map(f64::from)));
+        allocation::extend(&mut self.entries, indices.into_iter().zip(values.into_iter().map(f64::from)));
         Ok(())
     }
 
@@ -373,7 +373,7 @@ impl RowReader {
                 let (last, said) = (base + limit - 1, self.dim.is_some());
                 return Err(RowFault::IndexBeyond { column: column(), index, last, said, of_model: false });
             }
-            self.entries.push(((index - base) as u32, *value));
+            allocation::push(&mut self.entries, ((index - base) as u32, *value));
         }
         self.entries.sort_unstable_by_key(|(index, _)| *index);
         match self.entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {

@@ -335,7 +335,8 @@ fn means_of_logs(means: &mut [f32], logs: &LogTransform) {
 /// Removes the tuples that are held out for validation: nothing is learned from them.
 fn leave_held_out(batch: &mut Batch) {
     let Some(tags) = batch.tags().filter(|tags| tags.iter().any(|tag| tag & HELD_OUT != 0)) else { return };
-    let stay: Vec<u32> = (0..).zip(tags).filter(|(_, tag)| *tag & HELD_OUT == 0).map(|(place, _)| place).collect();
+    let stay = (0..).zip(tags).filter(|(_, tag)| *tag & HELD_OUT == 0).map(|(place, _)| place);
+    let stay: Vec<u32> = allocation::collect(stay);
     batch.retain(&stay);
 }
 

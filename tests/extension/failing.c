@@ -24,7 +24,8 @@ enum
 {
 	RECORD = 1,					/* nothing fails; the sites are written down */
 	FAIL_ONE = 2,				/* the first call from the site fails */
-	FAIL_ALL = 3				/* that one and all later ones fail */
+	FAIL_ALL = 3,				/* that one and all later ones fail */
+	FAIL_LARGE = 4				/* all calls for so many bytes or more fail, wherever they come from */
 };
 
 struct control
@@ -32,7 +33,7 @@ struct control
 	_Atomic int64_t pid;		/* whose calls count; 0: nobody's; -1: those of processes that were started since */
 	_Atomic int64_t mode;
 	_Atomic int64_t generation; /* raised each time the test sets the words above */
-	_Atomic uint64_t target;	/* the site that fails; 0: the first call */
+	_Atomic uint64_t target;	/* the site that fails; 0: the first call; or the number of bytes */
 	_Atomic int64_t calls;
 	_Atomic int64_t failed;
 	_Atomic int64_t sites;
@@ -95,9 +96,9 @@ is_loader(void *caller)
 	return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/ld-linux") != NULL;
 }
 
-/* Is this call to fail? */
+/* Is this call for so many bytes to fail? */
 static int
-refuse(void *caller)
+refuse(void *caller, size_t size)
 {
 	if (!control || busy || control->pid == 0)
 		return 0;
@@ -116,6 +117,11 @@ refuse(void *caller)
 	busy = 0;
 	if (loader)
 		return 0;
+	if (control->mode == FAIL_LARGE)
+	{
+		control->failed += size >= control->target;
+		return size >= control->target;
+	}
 	if (control->mode == FAIL_ALL && control->failed > 0)
 	{
 		control->failed++;
@@ -151,40 +157,40 @@ refuse(void *caller)
 	return 0;
 }
 
-#define NONE_IF_REFUSED(none) do { if (refuse(__builtin_return_address(0))) { errno = ENOMEM; return none; } } while (0)
+#define NONE_IF_REFUSED(none, size) do { if (refuse(__builtin_return_address(0), size)) { errno = ENOMEM; return none; } } while (0)
 
 void *
 malloc(size_t size)
 {
-	NONE_IF_REFUSED(NULL);
+	NONE_IF_REFUSED(NULL, size);
 	return __libc_malloc(size);
 }
 
 void *
 calloc(size_t count, size_t size)
 {
-	NONE_IF_REFUSED(NULL);
+	NONE_IF_REFUSED(NULL, count * size);
 	return __libc_calloc(count, size);
 }
 
 void *
 realloc(void *at, size_t size)
 {
-	NONE_IF_REFUSED(NULL);
+	NONE_IF_REFUSED(NULL, size);
 	return __libc_realloc(at, size);
 }
 
 void *
 aligned_alloc(size_t align, size_t size)
 {
-	NONE_IF_REFUSED(NULL);
+	NONE_IF_REFUSED(NULL, size);
 	return __libc_memalign(align, size);
 }
 
 int
 posix_memalign(void **at, size_t align, size_t size)
 {
-	NONE_IF_REFUSED(ENOMEM);
+	NONE_IF_REFUSED(ENOMEM, size);
 	*at = __libc_memalign(align, size);
 	return *at ? 0 : ENOMEM;
 }
@@ -200,7 +206,7 @@ mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
 		next = dlsym(RTLD_NEXT, "mmap");
 		busy--;
 	}
-	NONE_IF_REFUSED(MAP_FAILED);
+	NONE_IF_REFUSED(MAP_FAILED, size);
 	return next(at, size, protection, flags, file, offset);
 }
 
@@ -215,7 +221,7 @@ posix_fallocate(int file, off_t offset, off_t size)
 		next = dlsym(RTLD_NEXT, "posix_fallocate");
 		busy--;
 	}
-	if (refuse(__builtin_return_address(0)))
+	if (refuse(__builtin_return_address(0), (size_t) size))
 		return ENOSPC;
 	return next(file, offset, size);
 }

@@ -29,7 +29,7 @@ pub enum Whose {
     Workers,
 }
 
-/// Which calls of malloc, calloc, realloc, mmap and posix_fallocate fail, of those from one call site on.
+/// Which calls of malloc, calloc, realloc, mmap and posix_fallocate fail, from one call site on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fails {
     /// The first from the site.
@@ -99,6 +99,11 @@ impl FailingMemory {
     /// From now on refuses memory, from this call site on.
     pub fn fail(&mut self, whose: Whose, site: u64, fails: Fails) {
         self.begin(whose, if fails == Fails::One { 2 } else { 3 }, site);
+    }
+
+    /// From now on refuses memory of so many bytes or more, from wherever.
+    pub fn fail_large(&mut self, whose: Whose, bytes: u64) {
+        self.begin(whose, 4, bytes);
     }
 
     /// From now on gives memory again. Returns how many calls have failed.

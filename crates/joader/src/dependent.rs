@@ -103,8 +103,8 @@ impl Dependent {
     /// A sampler without jobs.
     pub fn new(seed: i64, meeting: Meeting) -> Result<Self, SamplerError> {
         let (mut order, mut vertices) = (Vec::new(), Vec::new());
-        order.try_reserve_exact(MAX_JOBS)?;
-        vertices.try_reserve_exact(MAX_JOBS)?;
+        allocation::try_reserve_exact(&mut order, MAX_JOBS)?;
+        allocation::try_reserve_exact(&mut vertices, MAX_JOBS)?;
         let rng = stream(SHARED, seed, 0, 0);
         let (members, needers) = (Members::default(), Needers::default());
         Ok(Self { rng, meeting, patience: PATIENCE, members, needers, order, vertices })

@@ -16,7 +16,7 @@ impl ElementSet {
         let mut sorted = Vec::new();
         for range in ranges {
             if !range.is_empty() {
-                sorted.try_reserve(1)?;
+                allocation::try_reserve(&mut sorted, 1)?;
                 sorted.push(range);
             }
         }

@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use std::collections::TryReserveError;
+use allocation::OutOfMemory;
 
 use crate::jobs::{Job, MAX_JOBS};
 
@@ -18,8 +18,8 @@ pub enum SamplerError {
     OutOfMemory,
 }
 
-impl From<TryReserveError> for SamplerError {
-    fn from(_: TryReserveError) -> Self {
+impl From<OutOfMemory> for SamplerError {
+    fn from(_: OutOfMemory) -> Self {
         Self::OutOfMemory
     }
 }

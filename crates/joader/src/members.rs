@@ -23,7 +23,7 @@ impl<T> Members<T> {
             return Err(SamplerError::TooManyJobs);
         }
         if number == self.slots.len() {
-            self.slots.try_reserve(1)?;
+            allocation::try_reserve(&mut self.slots, 1)?;
             self.slots.push(None);
         }
         self.slots[number] = Some(member);

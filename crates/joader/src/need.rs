@@ -34,7 +34,7 @@ impl NeedSet {
         let words = zeros(blocks * WORDS_PER_BLOCK)?;
         let mut levels = Vec::new();
         loop {
-            levels.try_reserve(1)?;
+            allocation::try_reserve(&mut levels, 1)?;
             levels.push(zeros(blocks)?);
             if blocks <= FAN_OUT {
                 break;
@@ -119,7 +119,7 @@ impl NeedSet {
 
 fn zeros<T: Clone + Default>(n: usize) -> Result<Vec<T>, SamplerError> {
     let mut zeros = Vec::new();
-    zeros.try_reserve_exact(n)?;
+    allocation::try_reserve_exact(&mut zeros, n)?;
     zeros.resize(n, T::default());
     Ok(zeros)
 }

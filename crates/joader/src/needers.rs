@@ -112,7 +112,7 @@ impl Needers {
 /// The masks with so many empty ones before them, and as many in all.
 fn moved<A: Copy + Into<B>, B: Copy + Default>(masks: &[A], after: usize, len: usize) -> Result<Vec<B>, SamplerError> {
     let mut all = Vec::new();
-    all.try_reserve_exact(len)?;
+    allocation::try_reserve_exact(&mut all, len)?;
     all.resize(after, B::default());
     all.extend(masks.iter().map(|&mask| mask.into()));
     all.resize(len, B::default());

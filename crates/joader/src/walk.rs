@@ -65,7 +65,7 @@ impl Walk {
 impl Sampler for Walk {
     fn join(&mut self, elements: ElementSet) -> Result<Job, SamplerError> {
         let mut copied = Vec::new();
-        copied.try_reserve_exact(elements.len())?;
+        allocation::try_reserve_exact(&mut copied, elements.len())?;
         copied.extend(elements.iter());
         let job = self.members.insert(Member { elements: copied, permutation: 0, next: 0, remaining: 0 })?;
         self.begin_epoch(job)?;

@@ -97,15 +97,8 @@ pub fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> 
     let mut header = TrainerState::new(hyper, dim, outputs, sparse);
     header.begin_epoch();
     header.check().map_err(StateError::Corrupt)?;
-    let mut bytes = zeros(size_of_state(&header)?)?;
+    let mut bytes = allocation::try_zeros(size_of_state(&header)?)?;
     bytes[..HEADER].copy_from_slice(bytes_of(&header));
-    Ok(bytes)
-}
-
-fn zeros(size: usize) -> Result<Vec<u8>, StateError> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| tuples::OutOfMemory { bytes: size })?;
-    bytes.resize(size, 0);
     Ok(bytes)
 }
 
@@ -146,7 +139,7 @@ pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
     }
     let memory: &[f32] = try_cast_slice(&state[HEADER..]).map_err(|_| UNALIGNED)?;
     let allocate = |floats: usize| {
-        let bytes = zeros(HEADER.saturating_add(floats.saturating_mul(size_of::<f32>())));
+        let bytes = allocation::try_zeros(HEADER.saturating_add(floats.saturating_mul(size_of::<f32>())));
         bytes.map(Grown).map_err(|_| tuples::OutOfMemory { bytes: floats.saturating_mul(size_of::<f32>()) })
     };
     let mut bytes = match reference::grow(&mut header, memory, dim, allocate)? {
@@ -158,7 +151,7 @@ pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
 }
 
 fn copy(state: &[u8]) -> Result<Vec<u8>, StateError> {
-    let mut bytes = zeros(state.len())?;
+    let mut bytes = allocation::try_zeros(state.len())?;
     bytes.copy_from_slice(state);
     Ok(bytes)
 }

@@ -88,7 +88,7 @@ impl ClusterFactor {
             if batch.is_sparse() {
                 let (indices, values) = batch.sparse_row(i);
                 indices.iter().zip(values).for_each(|(j, value)| add(*j as usize, *value));
-                reserve(&mut self.touched, indices.len())?;
+                allocation::try_reserve(&mut self.touched, indices.len())?;
                 self.touched.extend_from_slice(indices);
             } else {
                 batch.features(i).iter().enumerate().for_each(|(j, value)| add(j, *value));
@@ -98,8 +98,9 @@ impl ClusterFactor {
         }
         self.in_block += batch.len() as u64;
         if !batch.is_sparse() && self.touched.len() < batch.dim() {
-            reserve(&mut self.touched, batch.dim())?;
-            self.touched = (0..batch.dim() as u32).collect();
+            self.touched.clear();
+            allocation::try_reserve(&mut self.touched, batch.dim())?;
+            self.touched.extend(0..batch.dim() as u32);
         }
         Ok(())
     }
@@ -204,17 +205,13 @@ impl ClusterFactor {
 /// The sums of a class, with room for `dim` features.
 fn sums_of(sums: &mut Sums, class: usize, dim: usize) -> Result<&mut Vec<f64>, OutOfMemory> {
     if class >= sums.len() {
-        reserve(sums, class + 1 - sums.len())?;
+        allocation::try_reserve(sums, class + 1 - sums.len())?;
         sums.resize_with(class + 1, Vec::new);
     }
     let of_class = &mut sums[class];
     if of_class.len() < dim + 1 {
-        reserve(of_class, dim + 1 - of_class.len())?;
+        allocation::try_reserve(of_class, dim + 1 - of_class.len())?;
         of_class.resize(dim + 1, 0.0);
     }
     Ok(of_class)
-}
-
-fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
-    vector.try_reserve(more).map_err(|_| OutOfMemory { bytes: (vector.len() + more) * size_of::<T>() })
 }

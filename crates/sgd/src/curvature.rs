@@ -78,8 +78,8 @@ fn of_mini_batches<'a>(mini_batches: impl Iterator<Item = &'a MiniBatch>, dim: u
 /// The greatest eigenvalue of Σ w x xᵀ / n, by the power method from a random combination of the rows.
 fn greatest_eigenvalue(mut sample: Sample, dim: usize) -> Result<f64, OutOfMemory> {
     let tuples = sample.len();
-    let mut of_rows = zeros(tuples)?;
-    let mut of_columns = zeros(dim)?;
+    let mut of_rows = allocation::try_zeros(tuples)?;
+    let mut of_columns = allocation::try_zeros(dim)?;
     of_rows.iter_mut().enumerate().for_each(|(i, x)| *x = factor(i));
     let mut greatest = 0.0;
     for _ in 0..ITERATIONS {
@@ -110,14 +110,6 @@ fn greatest_eigenvalue(mut sample: Sample, dim: usize) -> Result<f64, OutOfMemor
 fn factor(row: usize) -> f32 {
     let random = SplitMix64::seed_from_u64(row as u64).next_u64();
     (random >> 40) as f32 / (1 << 24) as f32 * 1.5 - 0.5
-}
-
-fn zeros(length: usize) -> Result<Vec<f32>, OutOfMemory> {
-    let mut zeros = Vec::new();
-    let error = OutOfMemory { bytes: length.saturating_mul(size_of::<f32>()) };
-    zeros.try_reserve_exact(length).map_err(|_| error)?;
-    zeros.resize(length, 0.0);
-    Ok(zeros)
 }
 
 impl Sample<'_> {

@@ -20,8 +20,7 @@ impl Exchange for Alone {
 
     fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), OutOfMemory> {
         self.own.clear();
-        let error = OutOfMemory { bytes: size_of_val(numbers) };
-        self.own.try_reserve(numbers.len()).map_err(|_| error)?;
+        allocation::try_reserve(&mut self.own, numbers.len())?;
         // what others would add is 0, which is another number than -0
         self.own.extend(numbers.iter().map(|number| number + 0.0));
         combine(numbers, &[&self.own]);

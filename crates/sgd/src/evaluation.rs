@@ -71,8 +71,9 @@ impl Confusion {
 
     fn add(&mut self, actual: usize, predicted: usize, classes: usize) {
         if self.classes.len() < classes {
-            self.classes.resize(classes, [0; 3]);
-            self.cells.resize(if classes <= Confusion::CELLS { classes * classes } else { 0 }, 0);
+            allocation::resize(&mut self.classes, classes, [0; 3]);
+            let cells = if classes <= Confusion::CELLS { classes * classes } else { 0 };
+            allocation::resize(&mut self.cells, cells, 0);
         }
         self.classes[actual][0] += 1;
         self.classes[predicted][1] += 1;
@@ -175,7 +176,7 @@ impl Evaluation {
             pause();
             let (weights, intercept, decisions) = (model.weights_of(k), model.intercepts[k], &mut self.decisions);
             if batch.is_sparse() {
-                decisions.extend((0..batch.len()).map(|i| {
+                allocation::extend(decisions, (0..batch.len()).map(|i| {
                     let (indices, values) = batch.sparse_row(i);
                     sparse_decision(weights, intercept, indices, values)
                 }));
@@ -210,7 +211,7 @@ impl Evaluation {
         }
         let mut scratch = Vec::new();
         self.decisions.clear();
-        self.decisions.resize(model.outputs * mini_batch.len(), 0.0);
+        allocation::resize(&mut self.decisions, model.outputs * mini_batch.len(), 0.0);
         for (k, decisions) in self.decisions.chunks_exact_mut(mini_batch.len().max(1)).enumerate() {
             pause();
             mini_batch.matrix().times_vector(model.weights_of(k), decisions, &mut scratch);

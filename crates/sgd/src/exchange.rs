@@ -34,7 +34,7 @@ pub trait Exchange {
         let mut all: Vec<Vec<u32>> = Vec::new();
         self.gather(words, &mut |process, words| {
             all.resize_with(all.len().max(process + 1), Vec::new);
-            all[process].extend_from_slice(words);
+            allocation::append(&mut all[process], words);
         })?;
         Ok(all)
     }

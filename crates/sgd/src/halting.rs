@@ -54,7 +54,7 @@ impl Exchange for Halting<'_> {
 
     fn all_reduce(&mut self, numbers: &mut [f32], _: &mut Combine<'_>) -> Result<(), Halt> {
         match self.rounds.next() {
-            None => Err(Halt::Says(bytemuck::cast_slice(numbers).to_vec())),
+            None => Err(Halt::Says(allocation::copy(bytemuck::cast_slice(numbers)))),
             Some(Round::Reduced(words)) if words.len() == numbers.len() => {
                 numbers.iter_mut().zip(words).for_each(|(number, bits)| *number = f32::from_bits(*bits));
                 Ok(())
@@ -65,7 +65,7 @@ impl Exchange for Halting<'_> {
 
     fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<(), Halt> {
         match self.rounds.next() {
-            None => Err(Halt::Says(words.to_vec())),
+            None => Err(Halt::Says(allocation::copy(words))),
             Some(Round::Gathered(all)) => {
                 all.iter().enumerate().for_each(|(process, words)| take(process, words));
                 Ok(())
@@ -108,13 +108,13 @@ impl Exchange for Uniting<'_> {
         if !self.known.rounds.as_slice().is_empty() {
             return self.known.all_reduce(numbers, combine);
         }
-        let Some(says) = self.says.take() else { return Err(Halt::Says(bytemuck::cast_slice(numbers).to_vec())) };
+        let Some(says) = self.says.take() else { return Err(Halt::Says(allocation::copy(bytemuck::cast_slice(numbers)))) };
         if says.iter().any(|words| words.len() != numbers.len()) {
             return Err(Halt::Nonsense);
         }
         let all: Vec<&[f32]> = says.iter().map(|words| bytemuck::cast_slice(words)).collect();
         combine(numbers, &all);
-        self.came = Some(Round::Reduced(bytemuck::cast_slice(numbers).to_vec()));
+        self.came = Some(Round::Reduced(allocation::copy(bytemuck::cast_slice(numbers))));
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl Exchange for Uniting<'_> {
         if !self.known.rounds.as_slice().is_empty() {
             return self.known.gather(words, take);
         }
-        let Some(says) = self.says.take() else { return Err(Halt::Says(words.to_vec())) };
+        let Some(says) = self.says.take() else { return Err(Halt::Says(allocation::copy(words))) };
         says.iter().enumerate().for_each(|(process, words)| take(process, words));
         self.came = Some(Round::Gathered(says));
         Ok(())

@@ -103,7 +103,7 @@ fn score(kind: ModelKind, model: &ModelParameters, rows: &Batch) -> f64 {
 
 /// Places in random order.
 fn permutation(count: usize, random: &mut SplitMix64) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..count).collect();
+    let mut places: Vec<usize> = allocation::collect(0..count);
     for i in (1..count).rev() {
         let other = (u128::from(random.next_u64()) * (i as u128 + 1)) >> 64;
         places.swap(i, other as usize);

@@ -26,8 +26,7 @@ impl Mean {
     pub(crate) fn reserve(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         for weights in &mut self.weights {
             let more = dim.saturating_sub(weights.len());
-            let error = OutOfMemory { bytes: dim.saturating_mul(size_of::<f64>()) };
-            weights.try_reserve_exact(more).map_err(|_| error)?;
+            allocation::try_reserve_exact(weights, more)?;
             weights.resize(weights.len() + more, 0.0);
         }
         Ok(())

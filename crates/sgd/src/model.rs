@@ -93,7 +93,7 @@ impl ParametersView<'_> {
         ModelParameters {
             dim: self.dim,
             outputs: self.outputs,
-            weights: self.weights.to_vec(),
+            weights: allocation::copy(self.weights),
             intercepts: self.intercepts.to_vec(),
             network: self.network.copied(),
         }
@@ -103,7 +103,7 @@ impl ParametersView<'_> {
 impl ModelParameters {
     /// The linear model that training starts from: all zeros.
     pub fn new(dim: usize, outputs: usize) -> ModelParameters {
-        let (weights, intercepts) = (vec![0.0; outputs * dim], vec![0.0; outputs]);
+        let (weights, intercepts) = (allocation::zeros(outputs * dim), allocation::zeros(outputs));
         ModelParameters { dim, outputs, weights, intercepts, network: None }
     }
 

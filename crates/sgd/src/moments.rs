@@ -52,8 +52,8 @@ struct MomentsParts {
 impl From<Moments> for MomentsParts {
     fn from(moments: Moments) -> MomentsParts {
         let Moments { dim, count, mean, squares, binary, sparse, .. } = moments;
-        let first = |all: Vec<Columns>| all.into_iter().flatten().take(dim).collect();
-        let binary = binary.into_iter().flatten().take(dim).collect();
+        let first = |all: Vec<Columns>| allocation::collect(all.into_iter().flatten().take(dim));
+        let binary = allocation::collect(binary.into_iter().flatten().take(dim));
         MomentsParts { dim, count, mean: first(mean), squares: first(squares), binary, sparse }
     }
 }
@@ -82,9 +82,9 @@ impl Moments {
     }
 
     pub(crate) fn with_level(dim: usize, level: Level) -> Moments {
-        let zeros = vec![[0.0; LANES]; dim / LANES + 1];
-        let (mean, squares, block, origin) = (zeros.clone(), zeros.clone(), zeros.clone(), zeros);
-        let binary = vec![[true; LANES]; mean.len()];
+        let zeros = || allocation::zeros(dim / LANES + 1);
+        let (mean, squares, block, origin) = (zeros(), zeros(), zeros(), zeros());
+        let binary = allocation::filled([true; LANES], mean.len());
         Moments { dim, level, count: 0, mean, squares, block, origin, binary, sparse: None }
     }
 
@@ -118,7 +118,7 @@ impl Moments {
     /// If it has another number of features.
     pub fn add_row(&mut self, features: &[f32]) {
         assert_eq!(features.len(), self.dim, "as many features as the moments were made for");
-        self.add_block(&to_chunks(features).collect::<Vec<_>>());
+        self.add_block(&allocation::collect(to_chunks(features)));
     }
 
     /// How many rows were added.
@@ -135,7 +135,7 @@ impl Moments {
         let mean = self.mean.iter().flatten().take(self.dim);
         let squares = self.squares.iter().flatten().take(self.dim);
         let deviation = |&square: &f64| if square == 0.0 { 1.0 } else { (square / count).sqrt() };
-        Standardizer { mean: mean.copied().collect(), scale: squares.map(deviation).collect() }
+        Standardizer { mean: allocation::collect(mean.copied()), scale: allocation::collect(squares.map(deviation)) }
     }
 
     /// The same, but columns of nothing but 0 and 1 stay as they are, unless they are constant.

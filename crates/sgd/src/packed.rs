@@ -33,7 +33,7 @@ pub(crate) enum Packed {
 impl Packed {
     fn put(&mut self, some: &[u8]) {
         match self {
-            Packed::Bytes(bytes) => bytes.extend_from_slice(some),
+            Packed::Bytes(bytes) => allocation::append(bytes, some),
             Packed::Counted(len) => *len += some.len(),
         }
     }
@@ -127,7 +127,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     let (len, mut rest) = packed.split_first_chunk()?;
     let len = usize::try_from(u64::from_le_bytes(*len)).ok().filter(|len| *len <= MAX_UNPACKED)?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).ok()?;
+    allocation::try_reserve_exact(&mut bytes, len).ok()?;
     let mut pauses = Pauses::default();
     while !rest.is_empty() {
         let zeros = take_number(&mut rest)?;

@@ -34,7 +34,7 @@ struct Present {
 impl PresentMoments {
     /// No rows yet, of `dim` features.
     pub fn new(dim: usize) -> PresentMoments {
-        PresentMoments { rows: 0, columns: vec![Present::default(); dim] }
+        PresentMoments { rows: 0, columns: allocation::filled(Present::default(), dim) }
     }
 
     /// Adds all rows of `batch`. Where values are missing, the first value of the column that was there is put in their
@@ -83,7 +83,7 @@ impl PresentMoments {
 
     /// Adds the rows at these places, and puts values in place of the missing ones.
     fn add_block(&mut self, batch: &mut Batch, rows: std::ops::Range<usize>) {
-        let mut block = vec![Present::default(); self.columns.len()];
+        let mut block = allocation::filled(Present::default(), self.columns.len());
         // sums of differences from the first value
         for i in rows.clone() {
             for (value, column) in batch.features(i).iter().zip(&mut block).filter(|(value, _)| !value.is_nan()) {
@@ -121,7 +121,7 @@ impl PresentMoments {
 
     /// The mean of each column, to be put in place of missing values; 0 if all are missing.
     pub fn means(&self) -> Vec<f32> {
-        self.columns.iter().map(|column| column.mean as f32).collect()
+        allocation::collect(self.columns.iter().map(|column| column.mean as f32))
     }
 
     /// Mean and deviation of the values that are there, and the share of those that are not, of each column.

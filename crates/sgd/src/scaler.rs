@@ -27,7 +27,7 @@ pub struct Scaler {
 impl Scaler {
     /// Makes a scaling ready. What is scaled is cut off at ±`clip`, which is above 0.
     pub fn new(standardizer: Standardizer, clip: Option<f32>) -> Scaler {
-        let factor = standardizer.scale.iter().map(|scale| scale.recip()).collect();
+        let factor = allocation::collect(standardizer.scale.iter().map(|scale| scale.recip()));
         Scaler { standardizer, factor, clip, level: Level::detect() }
     }
 

@@ -74,7 +74,7 @@ impl From<ShapesParts> for Shapes {
 impl Shapes {
     /// No rows yet, of `dim` features.
     pub fn new(dim: usize) -> Shapes {
-        let columns = vec![[Shape::default(); 2]; dim];
+        let columns = allocation::filled([Shape::default(); 2], dim);
         let (values, logs, labels) = (Vec::new(), Vec::new(), Vec::new());
         Shapes { level: Level::detect(), rows: 0, columns, values, logs, labels }
     }
@@ -93,10 +93,10 @@ impl Shapes {
                 values.clear();
                 labels.clear();
                 for i in rows.clone().filter(|i| !batch.features(*i)[j].is_nan()) {
-                    values.push(f64::from(batch.features(i)[j]));
-                    labels.push(f64::from(batch.labels()[i]));
+                    allocation::push(values, f64::from(batch.features(i)[j]));
+                    allocation::push(labels, f64::from(batch.labels()[i]));
                 }
-                logs.resize(values.len(), 0.0);
+                allocation::resize(logs, values.len(), 0.0);
                 let [of_values, of_logs] = level.run(OfBlock { values, logs, labels });
                 plain.merge(of_values);
                 log.merge(of_logs);

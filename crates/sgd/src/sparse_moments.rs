@@ -32,8 +32,8 @@ impl SparseMoments {
     /// [`OutOfMemory`]; nothing has been added then.
     pub(crate) fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
         let dim = self.features.len().max(batch.dim());
-        let error = OutOfMemory { bytes: dim.saturating_mul(size_of::<Stored>()) };
-        self.features.try_reserve(dim - self.features.len()).map_err(|_| error)?;
+        let more = dim - self.features.len();
+        allocation::try_reserve(&mut self.features, more)?;
         self.features.resize(dim, Stored::default());
         self.tuples += batch.len() as u64;
         for i in 0..batch.len() {
@@ -49,7 +49,7 @@ impl SparseMoments {
     pub(crate) fn unite(&mut self, other: &SparseMoments) {
         self.tuples += other.tuples;
         let dim = self.features.len().max(other.features.len());
-        self.features.resize(dim, Stored::default());
+        allocation::resize(&mut self.features, dim, Stored::default());
         self.features.iter_mut().zip(&other.features).for_each(|(stored, other)| stored.merge(other));
     }
 

@@ -123,7 +123,7 @@ impl BlockSequence {
     pub fn new(strategy: Strategy, seed: i64, epoch: u64, blocks: &Blocks, buffers: u32) -> BlockSequence {
         let buffers = buffers.clamp(1, blocks.len().max(1));
         let order = block_order(strategy, seed, epoch, blocks.len(), buffers);
-        let mut ends = Vec::with_capacity(buffers as usize);
+        let mut ends = allocation::with_capacity(buffers as usize);
         let mut tuples = 0;
         for buffer in 0..buffers {
             let of_buffer = &order[places(order.len(), buffers, buffer)];

@@ -48,7 +48,7 @@ impl<P: FnMut()> TupleOrder<P> {
         let copy = keys.map(|keys| sorted(keys, geometry.pages, &mut pause)).transpose()?;
         // The order of the blocks is made in one go, and dealt to buffers meanwhile: room for both.
         let blocks = 2 * geometry.blocks as usize;
-        room(Vec::<u32>::new().try_reserve_exact(blocks), geometry.pages)?;
+        room(&mut Vec::<u32>::new(), blocks, geometry.pages)?;
         let mut order = TupleOrder {
             geometry,
             mixer: Mixer::new(strategy, seed),
@@ -105,7 +105,7 @@ impl<P: FnMut()> TupleOrder<P> {
         let mut since_pause = 0;
         for block in &self.blocks[self.position..until] {
             let tuples = self.geometry.pages_of(*block);
-            room(self.buffer.try_reserve(tuples.len()), self.geometry.pages)?;
+            room(&mut self.buffer, tuples.len(), self.geometry.pages)?;
             // many small blocks, or a large one
             since_pause += tuples.len();
             if since_pause >= PER_PAUSE {
@@ -126,7 +126,7 @@ impl<P: FnMut()> TupleOrder<P> {
         }
         self.position = until;
         // a place per tuple, two with what a reservoir adds
-        room(self.order.try_reserve(2 * self.buffer.len()), self.geometry.pages)?;
+        room(&mut self.order, 2 * self.buffer.len(), self.geometry.pages)?;
         let last = until == self.blocks.len();
         self.mixer.arrived_pausing(self.buffer.len(), last, &mut self.order, &mut self.pause);
         Ok(true)
@@ -136,8 +136,8 @@ impl<P: FnMut()> TupleOrder<P> {
 /// The numbers below `tuples` by their keys.
 fn sorted(keys: SortKeys, tuples: u32, pause: &mut impl FnMut()) -> Result<Vec<u32>, OutOfMemory> {
     let (mut keyed, mut numbers) = (Vec::new(), Vec::new());
-    room(keyed.try_reserve_exact(tuples as usize), tuples)?;
-    room(numbers.try_reserve_exact(tuples as usize), tuples)?;
+    room(&mut keyed, tuples as usize, tuples)?;
+    room(&mut numbers, tuples as usize, tuples)?;
     for from in (0..tuples).step_by(PER_PAUSE) {
         let until = from.saturating_add(PER_PAUSE as u32).min(tuples);
         keyed.extend((from..until).map(|number| (keys.key(number.into()), number)));
@@ -158,6 +158,6 @@ fn sorted(keys: SortKeys, tuples: u32, pause: &mut impl FnMut()) -> Result<Vec<u
     Ok(numbers)
 }
 
-fn room(reserved: Result<(), std::collections::TryReserveError>, tuples: u32) -> Result<(), OutOfMemory> {
-    reserved.map_err(|_| OutOfMemory { tuples })
+fn room<T>(items: &mut Vec<T>, more: usize, tuples: u32) -> Result<(), OutOfMemory> {
+    allocation::try_reserve(items, more).map_err(|_| OutOfMemory { tuples })
 }

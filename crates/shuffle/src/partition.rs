@@ -67,7 +67,7 @@ impl BlockPartition {
             let rng = &mut stream(BLOCKS, seed, epoch, self.ordinal(0));
             blocks = stratified(rng, blocks, buffers as usize, &mut || {});
         }
-        PartitionEpoch { blocks, ends: (1..=buffers).map(|buffer| buffer * each + buffer.min(more)).collect() }
+        PartitionEpoch { blocks, ends: allocation::collect((1..=buffers).map(|buffer| buffer * each + buffer.min(more))) }
     }
 
     /// How many buffers an epoch takes, at least 1: each process has room for a k-th of the blocks that one process has
@@ -81,14 +81,14 @@ impl BlockPartition {
     /// The blocks that are this process's in every epoch, in natural order: as many as any other's, but for one, and
     /// the same number from every part of the table.
     fn blocks(self, seed: i64, geometry: &Geometry) -> Vec<u32> {
-        let blocks: Vec<u32> = (0..geometry.blocks).collect();
+        let blocks: Vec<u32> = allocation::collect(0..geometry.blocks);
         if self.processes == 1 {
             return blocks;
         }
         let dealt = stratified(&mut stream(RANKS, seed, 0, 0), blocks, self.processes as usize, &mut || {});
         let (each, more) = (geometry.blocks / self.processes, geometry.blocks % self.processes);
         let first = |process: u32| (process * each + process.min(more)) as usize;
-        let mut ours = dealt[first(self.index)..first(self.index + 1)].to_vec();
+        let mut ours = allocation::copy(&dealt[first(self.index)..first(self.index + 1)]);
         ours.sort_unstable();
         ours
     }

@@ -29,7 +29,7 @@ pub fn block_order_pausing(
     [blocks, buffers]: [u32; 2],
     pause: &mut impl FnMut(),
 ) -> Vec<u32> {
-    let mut order = Vec::with_capacity(blocks as usize);
+    let mut order = allocation::with_capacity(blocks as usize);
     count(0..blocks, &mut order, pause);
     let rng = &mut stream(BLOCKS, seed, epoch, 0);
     match if epoch > 0 { strategy.definition().blocks } else { BlockOrder::Natural } {

@@ -64,6 +64,7 @@ pub(crate) const PER_PAUSE: usize = 1 << 18;
 
 /// Appends these numbers, with a pause after each [`PER_PAUSE`] of them.
 pub(crate) fn count(numbers: std::ops::Range<u32>, to: &mut Vec<u32>, pause: &mut impl FnMut()) {
+    allocation::reserve(to, numbers.len());
     for from in numbers.clone().step_by(PER_PAUSE) {
         let until = from.saturating_add(PER_PAUSE as u32).min(numbers.end);
         to.extend(from..until);

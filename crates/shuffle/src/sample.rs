@@ -8,7 +8,7 @@ use crate::random::{SAMPLE, below, stream};
 pub fn sample_blocks(seed: i64, blocks: u32, fraction: f64) -> Vec<u32> {
     let wanted = (f64::from(blocks) * fraction).ceil().clamp(1.0, f64::from(blocks.max(1))) as usize;
     let rng = &mut stream(SAMPLE, seed, 0, 0);
-    let mut chosen = Vec::with_capacity(wanted);
+    let mut chosen = allocation::with_capacity(wanted);
     for block in 0..blocks {
         // of those that are left, so many are still wanted
         let (left, missing) = ((blocks - block) as usize, wanted - chosen.len());

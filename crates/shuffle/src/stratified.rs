@@ -39,7 +39,8 @@ pub(crate) fn stratified(
         return blocks;
     }
     let more = blocks.len() % buffers;
-    let mut dealt: Vec<Vec<u32>> = (0..buffers).map(|i| Vec::with_capacity(each + usize::from(i < more))).collect();
+    let room = |i| allocation::with_capacity(each + usize::from(i < more));
+    let mut dealt: Vec<Vec<u32>> = allocation::collect((0..buffers).map(room));
     // What does not come out even is drawn first, from the whole table: no place of it is different from any other.
     let mut extra = draw_out(rng, &mut blocks, more, pause);
     shuffle(rng, &mut extra);
@@ -79,7 +80,7 @@ fn per_stratum(buffers: usize) -> usize {
 
 /// Removes `wanted` of the blocks, any set of so many with equal probability, and returns them in their sequence.
 fn draw_out(rng: &mut Xoshiro256PlusPlus, blocks: &mut Vec<u32>, wanted: usize, pause: &mut impl FnMut()) -> Vec<u32> {
-    let mut drawn = Vec::with_capacity(wanted);
+    let mut drawn = allocation::with_capacity(wanted);
     let mut left = blocks.len();
     blocks.retain(|block| {
         let missing = wanted - drawn.len();

@@ -31,6 +31,7 @@ pub(crate) fn packed_bytes(n: usize, width: u32) -> usize {
 
 /// Appends an array of integers of `width` bits each, the first in the lowest bits of the first byte.
 pub(crate) fn put_packed(out: &mut Vec<u8>, width: u32, numbers: impl Iterator<Item = u32>) {
+    allocation::reserve(out, packed_bytes(numbers.size_hint().0, width));
     out.push(width as u8);
     let (mut waiting, mut bits) = (0u64, 0);
     for number in pausing(numbers) {
@@ -130,7 +131,7 @@ impl Packed<'_> {
     /// All integers, converted.
     #[inline(always)]
     pub(crate) fn map<U>(&self, mut f: impl FnMut(u32) -> U) -> Vec<U> {
-        let mut all = Vec::with_capacity(self.len);
+        let mut all = allocation::with_capacity(self.len);
         self.each(|number| all.push(f(number)));
         all
     }
@@ -147,7 +148,7 @@ impl Packed<'_> {
 
     /// Lengths as places: where each begins, and where the last ends.
     pub(crate) fn starts(&self) -> Result<Vec<u32>, Error> {
-        let mut starts = Vec::with_capacity(self.len + 1);
+        let mut starts = allocation::with_capacity(self.len + 1);
         starts.push(0);
         let mut end = 0u64;
         self.each(|length| {

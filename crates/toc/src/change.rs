@@ -15,7 +15,7 @@ pub fn map_values(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Error
     if matches!(info.encoding, Encoding::Gzip | Encoding::Snappy) {
         let mut mapped = Rows::new(info.columns);
         for (indices, values) in decode(bytes)?.iter() {
-            mapped.push_sparse(indices, &values.iter().map(|value| f(*value)).collect::<Vec<_>>())?;
+            mapped.push_sparse(indices, &allocation::collect(values.iter().map(|value| f(*value))))?;
         }
         return encode(&mapped, info.encoding);
     }
@@ -23,7 +23,7 @@ pub fn map_values(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Error
     values.iter_mut().for_each(|value| *value = f(*value));
     let kind = Summary::from_values(values.iter().copied()).kind(values.len());
     let mut out = stored::begin(info.encoding, info.rows, info.columns, kind);
-    out.reserve(bytes.len() - HEADER);
+    allocation::reserve(&mut out, bytes.len() - HEADER);
     kind.put(&mut out, &values);
     out.extend_from_slice(reader.0);
     Ok(stored::seal(out))

@@ -60,7 +60,7 @@ impl Places {
 
     /// Takes it apart for [`Rows`].
     pub(crate) fn into_parts(self) -> (Vec<usize>, Vec<u32>) {
-        (self.starts.iter().map(|start| *start as usize).collect(), self.columns)
+        (allocation::collect(self.starts.iter().map(|start| *start as usize)), self.columns)
     }
 }
 

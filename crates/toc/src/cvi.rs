@@ -15,7 +15,7 @@ use crate::{Encoding, Error, Info, Number, Rows};
 /// The bytes of CVI.
 pub(crate) fn encode(rows: &Rows, layout: Layout) -> Vec<u8> {
     let mut table = Table::default();
-    let codes: Vec<u32> = pausing(rows.values()).map(|value| table.place(*value)).collect();
+    let codes: Vec<u32> = allocation::collect(pausing(rows.values()).map(|value| table.place(*value)));
     let values = table.values();
     let kind = Summary::from_values(values.iter().copied()).kind(values.len());
     let mut out = stored::begin(Encoding::Cvi, rows.len(), rows.columns(), kind);
@@ -41,13 +41,13 @@ impl<T: Number, C: Index> Cvi<T, C> {
         let places = Places::read(info, &mut reader)?;
         let codes = reader.packed(places.len())?.below(values.len() as u64, "a value that does not exist")?;
         reader.end()?;
-        let codes = codes.into_iter().map(C::from_place).collect();
+        let codes = allocation::collect(codes.into_iter().map(C::from_place));
         Ok(Cvi { rows: info.rows, columns: info.columns, places, codes, values: values.to_vec() })
     }
 
     /// Its entries as they are in CSR.
     pub(crate) fn into_parts(self) -> (Places, Vec<T>) {
-        let values = self.codes.iter().map(|code| self.values[code.at()]).collect();
+        let values = allocation::collect(self.codes.iter().map(|code| self.values[code.at()]));
         (self.places, values)
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Dense<T> {
 /// All entries of `rows`, row by row.
 pub(crate) fn all_entries(rows: &Rows) -> Result<Vec<f64>, Error> {
     limits::check(rows.len(), rows.columns(), rows.entries())?;
-    let mut all = vec![0.0; rows.entries() as usize];
+    let mut all = allocation::zeros(rows.entries() as usize);
     rows.write_dense(&mut all);
     Ok(all)
 }

@@ -16,7 +16,7 @@ use crate::{Encoding, Error, Info, Number, Rows};
 /// The bytes of DVI.
 pub(crate) fn encode(rows: &Rows, layout: Layout) -> Result<Vec<u8>, Error> {
     let mut table = Table::default();
-    let codes: Vec<u32> = pausing(all_entries(rows)?).map(|value| table.place(value)).collect();
+    let codes: Vec<u32> = allocation::collect(pausing(all_entries(rows)?).map(|value| table.place(value)));
     let values = table.values();
     let kind = Summary::from_values(values.iter().copied()).kind(values.len());
     let mut out = stored::begin(Encoding::Dvi, rows.len(), rows.columns(), kind);
@@ -39,8 +39,8 @@ impl<T: Number, C: Index> Dvi<T, C> {
     pub(crate) fn read(info: &Info, values: Values<'_>, mut reader: Reader<'_>) -> Result<Dvi<T, C>, Error> {
         let codes = reader.packed(info.entries() as usize)?;
         reader.end()?;
-        let codes =
-            codes.below(values.len() as u64, "a value that does not exist")?.into_iter().map(C::from_place).collect();
+        let codes = codes.below(values.len() as u64, "a value that does not exist")?;
+        let codes = allocation::collect(codes.into_iter().map(C::from_place));
         Ok(Dvi { rows: info.rows, columns: info.columns, codes, values: values.to_vec() })
     }
 
@@ -52,7 +52,7 @@ impl<T: Number, C: Index> Dvi<T, C> {
 
     /// All entries.
     pub(crate) fn into_values(self) -> Vec<T> {
-        self.codes.iter().map(|code| self.values[code.at()]).collect()
+        allocation::collect(self.codes.iter().map(|code| self.values[code.at()]))
     }
 }
 

@@ -21,25 +21,27 @@ pub(crate) fn encode(rows: &Rows, encoding: Encoding) -> Result<Vec<u8>, Error> 
     let mut plain = Vec::new();
     kind.put_plain(&mut plain, &all_entries(rows)?);
     let mut out = stored::begin(encoding, rows.len(), rows.columns(), kind);
-    out.extend_from_slice(&pack(encoding, &plain));
+    allocation::append(&mut out, &pack(encoding, &plain));
     Ok(stored::seal(out))
 }
 
 /// Compresses bytes.
 fn pack(encoding: Encoding, plain: &[u8]) -> Vec<u8> {
     if encoding == Encoding::Snappy {
-        let packed = snap::raw::Encoder::new().compress_vec(plain);
-        return packed.expect("a mini-batch within the limits is below Snappy's 4 GiB");
+        let mut packed = allocation::zeros(snap::raw::max_compress_len(plain.len()));
+        let len = snap::raw::Encoder::new().compress(plain, &mut packed);
+        packed.truncate(len.expect("a mini-batch within the limits is below Snappy's 4 GiB"));
+        return packed;
     }
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut encoder = GzEncoder::new(allocation::Bytes::default(), Compression::default());
     let written = pause::parts(plain).try_for_each(|part| encoder.write_all(part));
-    written.and_then(|()| encoder.finish()).expect("memory can be written to")
+    written.and_then(|()| encoder.finish()).expect("memory can be written to").0
 }
 
 /// How many bytes gzip (level 6) or Snappy makes of all entries at eight bytes each.
 pub(crate) fn packed_bytes(rows: &Rows, encoding: Encoding) -> usize {
     let mut sink = Sink::new(encoding);
-    let mut row = vec![0.0; rows.columns()];
+    let mut row: Vec<f64> = allocation::zeros(rows.columns());
     for (indices, values) in rows.iter() {
         row.fill(0.0);
         indices.iter().zip(values).for_each(|(index, value)| row[*index as usize] = *value);
@@ -127,7 +129,7 @@ pub(crate) struct General {
 impl General {
     /// What follows the header of gzip or Snappy. Unpacked once, so that it is known to be whole.
     pub(crate) fn read(info: &Info, reader: Reader<'_>) -> Result<General, Error> {
-        let general = General { info: *info, packed: reader.0.into() };
+        let general = General { info: *info, packed: allocation::copy(reader.0).into() };
         general.plain()?;
         Ok(general)
     }
@@ -142,10 +144,12 @@ impl General {
             if snap::raw::decompress_len(&self.packed).map_err(|_| BROKEN)? != length {
                 return Err(WRONG);
             }
-            return snap::raw::Decoder::new().decompress_vec(&self.packed).map_err(|_| BROKEN);
+            let mut plain = allocation::zeros(length);
+            snap::raw::Decoder::new().decompress(&self.packed, &mut plain).map_err(|_| BROKEN)?;
+            return Ok(plain);
         }
         let mut decoder = GzDecoder::new(&self.packed[..]);
-        let mut plain = vec![0; length];
+        let mut plain: Vec<u8> = allocation::zeros(length);
         pause::parts_mut(&mut plain).try_for_each(|part| decoder.read_exact(part)).map_err(|_| BROKEN)?;
         // reads the checksum at the end, too
         match decoder.read(&mut [0]) {

@@ -34,15 +34,15 @@ impl Rows {
             return self;
         }
         let mut kept = Rows::new(self.columns);
-        kept.starts.reserve(self.len());
+        allocation::reserve(&mut kept.starts, self.starts.len());
         let mut end = 0;
         for (i, (index, value)) in self.indices.drain(..).zip(self.values.drain(..)).enumerate() {
             while i == self.starts[kept.starts.len()] {
                 kept.starts.push(end);
             }
             if value.to_bits() != 0 {
-                kept.indices.push(index);
-                kept.values.push(value);
+                allocation::push(&mut kept.indices, index);
+                allocation::push(&mut kept.values, value);
                 end += 1;
             }
         }
@@ -61,11 +61,11 @@ impl Rows {
         self.check_room()?;
         for (index, &value) in row.iter().enumerate() {
             if value.to_bits() != 0 {
-                self.indices.push(index as u32);
-                self.values.push(value);
+                allocation::push(&mut self.indices, index as u32);
+                allocation::push(&mut self.values, value);
             }
         }
-        self.starts.push(self.indices.len());
+        allocation::push(&mut self.starts, self.indices.len());
         Ok(())
     }
 
@@ -86,11 +86,11 @@ impl Rows {
         self.check_room()?;
         for (&index, &value) in indices.iter().zip(values) {
             if value.to_bits() != 0 {
-                self.indices.push(index);
-                self.values.push(value);
+                allocation::push(&mut self.indices, index);
+                allocation::push(&mut self.values, value);
             }
         }
-        self.starts.push(self.indices.len());
+        allocation::push(&mut self.starts, self.indices.len());
         Ok(())
     }
 

@@ -26,6 +26,8 @@ pub fn write(bytes: &[u8]) -> Result<String, Error> {
     let mut pauses = Pauses::default();
     for i in 0..rows.len() {
         let (columns, values) = rows.row(i);
+        // an entry takes 40 bytes at most
+        allocation::grow(text.len(), || text.try_reserve(1 + 40 * columns.len()));
         text.push_str(if i == 0 { "" } else { ";" });
         for (column, value) in columns.iter().zip(values) {
             pauses.after(NUMBERS_PER_TEXT);
@@ -77,8 +79,8 @@ pub fn read(text: &str) -> Result<Vec<u8>, Error> {
             let (index, value) = entry.split_once(':').ok_or_else(|| malformed("an entry has no column"))?;
             let index: u32 = index.parse().map_err(|_| malformed("a column is not a number"))?;
             let index = index.checked_sub(1).ok_or_else(|| malformed("columns count from 1"))?;
-            indices.push(index);
-            values.push(number_of(value)?);
+            allocation::push(&mut indices, index);
+            allocation::push(&mut values, number_of(value)?);
         }
         // in the text columns count from 1
         rows.push_sparse(&indices, &values).map_err(|error| match error {

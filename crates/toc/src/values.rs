@@ -124,6 +124,7 @@ impl Kind {
 
     /// Appends values without their number.
     pub(crate) fn put_plain(self, out: &mut Vec<u8>, values: &[f64]) {
+        allocation::reserve(out, self.bytes(values.len()));
         match self {
             Kind::Eight => {
                 pause::parts(values).flatten().for_each(|value| out.extend_from_slice(&value.to_bits().to_le_bytes()))
@@ -192,8 +193,12 @@ impl<'a> Values<'a> {
     /// The values as numbers of another kind.
     pub(crate) fn to_vec<T: Number>(self) -> Vec<T> {
         match self {
-            Values::Eight(values) => values.iter().map(|bytes| T::from_f64(f64::from_le_bytes(*bytes))).collect(),
-            Values::Four(values) => values.iter().map(|bytes| T::from_f64(widen(u32::from_le_bytes(*bytes)))).collect(),
+            Values::Eight(values) => {
+                allocation::collect(values.iter().map(|bytes| T::from_f64(f64::from_le_bytes(*bytes))))
+            }
+            Values::Four(values) => {
+                allocation::collect(values.iter().map(|bytes| T::from_f64(widen(u32::from_le_bytes(*bytes)))))
+            }
             Values::Decimal { power, min, distances } => {
                 distances.map(|distance| T::from_f64((min + i64::from(distance)) as f64 / power))
             }

@@ -9,7 +9,6 @@
 #![allow(unsafe_code)]
 
 use crate::huge_pages;
-use std::alloc::{Layout, alloc_zeroed};
 use std::cell::RefCell;
 
 /// Fewer floats are not worth it: the allocator keeps small memory by itself.
@@ -38,19 +37,9 @@ impl Recycled {
             unsafe { spare.set_len(spare.capacity()) };
             return Some(Recycled(spare));
         }
-        let fresh = zeros(floats)?;
+        let fresh = allocation::try_zeros(floats).ok().filter(|zeros| !zeros.is_empty())?;
         huge_pages::advise(&fresh);
         Some(Recycled(fresh))
-    }
-}
-
-/// Zeros that nobody has written: large memory comes from the system as that.
-fn zeros(floats: usize) -> Option<Vec<f32>> {
-    let layout = Layout::array::<f32>(floats).ok().filter(|layout| layout.size() > 0)?;
-    // SAFETY: the layout is not empty, and that by which a Vec of so many floats is freed; zero bytes are floats.
-    unsafe {
-        let start = alloc_zeroed(layout).cast::<f32>();
-        (!start.is_null()).then(|| Vec::from_raw_parts(start, floats, floats))
     }
 }
 

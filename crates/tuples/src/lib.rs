@@ -20,6 +20,7 @@ mod record;
 mod source;
 mod sparse;
 
+pub use allocation::OutOfMemory;
 pub use batch::{Batch, RowsMut, TupleColumns};
 pub use dense::{Allocator, LANES, Memory};
 pub use hashing::{HashedColumn, count_buckets};
@@ -29,11 +30,3 @@ pub use mini_batches::MiniBatch;
 pub use record::RecordHeader;
 pub use source::TupleSource;
 pub use sparse::SparseParts;
-
-/// Memory could not be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("out of memory: {bytes} bytes could not be allocated")]
-pub struct OutOfMemory {
-    /// How much was wanted at once, in bytes.
-    pub bytes: usize,
-}

@@ -86,7 +86,7 @@ impl MiniBatches {
     }
 
     pub(crate) fn push(&mut self, mini_batch: Rc<MiniBatch>) -> Result<(), OutOfMemory> {
-        self.mini_batches.try_reserve(1).map_err(|_| OutOfMemory { bytes: size_of_val(&*self.mini_batches) })?;
+        allocation::try_reserve(&mut self.mini_batches, 1)?;
         self.bytes += mini_batch.bytes();
         self.mini_batches.push(mini_batch);
         Ok(())

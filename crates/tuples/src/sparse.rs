@@ -56,9 +56,9 @@ pub(crate) struct Sparse {
 const ZEROED: usize = 1 << 11;
 
 /// Reserves memory for more numbers, which come from places all over it.
-fn reserve_in<T>(numbers: &mut Vec<T>, more: usize) -> Result<(), std::collections::TryReserveError> {
+fn reserve_in<T>(numbers: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     let before = numbers.capacity();
-    numbers.try_reserve(more)?;
+    allocation::try_reserve(numbers, more)?;
     if numbers.capacity() != before {
         huge_pages::advise(numbers.spare_capacity_mut());
     }

@@ -33,7 +33,7 @@ fn corgipile_sgd_state_out(call: Call<'_>) -> CString {
 
 #[pg_extern(sql = false)]
 fn corgipile_sgd_state_recv(call: Call<'_>) -> Value {
-    from_outside(call.message().unwrap_or_default().to_vec()).or_raise()
+    from_outside(allocation::copy(call.message().unwrap_or_default())).or_raise()
 }
 
 #[pg_extern(sql = false)]

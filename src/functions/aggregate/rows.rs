@@ -64,7 +64,7 @@ impl Dense {
         if state.is_sparse() {
             return Err(AggregateError::StateKind { sparse: true }.into());
         }
-        self.features.resize(state.dim(), 0.0);
+        allocation::resize(&mut self.features, state.dim(), 0.0);
         self.try_learn(state, call).or_else(|failure| skip_or_raise(state, failure))
     }
 
@@ -108,8 +108,8 @@ impl SparseVectors {
             if vector.dimensions() != dim {
                 return Err(fault(SparseFault::Dimensions(vector.dimensions())));
             }
-            self.indices.resize(vector.len(), 0);
-            self.values.resize(vector.len(), 0.0);
+            allocation::resize(&mut self.indices, vector.len(), 0);
+            allocation::resize(&mut self.values, vector.len(), 0.0);
             vector.read(&mut self.indices, &mut self.values).map_err(fault)
         })?;
         state.learn_sparse(label, &self.indices, &mut self.values)
@@ -166,8 +166,8 @@ impl Sparse {
         let Sparse { arrays, indices: to_indices, values: to_values } = self;
         let (room_indices, room_values) = (&mut *to_indices, &mut *to_values);
         let Ok(quick) = arrays.read_quickly(indices, values, move |len| {
-            room_indices.resize(len, 0);
-            room_values.resize(len, 0.0);
+            allocation::resize(room_indices, len, 0);
+            allocation::resize(room_values, len, 0.0);
             Ok::<_, Infallible>((room_indices.as_mut_slice(), room_values.as_mut_slice()))
         });
         if quick != Quick::Read {

@@ -83,9 +83,10 @@ impl NewState<'_> {
         put(&mut bytes, at::OUTPUTS, (self.outputs as u32).to_le_bytes());
         put(&mut bytes, at::DIM, (self.dim as u64).to_le_bytes());
         if let Some(standardizer) = self.standardizer {
-            bytes.extend(standardizer.mean.iter().chain(&standardizer.scale).flat_map(|v| v.to_le_bytes()));
+            let numbers = standardizer.mean.iter().chain(&standardizer.scale);
+            allocation::extend(&mut bytes, numbers.flat_map(|number| number.to_le_bytes()));
         }
-        bytes.extend(trainer);
+        allocation::append(&mut bytes, &trainer);
         Ok(bytes)
     }
 }

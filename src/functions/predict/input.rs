@@ -1,6 +1,6 @@
 //! The features of one tuple, as a call has them, and a model's decisions for them.
 
-use crate::errors::{Error, PgError, PredictError, Result};
+use crate::errors::{Error, PredictError, Result};
 use crate::models::{Model, Policies};
 use crate::options::rows::Nulls;
 use sgd::ModelParameters;
@@ -88,7 +88,7 @@ pub fn decide<R>(
         model.count();
         tuple.prepare(model);
         let linear = model.linear();
-        decisions.resize(linear.outputs, 0.0);
+        allocation::resize(decisions, linear.outputs, 0.0);
         if tuple.is_sparse {
             linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
         } else {
@@ -178,15 +178,15 @@ impl InputTuple {
     pub fn push_buckets(&mut self, first: u32) {
         let InputTuple { indices, values, buckets, .. } = self;
         count_buckets(buckets, |bucket, count| {
-            indices.push(first + bucket);
-            values.push(count);
+            allocation::push(indices, first + bucket);
+            allocation::push(values, count);
         });
     }
 
     /// Adds an entry to a sparse tuple, with an index above all others.
     pub fn push(&mut self, index: u32, value: f32) {
-        self.indices.push(index);
-        self.values.push(value);
+        allocation::push(&mut self.indices, index);
+        allocation::push(&mut self.values, value);
     }
 }
 
@@ -211,5 +211,5 @@ impl Scratch {
 /// Room for `len` elements.
 fn reserve<T>(elements: &mut Vec<T>, len: usize) -> Result<()> {
     let missing = len.saturating_sub(elements.len());
-    elements.try_reserve_exact(missing).map_err(|_| PgError::OutOfMemory(len * size_of::<T>()).into())
+    Ok(allocation::try_reserve_exact(elements, missing)?)
 }

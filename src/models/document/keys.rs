@@ -142,7 +142,7 @@ impl<'a> Members<'a> {
         let refuse = |reason: String| invalid(key, reason, None);
         let numbers: Vec<T> = if raw.get().starts_with('"') {
             let text: Option<&str> = serde_json::from_str(raw.get()).ok();
-            let bytes = text.and_then(|text| STANDARD.decode(text).ok());
+            let bytes = text.and_then(decode);
             let bytes = bytes.ok_or_else(|| refuse("is neither base64 nor an array of numbers".to_owned()))?;
             if !bytes.len().is_multiple_of(size_of::<T>()) {
                 return Err(refuse(format!(
@@ -151,7 +151,7 @@ impl<'a> Members<'a> {
                     size_of::<T>()
                 )));
             }
-            pausing(bytes.chunks_exact(size_of::<T>())).map(T::from_bytes).collect()
+            allocation::collect(pausing(bytes.chunks_exact(size_of::<T>())).map(T::from_bytes))
         } else {
             let numbers: Option<Vec<f64>> = serde_json::from_str(raw.get()).ok();
             let reason = || format!("is neither an array of numbers of type {} nor base64", T::NAME);
@@ -234,4 +234,12 @@ pub fn invalid(key: &str, reason: String, hint: Option<String>) -> Error {
 /// The error about a key that is not there.
 pub fn missing(key: &str) -> Error {
     invalid(key, "is missing".to_owned(), None)
+}
+
+/// The bytes of a text in base64; None if it is none.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = allocation::zeros(base64::decoded_len_estimate(text.len()));
+    let len = STANDARD.decode_slice(text, &mut bytes).ok()?;
+    bytes.truncate(len);
+    Some(bytes)
 }

@@ -2,7 +2,7 @@
 
 use super::keys::{TAG, VERSION};
 use super::number::Number;
-use crate::errors::{ModelError, PgError, Result};
+use crate::errors::{ModelError, Result};
 use crate::limits::MAX_JSONB_BYTES;
 use crate::models::model::Model;
 use crate::models::table::{Key, ModelTable};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 /// The JSON document of a model that the user may use.
 ///
 /// # Errors
-/// [`ModelError::ModelTooLarge`], [`ModelError::CorruptModel`], [`PgError::OutOfMemory`]
+/// [`ModelError::ModelTooLarge`], [`ModelError::CorruptModel`]
 pub fn export(model: &Model) -> Result<String> {
     let (record, history) = described(model)?;
     let sgd::ParametersView { weights, intercepts, .. } = model.linear();
@@ -32,7 +32,7 @@ pub fn export(model: &Model) -> Result<String> {
     let scores = base64_len(model.calibration.as_ref().map_or(0, |calibration| size_of_val(calibration.scores())));
     let sigmoids = 2 * base64_len(model.sigmoids.as_ref().map_or(0, |sigmoids| size_of_val(sigmoids.all())));
     let room = numbers + base64_len(size_of_val(intercepts)) + scores + sigmoids + history.len() + 300;
-    text.try_reserve_exact(room).map_err(|_| PgError::OutOfMemory(room))?;
+    allocation::grow(room, || text.try_reserve_exact(room));
     text.truncate(text.len() - 1); // the brace
     push(&mut text, "weights", weights);
     push(&mut text, "intercepts", intercepts);

@@ -3,7 +3,7 @@
 use super::field::{ARRAY_HEADER, Float};
 use super::lookup::{existing, table_oid};
 use super::scope::{GetActiveSnapshot, GetCurrentCommandId};
-use crate::errors::{Error, ModelError, PgError};
+use crate::errors::{Error, ModelError};
 use crate::models::shared;
 use pg::compat::attributes;
 use pg::values::array::AnyArray;
@@ -168,7 +168,7 @@ impl ModelRow<'_> {
                 1 if !pg_sys::array_contains_nulls(array) => {
                     let offset = if (*array).dataoffset == 0 { ARRAY_HEADER } else { (*array).dataoffset as usize };
                     let data = array.cast::<u8>().add(offset).cast::<T>();
-                    Some(copy(std::slice::from_raw_parts(data, *dimension as usize)))
+                    Some(allocation::copy(std::slice::from_raw_parts(data, *dimension as usize)))
                 }
                 _ => None,
             };
@@ -275,14 +275,4 @@ pub(super) fn shared_key(
             offset: at.ip_posid.into(),
         }
     }
-}
-
-/// A copy, or an error where there is no memory for one: a model may have half a gigabyte.
-fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
-    let mut copy = Vec::new();
-    if copy.try_reserve_exact(floats.len()).is_err() {
-        Error::from(PgError::OutOfMemory(size_of_val(floats))).raise();
-    }
-    copy.extend_from_slice(floats);
-    copy
 }

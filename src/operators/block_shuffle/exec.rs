@@ -74,7 +74,7 @@ impl BlockShuffle {
         }
         let order = self.partition_epoch.blocks();
         let pages = order.iter().map(|block| self.pages_of(*block).len() as u32).sum();
-        EpochOrder::known(order.to_vec(), pages)
+        EpochOrder::known(allocation::copy(order), pages)
     }
 
     /// Opens the pages, or, if they are those of a copy, makes the one for this epoch.

@@ -219,7 +219,10 @@ impl MixedColumns {
 
     /// Expands a scaling of the columns of numbers to all dimensions but buckets. Categories stay as they are.
     pub fn expand(&self, numbers: &Standardizer) -> Standardizer {
-        let mut all = Standardizer { mean: vec![0.0; self.own_dim()], scale: vec![1.0; self.own_dim()] };
+        let mut all = Standardizer {
+            mean: allocation::zeros(self.own_dim()),
+            scale: allocation::filled(1.0, self.own_dim()),
+        };
         let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
         for (i, place) in places.enumerate() {
             all.mean[place] = numbers.mean[i];
@@ -239,7 +242,7 @@ impl MixedColumns {
 
     /// Expands numbers of the columns of numbers to all dimensions but buckets; 0 for categories.
     pub fn expand_numbers(&self, numbers: &[f32]) -> Vec<f32> {
-        let mut all = vec![0.0; self.own_dim()];
+        let mut all = allocation::zeros(self.own_dim());
         let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
         places.zip(numbers).for_each(|(place, number)| all[place] = *number);
         all

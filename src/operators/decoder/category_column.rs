@@ -92,7 +92,7 @@ impl CategoryColumn {
     pub fn count(&mut self, place: Option<u32>) {
         let place = place.unwrap_or_default() as usize;
         if place >= self.met.len() {
-            self.met.resize(place + 1, 0);
+            allocation::resize(&mut self.met, place + 1, 0);
         }
         self.met[place] += 1;
     }
@@ -110,7 +110,7 @@ impl CategoryColumn {
 
     /// In how many rows the pass has met each category, by place, and how many NULLs.
     pub fn counts(&self) -> (Vec<u64>, u64) {
-        let mut counts = vec![0; self.names.len()];
+        let mut counts: Vec<u64> = allocation::zeros(self.names.len());
         for (place, count) in self.places.iter().zip(&self.met) {
             counts[*place as usize] = *count;
         }
@@ -193,13 +193,13 @@ impl CategoryColumn {
             }
             None => {}
         }
-        self.places.push(i as u32);
+        allocation::push(&mut self.places, i as u32);
         Ok(Some(i as u32))
     }
 
     /// The categories that were found so far, as text, and whether NULLs are one.
     pub fn found(&self) -> (Vec<String>, bool) {
-        ((0..self.values.len()).map(|i| self.values.text(i)).collect(), self.names.has_null)
+        (allocation::collect((0..self.values.len()).map(|i| self.values.text(i))), self.names.has_null)
     }
 
     /// Meets the categories that another process has found in the same column.

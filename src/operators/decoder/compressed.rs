@@ -46,7 +46,7 @@ impl CompressedColumn {
             return Err(RowFault::Length(matrix.columns(), expected));
         }
         // the sum of each row is finite, unless an entry is not or the sum is too large
-        let (ones, mut sums) = (vec![1.0; matrix.columns()], vec![0.0; matrix.rows()]);
+        let (ones, mut sums) = (allocation::filled(1.0, matrix.columns()), allocation::zeros(matrix.rows()));
         matrix.times_vector(&ones, &mut sums, &mut self.scratch);
         if sums.iter().all(|sum| sum.is_finite()) {
             return Ok(matrix);

@@ -42,7 +42,8 @@ impl NullCounts {
     /// Adds those of other rows.
     pub fn add(&mut self, other: &NullCounts) {
         self.rows += other.rows;
-        self.features.resize(self.features.len().max(other.features.len()), 0);
+        let len = self.features.len().max(other.features.len());
+        allocation::resize(&mut self.features, len, 0);
         self.features.iter_mut().zip(&other.features).for_each(|(count, other)| *count += other);
     }
 }
@@ -129,7 +130,7 @@ impl Imputation {
         for i in self.row.drain(..).filter(|_| is_tuple) {
             let i = i as usize;
             let len = self.counts.features.len().max(i + 1);
-            self.counts.features.resize(len, 0);
+            allocation::resize(&mut self.counts.features, len, 0);
             self.counts.features[i] += 1;
         }
         self.counts.rows += u64::from(is_tuple);

@@ -48,7 +48,8 @@ impl Decoder {
         };
         let mut mini_batch = MiniBatch::new(matrix, values.into());
         if self.is_weighted() {
-            let weights: Box<[f32]> = mini_batch.labels().iter().map(|label| self.labels.weight(*label)).collect();
+            let weights = mini_batch.labels().iter().map(|label| self.labels.weight(*label));
+            let weights: Box<[f32]> = allocation::collect(weights).into();
             self.max_weight = weights.iter().copied().fold(self.max_weight, f32::max);
             mini_batch = mini_batch.with_weights(weights);
         }

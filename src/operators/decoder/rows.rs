@@ -116,9 +116,11 @@ impl Decoder {
             });
         }
         let first = batch.len();
-        self.row_weights.resize(if self.weight.is_some() { page.len() } else { 0 }, 1.0);
+        let weights = if self.weight.is_some() { page.len() } else { 0 };
+        allocation::resize(&mut self.row_weights, weights, 1.0);
         self.group_tags.clear();
-        self.group_tags.resize(if self.row_groups.is_some() { page.len() } else { 0 }, 0);
+        let tags = if self.row_groups.is_some() { page.len() } else { 0 };
+        allocation::resize(&mut self.group_tags, tags, 0);
         let mut rows = batch.extend(page.len())?;
         let skipped = self.dense_rows(page, &mut rows)?;
         if let Some(row_groups) = &self.row_groups {

@@ -306,7 +306,7 @@ impl Decoder {
         Some(match &self.features {
             FeatureColumns::Mixed(columns) if columns.own_dim() == 0 => return None,
             FeatureColumns::Mixed(columns) => columns.expand_numbers(&columns.numbers_of(values)),
-            _ => values.to_vec(),
+            _ => allocation::copy(values),
         })
     }
 

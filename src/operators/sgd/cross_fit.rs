@@ -90,10 +90,10 @@ impl CrossFit {
         let mut decided = like(rows);
         for part in 0..PARTS {
             let places = |of: bool| (0..).zip(&parts).filter(move |(_, p)| (**p == part) == of).map(|(place, _)| place);
-            let Some(trainer) = train(request, decoder, (learner.point, epochs), rows, places(false).collect())? else {
+            let Some(trainer) = train(request, decoder, (learner.point, epochs), rows, allocation::collect(places(false)))? else {
                 return Ok(false);
             };
-            let (model, own) = (trainer.model()?, places(true).collect::<Vec<u32>>());
+            let (model, own) = (trainer.model()?, allocation::collect(places(true)));
             for places in own.chunks(PER_JUDGEMENT) {
                 decided.clear();
                 copy(rows, places, &mut decided)?;

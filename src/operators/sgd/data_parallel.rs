@@ -8,6 +8,7 @@ use super::learn::learn_side_by_side;
 use super::learners::Judged;
 use super::team::{Cohort, Here, OwnBuffer, Turns};
 use super::validation::{OwnEvaluation, OwnParts, United};
+use super::worker_messages::json;
 use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::EpochCounts;
@@ -223,7 +224,8 @@ impl Collective {
     fn gather_buffers(&mut self, held: &Held) -> Result<Vec<(u64, OwnBuffer)>> {
         let OwnBuffer { turns, lengths } = &held.own;
         let turns_and_lengths = turns.iter().map(|turns| *turns as u64).chain(lengths.iter().copied().map(u64::from));
-        let own: Vec<u64> = [held.buffer, turns.len() as u64].into_iter().chain(turns_and_lengths).collect();
+        let own = [held.buffer, turns.len() as u64].into_iter().chain(turns_and_lengths);
+        let own: Vec<u64> = allocation::collect(own);
         let all = self.gather_all(bytemuck::cast_slice(&own))?;
         let read = |words: Vec<u32>| {
             let numbers = words.as_chunks().0.iter().map(|pair: &[u32; 2]| bytemuck::cast::<_, u64>(*pair));
@@ -237,14 +239,14 @@ impl Collective {
 
     /// Gathers a value of each process.
     fn gather_values<T: Serialize + DeserializeOwned>(&mut self, own: &T) -> Result<Vec<T>> {
-        let json = serde_json::to_vec(own).expect("plain values are always JSON");
+        let json = json(own);
         // words, of which the last one is filled up with what JSON may have between values
         let words = json.chunks(4).map(|bytes| {
             let mut word = [b' '; 4];
             word[..bytes.len()].copy_from_slice(bytes);
             u32::from_ne_bytes(word)
         });
-        let all = self.gather_all(&words.collect::<Vec<u32>>())?;
+        let all = self.gather_all(&allocation::collect::<u32>(words))?;
         let read = |words: Vec<u32>| serde_json::from_slice(bytemuck::cast_slice(&words));
         let all = all.into_iter().map(read).collect::<std::result::Result<Vec<T>, _>>();
         Ok(all.unwrap_or_else(|e| pgrx::error!("a training process has said nonsense: {e}")))

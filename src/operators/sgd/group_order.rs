@@ -4,7 +4,7 @@
 //! but no other tuples. For that, each group's tuples in a buffer are shuffled by themselves, with the random numbers
 //! of a buffer that has no others.
 
-use crate::errors::{PgError, Result};
+use crate::errors::Result;
 use crate::operators::decoder::{HELD_OUT, RowGroups};
 use crate::options::shuffling::Shuffling;
 use shuffle::{BlockPartition, Strategy, shuffle_dealt_tuples};
@@ -67,7 +67,8 @@ impl GroupOrder {
                 self.groups.resize(number + 1, GroupPlaces::default());
             }
             let group = &mut self.groups[number];
-            if tag & HELD_OUT == 0 { &mut group.learn } else { &mut group.held_out }.push(*place);
+            let places = if tag & HELD_OUT == 0 { &mut group.learn } else { &mut group.held_out };
+            allocation::push(places, *place);
         }
     }
 
@@ -76,7 +77,7 @@ impl GroupOrder {
     /// and passes what is held out to `hold`.
     ///
     /// # Errors
-    /// [`PgError::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
+    /// [`PgError::OutOfMemory`](pg::errors::Error::OutOfMemory); those of `hold`, which gets a group and places in the batch
     pub fn learn_order(
         &mut self,
         batch: &mut Batch,
@@ -85,7 +86,7 @@ impl GroupOrder {
         self.take(batch);
         self.order.clear();
         let more = batch.order().len();
-        self.order.try_reserve(more).map_err(|_| PgError::OutOfMemory(size_of_val(batch.order())))?;
+        allocation::try_reserve(&mut self.order, more)?;
         let mut groups = Vec::new();
         for (number, group) in self.groups.iter_mut().enumerate() {
             if !group.learn.is_empty() {
@@ -93,7 +94,7 @@ impl GroupOrder {
                 shuffle_dealt_tuples(self.deal, self.strategy, self.seed, place, &mut group.learn);
                 group.buffers += 1;
                 let start = self.order.len();
-                self.order.extend_from_slice(&group.learn);
+                allocation::append(&mut self.order, &group.learn);
                 groups.push((number, start..self.order.len()));
             }
             if !group.held_out.is_empty() {

@@ -3,6 +3,7 @@
 //! What the arguments do not say is as it was in that training, so that a call with `warm_start` alone, on
 //! the same source, trains the model that so many more epochs would have trained.
 
+use super::worker_messages::json;
 use crate::errors::{Error, Notice, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
@@ -52,7 +53,7 @@ const DAMAGED: &str = "It is damaged, or another version of corgipile has writte
 /// The state of a training that has ended, to be kept with its model.
 pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
     let header = StateHeader { decoder_state: decoder_state.without_features(), losses, epochs: trainer.epoch() };
-    let header = serde_json::to_vec(&header).expect("plain values are always JSON");
+    let header = json(&header);
     let room = models::MAX_STATE_BYTES.checked_sub(size_of::<u64>() + header.len())?;
     let unpacked = trainer.unpacked_len();
     // a state that is not kept takes no memory; one that is small anyhow need not be measured
@@ -60,8 +61,8 @@ pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> O
         return None;
     }
     let mut state = Vec::new();
-    state.extend((header.len() as u64).to_le_bytes());
-    state.extend(header);
+    allocation::append(&mut state, &(header.len() as u64).to_le_bytes());
+    allocation::append(&mut state, &header);
     Some(trainer.save(state))
 }
 
@@ -105,7 +106,7 @@ impl Resume {
             group,
             shared,
             order_digest: digest.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default(),
-            trainer: trainer.to_vec(),
+            trainer: allocation::copy(trainer),
             model,
         })
     }

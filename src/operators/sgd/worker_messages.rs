@@ -17,7 +17,9 @@ pub const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plai
 
 /// A message.
 pub fn json(value: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(value).expect("structs of plain values are always JSON")
+    let mut json = allocation::Bytes::default();
+    serde_json::to_writer(&mut json, value).expect("structs of plain values are always JSON");
+    json.0
 }
 
 /// What a message says.

@@ -2,7 +2,7 @@
 
 use super::places::SparsePlaces;
 use super::state::{TupleShuffle, blocks};
-use crate::errors::{OrRaise, PgError, Result};
+use crate::errors::{OrRaise, Result};
 use crate::operators::block_shuffle::Limits;
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanControl;
@@ -91,16 +91,11 @@ impl HeldTuples for DecodedTuples<'_> {
     fn arrived(&self, node: Node, order: &mut Vec<u32>) -> Result<Option<usize>> {
         blocks(node).with(|blocks, _| {
             let Some(arrived) = blocks.arrived() else { return Ok(None) };
-            room(order, arrived.tuples)?;
+            allocation::try_reserve(order, arrived.tuples)?;
             arrived.append_to(order);
             Ok(Some(arrived.bytes))
         })
     }
-}
-
-/// Makes room for places.
-fn room(order: &mut Vec<u32>, places: usize) -> Result<()> {
-    order.try_reserve(places).map_err(|_| PgError::OutOfMemory(places * size_of::<u32>()).into())
 }
 
 impl HeldTuples for TupleBuffer {
@@ -237,7 +232,8 @@ impl TupleShuffle {
             None => {
                 let tuples = held.len();
                 // each tuple once, or, with one of a reservoir after each, twice
-                room(&mut self.order, if self.mixer.keeps_tuples() { 2 * tuples } else { tuples })?;
+                let places = if self.mixer.keeps_tuples() { 2 * tuples } else { tuples };
+                allocation::try_reserve(&mut self.order, places)?;
                 if self.shuffling.shuffled_above {
                     self.order.extend(0..tuples as u32);
                     self.mixer.arrived_at(last, &mut [], &mut check_for_interrupts);

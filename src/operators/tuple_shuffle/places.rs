@@ -13,9 +13,9 @@ impl SparsePlaces {
         moves.for_each(|(from, to)| self.0[to as usize] = self.0[from as usize]);
         self.0.truncate(len);
         // marked, then counted
-        let mut moved = vec![0; batch.len()];
+        let mut moved: Vec<u32> = allocation::zeros(batch.len());
         self.0.iter().for_each(|place| moved[*place as usize] = 1);
-        let mut stay = Vec::with_capacity(len);
+        let mut stay = allocation::with_capacity(len);
         for (from, to) in (0..).zip(&mut moved).filter(|(_, stays)| **stays == 1) {
             *to = stay.len() as u32;
             stay.push(from);
@@ -43,6 +43,7 @@ impl SparsePlaces {
 
     /// The tuples from the last known one up to `len` are where they are said to be.
     pub fn extend_to(&mut self, len: usize) {
-        self.0.extend(self.0.len() as u32..len as u32);
+        let first = self.0.len() as u32;
+        allocation::extend(&mut self.0, first..len as u32);
     }
 }

@@ -18,6 +18,9 @@ struct Outcome {
     other: Vec<String>,
 }
 
+/// What tells that a session ends from other failures, which say as much of memory.
+const ENDS: &str = "the session ends";
+
 struct Sweep<'a> {
     cluster: &'a mut Cluster,
     memory: &'a mut FailingMemory,
@@ -170,18 +173,34 @@ fn every_call_for_memory_may_fail() {
     ));
 }
 
+/// A cluster of which memory can be refused, with this function of the backend tests; or why there is none.
+fn with_function(declaration: &str) -> Result<(Cluster, FailingMemory), String> {
+    if !has_backend_tests() {
+        return Err("the library has no backend tests".to_owned());
+    }
+    let (cluster, memory) = Cluster::with_failing_memory(&[])?;
+    let (name, _) = declaration.split_once('(').expect("a function has arguments");
+    let sql = format!("CREATE FUNCTION {declaration} LANGUAGE c STRICT AS '$libdir/corgipile', '{name}_wrapper'");
+    cluster.session().run(&sql);
+    Ok((cluster, memory))
+}
+
+/// Asserts that the server has noticed nothing of what sessions have come to.
+fn nothing_else_has_happened(cluster: &Cluster, other: &mut Session) {
+    assert_eq!(other.line("SELECT 1"), "1", "other sessions do not notice");
+    let bad: Vec<String> = complaints(cluster).into_iter().filter(|line| !line.contains("XX000")).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+    assert!(!cluster.log().contains("reinitializing"), "{}", tail(cluster));
+}
+
 /// What an error needs on its way may be more than there is: then the session ends, and not the server.
 #[test]
 fn an_error_that_takes_more_than_the_reserve_ends_the_session() {
-    if !has_backend_tests() {
-        return skip(an_error_that_takes_more_than_the_reserve_ends_the_session, "the library has no backend tests");
-    }
-    let (cluster, mut memory) = match Cluster::with_failing_memory(&[]) {
+    let (cluster, mut memory) = match with_function("greedy_error() RETURNS void") {
         Ok(made) => made,
         Err(why) => return skip(an_error_that_takes_more_than_the_reserve_ends_the_session, &why),
     };
     let mut other = cluster.session();
-    other.run("CREATE FUNCTION greedy_error() RETURNS void LANGUAGE c AS '$libdir/corgipile', 'greedy_error_wrapper'");
     let greedy = "SELECT greedy_error()";
     let mut db = cluster.session();
     db.rejects(greedy, "XX000").says(&["an error"]);
@@ -195,14 +214,66 @@ fn an_error_that_takes_more_than_the_reserve_ends_the_session() {
         memory.fail(Whose::Backend(db.pid()), site, Fails::All);
         let failure = db.attempt(greedy).expect_err("it fails");
         memory.stop();
-        if failure.message.contains("while an error was told") {
-            assert_eq!(failure.code, "53200", "{failure:#?}");
+        if failure.detail.contains(ENDS) {
+            failure.is("53200", "out of memory", "");
             db.fails_with("SELECT 1", "closed");
             ended += 1;
         }
     }
     assert!(ended > 0);
-    assert_eq!(other.line("SELECT 1"), "1", "other sessions do not notice");
-    let bad: Vec<String> = complaints(&cluster).into_iter().filter(|line| !line.contains("XX000")).collect();
-    assert!(bad.is_empty(), "{bad:#?}");
+    nothing_else_has_happened(&cluster, &mut other);
+}
+
+/// What Rust's collections cannot have, and is not small, ends the session, whatever it is in the middle of.
+#[test]
+fn an_allocation_that_cannot_fail_ends_the_session() {
+    let (cluster, mut memory) = match with_function("infallible_allocation(bytes int) RETURNS void") {
+        Ok(made) => made,
+        Err(why) => return skip(an_allocation_that_cannot_fail_ends_the_session, &why),
+    };
+    let mut other = cluster.session();
+    let mut db = cluster.session();
+    db.run("SELECT infallible_allocation(1000000); CREATE TABLE t (x int); BEGIN; INSERT INTO t VALUES (1)");
+    memory.fail_large(Whose::Backend(db.pid()), 50_000);
+    db.rejects("SELECT infallible_allocation(60000)", "53200").says(&["60000 bytes"]);
+    db.run("ROLLBACK; BEGIN; INSERT INTO t VALUES (1)");
+    let failure = db.attempt("SELECT infallible_allocation(70000)").expect_err("it fails");
+    failure.is("53200", "out of memory", "");
+    assert!(failure.detail.contains("70000 bytes") && failure.detail.contains(ENDS), "{failure:#?}");
+    memory.stop();
+    db.fails_with("SELECT 1", "closed");
+    assert_eq!(other.line("SELECT count(*) FROM t"), "0", "its transaction is rolled back");
+    nothing_else_has_happened(&cluster, &mut other);
+}
+
+/// What is large can be refused: that is an error of the statement, whose session goes on.
+#[test]
+fn what_is_large_can_be_refused() {
+    let (cluster, mut memory) = match Cluster::with_failing_memory(&["jit = off", "work_mem = '64MB'"]) {
+        Ok(made) => made,
+        Err(why) => return skip(what_is_large_can_be_refused, &why),
+    };
+    let mut db = cluster.session();
+    db.run(
+        "CREATE TABLE t AS SELECT i % 2 AS label, array_fill((i % 7)::real, ARRAY[200]) AS x FROM generate_series(1, 5000) i;
+         CREATE TABLE few AS SELECT i % 2 AS label, array_fill((i % 7)::real, ARRAY[400000]) AS x FROM generate_series(1, 3) i;
+         SELECT count(*) FROM corgipile_train('few', max_epochs => 1, name => 'large');
+         CREATE TABLE exported AS SELECT corgipile_export('large') AS model",
+    );
+    for statement in [
+        "SELECT count(*) FROM corgipile_train('t', max_epochs => 1, buffer_size => '100%', loader => 'in_process')",
+        "SELECT count(*) FROM corgipile_train('few', 'svm', max_epochs => 1, options => '{\"standardize\": true}')",
+        "SELECT corgipile_predict('large', x) FROM few",
+        "SELECT corgipile_import(model, name => 'again') FROM exported",
+        "SELECT corgipile_toc_decompress(corgipile_toc(array_fill(0.5::float8, ARRAY[1000, 300]), 'den'))",
+    ] {
+        db.run("DISCARD ALL");
+        memory.fail_large(Whose::Backend(db.pid()), 1 << 20);
+        let failure = db.rejects(statement, "53200");
+        assert!(memory.stop() > 0);
+        assert!(!failure.detail.contains(ENDS), "{failure:#?}");
+        db.run(statement);
+        db.run("DELETE FROM corgipile.models WHERE name = 'again'");
+    }
+    assert!(complaints(&cluster).is_empty());
 }

@@ -44,11 +44,12 @@ impl Follower {
         order: impl ExactSizeIterator<Item = u32> + Clone,
     ) -> Result<(), SamplerError> {
         let (count, end) = (order.len(), order.clone().max().map_or(0, |last| last as usize + 1));
-        self.order.try_reserve_exact(count.saturating_sub(self.order.len()))?;
-        self.places.try_reserve_exact(end.saturating_sub(self.places.len()))?;
+        let more = [count.saturating_sub(self.order.len()), end.saturating_sub(self.places.len())];
+        allocation::try_reserve_exact(&mut self.order, more[0])?;
+        allocation::try_reserve_exact(&mut self.places, more[1])?;
         let ring = board.recent.len();
         for (draws, most) in [(&mut self.own, 2 * ring), (&mut self.before, 3 * ring)] {
-            draws.try_reserve_exact(most.saturating_sub(draws.len()))?;
+            allocation::try_reserve_exact(draws, most.saturating_sub(draws.len()))?;
         }
         let oldest = board.oldest();
         self.before.append(&mut self.own);

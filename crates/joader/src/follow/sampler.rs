@@ -39,7 +39,7 @@ impl Follow {
     /// [`SamplerError::OutOfMemory`]
     pub fn new(seed: i64, window: usize) -> Result<Self, SamplerError> {
         let mut recent = Vec::new();
-        recent.try_reserve_exact(window)?;
+        allocation::try_reserve_exact(&mut recent, window)?;
         recent.resize_with(window, AtomicU64::default);
         Ok(Self {
             seed,
@@ -56,11 +56,11 @@ impl Follow {
     /// The numbers of these elements, which have new ones if they were never wanted before.
     fn number(&mut self, elements: &ElementSet) -> Result<Vec<u32>, SamplerError> {
         let mut numbered = Vec::new();
-        numbered.try_reserve_exact(elements.len())?;
+        allocation::try_reserve_exact(&mut numbered, elements.len())?;
         let new = elements.iter().filter(|element| !self.numbers.contains_key(element)).count();
-        self.numbers.try_reserve(new).map_err(|_| SamplerError::OutOfMemory)?;
-        self.elements.try_reserve(new)?;
-        self.needs.try_reserve(new)?;
+        allocation::fallible(|| self.numbers.try_reserve(new)).map_err(|_| SamplerError::OutOfMemory)?;
+        allocation::try_reserve(&mut self.elements, new)?;
+        allocation::try_reserve(&mut self.needs, new)?;
         for element in elements.iter() {
             let next = self.elements.len() as u32;
             let number = *self.numbers.entry(element).or_insert(next);

@@ -6,6 +6,7 @@ use crate::compat::attributes;
 use crate::declared::declared_by_hand;
 use crate::errors::Error;
 use crate::executor::query::Running;
+use crate::memory::Owned;
 use crate::values::array::type_of_array;
 use crate::values::output::{OutputValue, datum_of};
 use crate::values::typed::TypedDatum;
@@ -250,7 +251,7 @@ impl<'a> Call<'a> {
             });
             let nothing = || RefCell::new(None);
             let memory = Memory { arguments: arguments.collect(), value: nothing(), of_constant: nothing() };
-            (*info).fn_extra = pgrx::PgMemoryContexts::For((*info).fn_mcxt).leak_and_drop_on_delete(memory).cast();
+            (*info).fn_extra = pgrx::PgMemoryContexts::For((*info).fn_mcxt).leak_and_drop_on_delete(Owned::new(memory)).cast();
         }
     }
 

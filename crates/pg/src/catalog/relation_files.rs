@@ -62,7 +62,7 @@ impl RelationFiles {
                 path: path_of(opened),
                 pages: pg_sys::RelationGetNumberOfBlocksInFork(opened, fork),
                 file: None,
-                piece: vec![0; PIECE],
+                piece: allocation::zeros(PIECE),
             };
             pg_sys::relation_close(opened, pg_sys::NoLock as pg_sys::LOCKMODE);
             Ok(files)

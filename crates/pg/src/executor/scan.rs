@@ -2,6 +2,7 @@
 
 use super::custom_scan::CustomScan;
 use super::node::Node;
+use crate::memory::Owned;
 use crate::tuples::heap::HeapRelation;
 use crate::tuples::slot::require_unread;
 use pgrx::prelude::*;
@@ -25,7 +26,7 @@ pub(super) struct State<T> {
 }
 
 /// What hangs on the memory context of the query, and is dropped with it: EndCustomScan is not called on ERROR.
-pub(super) struct Owner<T>(Rc<NodeState<T>>);
+pub(super) struct Owner<T>(Owned<Rc<NodeState<T>>>);
 
 impl<T> Owner<T> {
     /// The owner of a node's Rust state.
@@ -33,7 +34,7 @@ impl<T> Owner<T> {
     /// # Safety
     /// The node's own state stays where it is until the owner is dropped.
     pub unsafe fn new(state: T, node: *mut pg_sys::CustomScanState) -> Owner<T> {
-        Owner(Rc::new(NodeState { state: RefCell::new(state), node, is_alive: Cell::new(true) }))
+        Owner(Owned::new(Rc::new(NodeState { state: RefCell::new(state), node, is_alive: Cell::new(true) })))
     }
 
     /// Where the Rust state is, as long as the owner is there.

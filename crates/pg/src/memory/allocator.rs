@@ -1,6 +1,7 @@
 //! malloc, and a reserve beside it.
 
 use super::granules::Granules;
+use super::errors::end_session;
 use super::state::{error_is_on_its_way, may_use_reserve};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
@@ -14,7 +15,9 @@ const RESERVE_BYTES: usize = 4 << 20;
 /// The part of it that is for errors alone.
 const FOR_ERRORS: usize = 1 << 20;
 
-/// The system's allocator; what that refuses comes from the reserve if it is small or an error is on its way.
+/// The system's allocator. An allocation that it refuses comes from the reserve, if it is small or an error is on its
+/// way. If not, it fails if its caller handles that, and ends the session if not: an allocator must not unwind, and
+/// Rust's collections would abort the process.
 pub struct Allocator;
 
 /// Bytes of the reserve that are given out together: no alignment that is asked for is larger.
@@ -60,16 +63,22 @@ impl Reserve {
     }
 }
 
-/// What malloc gave, or if that is nothing, a place in the reserve for whom may have one.
-fn or_reserve(given: *mut u8, layout: Layout) -> *mut u8 {
-    if given.is_null() && may_use_reserve(layout.size()) { Reserve::take(layout) } else { given }
+/// A place for what malloc has refused. Null only for callers that handle it.
+#[cold]
+fn after_malloc(layout: Layout) -> *mut u8 {
+    let place = if may_use_reserve(layout.size()) { Reserve::take(layout) } else { null_mut() };
+    if place.is_null() && !allocation::may_fail() {
+        end_session(layout.size());
+    }
+    place
 }
 
 // SAFETY: what comes from the system goes back to it; places in the reserve are disjoint, aligned and never moved.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's layout.
-        or_reserve(unsafe { System.alloc(layout) }, layout)
+        let given = unsafe { System.alloc(layout) };
+        if given.is_null() { after_malloc(layout) } else { given }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -79,7 +88,7 @@ unsafe impl GlobalAlloc for Allocator {
             if !given.is_null() {
                 return given;
             }
-            let place = or_reserve(given, layout);
+            let place = after_malloc(layout);
             if !place.is_null() {
                 place.write_bytes(0, layout.size());
             }
@@ -98,13 +107,16 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the caller's pointer, layout and size, which is valid for the alignment; two places do not overlap.
         unsafe {
-            if !Reserve::holds(at) {
+            let new_layout = Layout::from_size_align_unchecked(new_size, layout.align());
+            let new = if Reserve::holds(at) {
+                self.alloc(new_layout)
+            } else {
                 let given = System.realloc(at, layout, new_size);
-                if !given.is_null() || !may_use_reserve(new_size) {
+                if !given.is_null() {
                     return given;
                 }
-            }
-            let new = self.alloc(Layout::from_size_align_unchecked(new_size, layout.align()));
+                after_malloc(new_layout)
+            };
             if !new.is_null() {
                 new.copy_from_nonoverlapping(at, layout.size().min(new_size));
                 self.dealloc(at, layout);

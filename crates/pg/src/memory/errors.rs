@@ -6,7 +6,7 @@
 //! module before the two (`--wrap`, build.rs), for the calls of this library alone.
 //! Another one keeps a panic from needing libc's memory.
 
-use super::state::begin;
+use super::state::{self, begin};
 use pgrx::pg_sys;
 use pgrx::prelude::PgLogLevel;
 use std::cell::Cell;
@@ -85,7 +85,8 @@ unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut pg_sys::ErrorData {
             let error = pg_sys::palloc0(size_of::<pg_sys::ErrorData>()).cast::<pg_sys::ErrorData>();
             (*error).elevel = PgLogLevel::ERROR as c_int;
             (*error).sqlerrcode = pg_sys::errcodes::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int;
-            (*error).message = pg_sys::pstrdup(c"out of memory while an error was told".as_ptr());
+            (*error).message = pg_sys::pstrdup(c"out of memory".as_ptr());
+            (*error).detail = pg_sys::pstrdup(c"There was no memory for a copy of another error.".as_ptr());
             error
         });
         pg_sys::CurrentMemoryContext = caller;
@@ -121,15 +122,21 @@ extern "C" fn __wrap___cxa_thread_atexit_impl(
 }
 
 /// Ends this session, in the way of a FATAL error: the transaction is rolled back, locks and segments are given back.
+/// In a parallel worker it ends the worker, and is an ERROR of its leader.
 ///
-/// `bytes` are what could not be had.
+/// `bytes` are what could not be allocated. Called by the allocator, so that collections may be half changed: what
+/// would drop them on the way out asks [`session_ends`](state::session_ends).
+///
+/// If memory runs out again on the way out, in a function that PostgreSQL calls when a process exits, PostgreSQL goes
+/// on with the next of those: it calls none twice.
 pub fn end_session(bytes: usize) -> ! {
+    state::end_session();
     // SAFETY: errfinish of a FATAL error ends the process by exit(): no frame of Rust is left by a jump.
     unsafe {
         if __real_errstart(PgLogLevel::FATAL as c_int, null_mut()) {
             errcode(pg_sys::errcodes::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int);
-            errmsg_internal(c"out of memory while an error was told".as_ptr());
-            errdetail_internal(c"Failed on request of %zu bytes.".as_ptr(), bytes);
+            errmsg_internal(c"out of memory".as_ptr());
+            errdetail_internal(c"Failed on request of %zu bytes; the session ends.".as_ptr(), bytes);
             errfinish(c"memory/errors.rs".as_ptr(), line!() as c_int, c"end_session".as_ptr());
         }
     }

@@ -1,20 +1,18 @@
-//! Memory that runs out is an error of one statement.
+//! Memory that runs out is an error of one statement, or else the end of one session, never of the server.
 //!
-//! Four parts that only work together:
-//! - Rust's collections call a *hook* when the allocator gives nothing ([`install`]). It raises an error, by a panic,
-//!   as all errors of Rust here are: it unwinds through whatever was growing, to the guard that pgrx puts before
-//!   PostgreSQL's code. So no collection of this library ends the server, however large it grows. (Without a hook the
-//!   process aborts, and with it, as PostgreSQL has it, all sessions.) Those that would take gigabytes for nothing
-//!   compute their sizes first.
+//! Rust's collections abort the process when an allocation fails, and PostgreSQL then ends all sessions. Five parts
+//! prevent that, and only work together:
+//! - What may be large is allocated by crate [`allocation`], which handles failure: it calls [`out_of_memory`], which
+//!   raises an error by a panic, as all errors of Rust here are. It unwinds to the guard that pgrx puts before
+//!   PostgreSQL's code. What would take gigabytes for nothing computes its size first.
 //! - Small allocations do not fail there: not everything can be left halfway (Rust's own B-trees abort the process).
 //!   The [allocator] gives them from a *reserve* what malloc refuses, and the next [`check`] raises the error.
 //! - An error needs memory itself: for its message, for the panic, for what destructors do. While one is on its way
 //!   ([`begin`]), the reserve is for all.
 //! - PostgreSQL's errors are copied by pgrx on their way through Rust, with palloc, and palloc may have been what
 //!   failed. So the copies are made in a [context](errors) that has its memory ahead.
-//!
-//! If all that is not enough, because an error's own way takes more than the reserve, the session ends, with its locks
-//! and segments given back, and the server goes on ([`errors::end_session`]).
+//! - Any other allocation that fails, because it is large or the reserve is used up, ends the session, with its locks
+//!   and segments given back ([`errors::end_session`]).
 
 mod allocator;
 mod errors;
@@ -23,8 +21,9 @@ mod state;
 
 use crate::errors::Error;
 use pgrx::pg_sys;
-use std::alloc::Layout;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::ptr::null_mut;
 
 pub use state::check;
@@ -46,10 +45,10 @@ pub fn expect_some() {
     unsafe { pfree(palloc(1 << 20)) }
 }
 
-/// Sets the hook and makes the context. Called once, by _PG_init, before all that registers functions for the end of a
+/// Tells crate `allocation` what to do when memory runs out, and makes the context. Called once, by _PG_init, before all that registers functions for the end of a
 /// transaction: those are called in the opposite order, and the others may need the reserve.
 pub fn install() {
-    std::alloc::set_alloc_error_hook(refuse);
+    allocation::set_host(out_of_memory);
     errors::install();
     // SAFETY: _PG_init runs on the only thread.
     unsafe {
@@ -83,11 +82,39 @@ pub(super) fn end() {
     }
 }
 
-/// Instead of aborting the process: neither malloc nor the reserve gives anything, and what asked cannot go on without.
-fn refuse(layout: Layout) {
+/// Raises the error of an allocation that has failed.
+fn out_of_memory(bytes: usize) -> ! {
     if error_is_on_its_way() {
-        errors::end_session(layout.size());
+        errors::end_session(bytes);
     }
     begin();
-    Error::OutOfMemory(layout.size()).raise()
+    Error::OutOfMemory(bytes).raise()
+}
+
+/// What PostgreSQL owns of Rust's, and has dropped. Not when the session ends because an allocation has failed: that
+/// may have been in the middle of a change of this very value.
+#[repr(transparent)]
+pub(super) struct Owned<T>(ManuallyDrop<T>);
+
+impl<T> Owned<T> {
+    pub(super) fn new(value: T) -> Owned<T> {
+        Owned(ManuallyDrop::new(value))
+    }
+}
+
+impl<T> Deref for Owned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if !state::session_ends() {
+            // SAFETY: nobody uses it any more.
+            unsafe { ManuallyDrop::drop(&mut self.0) }
+        }
+    }
 }

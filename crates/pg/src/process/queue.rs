@@ -34,7 +34,7 @@ impl Queue {
         unsafe {
             match pg_sys::shm_mq_receive(self.0, &mut size, &mut data, false) {
                 pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
-                    Some(std::slice::from_raw_parts(data.cast_const().cast::<u8>(), size).to_vec())
+                    Some(allocation::copy(std::slice::from_raw_parts(data.cast_const().cast::<u8>(), size)))
                 }
                 _ => None,
             }

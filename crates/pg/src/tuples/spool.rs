@@ -112,7 +112,7 @@ impl Spool {
                 self.finish_page();
             }
             if self.buffer.len() * 8 < self.used + space {
-                self.buffer.resize((self.used + space).max(PAGE) / 8, 0);
+                allocation::resize(&mut self.buffer, (self.used + space).max(PAGE) / 8, 0);
             }
             let to = self.buffer.as_mut_ptr().cast::<u8>().add(self.used);
             std::ptr::copy_nonoverlapping(tuple.cast::<u8>(), to, len);
@@ -134,7 +134,8 @@ impl Spool {
     fn finish_page(&mut self) {
         // SAFETY: the buffer holds `used` bytes; the file is open, and its place is the end.
         unsafe { pg_sys::BufFileWrite(self.file, self.buffer.as_mut_ptr().cast(), self.used) };
-        self.ends.push(self.bytes() + self.used as u64);
+        let end = self.bytes() + self.used as u64;
+        allocation::push(&mut self.ends, end);
         if self.number.is_none() {
             self.rows_until.push(self.rows);
         }
@@ -163,7 +164,8 @@ impl Spool {
         self.current = page as usize;
         let start = self.current.checked_sub(1).map_or(0, |before| self.ends[before]);
         let bytes = (self.ends[self.current] - start) as usize;
-        self.buffer.resize(self.buffer.len().max(bytes.div_ceil(8)), 0);
+        let words = self.buffer.len().max(bytes.div_ceil(8));
+        allocation::resize(&mut self.buffer, words, 0);
         self.tuples.clear();
         // SAFETY: the place was written by finish_page; the buffer has room for the page. Tuples lie one behind the
         // other, each beginning with its length.

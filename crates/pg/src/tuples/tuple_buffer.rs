@@ -48,7 +48,7 @@ impl TupleBuffer {
             let tuple = pg_sys::ExecCopySlotMinimalTuple(row.0);
             pg_sys::MemoryContextSwitchTo(caller);
             self.bytes += (*tuple).t_len as usize + size_of::<pg_sys::MinimalTuple>();
-            self.tuples.push(tuple);
+            allocation::push(&mut self.tuples, tuple);
         }
     }
 

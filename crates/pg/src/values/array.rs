@@ -174,10 +174,12 @@ impl ArrayReader {
                 let data = body.add(DATA);
                 match self.element {
                     NumberType::Float8 => {
-                        out.extend((0..len as usize).map(|i| data.cast::<f64>().add(i).read_unaligned()));
+                        let doubles = (0..len as usize).map(|i| data.cast::<f64>().add(i).read_unaligned());
+                        allocation::extend(out, doubles);
                     }
                     NumberType::Float4 => {
-                        out.extend((0..len as usize).map(|i| f64::from(data.cast::<f32>().add(i).read_unaligned())));
+                        let floats = (0..len as usize).map(|i| data.cast::<f32>().add(i).read_unaligned());
+                        allocation::extend(out, floats.map(f64::from));
                     }
                     _ => return false,
                 }
@@ -352,7 +354,8 @@ fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> Value {
         if values.is_empty() {
             return Value(pg_sys::Datum::from(pg_sys::construct_empty_array(pg_sys::FLOAT8OID)));
         }
-        let mut datums: Vec<pg_sys::Datum> = values.iter().map(|v| pg_sys::Datum::from(v.to_bits())).collect();
+        let mut datums: Vec<pg_sys::Datum> =
+            allocation::collect(values.iter().map(|v| pg_sys::Datum::from(v.to_bits())));
         let mut bounds = vec![1; sizes.len()];
         pg_sys::construct_md_array(
             datums.as_mut_ptr(),
@@ -390,7 +393,7 @@ pub fn read_matrix(value: TypedDatum<'_>) -> Result<([usize; 2], bool, Vec<f64>)
             [rows] => [*rows as usize, 1],
             [rows, columns, ..] => [*rows as usize, *columns as usize],
         };
-        let mut values = Vec::with_capacity(rows * columns);
+        let mut values = allocation::with_capacity(rows * columns);
         let (mut datums, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
         pg_sys::deconstruct_array(
             array,
@@ -421,7 +424,7 @@ pub(crate) unsafe fn elements<T>(
     mut read: impl FnMut(pg_sys::Datum) -> T,
 ) -> Result<Vec<Option<T>>, ArrayFault> {
     // SAFETY: the caller's promise.
-    unsafe { with_elements(datum, |elements| elements.iter().map(|element| element.map(&mut read)).collect()) }
+    unsafe { with_elements(datum, |elements| allocation::collect(elements.iter().map(|element| element.map(&mut read)))) }
 }
 
 /// Shows `f` the elements of any array of at most one dimension, as long as it runs; None for NULL.
@@ -452,7 +455,7 @@ unsafe fn with_elements<R>(
             &mut n,
         );
         let element = |i| (!*nulls.add(i)).then_some(*values.add(i));
-        let elements: Vec<_> = (0..n as usize).map(element).collect();
+        let elements: Vec<_> = allocation::collect((0..n as usize).map(element));
         let result = f(&elements);
         if !values.is_null() {
             pg_sys::pfree(values.cast());

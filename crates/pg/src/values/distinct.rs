@@ -89,7 +89,7 @@ impl Value {
     /// A value of variable length with these bytes.
     fn varlena(bytes: &[u8]) -> Value {
         let total = header::WORD + bytes.len();
-        let mut words = vec![0_u64; total.div_ceil(size_of::<u64>())].into_boxed_slice();
+        let mut words = allocation::zeros::<u64>(total.div_ceil(size_of::<u64>())).into_boxed_slice();
         let all: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         all[..header::WORD].copy_from_slice(&header::word(total, false).to_ne_bytes());
         all[header::WORD..total].copy_from_slice(bytes);
@@ -204,7 +204,7 @@ impl Distinct {
             // SAFETY: the value is of the column's type, which is compared first, and that one of variable length.
             unsafe { with_content(value.of_type(self.declared), Value::varlena) }
         };
-        self.values.push(value);
+        allocation::push(&mut self.values, value);
         match self.values.len() - 1 {
             ..FEW => {}
             FEW => (0..=FEW).for_each(|i| self.enter(i)),
@@ -217,15 +217,20 @@ impl Distinct {
     fn enter(&mut self, i: usize) {
         let number = i as u32;
         if let Some(key) = self.values[i].key() {
+            make_room(&mut self.index.keys);
             self.index.keys.insert(key, number);
             return;
         }
         let values = &self.values;
         let hash = |i: &u32| hash_of(values[*i as usize].bytes());
+        if self.index.bytes.len() == self.index.bytes.capacity() {
+            allocation::grow(2 * self.index.bytes.allocation_size(), || self.index.bytes.try_reserve(1, hash));
+        }
         self.index.bytes.insert_unique(hash(&number), number, hash);
         if self.has_aliases {
+            make_room(&mut self.index.hashes);
             let before = self.index.hashes.insert(self.hash(&self.values[i]), number);
-            self.index.before.push(before);
+            allocation::push(&mut self.index.before, before);
         }
     }
 
@@ -280,7 +285,7 @@ impl Distinct {
 
     /// The numbers of all values in the type's order.
     pub fn sorted(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.values.len() as u32).collect();
+        let mut order: Vec<u32> = allocation::collect(0..self.values.len() as u32);
         order.sort_by(|i, j| {
             check_for_interrupts();
             self.compare(*i as usize, *j as usize)
@@ -318,6 +323,13 @@ impl Distinct {
             Some(NumberType::Float8) => (f64::from_bits(bits) + 0.0).to_bits(),
             _ => bits & (u64::MAX >> (64 - 8 * self.len as u32)),
         }
+    }
+}
+
+/// Makes room for one more entry.
+fn make_room<K: Eq + Hash>(map: &mut HashMap<K, u32, FixedState>) {
+    if map.len() == map.capacity() {
+        allocation::grow(2 * map.allocation_size(), || map.try_reserve(1));
     }
 }
 

@@ -122,6 +122,8 @@ impl Unreadable {
 /// # Errors
 /// PostgreSQL's own if it does not fit jsonb.
 pub fn from_text(text: String) -> Value {
+    let mut text = text.into_bytes();
+    allocation::expect(allocation::try_reserve_exact(&mut text, 1));
     let text = CString::new(text).unwrap_or_default(); // JSON has no bytes 0
     // SAFETY: jsonb_in takes any C string.
     unsafe {

@@ -203,7 +203,7 @@ impl SparseReader {
         if indices.len() != values.len() {
             return Err(SparseFault::Lengths(indices.len(), values.len()));
         }
-        let mut entries = Vec::with_capacity(indices.len());
+        let mut entries = allocation::with_capacity(indices.len());
         for (i, (index, value)) in indices.into_iter().zip(values).enumerate() {
             let index = index.ok_or(SparseFault::Indices(ArrayFault::Null(i + 1)))?;
             let value = value.ok_or(SparseFault::Values(ArrayFault::Null(i + 1)))?;

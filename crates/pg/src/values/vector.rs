@@ -186,13 +186,14 @@ impl Packed {
         let numbers = self.numbers(bytes)?;
         match self {
             Packed::Floats => {
-                out.extend(numbers.as_chunks().0.iter().map(|float| f64::from(f32::from_le_bytes(*float))));
+                let floats = numbers.as_chunks().0.iter();
+                allocation::extend(out, floats.map(|float| f64::from(f32::from_le_bytes(*float))));
             }
             Packed::Halves => {
                 let double = |half: &[u8; 2]| f64::from(simd::widen_half(u16::from_le_bytes(*half)));
-                out.extend(numbers.as_chunks().0.iter().map(double));
+                allocation::extend(out, numbers.as_chunks().0.iter().map(double));
             }
-            Packed::Bytes => out.extend(numbers.iter().copied().map(f64::from)),
+            Packed::Bytes => allocation::extend(out, numbers.iter().copied().map(f64::from)),
         }
         Ok(())
     }

@@ -60,8 +60,8 @@ impl State {
             dim,
             kind,
             number,
-            weights: vec![Aligned([0.0; LANES]); chunks],
-            previous: [vec![[0.0; LANES]; chunks], vec![[0.0; LANES]; chunks]],
+            weights: allocation::filled(Aligned([0.0; LANES]), chunks),
+            previous: [allocation::zeros(chunks), allocation::zeros(chunks)],
             intercept: 0.0,
             scale: 1.0,
             steps: UpdateWindow::default(),
@@ -129,7 +129,7 @@ impl State {
         ModelParameters {
             dim: self.dim,
             outputs: 1,
-            weights: weights.take(self.dim).collect(),
+            weights: allocation::collect(weights.take(self.dim)),
             intercepts,
             network: None,
         }

@@ -24,7 +24,8 @@ impl Kernel for Decisions<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let weights: Vec<Chunk> = to_chunks(self.weights).collect();
+        let weights: Vec<Chunk> = allocation::collect(to_chunks(self.weights));
+        allocation::reserve(self.decisions, self.batch.len());
         let (rows, _) = self.batch.rows().as_chunks::<LANES>();
         for row in rows.chunks_exact(weights.len()) {
             self.decisions.push(dot(simd, &weights, row) + self.intercept);

@@ -61,10 +61,10 @@ impl NetworkEngine {
         let width = self.layers[0].outputs;
         let mut message = vec![self.dim as u32, touched.len() as u32];
         for &input in touched {
-            message.push(input);
-            message.extend_from_slice(bytemuck::cast_slice(&self.gradient[input as usize * width..][..width]));
+            allocation::push(&mut message, input);
+            allocation::append(&mut message, bytemuck::cast_slice(&self.gradient[input as usize * width..][..width]));
         }
-        message.extend_from_slice(bytemuck::cast_slice(&self.gradient[self.layers[0].weights.end..]));
+        allocation::append(&mut message, bytemuck::cast_slice(&self.gradient[self.layers[0].weights.end..]));
         message
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple
         outputs_of_layer.clear();
         // a unit has its weights and an intercept
         let units = own.chunks_exact(inputs).inspect(|_| pauses.after(inputs + 1));
-        outputs_of_layer.extend(units.map(of_unit));
+        allocation::extend(&mut outputs_of_layer, units.map(of_unit));
         let activation = (i + 1 < layers).then_some(network.activation);
         Level::PORTABLE.run(Activate {
             activation,
@@ -59,9 +59,10 @@ pub(crate) fn decide_rows(network: &Network, model: &ParametersView<'_>, feature
         let (own, rest) = weights.split_at(inputs * outputs);
         let (own_intercepts, rest_intercepts) = intercepts.split_at(outputs);
         (weights, intercepts) = (rest, rest_intercepts);
-        let mut outputs_of_layer = vec![0.0; rows * outputs];
+        let mut outputs_of_layer = allocation::zeros(rows * outputs);
         if i == 0 {
-            let by_input: Vec<f32> = (0..inputs).flat_map(|j| own[j..].iter().step_by(inputs)).copied().collect();
+            let by_input: Vec<f32> =
+                allocation::collect((0..inputs).flat_map(|j| own[j..].iter().step_by(inputs)).copied());
             features.times_matrix(&by_input, outputs, &mut outputs_of_layer, &mut Vec::new());
         } else {
             products::times_transposed(&inputs_of_layer, own, rows, inputs, &mut outputs_of_layer);

@@ -186,7 +186,7 @@ impl NetworkEngine {
     pub(super) fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         if self.rows.is_sparse() && self.is_touched.len() < dim.max(self.dim) {
             let more = dim.max(self.dim) - self.is_touched.len();
-            self.is_touched.try_reserve(more).map_err(|_| OutOfMemory { bytes: more })?;
+            allocation::try_reserve(&mut self.is_touched, more)?;
             self.is_touched.resize(dim.max(self.dim), false);
         }
         if dim <= self.dim {
@@ -195,10 +195,9 @@ impl NetworkEngine {
         let layers = layers(&self.network, dim, self.outputs).ok_or(OutOfMemory { bytes: usize::MAX })?;
         let (old, new) = (self.layers[0].weights.end, layers[0].weights.end);
         let small = if self.small.is_some() { Small::new(&layers, &self.hyper)? } else { None };
-        let error = OutOfMemory { bytes: new.saturating_mul(size_of::<f32>()) };
         let arrays = [&mut self.numbers, &mut self.first, &mut self.second, &mut self.gradient];
         for array in arrays.into_iter().filter(|array| !array.is_empty()) {
-            array.try_reserve_exact(new - old).map_err(|_| error)?;
+            allocation::try_reserve_exact(array, new - old)?;
         }
         self.small = small;
         let arrays = [&mut self.numbers, &mut self.first, &mut self.second, &mut self.gradient];
@@ -332,8 +331,7 @@ impl Engine for NetworkEngine {
 
     fn model(&self) -> Result<ModelParameters, OutOfMemory> {
         let mut weights = Vec::new();
-        let error = OutOfMemory { bytes: self.weights() * size_of::<f32>() };
-        weights.try_reserve_exact(self.weights()).map_err(|_| error)?;
+        allocation::try_reserve_exact(&mut weights, self.weights())?;
         let scale = self.steps.scale as f32;
         let mut pauses = Pauses::default();
         for layer in &self.layers {
@@ -370,8 +368,7 @@ pub(super) fn fill_up(floats: &mut Vec<f32>, length: usize) {
 /// So many zeros.
 fn floats(length: usize) -> Result<Vec<f32>, OutOfMemory> {
     let mut floats: Vec<f32> = Vec::new();
-    let error = OutOfMemory { bytes: length.saturating_mul(size_of::<f32>()) };
-    floats.try_reserve_exact(length).map_err(|_| error)?;
+    allocation::try_reserve_exact(&mut floats, length)?;
     tuples::advise_huge_pages(floats.spare_capacity_mut());
     fill_up(&mut floats, length);
     Ok(floats)

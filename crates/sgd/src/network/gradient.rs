@@ -19,8 +19,7 @@ impl NetworkEngine {
             self.activations.iter_mut().zip(&self.layers).map(|(activations, layer)| (activations, layer.outputs));
         for (numbers, width) in activations.chain([(&mut self.gradients, widest)]) {
             let needed = rows.saturating_mul(width);
-            let error = OutOfMemory { bytes: needed.saturating_mul(size_of::<f32>()) };
-            numbers.try_reserve_exact(needed.saturating_sub(numbers.len())).map_err(|_| error)?;
+            allocation::try_reserve_exact(numbers, needed.saturating_sub(numbers.len()))?;
         }
         Ok(())
     }

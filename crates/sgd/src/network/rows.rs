@@ -111,8 +111,7 @@ impl Rows {
 }
 
 fn extend<T: Copy>(to: &mut Vec<T>, from: &[T]) -> Result<(), OutOfMemory> {
-    let error = OutOfMemory { bytes: (to.len() + from.len()).saturating_mul(size_of::<T>()) };
-    to.try_reserve(from.len()).map_err(|_| error)?;
+    allocation::try_reserve(to, from.len())?;
     to.extend_from_slice(from);
     Ok(())
 }

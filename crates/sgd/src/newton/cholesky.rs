@@ -29,7 +29,7 @@ impl Cholesky {
     /// # Errors
     /// [`OutOfMemory`]
     pub(crate) fn new(size: usize) -> Result<Cholesky, OutOfMemory> {
-        Ok(Cholesky { size, lower: zeros(size.saturating_mul(size))?, kept: vec![false; size] })
+        Ok(Cholesky { size, lower: allocation::try_zeros(size.saturating_mul(size))?, kept: allocation::try_zeros(size)? })
     }
 
     /// Takes the matrix whose element (i, j), j ≤ i, is `element(i, j)`.
@@ -105,14 +105,3 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// So many zeros.
-///
-/// # Errors
-/// [`OutOfMemory`]
-pub(crate) fn zeros(count: usize) -> Result<Vec<f64>, OutOfMemory> {
-    let mut zeros = Vec::new();
-    let error = OutOfMemory { bytes: count.saturating_mul(size_of::<f64>()) };
-    zeros.try_reserve_exact(count).map_err(|_| error)?;
-    zeros.resize(count, 0.0);
-    Ok(zeros)
-}

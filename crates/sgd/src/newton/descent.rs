@@ -7,7 +7,7 @@
 
 use tuples::OutOfMemory;
 
-use super::cholesky::{Cholesky, zeros};
+use super::cholesky::Cholesky;
 use super::sums::Sums;
 use crate::bytes::{Reader, Writer};
 
@@ -54,7 +54,7 @@ impl Descent {
     /// [`OutOfMemory`]
     pub(crate) fn new(l2: f64, dim: usize) -> Result<Descent, OutOfMemory> {
         let equations = Cholesky::new(dim + 1)?;
-        Ok(Descent { l2, point: zeros(dim + 1)?, norms: (0.0, 0.0), step: None, converged: false, equations })
+        Ok(Descent { l2, point: allocation::try_zeros(dim + 1)?, norms: (0.0, 0.0), step: None, converged: false, equations })
     }
 
     /// The weights, and behind them the intercept.
@@ -90,8 +90,8 @@ impl Descent {
         self.equations = Cholesky::new(dim + 1)?;
         let insert = |numbers: &mut Vec<f64>| {
             let intercept = numbers.pop().unwrap_or_default();
-            numbers.resize(dim, 0.0);
-            numbers.push(intercept);
+            allocation::resize(numbers, dim, 0.0);
+            allocation::push(numbers, intercept);
         };
         insert(&mut self.point);
         if let Some(step) = &mut self.step {
@@ -129,17 +129,17 @@ impl Descent {
             let (i, j) = (place(i), place(j));
             sums.hessian(i, j) / tuples + if i == j { penalty(i) } else { 0.0 }
         };
-        let mut solution: Vec<f64> = (0..=dim).map(|i| -gradient(place(i))).collect();
+        let mut solution: Vec<f64> = allocation::collect((0..=dim).map(|i| -gradient(place(i))));
         self.equations.factor(hessian);
         self.equations.solve(&mut solution);
-        let direction: Vec<f64> = (0..=dim).map(|i| solution[(i + 1) % (dim + 1)]).collect();
+        let direction: Vec<f64> = allocation::collect((0..=dim).map(|i| solution[(i + 1) % (dim + 1)]));
         let slope: f64 = direction.iter().enumerate().map(|(i, d)| d * gradient(i)).sum();
         let unit = if sums.has_dispersion() { 2.0 * mean_loss } else { 1.0 };
         // where the model says all targets, errors are those of rounding, and no unit of anything
         let is_exact = sums.has_dispersion() && objective <= ROUNDING * ROUNDING * squared_targets(sums);
         let is_least = -slope * tuples <= NEGLIGIBLE * unit || -slope <= ROUNDING * ROUNDING * objective;
         self.converged = is_least || is_exact;
-        let from = self.point.clone();
+        let from = allocation::copy(&self.point);
         self.point.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
         self.step = Some(Step { from, direction, objective, slope, length: 1.0 });
     }

@@ -119,7 +119,7 @@ impl Engine for NewtonEngine {
 
     fn model(&self) -> Result<ModelParameters, OutOfMemory> {
         let (dim, point) = (self.sums.dim(), self.descent.point());
-        let weights = point[..dim].iter().map(|w| *w as f32).collect();
+        let weights = allocation::collect(point[..dim].iter().map(|w| *w as f32));
         Ok(ModelParameters { dim, outputs: 1, weights, intercepts: vec![point[dim] as f32], network: None })
     }
 

@@ -15,7 +15,7 @@ use simd::Level;
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
 
-use super::cholesky::{Cholesky, zeros};
+use super::cholesky::Cholesky;
 use super::sums::Sums;
 use super::{PER_PAUSE, Solver};
 use crate::{ModelKind, ModelParameters, Standardizer};
@@ -76,7 +76,7 @@ impl Inference {
         assert!(kind.is_smooth() && model.dim <= Solver::MAX_FEATURES, "a model with a Hessian");
         let sums = Sums::new(kind, model.dim, sparse, Level::detect())?;
         let point = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
-        let mut extents = zeros(model.dim + 1)?;
+        let mut extents = allocation::try_zeros(model.dim + 1)?;
         extents[model.dim] = 1.0;
         Ok(Inference { l2, sums, point, extents })
     }

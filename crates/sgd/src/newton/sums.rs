@@ -8,7 +8,6 @@
 use simd::{DOUBLES, Doubles, Kernel, LANES, Level, Simd, prefetch};
 use tuples::{Batch, OutOfMemory};
 
-use super::cholesky::zeros;
 use crate::models::Derivatives;
 use crate::totals::Totals;
 use crate::{Link, ModelKind};
@@ -53,8 +52,8 @@ impl Block {
     fn new(stride: usize) -> Block {
         let rows = (BLOCK_BYTES / (stride * size_of::<f64>())).clamp(DOUBLES, MOST_ROWS);
         let panels = stride / DOUBLES;
-        let empty = vec![[0.0; DOUBLES]; rows * panels];
-        Block { rows, panels, values: empty.clone(), scaled: empty }
+        let empty = || allocation::filled([0.0; DOUBLES], rows * panels);
+        Block { rows, panels, values: empty(), scaled: empty() }
     }
 }
 
@@ -72,8 +71,8 @@ impl Sums {
             sparse,
             dim,
             stride,
-            hessian: zeros(stride * stride)?,
-            gradient: zeros(stride)?,
+            hessian: allocation::try_zeros(stride * stride)?,
+            gradient: allocation::try_zeros(stride)?,
             totals: Totals::default(),
             block,
         })
@@ -144,7 +143,7 @@ impl Sums {
     /// [`OutOfMemory`]
     pub(crate) fn derivatives(&self) -> Result<Vec<f64>, OutOfMemory> {
         let numbers = self.dim + 1;
-        let mut derivatives = zeros(numbers + numbers * (numbers + 1) / 2)?;
+        let mut derivatives = allocation::try_zeros(numbers + numbers * (numbers + 1) / 2)?;
         let (gradient, mut rest) = derivatives.split_at_mut(numbers);
         gradient.copy_from_slice(&self.gradient[..numbers]);
         for i in 0..numbers {

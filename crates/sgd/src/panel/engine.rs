@@ -69,8 +69,7 @@ impl Panel {
         let alike = |(hyper, learns): &(Hyperparameters, Vec<bool>)| hyper.kind == first && learns.len() == parts;
         assert!(models.iter().all(alike), "models of one kind, on the same parts");
         let mut groups = Vec::new();
-        let bytes = OutOfMemory { bytes: models.len().saturating_mul(dim).saturating_mul(size_of::<f32>()) };
-        groups.try_reserve_exact(models.len().div_ceil(LANES)).map_err(|_| bytes)?;
+        allocation::try_reserve_exact(&mut groups, models.len().div_ceil(LANES))?;
         groups.resize_with(models.len().div_ceil(LANES), || Group::new(dim, parts));
         let mut members = Vec::with_capacity(models.len());
         for (hyper, learns) in models {

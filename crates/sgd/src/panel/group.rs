@@ -41,7 +41,7 @@ impl Group {
     pub(super) fn new(dim: usize, parts: usize) -> Group {
         let zeros = Aligned([0.0; LANES]);
         Group {
-            weights: vec![zeros; dim],
+            weights: allocation::filled(zeros, dim),
             intercepts: zeros,
             scale: [1.0; LANES],
             rates: zeros,
@@ -105,7 +105,7 @@ impl Group {
         ModelParameters {
             dim: self.weights.len(),
             outputs: 1,
-            weights: self.weights_of(lane).collect(),
+            weights: allocation::collect(self.weights_of(lane)),
             intercepts: vec![self.intercepts.0[lane]],
             network: None,
         }

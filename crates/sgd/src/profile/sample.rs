@@ -31,7 +31,7 @@ struct SampledRows {
 
 impl From<RowSample> for SampledRows {
     fn from(sample: RowSample) -> SampledRows {
-        let bits = sample.values.iter().map(|value| value.to_bits()).collect();
+        let bits = allocation::collect(sample.values.iter().map(|value| value.to_bits()));
         SampledRows { dim: sample.dim, seen: sample.seen, bits }
     }
 }
@@ -49,7 +49,7 @@ impl TryFrom<SampledRows> for RowSample {
         if bits.len() != sampled * dim {
             return Err("a sample of another size");
         }
-        (sample.seen, sample.values) = (seen, bits.into_iter().map(f32::from_bits).collect());
+        (sample.seen, sample.values) = (seen, allocation::collect(bits.into_iter().map(f32::from_bits)));
         Ok(sample)
     }
 }
@@ -104,7 +104,7 @@ impl RowSample {
     fn take(&mut self, row: &[f32]) {
         assert_eq!(row.len(), self.dim, "as many features as the sample was made for");
         if self.values.len() < self.size * self.dim {
-            self.values.extend_from_slice(row);
+            allocation::append(&mut self.values, row);
             self.next += 1;
             if self.values.len() < self.size * self.dim {
                 return;
@@ -134,7 +134,7 @@ impl RowSample {
             let from = usize::from(rows[0].is_empty() || below(left[0].saturating_add(left[1])) >= left[0]);
             let from = if rows[from].is_empty() { 1 - from } else { from };
             let place = below(rows[from].len() as u64) as usize;
-            values.extend_from_slice(rows[from].swap_remove(place));
+            allocation::append(&mut values, rows[from].swap_remove(place));
             left[from] -= 1;
         }
         (self.seen, self.random, self.values) = (self.seen.saturating_add(other.seen), random, values);

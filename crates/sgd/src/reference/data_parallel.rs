@@ -37,9 +37,9 @@ impl ReferenceEngine {
         let mut message = std::mem::take(&mut self.message);
         let Arrays { gradient, intercepts, .. } = arrays(&self.state, self.memory.as_mut());
         message.clear();
-        message.extend_from_slice(gradient);
-        message.extend_from_slice(intercepts.gradient);
-        message.push(self.state.squares as f32);
+        allocation::append(&mut message, gradient);
+        allocation::append(&mut message, intercepts.gradient);
+        allocation::push(&mut message, self.state.squares as f32);
         exchange.all_reduce(&mut message, &mut sum)?;
         let (weights, rest) = message.split_at(gradient.len());
         let (of_intercepts, squares) = rest.split_at(intercepts.gradient.len());
@@ -160,14 +160,14 @@ fn reduce(exchange: &mut OpenExchange<'_>, numbers: &mut [f32], shares: &[f64]) 
 /// and, for each feature that was touched, its index and its gradient by each output.
 fn take_gradient(state: &mut TrainerState, arrays: &mut Arrays) -> Vec<u32> {
     let mut message = vec![u32::try_from(state.dim).unwrap_or(u32::MAX), (state.squares as f32).to_bits()];
-    message.extend_from_slice(bytemuck::cast_slice(arrays.intercepts.gradient));
+    allocation::append(&mut message, bytemuck::cast_slice(arrays.intercepts.gradient));
     arrays.intercepts.gradient.fill(0.0);
     let mut touched = std::mem::replace(&mut state.touched, END);
     while touched != END {
         let j = touched - 1;
-        message.push(j);
+        allocation::push(&mut message, j);
         let gradient = weights_of(arrays.gradient, state, j as usize);
-        message.extend_from_slice(bytemuck::cast_slice(gradient));
+        allocation::append(&mut message, bytemuck::cast_slice(gradient));
         gradient.fill(0.0);
         touched = std::mem::take(&mut arrays.next[j as usize]);
     }

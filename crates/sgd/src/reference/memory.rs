@@ -14,8 +14,7 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn zeros(length: usize) -> Result<Memory, OutOfMemory> {
         let mut floats: Vec<f32> = Vec::new();
-        let error = OutOfMemory { bytes: length.saturating_mul(size_of::<f32>()) };
-        floats.try_reserve_exact(length.saturating_add(LANES)).map_err(|_| error)?;
+        allocation::try_reserve_exact(&mut floats, length.saturating_add(LANES))?;
         tuples::advise_huge_pages(floats.spare_capacity_mut());
         // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
         let offset = floats.as_ptr().align_offset(LANES * size_of::<f32>()).min(LANES);

@@ -45,7 +45,7 @@ impl Products {
 
 fn resize(vector: &mut Vec<f32>, len: usize, value: f32) -> Result<(), OutOfMemory> {
     let more = len.saturating_sub(vector.len());
-    vector.try_reserve(more).map_err(|_| OutOfMemory { bytes: len.saturating_mul(size_of::<f32>()) })?;
+    allocation::try_reserve(vector, more)?;
     vector.resize(len.max(vector.len()), value);
     Ok(())
 }

@@ -176,8 +176,7 @@ fn all_finite(array: &[f32]) -> bool {
 pub(crate) fn model(state: &TrainerState, memory: &[f32]) -> Result<ModelParameters, OutOfMemory> {
     let (dim, outputs) = (state.dim as usize, state.outputs as usize);
     let mut all = Vec::new();
-    let error = OutOfMemory { bytes: dim.saturating_mul(outputs).saturating_mul(size_of::<f32>()) };
-    all.try_reserve_exact(dim.saturating_mul(outputs)).map_err(|_| error)?;
+    allocation::try_reserve_exact(&mut all, dim.saturating_mul(outputs))?;
     (0..outputs).for_each(|k| all.extend(pause::pausing(weights(state, memory, k))));
     Ok(ModelParameters { dim, outputs, weights: all, intercepts: intercepts(state, memory).to_vec(), network: None })
 }

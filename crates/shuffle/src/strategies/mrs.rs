@@ -83,10 +83,10 @@ impl Retention for Reservoir {
                 arrival.enters(place, slot);
             }
             arrival.leaves(goes);
-            order.push(goes);
+            allocation::push(order, goes);
             self.dropped = true;
             if let Some(again) = self.looping.get(self.next) {
-                order.push(*again);
+                allocation::push(order, *again);
                 self.next = (self.next + 1) % self.looping.len();
             }
         }
@@ -99,7 +99,7 @@ impl Retention for Reservoir {
     /// What was filled is looped over in the next epoch. An epoch in which nothing went learns from what it has kept.
     fn end_epoch(&mut self, epoch: u64, order: &mut Vec<u32>) {
         if !self.dropped {
-            order.extend_from_slice(&self.filling);
+            allocation::append(order, &self.filling);
         }
         self.looping = std::mem::take(&mut self.filling);
         self.filled_in = epoch;

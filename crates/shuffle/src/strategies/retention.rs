@@ -55,7 +55,7 @@ impl Arrival {
     pub(crate) fn begin(&mut self, new: &Range<u32>) {
         self.first = new.start;
         self.slots.clear();
-        self.slots.resize(new.len(), GONE);
+        allocation::resize(&mut self.slots, new.len(), GONE);
         self.gone.clear();
     }
 
@@ -96,7 +96,7 @@ impl Arrival {
 
 /// Moves the tuples in these places, the only ones that stay, to the first places.
 pub(crate) fn close_up(places: &mut [u32], moves: &mut Vec<(u32, u32)>) {
-    let mut taken = vec![false; places.len()];
+    let mut taken: Vec<bool> = allocation::zeros(places.len());
     places.iter().for_each(|place| {
         if let Some(taken) = taken.get_mut(*place as usize) {
             *taken = true;

@@ -43,7 +43,7 @@ impl Retention for Window {
     fn take(&mut self, [seed, epoch]: [u64; 2], new: Range<u32>, arrival: &mut Arrival, order: &mut Vec<u32>) {
         let draws = self.draws.get_or_insert_with(|| stream(WINDOW, seed.cast_signed(), epoch, 0));
         if self.slots.is_empty() {
-            self.slots.extend(new);
+            allocation::extend(&mut self.slots, new);
         } else {
             for place in new {
                 let slot = below(draws, self.slots.len());
@@ -51,7 +51,7 @@ impl Retention for Window {
                 arrival.enters(place, slot);
             }
         }
-        order.extend_from_slice(arrival.gone());
+        allocation::append(order, arrival.gone());
         self.size = self.slots.len();
     }
 

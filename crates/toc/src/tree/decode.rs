@@ -8,12 +8,12 @@ impl Stored<'_> {
     /// The rows.
     pub(crate) fn decode(&self, info: &Info) -> Result<Rows, Error> {
         let values: Vec<f64> = self.values.to_vec();
-        let first_values: Vec<f64> = self.places.iter().map(|place| values[*place as usize]).collect();
+        let first_values: Vec<f64> = allocation::collect(self.places.iter().map(|place| values[*place as usize]));
         // of each node that is not of the first layer: where its stretch begins, and how long it is
-        let mut stretches: Vec<(u32, u32)> = Vec::with_capacity(self.codes.len());
-        let mut indices: Vec<u32> = Vec::with_capacity(self.codes.len());
-        let mut decoded: Vec<f64> = Vec::with_capacity(self.codes.len());
-        let mut starts = Vec::with_capacity(info.rows + 1);
+        let mut stretches: Vec<(u32, u32)> = allocation::with_capacity(self.codes.len());
+        let mut indices: Vec<u32> = allocation::with_capacity(self.codes.len());
+        let mut decoded: Vec<f64> = allocation::with_capacity(self.codes.len());
+        let mut starts = allocation::with_capacity(info.rows + 1);
         starts.push(0);
         for row in self.rows() {
             let begin = indices.len();
@@ -22,8 +22,8 @@ impl Stored<'_> {
                 let at = indices.len();
                 let length = match (code as usize).checked_sub(self.columns.len()) {
                     None => {
-                        indices.push(self.columns[code as usize]);
-                        decoded.push(first_values[code as usize]);
+                        allocation::push(&mut indices, self.columns[code as usize]);
+                        allocation::push(&mut decoded, first_values[code as usize]);
                         1
                     }
                     Some(node) => {
@@ -31,6 +31,8 @@ impl Stored<'_> {
                         let &(from, length) = stretches.get(node).ok_or(unknown)?;
                         limits::check(info.rows, info.columns, at as u64 + u64::from(length))?;
                         let stretch = from as usize..(from + length) as usize;
+                        allocation::reserve(&mut indices, stretch.len());
+                        allocation::reserve(&mut decoded, stretch.len());
                         indices.extend_from_within(stretch.clone());
                         decoded.extend_from_within(stretch);
                         length

@@ -38,9 +38,9 @@ const NONE: u32 = u32::MAX;
 
 /// The rows, those of the smallest lengths first.
 fn ascending(lengths: &[[u32; 2]]) -> Vec<u32> {
-    let mut order: Vec<([u32; 2], u32)> = lengths.iter().copied().zip(0..).collect();
+    let mut order: Vec<([u32; 2], u32)> = allocation::collect(lengths.iter().copied().zip(0..));
     order.sort_unstable();
-    order.into_iter().map(|(_, row)| row).collect()
+    allocation::collect(order.into_iter().map(|(_, row)| row))
 }
 
 impl<T: Number, N: Index> Tree<T, N> {
@@ -49,7 +49,7 @@ impl<T: Number, N: Index> Tree<T, N> {
         let first_layer = stored.columns.len();
         let values: Vec<T> = stored.values.to_vec();
         let pair_of = |(column, place): (&u32, &u32)| (*column, values[*place as usize]);
-        let first_pairs: Vec<(u32, T)> = stored.columns.iter().zip(&stored.places).map(pair_of).collect();
+        let first_pairs: Vec<(u32, T)> = allocation::collect(stored.columns.iter().zip(&stored.places).map(pair_of));
         let written = written_out(&stored, &nodes);
         let (mut keys, mut parents) = (Pairs::new(), Vec::new());
         for node in (0..written.len()).filter(|node| written[*node].number != NONE) {
@@ -57,18 +57,18 @@ impl<T: Number, N: Index> Tree<T, N> {
                 None => keys.push(first_pairs[node]),
                 Some(i) => {
                     keys.push(first_pairs[nodes.keys[i] as usize]);
-                    parents.push(N::from_place(written[nodes.parents[i] as usize].number));
+                    allocation::push(&mut parents, N::from_place(written[nodes.parents[i] as usize].number));
                 }
             }
         }
-        let rows: Vec<&[u32]> = stored.rows().collect();
-        let lengths: Vec<[u32; 2]> = rows.iter().map(|row| lengths_of(row, &written)).collect();
+        let rows: Vec<&[u32]> = allocation::collect(stored.rows());
+        let lengths: Vec<[u32; 2]> = allocation::collect(rows.iter().map(|row| lengths_of(row, &written)));
         let order = ascending(&lengths);
-        let mut places = vec![0; info.rows];
+        let mut places: Vec<u32> = allocation::zeros(info.rows);
         order.iter().enumerate().for_each(|(place, row)| places[*row as usize] = place as u32);
         let all = |i: usize| lengths.iter().map(|lengths| lengths[i] as usize).sum();
-        let (mut starts, mut end) = (Vec::with_capacity(info.rows + 1), 0);
-        let (mut pairs, mut codes) = (Pairs::zeros(all(1)), Vec::with_capacity(all(0)));
+        let (mut starts, mut end) = (allocation::with_capacity(info.rows + 1), 0);
+        let (mut pairs, mut codes) = (Pairs::zeros(all(1)), allocation::with_capacity(all(0)));
         starts.push([0, 0]);
         for &row in &order {
             for &code in rows[row as usize] {
@@ -154,8 +154,8 @@ struct Written {
 /// kept as parents only.
 fn written_out(stored: &Stored<'_>, nodes: &Nodes) -> Vec<Written> {
     let first_layer = stored.columns.len();
-    let mut uses = vec![0u32; first_layer + nodes.parents.len()];
-    let mut kept = vec![false; uses.len()];
+    let mut uses: Vec<u32> = allocation::zeros(first_layer + nodes.parents.len());
+    let mut kept: Vec<bool> = allocation::zeros(uses.len());
     stored.codes.iter().for_each(|code| uses[*code as usize] += 1);
     // children come after parents
     for (i, &parent) in nodes.parents.iter().enumerate().rev() {
@@ -188,7 +188,7 @@ fn write_out(first_layer: usize, nodes: &Nodes, kept: &[bool]) -> Vec<Written> {
         if kept { next - 1 } else { NONE }
     };
     let (pairs, others) = kept.split_at(first_layer);
-    let mut written = Vec::with_capacity(kept.len());
+    let mut written = allocation::with_capacity(kept.len());
     written.extend(pairs.iter().map(|kept| Written { pairs: 1, node: NONE, number: number(*kept) }));
     for (&parent, &kept) in nodes.parents.iter().zip(others) {
         let Written { pairs, node, .. } = written[parent as usize];

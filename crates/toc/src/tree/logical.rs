@@ -7,7 +7,7 @@ use hashbrown::hash_map::Entry;
 use tuples::pause::{Pauses, pausing};
 
 use crate::Rows;
-use crate::table::Table;
+use crate::table::{Table, make_room};
 
 /// What the tree was made of: all that is stored. Codes count nodes from 0, without the root: first those of the
 /// first layer, in the order of I, then the others in the order in which encoding adds them.
@@ -31,7 +31,9 @@ impl Logical {
         let mut logical = Logical { starts: vec![0], ..Logical::default() };
         let pairs = logical.number_pairs(rows);
         logical.nodes = logical.first_layer.len() as u32;
-        let mut children: HashMap<u64, u32> = HashMap::with_capacity(pairs.len() / 2);
+        let mut children: HashMap<u64, u32> = HashMap::new();
+        allocation::grow(pairs.len() * size_of::<(u64, u32)>(), || children.try_reserve(pairs.len() / 2));
+        allocation::reserve(&mut logical.starts, rows.len());
         let mut rest = &pairs[..];
         let mut pauses = Pauses::default();
         for (indices, _) in rows.iter() {
@@ -42,17 +44,18 @@ impl Logical {
                 let mut node = first;
                 for &pair in others {
                     pauses.after(1);
+                    make_room(&mut children);
                     match children.entry(u64::from(node) << 32 | u64::from(pair)) {
                         Entry::Occupied(child) => node = *child.get(),
                         Entry::Vacant(vacant) => {
                             vacant.insert(logical.nodes);
                             logical.nodes += 1;
-                            logical.codes.push(node);
+                            allocation::push(&mut logical.codes, node);
                             node = pair;
                         }
                     }
                 }
-                logical.codes.push(node);
+                allocation::push(&mut logical.codes, node);
             }
             logical.starts.push(logical.codes.len() as u32);
         }
@@ -63,15 +66,18 @@ impl Logical {
     fn number_pairs(&mut self, rows: &Rows) -> Vec<u32> {
         let mut numbers: HashMap<(u32, u64), u32> = HashMap::new();
         let pairs = rows.indices().iter().zip(rows.values());
-        let number = |(&column, &value): (&u32, &f64)| match numbers.entry((column, value.to_bits())) {
-            Entry::Occupied(number) => *number.get(),
-            Entry::Vacant(vacant) => {
-                let number = self.first_layer.len() as u32;
-                self.first_layer.push((column, self.table.place(value)));
-                *vacant.insert(number)
+        let number = |(&column, &value): (&u32, &f64)| {
+            make_room(&mut numbers);
+            match numbers.entry((column, value.to_bits())) {
+                Entry::Occupied(number) => *number.get(),
+                Entry::Vacant(vacant) => {
+                    let number = self.first_layer.len() as u32;
+                    allocation::push(&mut self.first_layer, (column, self.table.place(value)));
+                    *vacant.insert(number)
+                }
             }
         };
-        pausing(pairs).map(number).collect()
+        allocation::collect(pausing(pairs).map(number))
     }
 
     /// Codes of each row.

@@ -15,7 +15,7 @@ impl<T: Number> Pairs<T> {
     }
 
     pub(super) fn zeros(n: usize) -> Pairs<T> {
-        Pairs { columns: vec![0; n], values: vec![T::ZERO; n] }
+        Pairs { columns: allocation::zeros(n), values: allocation::filled(T::ZERO, n) }
     }
 
     pub(super) fn set(&mut self, place: usize, (column, value): (u32, T)) {
@@ -24,8 +24,8 @@ impl<T: Number> Pairs<T> {
     }
 
     pub(super) fn push(&mut self, (column, value): (u32, T)) {
-        self.columns.push(column);
-        self.values.push(value);
+        allocation::push(&mut self.columns, column);
+        allocation::push(&mut self.values, value);
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

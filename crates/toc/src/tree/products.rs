@@ -13,7 +13,7 @@ const CACHE: usize = 1 << 20;
 #[inline(always)]
 fn lent<T: Number>(scratch: &mut Vec<T>, n: usize) -> &mut [T] {
     if scratch.len() < n {
-        scratch.resize(n, T::ZERO);
+        allocation::resize(scratch, n, T::ZERO);
     }
     &mut scratch[..n]
 }

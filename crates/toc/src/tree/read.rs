@@ -59,10 +59,10 @@ impl<'a> Stored<'a> {
     /// ascend, and the rows together have not too many entries.
     pub(crate) fn nodes(&self, info: &Info) -> Result<Nodes, Error> {
         let mut nodes = Nodes::default();
-        nodes.parents.reserve(self.codes.len());
-        nodes.keys.reserve(self.codes.len());
+        allocation::reserve(&mut nodes.parents, self.codes.len());
+        allocation::reserve(&mut nodes.keys, self.codes.len());
         // of each node: the nodes of the first layer where its sequence begins and ends, and how long that is
-        let mut spans: Vec<Span> = Vec::with_capacity(self.columns.len() + self.codes.len());
+        let mut spans: Vec<Span> = allocation::with_capacity(self.columns.len() + self.codes.len());
         spans.extend((0..self.columns.len() as u32).map(|node| Span { first: node, last: node, length: 1 }));
         let unknown = Error::Malformed("a code of a node that does not exist yet");
         let mut entries = 0;

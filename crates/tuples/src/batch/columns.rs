@@ -29,12 +29,12 @@ impl Columns {
 
     /// Makes room for `more` tuples.
     pub(super) fn reserve(&mut self, more: usize, error: OutOfMemory) -> Result<(), OutOfMemory> {
-        self.labels.try_reserve_exact(more).map_err(|_| error)?;
+        allocation::try_reserve_exact(&mut self.labels, more).map_err(|_| error)?;
         if let Some(weights) = &mut self.weights {
-            weights.try_reserve_exact(more).map_err(|_| error)?;
+            allocation::try_reserve_exact(weights, more).map_err(|_| error)?;
         }
         if let Some(tags) = &mut self.tags {
-            tags.try_reserve_exact(more).map_err(|_| error)?;
+            allocation::try_reserve_exact(tags, more).map_err(|_| error)?;
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Columns {
 /// Makes `to` a copy of `from`.
 fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) -> Result<(), OutOfMemory> {
     to.clear();
-    to.try_reserve(from.len()).map_err(|_| OutOfMemory { bytes: size_of_val(from) })?;
+    allocation::try_reserve(to, from.len())?;
     to.extend_from_slice(from);
     Ok(())
 }

@@ -389,7 +389,7 @@ impl Batch {
         self.assert_places(places);
         let order = self.order.places_mut();
         let more = places.len().saturating_sub(order.len());
-        order.try_reserve(more).map_err(|_| OutOfMemory { bytes: size_of_val(places) })?;
+        allocation::try_reserve(order, more)?;
         order.clear();
         order.extend_from_slice(places);
         Ok(())

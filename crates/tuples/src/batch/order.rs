@@ -34,7 +34,8 @@ impl Order {
         if self.state == OrderState::Detached {
             return Ok(());
         }
-        self.places.try_reserve_exact(tuples.saturating_sub(self.places.len())).map_err(|_| error)
+        let more = tuples.saturating_sub(self.places.len());
+        allocation::try_reserve_exact(&mut self.places, more).map_err(|_| error)
     }
 
     /// Makes the order that of no tuples.

@@ -27,7 +27,8 @@ impl Batch {
     /// and the order becomes the identity again.
     pub fn retain_from(&mut self, first: usize, keep: impl Fn(f32) -> bool) {
         let first = first.min(self.len);
-        let places: Vec<u32> = (first..self.len).filter(|i| keep(self.columns.labels[*i])).map(|i| i as u32).collect();
+        let kept = (first..self.len).filter(|i| keep(self.columns.labels[*i]));
+        let places: Vec<u32> = allocation::collect(kept.map(|i| i as u32));
         if first + places.len() < self.len {
             self.close_up(first, &places);
         }

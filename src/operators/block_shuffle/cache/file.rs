@@ -55,7 +55,7 @@ impl TupleFile {
         let start = self.end();
         let header = RecordHeader::new(batch, places.clone(), skipped);
         let before = self.pending.len();
-        self.pending.resize(before + RecordHeader::WORDS + header.body(batch), 0);
+        allocation::resize(&mut self.pending, before + RecordHeader::WORDS + header.body(batch), 0);
         batch.write_record(places, header, &mut self.pending[before..]);
         start..self.end()
     }
@@ -115,7 +115,7 @@ impl TupleFile {
         if left < len {
             self.read.copy_within(self.used.., 0);
             let more = (self.rest.end - self.rest.start).min((len - left).max(CHUNK) as u64) as usize;
-            self.read.resize(left + more, 0);
+            allocation::resize(&mut self.read, left + more, 0);
             self.file.read(self.rest.start, &mut self.read[left..])?;
             self.rest.start += more as u64;
             self.used = 0;

@@ -34,7 +34,7 @@ pub struct Arrived {
 impl Arrived {
     /// Appends each place to `order`.
     pub fn append_to(&self, order: &mut Vec<u32>) {
-        self.runs.iter().for_each(|run| order.extend(run.clone()));
+        self.runs.iter().for_each(|run| allocation::extend(order, run.clone()));
     }
 
     fn clear(&mut self) {
@@ -133,7 +133,7 @@ impl Cache {
     /// # Errors
     /// As [`TupleFile::flush`].
     pub fn begin_epoch(&mut self, geometry: &Geometry) -> Result<()> {
-        self.blocks.resize(geometry.blocks as usize, BlockPlaces::default());
+        allocation::resize(&mut self.blocks, geometry.blocks as usize, BlockPlaces::default());
         if let Some(file) = &mut self.file
             && !file.flush()?
         {

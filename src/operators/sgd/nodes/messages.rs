@@ -7,6 +7,7 @@ use crate::operators::judge::JudgedSums;
 use crate::operators::preparation::Found;
 use crate::operators::sgd::sigmoids::Decided;
 use crate::operators::sgd::validation::OwnEvaluation;
+use crate::operators::sgd::worker_messages::json;
 use crate::operators::wanted::Wanted;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
@@ -245,7 +246,7 @@ impl RoundShape {
         let mut all = Vec::new();
         for length in lengths {
             let (own, others) = rest.split_at_checked(*length)?;
-            all.push(own.to_vec());
+            all.push(allocation::copy(own));
             rest = others;
         }
         rest.is_empty().then_some(Round::Gathered(all))
@@ -275,20 +276,20 @@ pub fn words_of(bytes: &[u8]) -> Vec<u32> {
         word[..bytes.len()].copy_from_slice(bytes);
         u32::from_le_bytes(word)
     };
-    bytes.chunks(4).map(word).collect()
+    allocation::collect(bytes.chunks(4).map(word))
 }
 
 /// The text of a message, with its length.
 pub fn text(message: &impl Serialize) -> Vec<u8> {
-    let json = serde_json::to_vec(message).expect("structs of plain values are always JSON");
+    let json = json(message);
     let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
-    bytes.extend(json);
+    allocation::append(&mut bytes, &json);
     bytes
 }
 
 /// Words as bytes.
 pub fn bytes_of(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    allocation::collect(words.iter().flat_map(|word| word.to_le_bytes()))
 }
 
 /// The message that these bytes are; None if they are none.
@@ -296,13 +297,14 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, Vec<u32>)> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (json, words) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     let (words, []) = words.as_chunks::<4>() else { return None };
-    Some((serde_json::from_slice(json).ok()?, words.iter().map(|word| u32::from_le_bytes(*word)).collect()))
+    let words = words.iter().map(|word| u32::from_le_bytes(*word));
+    Some((serde_json::from_slice(json).ok()?, allocation::collect(words)))
 }
 
 /// Bytes as PostgreSQL writes them in hexadecimal, without what comes before.
 pub fn hex(bytes: &[u8], to: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    to.reserve(2 * bytes.len());
+    allocation::reserve(to, 2 * bytes.len());
     to.extend(bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
 }
 

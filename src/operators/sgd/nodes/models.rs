@@ -29,7 +29,8 @@ pub fn model_of(words: &[u32], document: usize) -> Result<Rc<Model>> {
 
 /// Weights and intercepts of linear models, one after the other.
 pub fn words_of_models<'a>(models: impl Iterator<Item = &'a ModelParameters>) -> Vec<u32> {
-    models.flat_map(|model| model.weights.iter().chain(&model.intercepts)).map(|number| number.to_bits()).collect()
+    let numbers = models.flat_map(|model| model.weights.iter().chain(&model.intercepts));
+    allocation::collect(numbers.map(|number| number.to_bits()))
 }
 
 /// The models that such words are, one for each of these groups, of so many features and outputs; None if there are
@@ -43,7 +44,7 @@ pub fn linear_models(
     let words_of_one = weights.checked_add(outputs).filter(|words_of_one| *words_of_one > 0)?;
     let fits = groups.len().checked_mul(words_of_one) == Some(words.len());
     let model = |(group, words): (usize, &[u32])| {
-        let mut numbers: Vec<f32> = words.iter().map(|word| f32::from_bits(*word)).collect();
+        let mut numbers: Vec<f32> = allocation::collect(words.iter().map(|word| f32::from_bits(*word)));
         let intercepts = numbers.split_off(weights);
         (group, ModelParameters { dim, outputs, weights: numbers, intercepts, network: None })
     };

@@ -172,7 +172,7 @@ impl Candidates<'_> {
     pub fn learn(&mut self, batch: &mut Batch, outputs: usize, is_first: bool) -> Result<()> {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
-        order.extend_from_slice(batch.order());
+        allocation::append(&mut order, batch.order());
         self.find_parts(batch, &order, is_first);
         self.learn_lanes(batch)?;
         let chunk = (FLOATS_PER_CHUNK / floats_per_tuple(batch)).max(1);
@@ -198,7 +198,7 @@ impl Candidates<'_> {
         let tags = batch.tags().unwrap_or_default();
         let part = |place: &u32| part(self.rule, tags.get(*place as usize).copied().unwrap_or_default());
         self.parts_of_order.clear();
-        self.parts_of_order.extend(order.iter().map(part));
+        allocation::extend(&mut self.parts_of_order, order.iter().map(part));
         for (place, part) in order.iter().zip(&self.parts_of_order).filter(|_| is_first) {
             let tuples = if batch.has_mini_batches() { batch.mini_batch(*place as usize).len() as u64 } else { 1 };
             self.parts[*part as usize] += tuples;
@@ -224,7 +224,7 @@ impl Candidates<'_> {
         for fold in self.folds.clone() {
             let start = self.places.len();
             let learned = places.iter().zip(parts).filter(|(_, part)| self.rule.learns(fold, **part));
-            self.places.extend(learned.map(|(place, _)| *place));
+            allocation::extend(&mut self.places, learned.map(|(place, _)| *place));
             ranges.push(start..self.places.len());
         }
         batch.set_order(&self.places)?;

@@ -55,7 +55,7 @@ impl Judges {
                 rule.judged_by(part(*rule, tag)) == Some(fold)
             };
             places.clear();
-            places.extend(batch.order().iter().filter(judges));
+            allocation::extend(&mut places, batch.order().iter().copied().filter(judges));
             for some in places.chunks(PER_JUDGEMENT) {
                 scratch.clear();
                 copy(batch, some, scratch)?;

@@ -202,7 +202,8 @@ impl Toast {
         }
         detoasted::count(self.sorted.len() as u64);
         detoasted::count_bytes(self.sorted.iter().map(|i| self.values[*i].size as u64).sum());
-        self.bytes.resize(self.bytes.len().max(end / 8), 0);
+        let words = self.bytes.len().max(end / 8);
+        allocation::resize(&mut self.bytes, words, 0);
         let values = &self.values;
         let key = |i: usize| (values[i].table, values[i].id);
         self.sorted.sort_unstable_by_key(|i| key(*i));
@@ -220,7 +221,7 @@ impl Toast {
     fn fetch_from(&mut self, table: u32, range: Range<usize>) {
         let chunks = self.sorted[range.clone()].iter().map(|i| self.values[*i].chunks).sum();
         self.chunks.clear();
-        self.chunks.reserve(chunks);
+        allocation::reserve(&mut self.chunks, chunks);
         let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
         // SAFETY: table, index, snapshot and scan as in heap_fetch_toast_slice(). What an ERROR leaves open is closed
         // by the resource owner; none of the frames that it jumps over owns anything.

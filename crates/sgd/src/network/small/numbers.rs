@@ -81,8 +81,7 @@ impl Small {
 /// So many chunks of zeros.
 fn zeros(chunks: usize) -> Result<Vec<Aligned>, OutOfMemory> {
     let mut zeros = Vec::new();
-    let error = OutOfMemory { bytes: chunks.saturating_mul(size_of::<Aligned>()) };
-    zeros.try_reserve_exact(chunks).map_err(|_| error)?;
+    allocation::try_reserve_exact(&mut zeros, chunks)?;
     zeros.resize(chunks, Aligned([0.0; LANES]));
     Ok(zeros)
 }
