@@ -250,49 +250,54 @@ unsafe fn expected(
     (1..).zip(lines).filter(|(_, line)| line.is_normal() && sees(line)).map(|(number, _)| number).collect()
 }
 
-#[pg_test]
-fn test_forged_headers_are_as_visible_as_postgresql_says() {
-    let transactions = transactions("of_the_buffer");
-    let row_locks = row_locks(&transactions);
-    let is_asserting = Spi::get_one("SELECT current_setting('debug_assertions')::bool").unwrap().unwrap();
-    let mut forge = Forge { random: SplitMix64::seed_from_u64(17), transactions, row_locks, is_asserting };
-    let (mut seen, mut unseen) = (0, 0);
-    // SAFETY: the table is open and the snapshot registered to the end; hint bits of tables that are not permanent need
-    // no log. Whatever fails ends the transaction.
-    unsafe {
-        let real = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
-        let table = Spi::get_one::<pg_sys::Oid>("SELECT 'of_the_buffer'::regclass::oid").unwrap().unwrap();
-        let relation = pg_sys::relation_open(table, pg_sys::AccessShareLock as i32);
-        let buffer = pg_sys::ReadBuffer(relation, 0);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-        let mut running = Vec::new();
-        for _ in 0..PAGES / 8 {
-            let mut snapshot = forge.snapshot(&*real, &mut running);
-            let mut visibility = Visibility::new(&mut snapshot, table);
-            let before = committed(&forge.transactions);
-            // what is known of an inserter is kept from page to page
-            for number in 0..8 {
-                let (mut theirs, ours) = {
-                    let page = forge.page();
-                    (page.clone(), page)
-                };
-                let (lines, _) = Line::all(ours.0.as_ptr());
-                let mut visible = [0; MOST_TUPLES];
-                let count = visibility.of_page(Page { number, buffer, start: ours.0.as_ptr() }, lines, &mut visible);
-                let expected = expected(&mut theirs, &mut snapshot, buffer);
-                if committed(&forge.transactions) != before {
-                    // under a forged snapshot, a transaction has another fate now than when we asked
-                    break;
+#[pg_schema]
+mod tests {
+    use super::*;
+
+    #[pg_test]
+    fn test_forged_headers_are_as_visible_as_postgresql_says() {
+        let transactions = transactions("of_the_buffer");
+        let row_locks = row_locks(&transactions);
+        let is_asserting = Spi::get_one("SELECT current_setting('debug_assertions')::bool").unwrap().unwrap();
+        let mut forge = Forge { random: SplitMix64::seed_from_u64(17), transactions, row_locks, is_asserting };
+        let (mut seen, mut unseen) = (0, 0);
+        // SAFETY: the table is open and the snapshot registered to the end; hint bits of tables that are not permanent need
+        // no log. Whatever fails ends the transaction.
+        unsafe {
+            let real = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
+            let table = Spi::get_one::<pg_sys::Oid>("SELECT 'of_the_buffer'::regclass::oid").unwrap().unwrap();
+            let relation = pg_sys::relation_open(table, pg_sys::AccessShareLock as i32);
+            let buffer = pg_sys::ReadBuffer(relation, 0);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            let mut running = Vec::new();
+            for _ in 0..PAGES / 8 {
+                let mut snapshot = forge.snapshot(&*real, &mut running);
+                let mut visibility = Visibility::new(&mut snapshot, table);
+                let before = committed(&forge.transactions);
+                // what is known of an inserter is kept from page to page
+                for number in 0..8 {
+                    let (mut theirs, ours) = {
+                        let page = forge.page();
+                        (page.clone(), page)
+                    };
+                    let (lines, _) = Line::all(ours.0.as_ptr());
+                    let mut visible = [0; MOST_TUPLES];
+                    let count = visibility.of_page(Page { number, buffer, start: ours.0.as_ptr() }, lines, &mut visible);
+                    let expected = expected(&mut theirs, &mut snapshot, buffer);
+                    if committed(&forge.transactions) != before {
+                        // under a forged snapshot, a transaction has another fate now than when we asked
+                        break;
+                    }
+                    assert_eq!(&visible[..count], &expected, "under {snapshot:?} with {running:?} running");
+                    assert!(ours.0 == theirs.0, "other hint bits under {snapshot:?} with {running:?} running");
+                    seen += count;
+                    unseen += lines.iter().filter(|line| line.is_normal()).count() - count;
                 }
-                assert_eq!(&visible[..count], &expected, "under {snapshot:?} with {running:?} running");
-                assert!(ours.0 == theirs.0, "other hint bits under {snapshot:?} with {running:?} running");
-                seen += count;
-                unseen += lines.iter().filter(|line| line.is_normal()).count() - count;
             }
+            pg_sys::UnlockReleaseBuffer(buffer);
+            pg_sys::relation_close(relation, pg_sys::AccessShareLock as i32);
+            pg_sys::UnregisterSnapshot(real);
         }
-        pg_sys::UnlockReleaseBuffer(buffer);
-        pg_sys::relation_close(relation, pg_sys::AccessShareLock as i32);
-        pg_sys::UnregisterSnapshot(real);
+        assert!(seen > 10 * PAGES && unseen > 10 * PAGES, "{seen} tuples seen, {unseen} not");
     }
-    assert!(seen > 10 * PAGES && unseen > 10 * PAGES, "{seen} tuples seen, {unseen} not");
 }
