@@ -80,7 +80,9 @@ mod tests {
 
     #[pg_test]
     fn test_training_and_predicting_over_and_over_keep_no_memory() {
-        run("CREATE TABLE often AS SELECT i % 2 AS label, ARRAY[i % 7, 1]::real[] AS x FROM generate_series(1, 2000) i");
+        run(
+            "CREATE TABLE often AS SELECT i % 2 AS label, ARRAY[i % 7, 1]::real[] AS x FROM generate_series(1, 2000) i",
+        );
         run("CREATE TABLE often_sparse AS SELECT i % 2 AS label, i % 3 AS class, ARRAY[i % 7 + 1] AS k, ARRAY[i % 5] AS v, 'c' || i % 4 AS c
              FROM generate_series(1, 2000) i");
         let work = || {

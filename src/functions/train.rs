@@ -49,7 +49,9 @@ mod tests {
         run("UPDATE stopped SET x = '{NaN, 1}' WHERE x[1] = 4000");
         for _ in 0..20 {
             assert!(failure("SELECT * FROM corgipile_train('stopped')").contains("feature x[1] is NaN"));
-            assert!(failure("SELECT corgipile_train('SELECT * FROM stopped ORDER BY x')").contains("feature x[1] is NaN"));
+            assert!(
+                failure("SELECT corgipile_train('SELECT * FROM stopped ORDER BY x')").contains("feature x[1] is NaN")
+            );
         }
         run("DELETE FROM stopped WHERE x[1] = 'NaN'");
         run("SELECT * FROM corgipile_train('stopped', max_epochs => 2, learning_rate => 0.00001)");

@@ -152,9 +152,13 @@ mod tests {
 
     #[pg_test]
     fn test_a_name_means_what_the_transaction_has_stored_last() {
-        run("CREATE TABLE looked_up AS SELECT (i > 50)::int AS label, ARRAY[i / 100.0] AS x FROM generate_series(1, 100) i");
+        run(
+            "CREATE TABLE looked_up AS SELECT (i > 50)::int AS label, ARRAY[i / 100.0] AS x FROM generate_series(1, 100) i",
+        );
         let train = |seed| {
-            run(&format!("SELECT * FROM corgipile_train('looked_up', max_epochs => 1, seed => {seed}, name => 'looked_up')"));
+            run(&format!(
+                "SELECT * FROM corgipile_train('looked_up', max_epochs => 1, seed => {seed}, name => 'looked_up')"
+            ));
         };
         let predict = || one::<f64>("SELECT (corgipile_predict_proba('looked_up', ARRAY[0.3]))[1]").to_bits();
         train(1);

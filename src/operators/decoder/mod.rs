@@ -75,18 +75,23 @@ mod tests {
         run("INSERT INTO wide SELECT i % 2 = 0, (SELECT array_agg(i * j % 10) FROM generate_series(1, 4000) j)
                FROM generate_series(1, 40) i");
         with_snapshot(|snapshot| {
-        for (table, rows) in [("mixed", 600 - 6 - 7 + 1), ("plain", 500), ("short", 500), ("wide", 80)] {
-            // A qual keeps BlockShuffle from reading raw, and volatile functions keep it from reading the table itself.
-            let mut raw = open(table, &["x"], Strategy::CorgiPile, snapshot);
-            let mut slots =
-                open(&format!("SELECT * FROM {table} WHERE length(x::text) >= 0"), &["x"], Strategy::CorgiPile, snapshot);
-            let mut spool = open(&format!("SELECT * FROM {table} WHERE random() < 2"), &["x"], Strategy::CorgiPile, snapshot);
-            let expected = epoch(&mut slots);
-            assert_eq!(expected.len(), rows, "{table}");
-            assert!(epoch(&mut raw) == expected, "{table}: raw tuples differ");
-            assert!(epoch(&mut spool) == expected, "{table}: spooled tuples differ");
-            [raw, slots, spool].into_iter().for_each(Buffers::finish);
-        }
+            for (table, rows) in [("mixed", 600 - 6 - 7 + 1), ("plain", 500), ("short", 500), ("wide", 80)] {
+                // A qual keeps BlockShuffle from reading raw, and volatile functions keep it from reading the table itself.
+                let mut raw = open(table, &["x"], Strategy::CorgiPile, snapshot);
+                let mut slots = open(
+                    &format!("SELECT * FROM {table} WHERE length(x::text) >= 0"),
+                    &["x"],
+                    Strategy::CorgiPile,
+                    snapshot,
+                );
+                let mut spool =
+                    open(&format!("SELECT * FROM {table} WHERE random() < 2"), &["x"], Strategy::CorgiPile, snapshot);
+                let expected = epoch(&mut slots);
+                assert_eq!(expected.len(), rows, "{table}");
+                assert!(epoch(&mut raw) == expected, "{table}: raw tuples differ");
+                assert!(epoch(&mut spool) == expected, "{table}: spooled tuples differ");
+                [raw, slots, spool].into_iter().for_each(Buffers::finish);
+            }
         });
     }
 
@@ -129,31 +134,31 @@ mod tests {
         };
         let casts = columns.map(cast).join(", ");
         with_snapshot(|snapshot| {
-        let decoded = |source: &str, features: &[&str]| {
-            let mut buffers = open(source, features, Strategy::CorgiPile, snapshot);
-            let tuples = epoch(&mut buffers);
-            buffers.finish();
-            tuples
-        };
-        for table in ["fixed", "behind"] {
-            let expected = decoded(&format!("SELECT label, {casts} FROM {table}"), &columns);
-            assert!((300..400).contains(&expected.len()));
-            assert!(decoded(table, &columns) == expected, "{table}");
-            assert!(
-                decoded(&format!("SELECT * FROM {table} WHERE random() < 2"), &columns) == expected,
-                "{table}, spooled"
-            );
-        }
-        let arrays = ["doubles", "integers", "longs", "shorts"].map(|x| (x, format!("{x}::float8[]")));
-        for (x, cast) in arrays.into_iter().chain([("bools", "bools::int[]::float8[]".to_owned())]) {
-            let expected = decoded(&format!("SELECT label, {cast} AS {x} FROM arrays"), &[x]);
-            assert!(!expected.is_empty() && decoded("arrays", &[x]) == expected, "{x}");
-        }
-        for (x, cast) in [("k", "k::float8"), ("x", "x::float8[]")] {
-            let expected = decoded(&format!("SELECT label, {cast} AS {x} FROM numbers"), &[x]);
-            assert_eq!(expected.len(), 616);
-            assert!(decoded("numbers", &[x]) == expected, "numeric {x}");
-        }
+            let decoded = |source: &str, features: &[&str]| {
+                let mut buffers = open(source, features, Strategy::CorgiPile, snapshot);
+                let tuples = epoch(&mut buffers);
+                buffers.finish();
+                tuples
+            };
+            for table in ["fixed", "behind"] {
+                let expected = decoded(&format!("SELECT label, {casts} FROM {table}"), &columns);
+                assert!((300..400).contains(&expected.len()));
+                assert!(decoded(table, &columns) == expected, "{table}");
+                assert!(
+                    decoded(&format!("SELECT * FROM {table} WHERE random() < 2"), &columns) == expected,
+                    "{table}, spooled"
+                );
+            }
+            let arrays = ["doubles", "integers", "longs", "shorts"].map(|x| (x, format!("{x}::float8[]")));
+            for (x, cast) in arrays.into_iter().chain([("bools", "bools::int[]::float8[]".to_owned())]) {
+                let expected = decoded(&format!("SELECT label, {cast} AS {x} FROM arrays"), &[x]);
+                assert!(!expected.is_empty() && decoded("arrays", &[x]) == expected, "{x}");
+            }
+            for (x, cast) in [("k", "k::float8"), ("x", "x::float8[]")] {
+                let expected = decoded(&format!("SELECT label, {cast} AS {x} FROM numbers"), &[x]);
+                assert_eq!(expected.len(), 616);
+                assert!(decoded("numbers", &[x]) == expected, "numeric {x}");
+            }
         });
     }
 

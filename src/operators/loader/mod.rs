@@ -87,7 +87,8 @@ mod tests {
             })
         };
         // SAFETY: contexts that live as long as the transaction.
-        let contexts = unsafe { [("session", pg_sys::TopMemoryContext), ("transaction", pg_sys::TopTransactionContext)] };
+        let contexts =
+            unsafe { [("session", pg_sys::TopMemoryContext), ("transaction", pg_sys::TopTransactionContext)] };
         for (name, context) in contexts {
             let mut failed = 0;
             let mut caught = 0;
@@ -125,6 +126,10 @@ mod tests {
         };
         let message = "a worker process has loaded another build of corgipile than this session";
         assert_eq!(in_subtransaction(|| launched_by(c"0123456789abcdef")), message);
-        assert_ne!(in_subtransaction(|| launched_by(crate::pg::process::library::BUILD)), message, "it has read the data");
+        assert_ne!(
+            in_subtransaction(|| launched_by(crate::pg::process::library::BUILD)),
+            message,
+            "it has read the data"
+        );
     }
 }

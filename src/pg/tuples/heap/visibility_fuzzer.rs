@@ -282,7 +282,8 @@ mod tests {
                     };
                     let (lines, _) = Line::all(ours.0.as_ptr());
                     let mut visible = [0; MOST_TUPLES];
-                    let count = visibility.of_page(Page { number, buffer, start: ours.0.as_ptr() }, lines, &mut visible);
+                    let count =
+                        visibility.of_page(Page { number, buffer, start: ours.0.as_ptr() }, lines, &mut visible);
                     let expected = expected(&mut theirs, &mut snapshot, buffer);
                     if committed(&forge.transactions) != before {
                         // under a forged snapshot, a transaction has another fate now than when we asked
