@@ -149,3 +149,38 @@ pub fn cache_memory() -> u64 {
 pub fn max_buffer_memory() -> u64 {
     MAX_BUFFER_MEMORY.bytes()
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use pg::settings::Settings;
+    use crate::testing::{failure, one, run};
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn test_settings_are_read_in_bytes_and_keep_to_their_ranges() {
+        run("SET LOCAL corgipile.max_buffer_memory = '3MB'");
+        run("SET LOCAL corgipile.cache_memory = 0");
+        run("SET LOCAL corgipile.share = on");
+        run("SET LOCAL corgipile.keep_versions = 7");
+        assert_eq!((max_buffer_memory(), cache_memory(), share(), keep_versions()), (3 << 20, 0, true, 7));
+        assert!(failure("SET corgipile.max_buffer_memory = '63kB'").contains("outside the valid range"));
+        assert!(failure("SET corgipile.keep_versions = -1").contains("outside the valid range"));
+        run("RESET corgipile.max_buffer_memory");
+        assert_eq!(max_buffer_memory(), 1 << 30);
+    }
+
+    #[pg_test]
+    fn test_a_setting_that_a_server_refuses_stays_as_it_is() {
+        let shown = || one::<String>("SHOW default_toast_compression");
+        let before = shown();
+        let refused = Settings::try_set(c"default_toast_compression", c"a method of a later version");
+        assert_eq!(shown(), before, "and nothing was raised");
+        refused.restore();
+        let other = Settings::try_set(c"default_toast_compression", c"pglz");
+        assert_eq!(shown(), "pglz");
+        other.restore();
+        assert_eq!(shown(), before);
+    }
+}

@@ -343,3 +343,22 @@ fn damaged(error: toc::Error) -> Error {
         _ => TocError::DamagedToc(error.to_string()).into(),
     }
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pg_schema]
+mod tests {
+    use super::*;
+    use crate::testing::{in_subtransaction, value};
+
+    #[pg_test]
+    fn test_matrices_are_arrays_of_two_dimensions_or_columns() {
+        let read = |text| read_matrix(value(text, "float8[]"));
+        assert_eq!(read("{{1,2,3},{4,5,6}}"), Ok(([2, 3], true, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+        assert_eq!(read("[0:1]={1,-Infinity}"), Ok(([2, 1], false, vec![1.0, f64::NEG_INFINITY])));
+        assert_eq!(read("{}"), Ok(([0, 1], false, vec![])));
+        assert_eq!(read("{{{1}}}"), Err(ArrayFault::Dimensions(3)));
+        assert_eq!(read("{1,NULL}"), Err(ArrayFault::Null(2)));
+        let other = in_subtransaction(|| format!("{:?}", read_matrix(value("{1}", "int[]"))));
+        assert_eq!(other, "a value of type 1007 came where one of type 1022 was expected");
+    }
+}

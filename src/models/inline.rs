@@ -85,3 +85,37 @@ impl InlineModel {
         self.bytes.len() + self.model.bytes()
     }
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use pg::values::jsonb::Unreadable;
+    use crate::testing::{one, run, value};
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn test_a_jsonb_is_read_unless_rust_has_no_such_number() {
+        let read = |text: &str| Jsonb::new(value(text, "jsonb")).read();
+        let text = r#"{"a": [1, -2.5, "\u00e9", null, true], "b": {}}"#;
+        assert_eq!(read(text), Ok(serde_json::from_str(text).unwrap()));
+        assert_eq!(read("1e400"), Err(Unreadable::OutOfRange));
+        let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(read(&nested(Unreadable::LEVELS)).is_ok());
+        assert_eq!(read(&nested(Unreadable::LEVELS + 1)), Err(Unreadable::TooDeep));
+    }
+
+    #[pg_test]
+    fn test_a_model_that_is_given_as_a_value_is_read_once() {
+        run("CREATE TABLE inlined AS SELECT i % 2 AS label, ARRAY[i % 7] AS x FROM generate_series(1, 100) i");
+        run("SELECT * FROM corgipile_train('inlined', max_epochs => 1, name => 'inlined')");
+        let text: String = one("SELECT corgipile_export('inlined')::text");
+        let model = || inline(Jsonb::new(value(&text, "jsonb"))).unwrap();
+        let first = model();
+        assert!(Rc::ptr_eq(&first, &model()));
+        let renamed = text.replace("\"inlined\"", "\"renamed\"");
+        assert_ne!(renamed, text);
+        assert!(!Rc::ptr_eq(&first, &inline(Jsonb::new(value(&renamed, "jsonb"))).unwrap()));
+        assert!(Rc::ptr_eq(&first, &model()), "it is still among the last");
+    }
+}

@@ -143,3 +143,33 @@ pub fn stats() -> Vec<Stat> {
 pub fn forget(id: i64) {
     shared::forget(id);
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use crate::testing::{in_subtransaction, one, run};
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn test_a_name_means_what_the_transaction_has_stored_last() {
+        run(
+            "CREATE TABLE looked_up AS SELECT (i > 50)::int AS label, ARRAY[i / 100.0] AS x FROM generate_series(1, 100) i",
+        );
+        let train = |seed| {
+            run(&format!(
+                "SELECT * FROM corgipile_train('looked_up', max_epochs => 1, seed => {seed}, name => 'looked_up')"
+            ));
+        };
+        let predict = || one::<f64>("SELECT (corgipile_predict_proba('looked_up', ARRAY[0.3]))[1]").to_bits();
+        train(1);
+        let first = predict();
+        let second = in_subtransaction(|| {
+            train(2);
+            predict().to_string()
+        });
+        assert_ne!(second, first.to_string(), "the version of a subtransaction");
+        assert_eq!(predict(), first, "which was rolled back");
+        train(2);
+        assert_eq!(predict().to_string(), second, "and which is the same as one that stays");
+    }
+}

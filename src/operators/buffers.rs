@@ -184,3 +184,60 @@ impl TupleSource for Buffers {
         Ok(())
     }
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use crate::testing::{allocated, epoch, open, run, with_snapshot};
+    use pgrx::prelude::*;
+    use shuffle::Strategy;
+
+    #[pg_test]
+    fn test_every_epoch_sees_the_rows_of_its_snapshot() {
+        run("CREATE TABLE seen AS SELECT i % 2 AS label, ARRAY[i] AS x FROM generate_series(1, 3000) i");
+        for (source, strategy) in [
+            ("seen", Strategy::CorgiPile),
+            ("seen", Strategy::NoShuffle),
+            ("SELECT * FROM seen ORDER BY x", Strategy::CorgiPile),
+        ] {
+            with_snapshot(|snapshot| {
+                let mut buffers = open(source, &["x"], strategy, snapshot);
+                let first = epoch(&mut buffers);
+                assert_eq!(first.len(), 3000, "{source}");
+                run("INSERT INTO seen SELECT i % 2, ARRAY[i] FROM generate_series(3001, 4000) i");
+                run("UPDATE seen SET label = 1 - label WHERE x[1] <= 500");
+                run("DELETE FROM seen WHERE x[1] BETWEEN 501 AND 1000");
+                for _ in 0..2 {
+                    buffers.next_epoch().unwrap();
+                    assert!(epoch(&mut buffers) == first, "{source}: an epoch saw other rows");
+                }
+                buffers.finish();
+            });
+            run("TRUNCATE seen");
+            run("INSERT INTO seen SELECT i % 2, ARRAY[i] FROM generate_series(1, 3000) i");
+        }
+    }
+
+    #[pg_test]
+    fn test_rows_leave_no_memory_behind_while_the_query_runs() {
+        // Each row that is left out for a NULL in its array is looked at in a detoasted copy.
+        run("CREATE TABLE left_out AS SELECT i % 2 AS label, CASE WHEN i % 3 > 0 THEN ARRAY[i, NULL] ELSE ARRAY[i, 1] END AS x
+               FROM generate_series(1, 30000) i");
+        with_snapshot(|snapshot| {
+            for source in
+                ["left_out", "SELECT * FROM left_out WHERE length(x::text) >= 0", "SELECT * FROM left_out ORDER BY x"]
+            {
+                let mut buffers = open(source, &["x"], Strategy::CorgiPile, snapshot);
+                assert_eq!(epoch(&mut buffers).len(), 10_000, "{source}");
+                let before = allocated();
+                for _ in 0..3 {
+                    buffers.next_epoch().unwrap();
+                    epoch(&mut buffers);
+                }
+                let kept = allocated().saturating_sub(before);
+                assert!(kept < 1 << 20, "{source}: {kept} bytes kept");
+                buffers.finish();
+            }
+        });
+    }
+}

@@ -8,7 +8,6 @@
 //!   lifetime of the callback or the query, and looks for itself whether what it needs is there.
 //! - What rests on a promise of its caller is an `unsafe fn` that says which.
 #![allow(unsafe_code)]
-#![feature(alloc_error_hook)]
 
 pub mod call;
 pub mod catalog;

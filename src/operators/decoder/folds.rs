@@ -232,3 +232,39 @@ fn tag(keys: FoldKeys, state: &RowState, rule: FoldRule, at: RowAt) -> u32 {
     let key = keys.key(at.identity());
     if matches!(state, RowState::Drawn) { part_of_key(key, rule.parts()) } else { key }
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use crate::testing::value;
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn test_equal_values_have_one_hash_and_later_ones_a_greater_place() {
+        let hash = |text, name, collation| {
+            let value = value(text, name);
+            ValueHash::new(value.type_oid(), collation).map(|hash| hash.hash(value))
+        };
+        let (none, c) = (pg_sys::Oid::INVALID, pg_sys::C_COLLATION_OID);
+        assert_eq!(hash("1.0", "numeric", none), hash("1.000", "numeric", none));
+        assert_ne!(hash("1.0", "numeric", none), hash("1.001", "numeric", none));
+        assert_eq!(hash("-0", "float8", none), hash("0", "float8", none));
+        assert_ne!(hash("a", "text", c), hash("A", "text", c));
+        assert_eq!(hash("{}", "json", none), None, "json has no equality");
+        for (name, ascending) in [
+            ("date", &["-infinity", "1999-12-31", "2000-01-01", "infinity"][..]),
+            ("timestamptz", &["-infinity", "2000-01-01 00:00+01", "2000-01-01 00:00+00", "infinity"]),
+            ("float8", &["-Infinity", "-1.5", "0", "1e-300", "Infinity"]),
+            ("numeric", &["-2", "-1.5", "0", "7"]),
+        ] {
+            let place = |text: &&str| {
+                let value = value(text, name);
+                Chronology::new(value.type_oid()).expect("it has an order").place(value)
+            };
+            let places: Vec<u64> = ascending.iter().map(place).collect();
+            assert!(places.is_sorted_by(|a, b| a < b), "{name}: {places:?}");
+        }
+        assert!(Chronology::new(pg_sys::TEXTOID).is_none() && Chronology::new(pg_sys::BOOLOID).is_none());
+    }
+}

@@ -434,3 +434,36 @@ fn target(value: f64, kind: ModelKind) -> std::result::Result<f32, Box<RowFault>
     })?;
     if kind.accepts_target(target) { Ok(target) } else { Err(Box::new(RowFault::NegativeLabel(value))) }
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use crate::testing::{in_subtransaction, value};
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn test_values_are_told_apart_as_their_type_does_and_come_in_its_order() {
+        let mut numbers = Distinct::new(pg_sys::NUMERICOID, pg_sys::Oid::INVALID);
+        // more than are searched one by one
+        let all: Vec<_> = (0..100).map(|i| value(&format!("{}.0", 99 - i), "numeric")).collect();
+        for (i, number) in all.iter().enumerate() {
+            assert_eq!(numbers.find(*number), None);
+            assert_eq!(numbers.add(*number), i);
+        }
+        assert_eq!(numbers.find(value("90.000", "numeric")), Some(9), "the same number in other bytes");
+        assert_eq!(numbers.find(value("0.5", "numeric")), None);
+        assert_eq!(numbers.sorted(), (0..100).rev().collect::<Vec<_>>());
+        assert_eq!(numbers.text(9), "90.0");
+        let mut texts = Distinct::new(pg_sys::TEXTOID, pg_sys::C_COLLATION_OID);
+        for text in ["b", "B", "a"] {
+            texts.add(value(text, "text"));
+        }
+        assert_eq!(texts.sorted(), [1, 2, 0]);
+        let mut booleans = Distinct::new(pg_sys::BOOLOID, pg_sys::Oid::INVALID);
+        assert_eq!(booleans.add_text("yes"), Some((0, false)));
+        assert_eq!(booleans.add_text("true"), Some((0, true)));
+        let message = in_subtransaction(|| Distinct::new(pg_sys::JSONOID, pg_sys::Oid::INVALID).len().to_string());
+        assert_eq!(message, "values of type json cannot be told apart");
+    }
+}

@@ -1,4 +1,4 @@
-//! The tests that run inside a backend (`src/backend_tests.rs`, feature `pg_test`), called as SQL functions.
+//! The tests that run inside a backend (`#[pg_test]`, feature `pg_test`), called as SQL functions.
 
 use corgipile_tests::{Database, backend_tests, skip};
 

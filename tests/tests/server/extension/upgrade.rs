@@ -215,7 +215,7 @@ const CHANGES: [(&str, &str, &str); 6] = [
     (
         "CREATE FUNCTION corgipile_named(id bigint) RETURNS text LANGUAGE sql STABLE
              AS 'SELECT m.name FROM corgipile.models AS m WHERE m.model_id OPERATOR(pg_catalog.=) id';",
-        "-- ------------------------------------------------------------------------------------------------- looking after models",
+        "-- Looking after models.",
         "CREATE FUNCTION corgipile_named(id bigint) RETURNS text LANGUAGE sql STABLE
              AS 'SELECT m.name FROM corgipile.models AS m WHERE m.model_id OPERATOR(pg_catalog.=) id';",
     ),

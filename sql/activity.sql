@@ -1,0 +1,68 @@
+-- What is under way: the progress of trainings, and who reads with whom.
+
+CREATE FUNCTION corgipile.progress(
+    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT epoch int, OUT epochs int, OUT blocks_done bigint,
+    OUT blocks_total bigint, OUT loss float8, OUT tuples bigint, OUT tuples_per_second float8, OUT started_at timestamptz,
+    OUT estimated_end timestamptz
+) RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL RESTRICTED ROWS 10
+AS 'MODULE_PATHNAME', 'corgipile_progress_wrapper';
+COMMENT ON FUNCTION corgipile.progress() IS 'the trainings that run now; those of others only for members of pg_read_all_stats';
+
+CREATE VIEW corgipile.stat_progress_train AS
+    SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename,
+           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN p.relid::pg_catalog.regclass END AS relation,
+           p.epoch, p.epochs, p.blocks_done, p.blocks_total, p.loss, p.tuples, p.tuples_per_second, p.started_at,
+           p.estimated_end
+      FROM corgipile.progress() AS p
+      LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
+COMMENT ON VIEW corgipile.stat_progress_train IS 'a row for each corgipile_train(), corgipile_search() and corgipile_train_uda() that runs now in the server, up to 64 of them; a search is shown as one training of all points, and then as that of the best';
+COMMENT ON COLUMN corgipile.stat_progress_train.pid IS 'process that trains';
+COMMENT ON COLUMN corgipile.stat_progress_train.datid IS 'its database';
+COMMENT ON COLUMN corgipile.stat_progress_train.datname IS 'name of its database';
+COMMENT ON COLUMN corgipile.stat_progress_train.usesysid IS 'the session''s user';
+COMMENT ON COLUMN corgipile.stat_progress_train.usename IS 'name of the session''s user';
+COMMENT ON COLUMN corgipile.stat_progress_train.relation IS 'the source; NULL of a query, or in another database';
+COMMENT ON COLUMN corgipile.stat_progress_train.epoch IS 'the epoch under way, 0 before the first one';
+COMMENT ON COLUMN corgipile.stat_progress_train.epochs IS 'how many epochs there are to be';
+COMMENT ON COLUMN corgipile.stat_progress_train.blocks_done IS 'blocks of this epoch that were read; of several processes, each has its share';
+COMMENT ON COLUMN corgipile.stat_progress_train.blocks_total IS 'blocks of an epoch';
+COMMENT ON COLUMN corgipile.stat_progress_train.loss IS 'of the last epoch that has ended';
+COMMENT ON COLUMN corgipile.stat_progress_train.tuples IS 'of all epochs, up to those of the buffer that is being learned from, with those held out';
+COMMENT ON COLUMN corgipile.stat_progress_train.tuples_per_second IS 'since the first epoch began, of the buffers that have been learned from';
+COMMENT ON COLUMN corgipile.stat_progress_train.started_at IS 'when the training began';
+COMMENT ON COLUMN corgipile.stat_progress_train.estimated_end IS 'if the other buffers take as long as those that have been learned from; NULL before there is one. To score what is held out comes on top in the first epoch';
+GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
+
+-- Groups of sessions that read a table together.
+
+CREATE FUNCTION corgipile.reading_groups(
+    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT reading_group int, OUT epoch bigint, OUT blocks bigint,
+    OUT blocks_remaining bigint, OUT blocks_drawn bigint, OUT blocks_followed bigint, OUT blocks_taken bigint, OUT bytes_saved bigint
+) RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL RESTRICTED ROWS 10
+AS 'MODULE_PATHNAME', 'corgipile_reading_groups_wrapper';
+COMMENT ON FUNCTION corgipile.reading_groups() IS 'the members of reading groups; those of others only for members of pg_read_all_stats';
+
+CREATE VIEW corgipile.stat_reading_groups AS
+    SELECT g.pid, g.datid, d.datname, g.usesysid, pg_catalog.pg_get_userbyid(g.usesysid) AS usename,
+           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN g.relid::pg_catalog.regclass END AS relation,
+           g.reading_group, g.epoch, g.blocks, g.blocks_remaining, g.blocks_drawn, g.blocks_followed, g.blocks_taken, g.bytes_saved
+      FROM corgipile.reading_groups() AS g
+      LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) g.datid;
+COMMENT ON VIEW corgipile.stat_reading_groups IS 'a row for each process that reads with share now in the server, up to 128 of them in 16 groups';
+COMMENT ON COLUMN corgipile.stat_reading_groups.pid IS 'process that reads';
+COMMENT ON COLUMN corgipile.stat_reading_groups.datid IS 'its database';
+COMMENT ON COLUMN corgipile.stat_reading_groups.datname IS 'name of its database';
+COMMENT ON COLUMN corgipile.stat_reading_groups.usesysid IS 'the session''s user';
+COMMENT ON COLUMN corgipile.stat_reading_groups.usename IS 'name of the session''s user';
+COMMENT ON COLUMN corgipile.stat_reading_groups.relation IS 'what is read, of a partition the partitioned table; NULL in another database';
+COMMENT ON COLUMN corgipile.stat_reading_groups.reading_group IS 'number of the group: its members read the same blocks of the same table';
+COMMENT ON COLUMN corgipile.stat_reading_groups.epoch IS 'the epoch under way, 0 of the pass before the first one';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks IS 'blocks of an epoch';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_remaining IS 'those of them that are still to be drawn';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_drawn IS 'in all epochs, blocks that the process has drawn by itself';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_followed IS 'in all epochs, blocks that another member had drawn before';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_taken IS 'blocks, whole or in part, that were taken decoded from another member';
+COMMENT ON COLUMN corgipile.stat_reading_groups.bytes_saved IS 'bytes of the table that were not read for these';
+GRANT SELECT ON corgipile.stat_reading_groups TO PUBLIC;

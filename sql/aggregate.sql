@@ -1,0 +1,240 @@
+-- Training by aggregate.
+
+CREATE TYPE corgipile.sgd_state;
+
+CREATE FUNCTION corgipile.sgd_state_in(cstring) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_state_in_wrapper';
+
+CREATE FUNCTION corgipile.sgd_state_out(corgipile.sgd_state) RETURNS cstring
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_state_out_wrapper';
+
+CREATE FUNCTION corgipile.sgd_state_recv(internal) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_state_recv_wrapper';
+
+CREATE FUNCTION corgipile.sgd_state_send(corgipile.sgd_state) RETURNS bytea
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_state_send_wrapper';
+
+-- external: floats do not compress
+CREATE TYPE corgipile.sgd_state (
+    INPUT = corgipile.sgd_state_in, OUTPUT = corgipile.sgd_state_out,
+    RECEIVE = corgipile.sgd_state_recv, SEND = corgipile.sgd_state_send,
+    INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
+);
+COMMENT ON TYPE corgipile.sgd_state IS 'a model in training, between or within epochs of corgipile_sgd_agg()';
+
+CREATE FUNCTION corgipile_sgd_init(
+    model         text,
+    dimensions    int,
+    learning_rate float8  DEFAULT NULL,
+    options       jsonb   DEFAULT NULL,
+    classes       int     DEFAULT NULL,
+    sparse        boolean DEFAULT NULL
+) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_init_wrapper';
+COMMENT ON FUNCTION corgipile_sgd_init(text, int, float8, jsonb, int, boolean)
+    IS 'the state before the first epoch of corgipile_sgd_agg(). NULL means the default: features that are not sparse';
+
+CREATE FUNCTION corgipile.sgd_transition(corgipile.sgd_state, corgipile.sgd_state, float8, anyarray)
+RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_sgd_transition_wrapper';
+
+CREATE FUNCTION corgipile.sgd_transition(corgipile.sgd_state, corgipile.sgd_state, float8, anynonarray)
+RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_sgd_transition_wrapper';
+
+CREATE FUNCTION corgipile.sgd_transition(corgipile.sgd_state, corgipile.sgd_state, float8, anyarray, anycompatiblearray)
+RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_sgd_transition_sparse_wrapper';
+
+CREATE FUNCTION corgipile.sgd_combine(corgipile.sgd_state, corgipile.sgd_state) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'corgipile_sgd_combine_wrapper';
+
+CREATE FUNCTION corgipile.sgd_final(corgipile.sgd_state) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'corgipile_sgd_final_wrapper';
+
+CREATE AGGREGATE corgipile_sgd_agg(state corgipile.sgd_state, label float8, features anyarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anyarray)
+    IS 'the state one epoch of SGD later, having learned from every row';
+
+CREATE AGGREGATE corgipile_sgd_agg(state corgipile.sgd_state, label float8, features anynonarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anynonarray)
+    IS 'the state one epoch of SGD later, having learned from every vector';
+
+CREATE AGGREGATE corgipile_sgd_agg(
+    state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray
+) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anyarray, anycompatiblearray)
+    IS 'the state one epoch of SGD later, having learned from every sparse row';
+
+-- For databases that split an aggregate over several servers: Citus compares the types of the arguments with those that are
+-- declared, so that none is anyarray to it. These are no overloads of corgipile_sgd_agg(), because a value that PostgreSQL would
+-- cast by itself, such as a vector of pgvector to real[], would fit them as well as the others, which is an error.
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features smallint[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, smallint[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features int[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features bigint[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features real[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, real[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features float8[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, float8[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features numeric[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, numeric[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices int[], "values" real[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[], real[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices int[], "values" float8[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[], float8[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices bigint[], "values" real[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[], real[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
+
+CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices bigint[], "values" float8[]) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[], float8[])
+    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
+
+-- For corgipile_train_uda(). Beside corgipile_sgd_agg() others may have put an aggregate whose argument types fit better than
+-- anyarray; in this schema nobody creates anything.
+CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, features anyarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray) IS 'corgipile_sgd_agg() for corgipile_train_uda()';
+
+CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, features anynonarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anynonarray)
+    IS 'corgipile_sgd_agg() for corgipile_train_uda()';
+
+CREATE AGGREGATE corgipile.sgd_agg(
+    state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray
+) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray, anycompatiblearray)
+    IS 'corgipile_sgd_agg() for corgipile_train_uda()';
+
+CREATE FUNCTION corgipile_sgd_report(
+    state corgipile.sgd_state,
+    OUT epoch int, OUT loss float8, OUT accuracy float8, OUT learning_rate float8, OUT tuples bigint, OUT r2 float8,
+    OUT skipped bigint
+)
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_report_wrapper';
+COMMENT ON FUNCTION corgipile_sgd_report(corgipile.sgd_state) IS 'how the last epoch of a state went';
+
+CREATE FUNCTION corgipile_sgd_weights(state corgipile.sgd_state) RETURNS real[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_weights_wrapper';
+COMMENT ON FUNCTION corgipile_sgd_weights(corgipile.sgd_state) IS 'the weights of a state, class by class';
+
+CREATE FUNCTION corgipile_sgd_intercepts(state corgipile.sgd_state) RETURNS real[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_intercepts_wrapper';
+COMMENT ON FUNCTION corgipile_sgd_intercepts(corgipile.sgd_state) IS 'the intercepts of a state, one per class or only one';
+
+CREATE FUNCTION corgipile_train_uda(
+    source        text,
+    model         text   DEFAULT NULL,
+    label         text   DEFAULT NULL,
+    features      text[] DEFAULT NULL,
+    learning_rate float8 DEFAULT NULL,
+    max_epochs    int    DEFAULT NULL,
+    shuffle       text   DEFAULT NULL,
+    seed          bigint DEFAULT NULL,
+    name          text   DEFAULT NULL,
+    options       jsonb  DEFAULT NULL
+) RETURNS TABLE (
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
+COMMENT ON FUNCTION corgipile_train_uda(text, text, text, text[], float8, int, text, bigint, text, jsonb)
+    IS 'trains a model by corgipile_sgd_agg(), a query per epoch, and stores it; a row per epoch. NULL means the default: model logistic, label label, max_epochs 20, shuffle no_shuffle';
+
+CREATE FUNCTION corgipile_train_uda(
+    source        regclass,
+    model         text   DEFAULT NULL,
+    label         text   DEFAULT NULL,
+    features      text[] DEFAULT NULL,
+    learning_rate float8 DEFAULT NULL,
+    max_epochs    int    DEFAULT NULL,
+    shuffle       text   DEFAULT NULL,
+    seed          bigint DEFAULT NULL,
+    name          text   DEFAULT NULL,
+    options       jsonb  DEFAULT NULL
+) RETURNS TABLE (
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
+COMMENT ON FUNCTION corgipile_train_uda(regclass, text, text, text[], float8, int, text, bigint, text, jsonb)
+    IS 'the same of a relation that is named by its OID';

@@ -1,0 +1,266 @@
+-- Compression.
+
+CREATE TYPE corgipile.toc;
+
+CREATE FUNCTION corgipile.toc_in(cstring) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_in_wrapper';
+
+CREATE FUNCTION corgipile.toc_out(corgipile.toc) RETURNS cstring
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_out_wrapper';
+
+CREATE FUNCTION corgipile.toc_recv(internal) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_recv_wrapper';
+
+CREATE FUNCTION corgipile.toc_send(corgipile.toc) RETURNS bytea
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_send_wrapper';
+
+-- external: what is compressed is not compressed again
+CREATE TYPE corgipile.toc (
+    INPUT = corgipile.toc_in, OUTPUT = corgipile.toc_out, RECEIVE = corgipile.toc_recv, SEND = corgipile.toc_send,
+    INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
+);
+COMMENT ON TYPE corgipile.toc IS 'a compressed mini-batch: a matrix with a row for each tuple';
+
+CREATE FUNCTION corgipile_toc(entries float8[], encoding text DEFAULT 'auto') RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc(float8[], text) IS 'compresses a matrix';
+
+CREATE FUNCTION corgipile_toc_rows(matrix corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_rows_wrapper';
+COMMENT ON FUNCTION corgipile_toc_rows(corgipile.toc) IS 'rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_columns(matrix corgipile.toc) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_columns_wrapper';
+COMMENT ON FUNCTION corgipile_toc_columns(corgipile.toc) IS 'columns of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_encoding(matrix corgipile.toc) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_encoding_wrapper';
+COMMENT ON FUNCTION corgipile_toc_encoding(corgipile.toc) IS 'how a matrix is compressed: den, csr, cvi, dvi, toc, gzip or snappy';
+
+CREATE FUNCTION corgipile_toc_bytes(matrix corgipile.toc) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_bytes_wrapper';
+COMMENT ON FUNCTION corgipile_toc_bytes(corgipile.toc) IS 'bytes that a compressed matrix takes';
+
+CREATE FUNCTION corgipile_toc_ratio(matrix corgipile.toc) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_ratio_wrapper';
+COMMENT ON FUNCTION corgipile_toc_ratio(corgipile.toc) IS 'rows times columns times 8 bytes, over the bytes of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_decompress(matrix corgipile.toc) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_decompress_wrapper';
+COMMENT ON FUNCTION corgipile_toc_decompress(corgipile.toc) IS 'the matrix as it was';
+
+CREATE FUNCTION corgipile_toc_element(matrix corgipile.toc, "row" int, "column" int) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'corgipile_toc_element_wrapper';
+COMMENT ON FUNCTION corgipile_toc_element(corgipile.toc, int, int) IS 'an element of a compressed matrix; rows and columns count from 1';
+
+CREATE FUNCTION corgipile_toc_times(matrix corgipile.toc, "with" float8[]) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_times_wrapper';
+COMMENT ON FUNCTION corgipile_toc_times(corgipile.toc, float8[]) IS 'product of a compressed matrix with a vector or a matrix';
+
+CREATE FUNCTION corgipile_times_toc("with" float8[], matrix corgipile.toc) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_times_toc_wrapper';
+COMMENT ON FUNCTION corgipile_times_toc(float8[], corgipile.toc) IS 'product of a vector or a matrix with a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_scale(matrix corgipile.toc, factor float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_scale_wrapper';
+COMMENT ON FUNCTION corgipile_toc_scale(corgipile.toc, float8) IS 'a compressed matrix with each element multiplied by a number';
+
+CREATE FUNCTION corgipile_toc_add(matrix corgipile.toc, summand float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_add_wrapper';
+COMMENT ON FUNCTION corgipile_toc_add(corgipile.toc, float8) IS 'a compressed matrix with a number added to each element';
+
+CREATE FUNCTION corgipile_toc_scale(factor float8, matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_scale_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_scale(float8, corgipile.toc) IS 'a compressed matrix with each element multiplied by a number';
+
+CREATE FUNCTION corgipile_toc_add(summand float8, matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_add_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_add(float8, corgipile.toc) IS 'a compressed matrix with a number added to each element';
+
+CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8[], FUNCTION = corgipile_toc_times);
+CREATE OPERATOR * (LEFTARG = float8[], RIGHTARG = corgipile.toc, FUNCTION = corgipile_times_toc);
+CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_scale, COMMUTATOR = *);
+CREATE OPERATOR * (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_scale, COMMUTATOR = *);
+CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+CREATE OPERATOR + (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+
+-- By their entries, whatever their encoding: for DISTINCT, GROUP BY, UNION, ORDER BY, joins and indexes.
+CREATE FUNCTION corgipile.toc_eq(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_eq_wrapper';
+COMMENT ON FUNCTION corgipile.toc_eq(corgipile.toc, corgipile.toc) IS 'are all entries of two matrices equal?';
+
+CREATE FUNCTION corgipile.toc_ne(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_ne_wrapper';
+COMMENT ON FUNCTION corgipile.toc_ne(corgipile.toc, corgipile.toc) IS 'is any entry of two matrices different?';
+
+CREATE FUNCTION corgipile.toc_lt(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_lt_wrapper';
+COMMENT ON FUNCTION corgipile.toc_lt(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_le(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_le_wrapper';
+COMMENT ON FUNCTION corgipile.toc_le(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_gt(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_gt_wrapper';
+COMMENT ON FUNCTION corgipile.toc_gt(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_ge(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_ge_wrapper';
+COMMENT ON FUNCTION corgipile.toc_ge(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_cmp(corgipile.toc, corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_cmp_wrapper';
+COMMENT ON FUNCTION corgipile.toc_cmp(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_hash(corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_hash_wrapper';
+COMMENT ON FUNCTION corgipile.toc_hash(corgipile.toc) IS 'hash of a matrix';
+
+CREATE FUNCTION corgipile.toc_hash_extended(corgipile.toc, bigint) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_hash_extended_wrapper';
+COMMENT ON FUNCTION corgipile.toc_hash_extended(corgipile.toc, bigint) IS 'hash of a matrix, with a seed';
+
+CREATE OPERATOR = (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_eq, COMMUTATOR = =, NEGATOR = <>,
+    RESTRICT = pg_catalog.eqsel, JOIN = pg_catalog.eqjoinsel, HASHES, MERGES
+);
+CREATE OPERATOR <> (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_ne, COMMUTATOR = <>, NEGATOR = =,
+    RESTRICT = pg_catalog.neqsel, JOIN = pg_catalog.neqjoinsel
+);
+CREATE OPERATOR < (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_lt, COMMUTATOR = >, NEGATOR = >=,
+    RESTRICT = pg_catalog.scalarltsel, JOIN = pg_catalog.scalarltjoinsel
+);
+CREATE OPERATOR <= (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_le, COMMUTATOR = >=, NEGATOR = >,
+    RESTRICT = pg_catalog.scalarlesel, JOIN = pg_catalog.scalarlejoinsel
+);
+CREATE OPERATOR > (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_gt, COMMUTATOR = <, NEGATOR = <=,
+    RESTRICT = pg_catalog.scalargtsel, JOIN = pg_catalog.scalargtjoinsel
+);
+CREATE OPERATOR >= (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_ge, COMMUTATOR = <=, NEGATOR = <,
+    RESTRICT = pg_catalog.scalargesel, JOIN = pg_catalog.scalargejoinsel
+);
+
+CREATE OPERATOR CLASS corgipile.toc_ops DEFAULT FOR TYPE corgipile.toc USING btree AS
+    OPERATOR 1 @extschema@.<, OPERATOR 2 @extschema@.<=, OPERATOR 3 @extschema@.=, OPERATOR 4 @extschema@.>=,
+    OPERATOR 5 @extschema@.>,
+    FUNCTION 1 corgipile.toc_cmp(corgipile.toc, corgipile.toc);
+CREATE OPERATOR CLASS corgipile.toc_ops DEFAULT FOR TYPE corgipile.toc USING hash AS
+    OPERATOR 1 @extschema@.=,
+    FUNCTION 1 corgipile.toc_hash(corgipile.toc),
+    FUNCTION 2 corgipile.toc_hash_extended(corgipile.toc, bigint);
+
+CREATE FUNCTION corgipile_compress(
+    source      text,
+    destination text,
+    label       text   DEFAULT 'label',
+    features    text[] DEFAULT NULL,
+    batch_rows  int    DEFAULT 250,
+    encoding    text   DEFAULT 'auto',
+    "order"     text   DEFAULT 'corgipile',
+    seed        bigint DEFAULT NULL,
+    index_base  int    DEFAULT 1,
+    dimensions  int    DEFAULT NULL,
+    nulls       text   DEFAULT 'error',
+    OUT batches bigint, OUT tuples bigint, OUT bytes bigint, OUT ratio float8, OUT seconds float8, OUT skipped bigint,
+    OUT encodings jsonb, OUT order_seed bigint
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
+AS 'MODULE_PATHNAME', 'corgipile_compress_wrapper';
+COMMENT ON FUNCTION corgipile_compress(text, text, text, text[], int, text, text, bigint, int, int, text)
+    IS 'writes a table of compressed mini-batches';
+
+CREATE FUNCTION corgipile_compression_report(
+    source     text,
+    label      text   DEFAULT 'label',
+    features   text[] DEFAULT NULL,
+    batch_rows int    DEFAULT 250,
+    "order"    text   DEFAULT 'no_shuffle',
+    seed       bigint DEFAULT NULL,
+    index_base int    DEFAULT 1,
+    dimensions int    DEFAULT NULL,
+    nulls      text   DEFAULT 'error'
+) RETURNS TABLE (
+    encoding text, batches bigint, bytes bigint, ratio float8, stored_bytes bigint, stored_ratio float8, seconds float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 8
+AS 'MODULE_PATHNAME', 'corgipile_compression_report_wrapper';
+COMMENT ON FUNCTION corgipile_compression_report(text, text, text[], int, text, bigint, int, int, text)
+    IS 'what each encoding would make of mini-batches of a table';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict(name text, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict(model jsonb, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_label(name text, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(name text, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';

@@ -1,0 +1,353 @@
+-- corgipile: models, and the first part of what CREATE EXTENSION runs.
+\echo Use "CREATE EXTENSION corgipile" to load this file. \quit
+
+-- This runs as superuser, and others may create in the schema it installs into, which is searched right behind pg_catalog. An
+-- operator or function of theirs is found if its argument types fit better: all that is called here is qualified, and `make
+-- lint` checks it. Types have one meaning, pg_catalog's.
+
+CREATE SCHEMA corgipile;
+GRANT USAGE ON SCHEMA corgipile TO PUBLIC;
+COMMENT ON SCHEMA corgipile IS 'models trained by corgipile';
+
+-- Users see corgipile.models, a view of it: its columns are what the documents promise, this table may get others.
+CREATE TABLE corgipile.stored_models (
+    model_id            bigint GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME corgipile.models_model_id_seq) CONSTRAINT models_pkey PRIMARY KEY,
+    -- corgipile_predict() searches the index with this collation
+    name                text COLLATE "C",
+    version             int NOT NULL DEFAULT 1,
+    deployed            boolean NOT NULL DEFAULT false,
+    -- of versions that were dropped or renamed: kept beside the latest that is left
+    last_version        int,
+    owner               regrole NOT NULL,
+    granted_to          regrole[] NOT NULL DEFAULT '{}',
+    created_at          timestamptz NOT NULL DEFAULT pg_catalog.now(),
+    comment             text,
+    model               text NOT NULL,
+    source              text NOT NULL,
+    label               text NOT NULL,
+    label_type          regtype NOT NULL,
+    classes             text[],
+    features            text[] NOT NULL,
+    feature_kind        text NOT NULL,
+    categories          jsonb,
+    index_base          int,
+    hyperparameters     jsonb NOT NULL,
+    weights             real[] NOT NULL,
+    intercepts          real[] NOT NULL,
+    feature_mean        float8[],
+    feature_scale       float8[],
+    feature_fill        real[],
+    skipped             bigint NOT NULL,
+    imputed             bigint,
+    preparation_seconds float8 NOT NULL,
+    shuffle_bytes       bigint,
+    history             json NOT NULL,
+    hidden_layers       int[],
+    activation          text,
+    output              text,
+    training_state      bytea,
+    identity            uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),
+    published           boolean NOT NULL DEFAULT false,
+    calibration_rows    bigint,
+    calibration_scores  float8[],
+    profile             jsonb,
+    sigmoid_slopes      float8[],
+    sigmoid_offsets     float8[],
+    CONSTRAINT models_name_version_key UNIQUE (name, owner, version),
+    -- per owner: nobody can keep a model away by giving its identity to one of their own
+    CONSTRAINT models_identity_key UNIQUE (identity, owner)
+);
+CREATE UNIQUE INDEX models_deployed_key ON corgipile.stored_models (name, owner) WHERE deployed;
+
+COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';
+COMMENT ON COLUMN corgipile.stored_models.last_version IS 'the greatest version of the name that is no longer there, if it was greater';
+COMMENT ON COLUMN corgipile.stored_models.training_state IS 'what corgipile_train() goes on from with warm_start; NULL if it cannot';
+
+ALTER TABLE corgipile.stored_models ENABLE ROW LEVEL SECURITY;
+CREATE POLICY models_of_own_roles ON corgipile.stored_models USING (pg_catalog.pg_has_role(owner::pg_catalog.oid, 'USAGE'));
+CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT
+    USING (EXISTS (SELECT FROM pg_catalog.unnest(granted_to) AS g(role)
+                    WHERE g.role::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+                       OR pg_catalog.pg_has_role(g.role::pg_catalog.oid, 'USAGE')));
+GRANT SELECT, DELETE ON corgipile.stored_models TO PUBLIC;
+-- without it nobody but a superuser could run pg_dump
+GRANT SELECT ON SEQUENCE corgipile.models_model_id_seq TO PUBLIC;
+
+SELECT pg_catalog.pg_extension_config_dump('corgipile.stored_models', '');
+SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
+
+CREATE VIEW corgipile.models WITH (security_invoker = true) AS
+    SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
+           features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
+           skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output, feature_fill, imputed,
+           identity, published, calibration_rows, calibration_scores, profile,
+           sigmoid_slopes, sigmoid_offsets
+      FROM corgipile.stored_models;
+
+COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted';
+COMMENT ON COLUMN corgipile.models.model_id IS 'primary key';
+COMMENT ON COLUMN corgipile.models.name IS 'perhaps NULL';
+COMMENT ON COLUMN corgipile.models.version IS 'counts the models of an owner that have this name, from 1';
+COMMENT ON COLUMN corgipile.models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it';
+COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; - is everybody';
+COMMENT ON COLUMN corgipile.models.created_at IS 'start of the transaction that trained it';
+COMMENT ON COLUMN corgipile.models.comment IS 'what corgipile_comment() said of it';
+COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp or mlp_regression';
+COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained on, as given';
+COMMENT ON COLUMN corgipile.models.label IS 'the label''s column';
+COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';
+COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for models that predict numbers';
+COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values, or that of the sparse vectors';
+COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one column of arrays or vectors; columns: any number of columns; sparse: an array of indices and one of values, or sparse vectors';
+COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}; or, of hashed columns, the number of buckets that they share: {"url": {"buckets": 262144}}';
+COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
+COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what it takes to train the model again: arguments, options and their defaults, the seed; and what sizes came to, pages_per_block and buffer_blocks';
+COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax and one-vs-rest SVMs, class after class; for networks, layer after layer, each output by output, a weight per input';
+COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax and one-vs-rest SVMs, one per class; for networks, one per unit, layer after layer';
+COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories; none for buckets';
+COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant and for categories; none for buckets';
+COMMENT ON COLUMN corgipile.models.skipped IS 'rows left out in each epoch because they have NULLs';
+COMMENT ON COLUMN corgipile.models.feature_fill IS 'for each feature what is put in place of a NULL: its mean in training, before it is transformed and standardized; 0 for categories; none for buckets; NULL if nothing is';
+COMMENT ON COLUMN corgipile.models.imputed IS 'rows in which NULLs of features were imputed; NULL if the model does not impute';
+COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes of softmax and mlp, balanced weights and categories; about 0 without one';
+COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
+COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch; of a training that went on, with what it had returned before';
+COMMENT ON COLUMN corgipile.models.hidden_layers IS 'units of the hidden layers of networks; NULL for all others';
+COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sigmoid, relu or tanh; NULL but for networks';
+COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax, of mlp_regression identity; NULL but for networks';
+COMMENT ON COLUMN corgipile.models.identity IS 'what the model is known by on all servers that it was published to; each version has its own';
+COMMENT ON COLUMN corgipile.models.published IS 'it was published to this server: parts of other servers'' queries may use it by its name';
+COMMENT ON COLUMN corgipile.models.calibration_rows IS 'rows that corgipile_calibrate() was given; NULL before';
+COMMENT ON COLUMN corgipile.models.calibration_scores IS 'of these rows, how far the model is from the truth, ascending: the distance, or 1 less the probability of the true label, or the decision against it; of more than 3072 rows those of as many ranks';
+COMMENT ON COLUMN corgipile.models.profile IS 'what its features were like in training, or on the rows that corgipile_profile() was given: mean, deviation, missing share and shares between quantiles of each number, rows of each category; NULL if nothing is kept';
+COMMENT ON COLUMN corgipile.models.sigmoid_slopes IS 'of an SVM that was trained with probability, one per output: the probability of its class is 1 / (1 + e^(slope * decision + offset)), of several outputs divided by their sum; NULL without';
+COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'the offsets beside sigmoid_slopes';
+GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
+
+CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, m.version, m.deployed, m.owner
+      FROM corgipile.stored_models AS m
+     WHERE NOT EXISTS (SELECT FROM corgipile.stored_models AS o
+                        WHERE o.name OPERATOR(pg_catalog.=) m.name AND o.owner OPERATOR(pg_catalog.=) m.owner
+                          AND (o.deployed, o.version) OPERATOR(pg_catalog.>) (m.deployed, m.version))
+     ORDER BY m.model_id;
+COMMENT ON VIEW corgipile.current_models IS 'of each name of each owner the version that it means: the deployed one, else the latest of those that you may see; and the models without a name';
+COMMENT ON COLUMN corgipile.current_models.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.current_models.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.current_models.version IS 'its version';
+COMMENT ON COLUMN corgipile.current_models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.current_models.owner IS 'the role that trained it';
+
+CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, c.class, f.feature,
+           CASE WHEN f.place OPERATOR(pg_catalog.=) 0 THEN a.intercepts[c.output]
+                ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
+           END AS coefficient,
+           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version, c.output, f.place::int AS place,
+           CASE WHEN f.place OPERATOR(pg_catalog.=) 0
+                THEN a.intercepts[c.output]::pg_catalog.float8 OPERATOR(pg_catalog.-) COALESCE(s.at_zero, 0)
+                ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
+                     OPERATOR(pg_catalog./) COALESCE(a.scale[f.place], 1)
+           END AS per_unit
+      FROM corgipile.stored_models AS m
+     -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
+     CROSS JOIN LATERAL (
+            SELECT m.weights[:] AS weights, m.intercepts[:] AS intercepts,
+                   m.feature_mean[:] AS mean, m.feature_scale[:] AS scale,
+                   pg_catalog.array_length(m.weights, 1) OPERATOR(pg_catalog./) pg_catalog.array_length(m.intercepts, 1) AS dim
+            OFFSET 0
+            ) AS a
+     CROSS JOIN LATERAL (
+            SELECT NULL::pg_catalog.text, 1 WHERE pg_catalog.cardinality(a.intercepts) OPERATOR(pg_catalog.=) 1
+             UNION ALL
+            SELECT u.class, u.output FROM pg_catalog.unnest(m.classes) WITH ORDINALITY AS u(class, output)
+             WHERE pg_catalog.cardinality(a.intercepts) OPERATOR(pg_catalog.>) 1
+            ) AS c(class, output)
+     -- What the features' means add to the decision: where a feature is 0, it is not where the standardized one is.
+     CROSS JOIN LATERAL (
+            SELECT pg_catalog.sum(a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) i]
+                                  OPERATOR(pg_catalog.*) a.mean[i] OPERATOR(pg_catalog./) a.scale[i]) AS at_zero
+              FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE a.mean IS NOT NULL
+            OFFSET 0
+            ) AS s
+     CROSS JOIN LATERAL (
+            SELECT '(intercept)', 0
+             UNION ALL
+            SELECT pg_catalog.format('%s[%s]', m.features[1], i), i FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'array'
+             UNION ALL
+            SELECT pg_catalog.format('%s[%s]', m.features[pg_catalog.cardinality(m.features)],
+                                    (i OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.+) m.index_base), i
+              FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'sparse'
+             UNION ALL
+            SELECT u.name OPERATOR(pg_catalog.||) COALESCE('=' OPERATOR(pg_catalog.||) v.value,
+                                                           CASE WHEN v.j IS NULL THEN '' ELSE ' IS NULL' END),
+                   pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
+              FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
+              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(
+                        CASE WHEN pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name) OPERATOR(pg_catalog.=) 'array'
+                            THEN m.categories OPERATOR(pg_catalog.->) u.name END)
+                   WITH ORDINALITY AS v(value, j)
+                ON true
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'columns'
+               AND COALESCE(pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name), 'number') OPERATOR(pg_catalog.<>) 'object'
+             UNION ALL
+            -- the buckets of hashed columns come last
+            SELECT pg_catalog.format('hash[%s]', i OPERATOR(pg_catalog.-) 1), (a.dim OPERATOR(pg_catalog.-) h.buckets) OPERATOR(pg_catalog.+) i
+              FROM (SELECT pg_catalog.max((c.value OPERATOR(pg_catalog.->>) 'buckets')::int) AS buckets
+                      FROM pg_catalog.jsonb_each(m.categories) AS c(name, value)
+                     WHERE pg_catalog.jsonb_typeof(c.value) OPERATOR(pg_catalog.=) 'object') AS h,
+                   LATERAL pg_catalog.generate_series(1, h.buckets) AS i
+            ) AS f(feature, place)
+     -- The weights of hidden layers are no coefficients of features.
+     WHERE m.hidden_layers IS NULL
+     ORDER BY m.model_id, c.output, f.place;
+COMMENT ON VIEW corgipile.all_coefficients IS 'weights of all versions of all models, as in corgipile.coefficients';
+COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
+COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories; hash[0], hash[1], ... of the buckets of hashed columns';
+COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight, or the intercept';
+COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
+COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
+COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.all_coefficients.output IS 'the number of the class, from 1; 1 but for softmax and one-vs-rest SVMs';
+COMMENT ON COLUMN corgipile.all_coefficients.place IS 'the number of the feature, from 1; 0 for (intercept)';
+COMMENT ON COLUMN corgipile.all_coefficients.per_unit IS 'the same in the units of the data';
+
+CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
+    SELECT a.model_id, a.name, a.class, a.feature, a.coefficient, a.mean, a.scale, a.version, a.per_unit
+      FROM corgipile.all_coefficients AS a
+     WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
+     ORDER BY a.model_id, a.output, a.place;
+COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax and one-vs-rest SVMs, all that for each class; nothing of networks, whose weights are no coefficients of features';
+COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
+COMMENT ON COLUMN corgipile.coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL; hash[0], hash[1], ... of the buckets of hashed columns';
+COMMENT ON COLUMN corgipile.coefficients.coefficient IS 'the weight, or the intercept';
+COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
+COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
+COMMENT ON COLUMN corgipile.coefficients.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
+
+CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
+           h.validation_loss, h.validation_score, m.hyperparameters OPERATOR(pg_catalog.->) 'grid_point' AS grid_point,
+           m.hyperparameters OPERATOR(pg_catalog.->>) 'group' AS group_value, m.source
+      FROM corgipile.stored_models AS m
+     CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
+        AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
+             shuffle_seconds float8, validation_loss float8, validation_score float8)
+     ORDER BY m.model_id, h.epoch;
+COMMENT ON VIEW corgipile.all_training_history IS 'what corgipile_train() returned for each epoch of all versions of all models';
+COMMENT ON COLUMN corgipile.all_training_history.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.all_training_history.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.all_training_history.epoch IS 'from 1';
+COMMENT ON COLUMN corgipile.all_training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
+COMMENT ON COLUMN corgipile.all_training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for models that predict numbers';
+COMMENT ON COLUMN corgipile.all_training_history.learning_rate IS 'step size in this epoch';
+COMMENT ON COLUMN corgipile.all_training_history.tuples IS 'tuples learned from';
+COMMENT ON COLUMN corgipile.all_training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';
+COMMENT ON COLUMN corgipile.all_training_history.r2 IS 'R2 of the values just before they were learned from; NULL for all but linear';
+COMMENT ON COLUMN corgipile.all_training_history.shuffle_seconds IS 'time of the full shuffle before the epoch; 0 without one';
+COMMENT ON COLUMN corgipile.all_training_history.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.all_training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
+COMMENT ON COLUMN corgipile.all_training_history.validation_score IS 'their accuracy, or R2';
+COMMENT ON COLUMN corgipile.all_training_history.grid_point IS 'what the grid said of the model; NULL without a grid';
+COMMENT ON COLUMN corgipile.all_training_history.group_value IS 'the group of the model; NULL without group_by';
+COMMENT ON COLUMN corgipile.all_training_history.source IS 'table or query that it was trained on, as given: it tells folds apart';
+
+CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
+    SELECT a.model_id, a.name, a.epoch, a.loss, a.accuracy, a.learning_rate, a.tuples, a.seconds, a.r2, a.shuffle_seconds, a.version,
+           a.validation_loss, a.validation_score, a.grid_point, a.group_value, a.source
+      FROM corgipile.all_training_history AS a
+     WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
+     ORDER BY a.model_id, a.epoch;
+COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model that a name means, or that has no name';
+COMMENT ON COLUMN corgipile.training_history.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.training_history.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.training_history.epoch IS 'from 1';
+COMMENT ON COLUMN corgipile.training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
+COMMENT ON COLUMN corgipile.training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for models that predict numbers';
+COMMENT ON COLUMN corgipile.training_history.learning_rate IS 'step size in this epoch';
+COMMENT ON COLUMN corgipile.training_history.tuples IS 'tuples learned from';
+COMMENT ON COLUMN corgipile.training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';
+COMMENT ON COLUMN corgipile.training_history.r2 IS 'R2 of the values just before they were learned from; NULL for all but linear';
+COMMENT ON COLUMN corgipile.training_history.shuffle_seconds IS 'time of the full shuffle before the epoch; 0 without one';
+COMMENT ON COLUMN corgipile.training_history.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
+COMMENT ON COLUMN corgipile.training_history.validation_score IS 'their accuracy, or R2';
+COMMENT ON COLUMN corgipile.training_history.grid_point IS 'what the grid said of the model; NULL without a grid';
+COMMENT ON COLUMN corgipile.training_history.group_value IS 'the group of the model; NULL without group_by';
+COMMENT ON COLUMN corgipile.training_history.source IS 'table or query that it was trained on, as given: it tells folds apart';
+
+GRANT SELECT ON corgipile.current_models, corgipile.all_coefficients, corgipile.coefficients, corgipile.all_training_history,
+                corgipile.training_history TO PUBLIC;
+
+CREATE FUNCTION corgipile.forget_model() RETURNS trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'corgipile_forget_wrapper';
+-- as a trigger of a table of their own it would let anybody take others' models out
+REVOKE ALL ON FUNCTION corgipile.forget_model() FROM PUBLIC;
+COMMENT ON FUNCTION corgipile.forget_model() IS 'takes what was changed or deleted out of shared memory';
+CREATE TRIGGER forget_model AFTER UPDATE OR DELETE ON corgipile.stored_models
+    FOR EACH ROW EXECUTE FUNCTION corgipile.forget_model();
+
+-- A version's number is not given again as long as another version of the name is there, and nobody is to wonder what a
+-- name means whose deployed version is gone.
+CREATE FUNCTION corgipile.keep_versions() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    gone RECORD;
+BEGIN
+    FOR gone IN
+        SELECT o.name, o.owner, max(GREATEST(o.version, o.last_version)) AS version,
+               max(o.version) FILTER (WHERE o.deployed) AS deployed,
+               (SELECT max(m.version) FROM corgipile.stored_models AS m WHERE m.name = o.name AND m.owner = o.owner) AS latest
+          FROM old_models AS o
+         WHERE o.name IS NOT NULL
+           AND NOT EXISTS (SELECT FROM corgipile.stored_models AS m
+                            WHERE m.name = o.name AND m.owner = o.owner AND m.version = o.version)
+         GROUP BY o.name, o.owner
+    LOOP
+        UPDATE corgipile.stored_models AS m SET last_version = GREATEST(m.last_version, gone.version)
+         WHERE m.name = gone.name AND m.owner = gone.owner AND m.version = gone.latest AND gone.version > gone.latest;
+        IF gone.deployed IS NOT NULL AND gone.latest IS NOT NULL THEN
+            RAISE NOTICE 'version % of model "%" was deployed: the name now means the latest, version %',
+                gone.deployed, gone.name, gone.latest;
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION corgipile.keep_versions() FROM PUBLIC;
+COMMENT ON FUNCTION corgipile.keep_versions() IS 'remembers the numbers of versions that are dropped or renamed';
+CREATE TRIGGER keep_versions_of_deleted AFTER DELETE ON corgipile.stored_models
+    REFERENCING OLD TABLE AS old_models FOR EACH STATEMENT EXECUTE FUNCTION corgipile.keep_versions();
+CREATE TRIGGER keep_versions_of_renamed AFTER UPDATE ON corgipile.stored_models
+    REFERENCING OLD TABLE AS old_models FOR EACH STATEMENT EXECUTE FUNCTION corgipile.keep_versions();
+
+CREATE FUNCTION corgipile.stat_models() RETURNS TABLE (model_id bigint, bytes bigint, predictions bigint, hits bigint)
+LANGUAGE c VOLATILE PARALLEL SAFE ROWS 100
+AS 'MODULE_PATHNAME', 'corgipile_stat_models_wrapper';
+COMMENT ON FUNCTION corgipile.stat_models() IS 'models in shared memory that you may use; see the view';
+
+CREATE VIEW corgipile.stat_models WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, m.version, s.bytes, s.predictions, s.hits
+      FROM (SELECT model_id, pg_catalog.sum(bytes)::bigint AS bytes, pg_catalog.sum(predictions)::bigint AS predictions,
+                   pg_catalog.sum(hits)::bigint AS hits
+              FROM corgipile.stat_models() GROUP BY model_id) AS s
+      JOIN corgipile.stored_models AS m ON m.model_id OPERATOR(pg_catalog.=) s.model_id;
+COMMENT ON VIEW corgipile.stat_models IS 'models in shared memory that you may use: their size, and what transactions that have ended used them for since they are there';
+COMMENT ON COLUMN corgipile.stat_models.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.stat_models.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.stat_models.version IS 'its version';
+COMMENT ON COLUMN corgipile.stat_models.bytes IS 'shared memory that it takes';
+COMMENT ON COLUMN corgipile.stat_models.predictions IS 'predictions from shared memory, by transactions that have ended';
+COMMENT ON COLUMN corgipile.stat_models.hits IS 'lookups, one per statement, that found the model in shared memory, by transactions that have ended';
+GRANT SELECT ON corgipile.stat_models TO PUBLIC;
