@@ -3,7 +3,8 @@
 
 use std::arch::x86_64::*;
 
-use crate::{Chunk, Doubles, Simd};
+use crate::level::avx2;
+use crate::{Chunk, Doubles, Kernel, Simd};
 
 /// Proof that the processor has AVX2 and FMA.
 #[derive(Debug, Clone, Copy)]
@@ -142,5 +143,10 @@ impl Simd for Avx2 {
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
         }
+    }
+
+    #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        avx2! { self => avx2(kernel) }
     }
 }

@@ -4,7 +4,8 @@
 use std::arch::x86_64::*;
 
 use crate::avx2::Avx2;
-use crate::{Chunk, Doubles, Simd};
+use crate::level::avx512;
+use crate::{Chunk, Doubles, Kernel, Simd};
 
 /// Proof that the processor has AVX2, FMA, AVX-512F and AVX-512DQ.
 #[derive(Debug, Clone, Copy)]
@@ -136,5 +137,10 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn sum(self, vector: __m512) -> f32 {
         avx512! { self => self.avx2().sum([_mm512_castps512_ps256(vector), _mm512_extractf32x8_ps::<1>(vector)]) }
+    }
+
+    #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        avx512! { self => avx512(kernel) }
     }
 }

@@ -50,6 +50,10 @@ pub trait Simd: Copy {
     /// The sum of the lanes, folded in halves: first lane i with lane i + 8, in the end the first two.
     fn sum(self, vector: Self::Vector) -> f32;
 
+    /// Runs a kernel as a function of its own, so that it is compiled once for this instruction set, from however many
+    /// places it is called: for what takes much longer than a call.
+    fn call<K: Kernel>(self, kernel: K) -> K::Output;
+
     /// The sums of three vectors at once, each the same as [`sum`](Simd::sum).
     #[inline(always)]
     fn sums(self, vectors: [Self::Vector; 3]) -> [f32; 3] {

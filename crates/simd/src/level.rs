@@ -43,15 +43,6 @@ impl Level {
         levels
     }
 
-    /// This, or AVX2 if this is AVX-512.
-    pub fn at_most_avx2(self) -> Level {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => Level(Set::Avx2),
-            set => Level(set),
-        }
-    }
-
     /// Runs `kernel` as compiled for this instruction set.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
@@ -63,6 +54,17 @@ impl Level {
             // SAFETY: only available() makes this Level, and it has detected what avx512() enables.
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => unsafe { avx512(kernel) },
+        }
+    }
+
+    /// Runs `kernel` as compiled for AVX2 at most: for what gains nothing from wider registers.
+    #[inline]
+    pub fn run_narrow<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            Set::Portable => kernel.run(Portable),
+            // SAFETY: only available() makes this Level, and it has detected what avx2() enables, for both sets.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 | Set::Avx512 => unsafe { avx2(kernel) },
         }
     }
 
@@ -91,7 +93,8 @@ fn has_avx512() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn avx2<K: Kernel>(kernel: K) -> K::Output {
+#[inline(never)]
+pub(crate) fn avx2<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: this function runs only where its features are enabled.
     kernel.run(unsafe { Avx2::new() })
 }
@@ -106,7 +109,8 @@ fn avx2_of_32<K: Kernel>(kernel: K) -> K::Output {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
-fn avx512<K: Kernel>(kernel: K) -> K::Output {
+#[inline(never)]
+pub(crate) fn avx512<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: this function runs only where its features are enabled.
     kernel.run(unsafe { Avx512::new() })
 }

@@ -1,6 +1,6 @@
 //! What Rust can do on every machine.
 
-use crate::{Chunk, Doubles, Simd};
+use crate::{Chunk, Doubles, Kernel, Simd};
 
 /// What Rust can do on every machine.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,8 @@ impl Simd for Portable {
     }
 
     /// Without an instruction for it this is a call, which is slow and right.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "aarch64", inline(always))]
+    #[cfg_attr(not(target_arch = "aarch64"), inline(never))]
     fn fma_doubles(self, a: Doubles, b: Doubles, sum: Doubles) -> Doubles {
         std::array::from_fn(|lane| a[lane].mul_add(b[lane], sum[lane]))
     }
@@ -58,12 +59,15 @@ impl Simd for Portable {
         std::array::from_fn(|lane| a[lane] * b[lane])
     }
 
-    #[inline(always)]
+    /// Without an instruction for it this is so long that it is a function: most of the library's code would be copies.
+    #[cfg_attr(target_arch = "aarch64", inline(always))]
+    #[cfg_attr(not(target_arch = "aarch64"), inline(never))]
     fn fma(self, a: Chunk, b: Chunk, sum: Chunk) -> Chunk {
         std::array::from_fn(|lane| fused(a[lane], b[lane], sum[lane]))
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "aarch64", inline(always))]
+    #[cfg_attr(not(target_arch = "aarch64"), inline(never))]
     fn fma_one(self, a: f32, b: f32, sum: f32) -> f32 {
         fused(a, b, sum)
     }
@@ -78,6 +82,11 @@ impl Simd for Portable {
         let eight: [f32; 8] = std::array::from_fn(|lane| v[lane] + v[lane + 8]);
         let four: [f32; 4] = std::array::from_fn(|lane| eight[lane] + eight[lane + 4]);
         (four[0] + four[2]) + (four[1] + four[3])
+    }
+
+    #[inline(never)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        kernel.run(self)
     }
 }
 

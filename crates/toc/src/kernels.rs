@@ -43,7 +43,7 @@ pub(crate) fn combine<T: Number>(
     width: usize,
     out: &mut [T],
 ) {
-    each_block(width, &mut Combine { terms, m, width, out });
+    each_block(width, WIDEST, &mut Combine { terms, m, width, out });
 }
 
 struct Combine<'a, T, I> {
@@ -73,17 +73,6 @@ pub(crate) trait Block {
     fn run<const W: usize>(&mut self, from: usize);
 }
 
-/// Cuts columns from `from` on into blocks of a length that the compiler knows.
-macro_rules! cut {
-    ($width:expr, $from:ident, $block:ident, $($length:literal)*) => {
-        $(while $width - $from >= $length {
-            $block.run::<$length>($from);
-            pause_if_wide($width);
-            $from += $length;
-        })*
-    };
-}
-
 /// A pause in products with matrices so wide that what is done for one row, or for a few columns, takes long.
 #[inline(always)]
 pub(crate) fn pause_if_wide(width: usize) {
@@ -93,16 +82,21 @@ pub(crate) fn pause_if_wide(width: usize) {
     }
 }
 
-/// Cuts `width` columns into blocks.
-#[inline(always)]
-pub(crate) fn each_block(width: usize, block: &mut impl Block) {
-    let mut from = 0;
-    cut!(width, from, block, 64 32 20 16 8 4 1);
-}
+/// Most columns of a block.
+pub(crate) const WIDEST: usize = 64;
 
-/// The same with shorter blocks, so that what is kept for each of them fits into a cache.
+/// Cuts `width` columns into blocks of up to `widest` columns, of lengths that the compiler knows.
 #[inline(always)]
-pub(crate) fn each_small_block(width: usize, block: &mut impl Block) {
+pub(crate) fn each_block(width: usize, widest: usize, block: &mut impl Block) {
     let mut from = 0;
-    cut!(width, from, block, 20 16 8 4 1);
+    macro_rules! cut {
+        ($($length:literal)*) => {
+            $(while $length <= widest && width - from >= $length {
+                block.run::<$length>(from);
+                pause_if_wide(width);
+                from += $length;
+            })*
+        };
+    }
+    cut!(64 32 20 16 8 4 1);
 }

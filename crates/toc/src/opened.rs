@@ -61,6 +61,10 @@ fn visit<T: Number, V: Visitor<T>>(bytes: &[u8], visitor: V) -> Result<V::Output
 /// # Errors
 /// If the bytes are not what [`encode`](crate::encode) made, in every byte.
 pub fn open<T: Number>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> {
+    T::open(bytes)
+}
+
+pub(crate) fn operations<T: Number>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> {
     struct Open;
     impl<T: Number> Visitor<T> for Open {
         type Output = Box<dyn Operations<T>>;

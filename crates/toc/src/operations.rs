@@ -83,7 +83,7 @@ pub(crate) struct Checked<F> {
 
 impl<F> Checked<F> {
     pub(crate) fn new(form: F) -> Checked<F> {
-        Checked { form, level: Level::detect().at_most_avx2() }
+        Checked { form, level: Level::detect() }
     }
 }
 
@@ -127,7 +127,7 @@ impl<F> Checked<F> {
     where
         F: Form<T>,
     {
-        self.level.run(Call { form: &self.form, product, m, width, out, scratch });
+        self.level.run_narrow(Call { form: &self.form, product, m, width, out, scratch });
     }
 }
 

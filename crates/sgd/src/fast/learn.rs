@@ -4,15 +4,14 @@ use simd::{Kernel, Level, Simd};
 
 use super::narrow::narrow;
 use super::task::Learn;
-use super::weights::{Unweighted, Weights};
 use super::wide::wide;
 use crate::models::Pointwise;
 
-/// The same, with the weights of the tuples, of rows of up to [`SHORT`] chunks.
-struct Short<'a, L, W>(Learn<'a, L>, W);
+/// Learns from rows of up to [`SHORT`] chunks.
+struct Short<'a, L>(Learn<'a, L>);
 
 /// The same of longer rows.
-struct Long<'a, L, W>(Learn<'a, L>, W);
+struct Long<'a, L>(Learn<'a, L>);
 
 /// Rows of up to as many chunks keep the weights in registers.
 const NARROW: usize = 4;
@@ -23,55 +22,45 @@ const SHORT: usize = 2;
 impl<L: Pointwise> Learn<'_, L> {
     /// Takes the state to the end of the range.
     pub(crate) fn run_on(self, level: Level) {
-        match self.batch.weights() {
-            None => {
-                self.state.accumulator.weights.fill(1.0);
-                self.of_length(level, Unweighted);
-            }
-            Some(weights) => self.of_length(level, weights),
-        }
-    }
-
-    fn of_length<W: Weights>(self, level: Level, of_tuples: W) {
         match self.state.weights.len() {
-            ..=SHORT => level.run_short(Short(self, of_tuples)),
-            _ => level.run(Long(self, of_tuples)),
+            ..=SHORT => level.run_short(Short(self)),
+            _ => level.run(Long(self)),
         }
     }
 
+    /// Loops of their own are for what most trainings are: with a penalty, steps may be bounded or not.
     #[inline(always)]
-    fn narrow<const N: usize, S: Simd, W: Weights>(self, simd: S, of_tuples: W) {
+    fn narrow<const N: usize, S: Simd>(self, simd: S) {
         match (self.rates.penalty, self.rates.bound) {
-            (false, None) => narrow::<N, false, false, S, L, W>(simd, self, of_tuples),
-            (false, Some(_)) => narrow::<N, false, true, S, L, W>(simd, self, of_tuples),
-            (true, None) => narrow::<N, true, false, S, L, W>(simd, self, of_tuples),
-            (true, Some(_)) => narrow::<N, true, true, S, L, W>(simd, self, of_tuples),
+            (false, None) => narrow::<N, false, false, S, L>(simd, self),
+            (false, Some(_)) => narrow::<N, false, true, S, L>(simd, self),
+            (true, _) => narrow::<N, true, true, S, L>(simd, self),
         }
     }
 }
 
-impl<L: Pointwise, W: Weights> Kernel for Short<'_, L, W> {
+impl<L: Pointwise> Kernel for Short<'_, L> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         match self.0.state.weights.len() {
-            SHORT => self.0.narrow::<SHORT, S, W>(simd, self.1),
-            _ => self.0.narrow::<1, S, W>(simd, self.1),
+            SHORT => self.0.narrow::<SHORT, S>(simd),
+            _ => self.0.narrow::<1, S>(simd),
         }
     }
 }
 
-impl<L: Pointwise, W: Weights> Kernel for Long<'_, L, W> {
+impl<L: Pointwise> Kernel for Long<'_, L> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         match (self.0.state.weights.len(), self.0.rates.bound) {
-            (3, _) => self.0.narrow::<3, S, W>(simd, self.1),
-            (NARROW, _) => self.0.narrow::<NARROW, S, W>(simd, self.1),
-            (_, None) => wide::<false, S, L, W>(simd, self.0, self.1),
-            (_, Some(_)) => wide::<true, S, L, W>(simd, self.0, self.1),
+            (3, _) => self.0.narrow::<3, S>(simd),
+            (NARROW, _) => self.0.narrow::<NARROW, S>(simd),
+            (_, None) => wide::<false, S, L>(simd, self.0),
+            (_, Some(_)) => wide::<true, S, L>(simd, self.0),
         }
     }
 }

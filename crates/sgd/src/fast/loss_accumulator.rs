@@ -3,10 +3,9 @@
 //! Guarantees: the same sums wherever the sequence of tuples is cut, because tuples wait here until there are
 //! [`WAITING`] of them. It prevents that counting a tuple takes as long as learning from it.
 
-use simd::Simd;
+use simd::{Kernel, Simd};
 use tuples::LANES;
 
-use super::weights::Weights;
 use crate::ModelKind;
 use crate::models::{Pointwise, PointwiseVisitor};
 use crate::totals::Totals;
@@ -68,23 +67,19 @@ impl LossAccumulator {
 
     /// Takes note that `count` tuples were written, up to the end at most.
     #[inline(always)]
-    pub(super) fn written<S: Simd, L: Pointwise, W: Weights>(&mut self, simd: S, loss: L, _: W, count: usize) {
+    pub(super) fn written<S: Simd, L: Pointwise>(&mut self, simd: S, loss: L, weighted: bool, count: usize) {
         self.waiting += count;
         self.totals.tuples += count as u64;
         if self.waiting == WAITING {
-            self.count(simd, loss, W::WEIGHTED);
+            simd.call(Count { accumulator: self, loss, weighted });
         }
     }
 
     /// Counts as many as can wait: each lane by itself at first. Eight losses added up in f32 lose nothing to speak of.
-    ///
-    /// The losses are found in a loop of their own, which the compiler makes one of whole registers.
     #[inline(always)]
     fn count<S: Simd, L: Pointwise>(&mut self, simd: S, loss: L, weighted: bool) {
         let mut losses = [0.0f32; WAITING];
-        for ((lost, &m), &y) in losses.iter_mut().zip(&self.margins).zip(&self.labels) {
-            *lost = loss.loss(m, y);
-        }
+        loss.losses(&self.margins, &self.labels, &mut losses);
         if weighted {
             losses.iter_mut().zip(&self.weights).for_each(|(lost, w)| *lost *= w);
             self.totals.weight += self.weights.iter().map(|&w| f64::from(w)).sum::<f64>();
@@ -122,6 +117,22 @@ impl LossAccumulator {
     pub(crate) fn totals_mut(&mut self, kind: ModelKind, number: f32) -> &mut Totals {
         kind.with_pointwise(number, CountRest(self));
         &mut self.totals
+    }
+}
+
+/// Counts as many tuples as can wait.
+struct Count<'a, L> {
+    accumulator: &'a mut LossAccumulator,
+    loss: L,
+    weighted: bool,
+}
+
+impl<L: Pointwise> Kernel for Count<'_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        self.accumulator.count(simd, self.loss, self.weighted);
     }
 }
 

@@ -22,15 +22,14 @@ const NEAR: usize = 16;
 const FAR: usize = 256;
 
 /// With `PENALTY`, the intercept is kept apart from the weights, which are scaled; without, it is the weight of the
-/// constant 1. With `BOUNDED`, a tuple's step is divided by 1 + rate * curvature * (|x|² + 1).
+/// constant 1. With `BOUNDED`, a tuple's step is divided by 1 + rate * curvature * (|x|² + 1), if there is a bound.
 #[inline(always)]
-pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(
+pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S: Simd, L: Pointwise>(
     simd: S,
     learn: Learn<'_, L>,
-    of_tuples: W,
 ) {
     let Learn { state, loss, rates, batch, mut range } = learn;
-    let bound = rates.bound.unwrap_or_default();
+    let (bound, of_tuples) = (rates.bound.unwrap_or_default(), Weights::new(batch));
     let rows = batch.rows().as_chunks::<LANES>().0.as_chunks::<N>().0;
     // as many as there are rows, so that a place is compared once
     let (labels, order) = (&batch.labels()[..rows.len()], batch.order());
@@ -106,9 +105,8 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S
             if L::NEEDS_LABELS {
                 *label_out = y;
             }
-            if W::WEIGHTED {
-                *weight_out = of_tuples.times(i, 1.0);
-            }
+            let weight = of_tuples.of(i);
+            *weight_out = weight;
             if PENALTY {
                 scale *= rates.shrink;
                 // keeps the scale in [1/2, 1] by powers of two, which is exact
@@ -125,15 +123,20 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S
                 }
                 (scale32, inverse_scale) = (scale as f32, inverse(scale));
             }
-            let mut direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
+            let mut direction = weight * (loss.direction(y) * rates.learning_rate);
             if BOUNDED {
-                let square = if PENALTY { square + 1.0 } else { square };
-                direction = bounded(direction, of_tuples.times(i, bound) * loss.bend(margin, y), square);
+                let square = match rates.bound {
+                    // 0 times a square that is infinite would be no number
+                    None if PENALTY => 0.0,
+                    _ if PENALTY => square + 1.0,
+                    _ => square,
+                };
+                direction = bounded(direction, weight * bound * loss.bend(margin, y), square);
             }
             let along = if PENALTY { direction * inverse_scale } else { direction };
             last = Update { gradient: loss.negative_gradient(simd, margin, y), direction, along };
         }
-        state.accumulator.written(simd, loss, of_tuples, here.len());
+        state.accumulator.written(simd, loss, of_tuples.are_given(), here.len());
         range.start = stop;
     }
     for (weights, stored) in weights.into_iter().zip(&mut state.weights) {

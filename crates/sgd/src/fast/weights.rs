@@ -1,32 +1,33 @@
 //! The weights of tuples.
 
-/// Where the weights of tuples come from.
-pub(super) trait Weights: Copy {
-    /// Whether there are any.
-    const WEIGHTED: bool;
+use tuples::Batch;
 
-    /// `number` times the weight of tuple `i`.
-    fn times(self, i: usize, number: f32) -> f32;
-}
-
-/// All are 1.
+/// The weights of a batch's tuples: looked up without a branch, also where there are none and all are 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unweighted;
-
-impl Weights for Unweighted {
-    const WEIGHTED: bool = false;
-
-    #[inline(always)]
-    fn times(self, _: usize, number: f32) -> f32 {
-        number
-    }
+pub(super) struct Weights<'a> {
+    weights: &'a [f32],
+    /// of places: 0 if all tuples have the same weight
+    mask: usize,
 }
 
-impl Weights for &[f32] {
-    const WEIGHTED: bool = true;
-
+impl<'a> Weights<'a> {
     #[inline(always)]
-    fn times(self, i: usize, number: f32) -> f32 {
-        self[i] * number
+    pub(super) fn new(batch: &'a Batch) -> Weights<'a> {
+        match batch.weights() {
+            None => Weights { weights: &[1.0], mask: 0 },
+            Some(weights) => Weights { weights, mask: usize::MAX },
+        }
+    }
+
+    /// Whether there are any.
+    #[inline(always)]
+    pub(super) fn are_given(self) -> bool {
+        self.mask != 0
+    }
+
+    /// That of tuple `i`.
+    #[inline(always)]
+    pub(super) fn of(self, i: usize) -> f32 {
+        self.weights[i & self.mask]
     }
 }

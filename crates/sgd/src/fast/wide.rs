@@ -16,9 +16,9 @@ use crate::models::Pointwise;
 const FAR: usize = 2;
 
 #[inline(always)]
-pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
+pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise>(simd: S, learn: Learn<'_, L>) {
     let Learn { state, loss, rates, batch, range } = learn;
-    let bound = rates.bound.unwrap_or_default();
+    let (bound, of_tuples) = (rates.bound.unwrap_or_default(), Weights::new(batch));
     let Some(last) = range.clone().next_back() else { return };
     let tuples = Tuples { rows: batch.rows(), stride: batch.stride(), labels: batch.labels(), order: batch.order() };
     let mask = simd.load(&state.mask);
@@ -41,15 +41,16 @@ pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(simd:
         let margin = factor * simd.fma_one(product, state.scale as f32, state.intercept);
         state.scale *= rates.shrink;
         rescale(&mut state.scale, &mut state.weights);
-        let mut direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
+        let weight = of_tuples.of(i);
+        let mut direction = weight * (loss.direction(y) * rates.learning_rate);
         if BOUNDED {
-            direction = bounded(direction, of_tuples.times(i, bound) * loss.bend(margin, y), square + 1.0);
+            direction = bounded(direction, weight * bound * loss.bend(margin, y), square + 1.0);
         }
         let gradient = loss.negative_gradient(simd, margin, y);
         state.steps.last = Update { gradient, direction, along: direction * inverse(state.scale) };
         let out = state.accumulator.next_mut(1);
-        (out.margins[0], out.labels[0], out.weights[0]) = (margin, y, of_tuples.times(i, 1.0));
-        state.accumulator.written(simd, loss, of_tuples, 1);
+        (out.margins[0], out.labels[0], out.weights[0]) = (margin, y, weight);
+        state.accumulator.written(simd, loss, of_tuples.are_given(), 1);
         (previous, previous_tail) = (row, tail);
     }
     state.previous[1].copy_from_slice(tuples.get(last).0);

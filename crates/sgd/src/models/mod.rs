@@ -1,6 +1,7 @@
 //! The models, a file for each with its loss, its checks and its names, and their list.
 
 mod definition;
+mod dispatched;
 mod epsilon_insensitive;
 mod huber;
 mod linear;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use definition::Derivatives;
 use definition::{Defaults, LinearModel, Model};
 pub use definition::{Link, LossNumber, TargetUnits, Task};
+use dispatched::Dispatched;
 pub(crate) use objective::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor, count_one};
 pub(crate) use softmax::{FEW, few_softmax_gradients, softmax_gradient};
 
@@ -323,21 +325,19 @@ impl ModelKind {
         }
     }
 
-    /// Hands what a linear model minimises, with this number of the loss, to the visitor.
+    /// Hands what a linear model minimises, with this number of the loss, to the visitor: the losses that most models
+    /// have by their own types, others as one of several.
     ///
     /// # Panics
     /// If it is not [pointwise](ModelKind::is_pointwise).
     #[inline(always)]
     pub(crate) fn with_pointwise<V: PointwiseVisitor>(self, number: f32, visitor: V) -> V::Output {
-        struct Unwrap<V>(V);
-        impl<V: PointwiseVisitor> ObjectiveVisitor for Unwrap<V> {
-            type Output = Option<V::Output>;
-            #[inline(always)]
-            fn visit<O: Objective>(self, objective: O) -> Option<V::Output> {
-                objective.with_pointwise(self.0)
-            }
+        match self {
+            ModelKind::Logistic => visitor.visit(logistic::Logistic::objective(number)),
+            ModelKind::Svm => visitor.visit(svm::Svm::objective(number)),
+            ModelKind::Linear => visitor.visit(linear::Linear::objective(number)),
+            _ => visitor.visit(Dispatched::new(self, number)),
         }
-        self.with_objective(number, Unwrap(visitor)).expect("a pointwise model")
     }
 }
 

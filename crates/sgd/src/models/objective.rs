@@ -69,6 +69,14 @@ pub(crate) trait Pointwise: Copy {
     /// The loss.
     fn loss(self, m: f32, y: f32) -> f32;
 
+    /// The losses of many, in a loop of their own, which the compiler makes one of whole registers.
+    #[inline(always)]
+    fn losses(self, margins: &[f32], labels: &[f32], out: &mut [f32]) {
+        for ((lost, &m), &y) in out.iter_mut().zip(margins).zip(labels) {
+            *lost = self.loss(m, y);
+        }
+    }
+
     /// The loss where only one is asked for, which may differ in its last digits.
     #[inline(always)]
     fn single_loss(self, m: f32, y: f32) -> f32 {
@@ -107,9 +115,6 @@ pub(crate) trait Objective: Copy {
         labels: &[f32],
         weights: &[f32],
     );
-
-    /// Hands a pointwise objective to the visitor.
-    fn with_pointwise<V: PointwiseVisitor>(self, visitor: V) -> Option<V::Output>;
 }
 
 /// What is done with a pointwise objective, whichever it is.
@@ -192,11 +197,6 @@ impl<L: Pointwise> Objective for L {
             self.count(totals, &margins[..count], labels);
             totals.tuples += count as u64;
         }
-    }
-
-    #[inline(always)]
-    fn with_pointwise<V: PointwiseVisitor>(self, visitor: V) -> Option<V::Output> {
-        Some(visitor.visit(self))
     }
 }
 

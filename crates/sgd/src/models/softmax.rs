@@ -3,7 +3,7 @@
 use simd::Simd;
 
 use super::definition::{LinearModel, Model, Task};
-use super::objective::{Objective, PointwiseVisitor, count_one};
+use super::objective::{Objective, count_one};
 use crate::math::{cross_entropy, entropy, exp, ln};
 use crate::totals::Totals;
 
@@ -55,10 +55,6 @@ impl Objective for Softmax {
         for ((out, &y), &weight) in out.iter_mut().zip(labels).zip(weights) {
             count_one(simd, self, totals, std::slice::from_mut(out), y, weight);
         }
-    }
-
-    fn with_pointwise<V: PointwiseVisitor>(self, _: V) -> Option<V::Output> {
-        None
     }
 }
 

@@ -5,7 +5,7 @@
 use simd::Simd;
 
 use super::definition::{Defaults, LinearModel, Model, Task};
-use super::objective::{MarginLoss, Objective, PointwiseVisitor, count_one};
+use super::objective::{MarginLoss, Objective, count_one};
 use super::svm::Svm;
 use crate::totals::Totals;
 
@@ -86,10 +86,6 @@ impl<L: MarginLoss> Objective for OneVsRest<L> {
         for ((out, &y), &weight) in out.iter_mut().zip(labels).zip(weights) {
             count_one(simd, self, totals, std::slice::from_mut(out), y, weight);
         }
-    }
-
-    fn with_pointwise<V: PointwiseVisitor>(self, _: V) -> Option<V::Output> {
-        None
     }
 }
 

@@ -4,13 +4,11 @@
 //! processes give is added up in their sequence. A feature that another process has touched is brought up to date
 //! before the step, as if one of its tuples had been learned from here.
 
-use simd::{Kernel, Simd};
-
 use super::arrays::{Arrays, weights_of};
 use super::engine::ReferenceEngine;
+use super::lazy;
 use super::state::{END, TrainerState};
-use super::training::arrays;
-use super::{dense, lazy, sparse};
+use super::training::{MakeStep, arrays};
 use crate::exchange::{Interrupted, OpenExchange, mean, sum};
 
 impl ReferenceEngine {
@@ -27,8 +25,8 @@ impl ReferenceEngine {
         }
         let ReferenceEngine { state, memory, level, .. } = self;
         state.pending = tuples;
-        let arrays = arrays(state, memory.as_mut());
-        level.run(Step { state, arrays });
+        let mut arrays = arrays(state, memory.as_mut());
+        level.run(MakeStep { state, arrays: &mut arrays });
         Ok(())
     }
 
@@ -129,25 +127,6 @@ impl ReferenceEngine {
         }
         self.make_room(most as usize)?;
         Ok(())
-    }
-}
-
-/// Makes the step of the pending gradient, and nothing else.
-struct Step<'a> {
-    state: &'a mut TrainerState,
-    arrays: Arrays<'a>,
-}
-
-impl Kernel for Step<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        let Step { state, mut arrays } = self;
-        match state.sparse() {
-            true => sparse::step(state, &mut arrays),
-            false => dense::step(state, &mut arrays),
-        }
     }
 }
 

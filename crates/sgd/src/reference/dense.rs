@@ -10,6 +10,7 @@ use tuples::{Batch, LANES};
 use super::arrays::Arrays;
 use super::gradients::{bend, loss_and_gradient, losses_and_gradients};
 use super::state::TrainerState;
+use super::training::MakeStep;
 use crate::kernels::{add_products, add_rows, lane_products};
 use crate::optimizers::{Method, Rule, cut_all, with_method};
 
@@ -40,7 +41,7 @@ impl Kernel for LearnDense<'_> {
         if state.batch_size == 1 || per_block < 2 {
             for k in range {
                 let (row, label, weight) = tuples.get(k);
-                learn_row(simd, state, &mut arrays, row, label, weight);
+                simd.call(LearnDenseRow { state, arrays: &mut arrays, row, label, weight });
             }
             return;
         }
@@ -160,7 +161,7 @@ fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, 
     }
     state.pending += count as u32;
     if state.pending == state.batch_size {
-        step(state, arrays);
+        simd.call(MakeStep { state, arrays });
     }
 }
 
@@ -228,7 +229,7 @@ fn learn_short<const N: usize, S: Simd>(
     }
     state.pending += here.len() as u32;
     if state.pending == state.batch_size {
-        step(state, arrays);
+        simd.call(MakeStep { state, arrays });
     }
 }
 
@@ -255,24 +256,22 @@ fn add_square<S: Simd>(simd: S, state: &mut TrainerState, row: &[Chunk], decisio
     }
 }
 
-/// One row to learn from: `dim` features, to be written to the array that is there for it.
-pub(crate) struct LearnDenseRow<'a> {
+/// One row to learn from.
+pub(crate) struct LearnDenseRow<'a, 'b> {
     pub(crate) state: &'a mut TrainerState,
-    pub(crate) arrays: Arrays<'a>,
-    pub(crate) features: &'a [f32],
+    pub(crate) arrays: &'a mut Arrays<'b>,
+    pub(crate) row: &'a [Chunk],
     pub(crate) label: f32,
     pub(crate) weight: f32,
 }
 
-impl Kernel for LearnDenseRow<'_> {
+impl Kernel for LearnDenseRow<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let LearnDenseRow { state, mut arrays, features, label, weight } = self;
-        let row = std::mem::take(&mut arrays.row);
-        row[..features.len()].copy_from_slice(features);
-        learn_row(simd, state, &mut arrays, row.as_chunks().0, label, weight);
+        let LearnDenseRow { state, arrays, row, label, weight } = self;
+        learn_row(simd, state, arrays, row, label, weight);
     }
 }
 
@@ -294,7 +293,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
             *gradient += factor;
         }
         if state.pending == state.batch_size {
-            step(state, arrays);
+            simd.call(MakeStep { state, arrays });
         }
     } else if state.is_sgd() {
         step_along(simd, state, arrays, row);
@@ -307,7 +306,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
             }
         }
         arrays.intercepts.gradient.copy_from_slice(arrays.out);
-        step(state, arrays);
+        simd.call(MakeStep { state, arrays });
     }
 }
 
@@ -337,7 +336,7 @@ fn step_along<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, r
 
 /// Makes the step of the pending gradient.
 #[inline(always)]
-pub(crate) fn step(state: &mut TrainerState, arrays: &mut Arrays) {
+pub(super) fn step(state: &mut TrainerState, arrays: &mut Arrays) {
     rescale(state, arrays.weights);
     let step = state.begin_step();
     let stride = arrays.weights.len() / state.outputs as usize;

@@ -1,6 +1,6 @@
 //! From decisions to the derivatives of the loss, and the counts of what the decisions were worth.
 
-use simd::Simd;
+use simd::{Kernel, Simd};
 
 use super::state::TrainerState;
 use crate::models::{Objective, ObjectiveVisitor, count_one};
@@ -21,7 +21,7 @@ pub(crate) fn losses_and_gradients<S: Simd>(
     labels: &[f32],
     weights: &[f32],
 ) {
-    state.kind().with_objective(state.number(), Many { simd, totals: &mut state.totals, out, labels, weights });
+    simd.call(LossesAndGradients { state, out, labels, weights });
 }
 
 /// How much the loss of a tuple with these decisions bends, in units of the model's curvature.
@@ -58,6 +58,23 @@ impl<S: Simd> ObjectiveVisitor for One<'_, S> {
     #[inline(always)]
     fn visit<O: Objective>(self, objective: O) {
         count_one(self.simd, objective, self.totals, self.out, self.y, self.weight);
+    }
+}
+
+struct LossesAndGradients<'a> {
+    state: &'a mut TrainerState,
+    out: &'a mut [f32],
+    labels: &'a [f32],
+    weights: &'a [f32],
+}
+
+impl Kernel for LossesAndGradients<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let LossesAndGradients { state, out, labels, weights } = self;
+        state.kind().with_objective(state.number(), Many { simd, totals: &mut state.totals, out, labels, weights });
     }
 }
 

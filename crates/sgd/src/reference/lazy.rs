@@ -3,6 +3,7 @@
 //! Guarantees: the outcome is that of making every step with a gradient of 0, to the precision of f32. How an optimizer
 //! gets there is its own business ([`Method::catch_up`]).
 
+use simd::{Kernel, Simd};
 use tuples::pause;
 
 use super::arrays::Arrays;
@@ -32,8 +33,22 @@ pub(crate) fn bring_up_to_date(state: &TrainerState, arrays: &mut Arrays, featur
 }
 
 /// Brings all features up to date, applies l1, and folds the scale into the weights.
+pub(super) struct ApplyPending<'a, 'b> {
+    pub(super) state: &'a mut TrainerState,
+    pub(super) arrays: &'a mut Arrays<'b>,
+}
+
+impl Kernel for ApplyPending<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        apply_pending(self.state, self.arrays);
+    }
+}
+
 #[inline(always)]
-pub(crate) fn apply_pending(state: &mut TrainerState, arrays: &mut Arrays) {
+fn apply_pending(state: &mut TrainerState, arrays: &mut Arrays) {
     if state.is_lazy() {
         state.l1_applied += state.take_pending_l1();
         bring_up_to_date(state, arrays, pause::pausing(0..state.dim as usize));
@@ -57,8 +72,8 @@ pub(crate) fn mark_l1_applied(state: &TrainerState, arrays: &mut Arrays) {
 
 /// Folds the scale into the weights if it is too small for another step, and ends the count of steps if it is full.
 #[inline(always)]
-pub(super) fn make_room_for_step(state: &mut TrainerState, arrays: &mut Arrays) {
+pub(super) fn make_room_for_step<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays) {
     if state.scale < LEAST_SCALE || state.time >= MOST_STEPS {
-        apply_pending(state, arrays);
+        simd.call(ApplyPending { state, arrays });
     }
 }

@@ -9,9 +9,9 @@ use simd::{Kernel, Simd};
 use tuples::{Batch, MiniBatch, OutOfMemory};
 
 use super::arrays::Arrays;
-use super::dense::step;
 use super::gradients::{loss_and_gradient, losses_and_gradients};
 use super::state::TrainerState;
+use super::training::MakeStep;
 
 /// Memory for the products, used again for each mini-batch.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl Kernel for LearnMiniBatches<'_> {
             add_gradient(state, &mut arrays, products, mini_batch);
             state.pending = state.pending.saturating_add(u32::try_from(mini_batch.len()).unwrap_or(u32::MAX));
             if steps {
-                step(state, &mut arrays);
+                simd.call(MakeStep { state, arrays: &mut arrays });
             }
         }
     }

@@ -14,6 +14,7 @@ use super::gradients::{bend, loss_and_gradient};
 use super::lazy::{self, make_room_for_step};
 use super::sparse_plain::{BEYOND, Plain};
 use super::state::{END, Step, TrainerState};
+use super::training::MakeStep;
 use crate::optimizers::{Method, Rule, with_method};
 
 /// Rows whose weights are asked for ahead of their use, and rows whose entries are.
@@ -53,7 +54,7 @@ impl Kernel for LearnSparse<'_> {
             let i = order[k] as usize;
             let (indices, values) = batch.sparse_row(i);
             let row = Row { indices, values, label: labels[i], weight: weights.map_or(1.0, |weights| weights[i]) };
-            learn_row(simd, state, &mut arrays, row);
+            simd.call(LearnSparseRow { state, arrays: &mut arrays, row });
         }
     }
 }
@@ -103,18 +104,18 @@ pub(crate) struct Row<'a> {
 }
 
 /// A row on its own.
-pub(crate) struct LearnSparseRow<'a> {
+pub(crate) struct LearnSparseRow<'a, 'b> {
     pub(crate) state: &'a mut TrainerState,
-    pub(crate) arrays: Arrays<'a>,
+    pub(crate) arrays: &'a mut Arrays<'b>,
     pub(crate) row: Row<'a>,
 }
 
-impl Kernel for LearnSparseRow<'_> {
+impl Kernel for LearnSparseRow<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(mut self, simd: S) {
-        learn_row(simd, self.state, &mut self.arrays, self.row);
+    fn run<S: Simd>(self, simd: S) {
+        learn_row(simd, self.state, self.arrays, self.row);
     }
 }
 
@@ -134,10 +135,10 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     if state.batch_size > 1 {
         gather(state, arrays, row);
         if state.pending == state.batch_size {
-            step(state, arrays);
+            simd.call(MakeStep { state, arrays });
         }
     } else {
-        step_along(state, arrays, row);
+        step_along(simd, state, arrays, row);
     }
 }
 
@@ -180,8 +181,8 @@ fn gather(state: &mut TrainerState, arrays: &mut Arrays, Row { indices, values, 
 
 /// Makes the step of one tuple.
 #[inline(always)]
-fn step_along(state: &mut TrainerState, arrays: &mut Arrays, row: Row) {
-    let step = begin_step(state, arrays);
+fn step_along<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, row: Row) {
+    let step = begin_step(simd, state, arrays);
     with_method!(state.optimizer(), method => step_along_by(method, state, arrays, row, step));
     state.l1_applied += step.cut;
 }
@@ -206,8 +207,8 @@ fn step_along_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays
 
 /// Makes the step of the pending gradient.
 #[inline(always)]
-pub(crate) fn step(state: &mut TrainerState, arrays: &mut Arrays) {
-    let step = begin_step(state, arrays);
+pub(super) fn step<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays) {
+    let step = begin_step(simd, state, arrays);
     let touched = std::mem::replace(&mut state.touched, END);
     with_method!(state.optimizer(), method => step_by(method, state, arrays, touched, step));
     arrays.intercepts.gradient.fill(0.0);
@@ -259,7 +260,7 @@ fn step_intercepts<R: Rule>(arrays: &mut Arrays, rule: R, step: Step) {
 }
 
 #[inline(always)]
-fn begin_step(state: &mut TrainerState, arrays: &mut Arrays) -> Step {
-    make_room_for_step(state, arrays);
+fn begin_step<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays) -> Step {
+    make_room_for_step(simd, state, arrays);
     state.begin_step()
 }

@@ -78,7 +78,7 @@ impl<S: Simd> Plain<'_, S> {
             if BOUNDED {
                 out[0] *= (1.0 / (1.0 + bend * (f64::from(weight) * (f64::from(square) + 1.0)))) as f32;
             }
-            make_room_for_step(state, &mut arrays);
+            make_room_for_step(simd, state, &mut arrays);
             let step = state.begin_plain_step();
             entries.add_to(arrays.weights, out[0] * step.scaled_rate);
             arrays.intercepts.values[0] += step.rate * out[0];

@@ -7,7 +7,7 @@ use tuples::{Batch, OutOfMemory, pause};
 
 use super::arrays::{Arrays, Layout};
 use super::dense::{self, LearnDense, LearnDenseRow};
-use super::lazy;
+use super::lazy::ApplyPending;
 use super::sparse::{self, LearnSparse, LearnSparseRow, Row};
 use super::state::TrainerState;
 use crate::ModelParameters;
@@ -57,7 +57,7 @@ pub(crate) fn grow<M: AsMut<[f32]>>(
 pub(crate) fn learn(level: Level, state: &mut TrainerState, memory: &mut [f32], batch: &Batch, range: Range<usize>) {
     let arrays = arrays(state, memory);
     if state.sparse() {
-        level.run(LearnSparse { state, arrays, batch, range });
+        level.run_narrow(LearnSparse { state, arrays, batch, range });
     } else {
         level.run(LearnDense { state, arrays, batch, range });
     }
@@ -72,8 +72,10 @@ pub(crate) fn learn_dense(
     features: &[f32],
     weight: f32,
 ) {
-    let arrays = arrays(state, memory);
-    level.run(LearnDenseRow { state, arrays, features, label, weight });
+    let mut arrays = arrays(state, memory);
+    let row = std::mem::take(&mut arrays.row);
+    row[..features.len()].copy_from_slice(features);
+    level.run(LearnDenseRow { state, arrays: &mut arrays, row: row.as_chunks().0, label, weight });
 }
 
 /// Learns from one sparse row, whose features there is room for.
@@ -85,8 +87,8 @@ pub(crate) fn learn_sparse(
     (indices, values): (&[u32], &[f32]),
     weight: f32,
 ) {
-    let arrays = arrays(state, memory);
-    level.run(LearnSparseRow { state, arrays, row: Row { indices, values, label, weight } });
+    let mut arrays = arrays(state, memory);
+    level.run_narrow(LearnSparseRow { state, arrays: &mut arrays, row: Row { indices, values, label, weight } });
 }
 
 /// Makes the step of a gradient that is still pending and brings all weights up to date.
@@ -112,21 +114,34 @@ impl Kernel for Flush<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
+    fn run<S: Simd>(self, simd: S) {
         let Flush { state, mut arrays, step } = self;
+        if step && state.pending > 0 {
+            simd.call(MakeStep { state, arrays: &mut arrays });
+        }
         if state.sparse() {
-            if step && state.pending > 0 {
-                sparse::step(state, &mut arrays);
-            }
-            lazy::apply_pending(state, &mut arrays);
-        } else {
-            if step && state.pending > 0 {
-                dense::step(state, &mut arrays);
-            }
-            if state.has_l1() {
-                let cut = state.take_pending_l1();
-                cut_all(arrays.weights, &mut state.l1_applied, cut);
-            }
+            simd.call(ApplyPending { state, arrays: &mut arrays });
+        } else if state.has_l1() {
+            let cut = state.take_pending_l1();
+            cut_all(arrays.weights, &mut state.l1_applied, cut);
+        }
+    }
+}
+
+/// Makes the step of the pending gradient.
+pub(super) struct MakeStep<'a, 'b> {
+    pub(super) state: &'a mut TrainerState,
+    pub(super) arrays: &'a mut Arrays<'b>,
+}
+
+impl Kernel for MakeStep<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        match self.state.sparse() {
+            true => sparse::step(simd, self.state, self.arrays),
+            false => dense::step(self.state, self.arrays),
         }
     }
 }

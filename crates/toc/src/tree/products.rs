@@ -3,11 +3,14 @@
 use super::decode_tree::Tree;
 use crate::Number;
 use crate::index::Index;
-use crate::kernels::{Block, each_block, each_small_block};
+use crate::kernels::{Block, WIDEST, each_block};
 use crate::operations::Form;
 
 /// Most bytes of what is kept for the nodes while a matrix is multiplied: they should stay in a cache.
 const CACHE: usize = 1 << 20;
+
+/// Most columns at a time where that would be more.
+const CACHED: usize = 20;
 
 /// So many numbers of lent memory, whatever they are.
 #[inline(always)]
@@ -136,11 +139,8 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
 impl<T: Number, N: Index> Tree<T, N> {
     #[inline(always)]
     fn each_block_in_cache(&self, width: usize, block: &mut impl Block) {
-        if self.nodes() * 64 * size_of::<T>() > CACHE {
-            each_small_block(width, block);
-        } else {
-            each_block(width, block);
-        }
+        let is_small = self.nodes() * WIDEST * size_of::<T>() <= CACHE;
+        each_block(width, if is_small { WIDEST } else { CACHED }, block);
     }
 }
 

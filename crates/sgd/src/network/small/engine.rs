@@ -10,7 +10,6 @@ use super::numbers::Small;
 use super::panels::{load, unload};
 use super::pass::Pass;
 use crate::network::engine::NetworkEngine;
-use crate::optimizers::with_method;
 
 impl NetworkEngine {
     /// Learns from dense tuples as a small network, which this is.
@@ -29,10 +28,7 @@ impl NetworkEngine {
         };
         let (tuples, weights) = (Tuples::new(batch, range), *weights);
         let (first, second) = (cast_slice_mut(&mut small.first), cast_slice_mut(&mut small.second));
-        let level = self.level;
-        with_method!(hyper.optimizer, method => {
-            level.run(Learn { method, hyper, pass, weights, first, second, steps, pending, tuples });
-        });
+        self.level.run(Learn { hyper, pass, weights, first, second, steps, pending, tuples });
         if self.pending > 0 {
             self.touched = None;
         }

@@ -8,16 +8,15 @@ use tuples::pause::Pauses;
 
 use super::panels::BLOCK;
 use super::pass::{Block, Gradients, Pass};
-use crate::Hyperparameters;
 use crate::network::steps::Steps;
-use crate::optimizers::{Method, Rule};
+use crate::optimizers::{Method, Rule, Sgd, with_method};
+use crate::{Hyperparameters, Optimizer};
 
 /// The row that comes so many after the first one of a block is asked for.
 const AHEAD: usize = 8;
 
 /// Learns from tuples.
-pub(super) struct Learn<'a, M> {
-    pub(super) method: M,
+pub(super) struct Learn<'a> {
     pub(super) hyper: &'a Hyperparameters,
     pub(super) pass: Pass<'a>,
     /// chunks of all weights
@@ -76,7 +75,7 @@ impl<'a> Tuples<'a> {
     }
 }
 
-impl<M: Method> Kernel for Learn<'_, M> {
+impl Kernel for Learn<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -102,14 +101,14 @@ impl<M: Method> Kernel for Learn<'_, M> {
     }
 }
 
-impl<M: Method> Learn<'_, M> {
+impl Learn<'_> {
     /// Tuples of a mini-batch. A plain step of a single tuple needs no place for the gradient.
     #[inline(always)]
     fn block<const R: usize, S: Simd>(&mut self, simd: S, k: usize) {
         self.tuples.prefetch(k + AHEAD, R);
         let (block, scale) = (self.tuples.block::<R>(k), self.steps.scale as f32);
-        if R == 1 && M::Rule::IS_PLAIN && self.batch_size() == 1 {
-            let rules = self.steps.begin(self.method, self.hyper.l2);
+        if R == 1 && self.hyper.optimizer == Optimizer::Sgd && self.batch_size() == 1 {
+            let rules = self.steps.begin(Sgd, self.hyper.l2);
             self.pass.run(simd, &block, scale, Gradients::Step(rules.map(Rule::rate)));
             self.steps.end(self.hyper.l1, self.pass.numbers[..self.weights].as_flattened_mut());
             return;
@@ -127,9 +126,14 @@ impl<M: Method> Learn<'_, M> {
     /// Makes the step of a mini-batch that is complete.
     #[inline(always)]
     fn step(&mut self) {
+        with_method!(self.hyper.optimizer, method => self.step_by(method));
+    }
+
+    #[inline(always)]
+    fn step_by<M: Method>(&mut self, method: M) {
         let share = 1.0 / *self.pending as f32;
         *self.pending = 0;
-        let [of_weights, of_intercepts] = self.steps.begin(self.method, self.hyper.l2);
+        let [of_weights, of_intercepts] = self.steps.begin(method, self.hyper.l2);
         let (weights, intercepts) = self.pass.numbers.split_at_mut(self.weights);
         let (gradient, of_gradient) = self.pass.gradient.split_at(self.weights);
         let (first, of_first) = self.first.split_at_mut(self.weights.min(self.first.len()));
