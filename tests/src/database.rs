@@ -2,7 +2,6 @@
 
 use crate::{Session, server};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A database of its own with corgipile installed, and a superuser's session in it (to which it dereferences).
 ///
@@ -16,7 +15,7 @@ pub struct Database {
 impl Database {
     /// A copy of the template, where `CREATE EXTENSION corgipile` has run.
     pub fn new() -> Self {
-        Self::copy_of(server::template())
+        Self::copy_of(&server::template())
     }
 
     /// As [`Database::new`], with a table `t` as [`small`](crate::small) makes it.
@@ -32,9 +31,8 @@ impl Database {
     }
 
     fn copy_of(template: &str) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let create = format!("CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' LOCALE 'C.UTF-8'");
+        let name = format!("test_{}_{}", std::process::id(), server::number());
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy ENCODING 'UTF8' LOCALE 'C.UTF-8'");
         server::admin().batch_execute(&create).unwrap_or_else(|e| panic!("{create}: {e:?}"));
         let session = Session::connect(&name, None);
         Self { name, roles: Vec::new(), session: Some(session) }

@@ -44,16 +44,22 @@ struct Step {
 }
 
 impl Document {
-    /// README.md, and every page under `docs/`; with `DOCUMENT` in the environment,
-    /// those whose path contains its value.
+    /// The folder of the repository.
+    pub fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
+    }
+
+    /// README.md, and every page under `docs/`.
     pub fn all() -> Vec<PathBuf> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there");
+        let root = Self::root();
         let mut paths = vec![root.join("README.md")];
         add_pages(&root.join("docs"), &mut paths);
-        if let Ok(wanted) = std::env::var("DOCUMENT") {
-            paths.retain(|path| path.to_string_lossy().contains(&wanted));
-        }
         paths
+    }
+
+    /// Is a page to be run? With `DOCUMENT` in the environment those are whose path contains its value.
+    pub fn is_wanted(page: &str) -> bool {
+        std::env::var("DOCUMENT").ok().is_none_or(|wanted| page.contains(&wanted))
     }
 
     /// Reads a document.

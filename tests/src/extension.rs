@@ -5,7 +5,6 @@ use crate::server;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 const HOOKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/hooked.c");
 const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/parts.c");
@@ -13,37 +12,31 @@ const FAILING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/failing.c"
 
 /// The library of `tests/extension/hooked.c`, for `LOAD`; or why it cannot be had here.
 ///
-/// It is compiled once per process, beside the server's socket, where the server may read it.
+/// It is compiled once, beside the server's socket, where the server may read it.
 ///
 /// # Errors
 /// There is no compiler, or there are no headers of the server's version.
-pub fn hooked() -> Result<&'static Path, String> {
-    static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    LIBRARY.get_or_init(|| compile_for_server(HOOKED, "hooked")).as_deref().map_err(Clone::clone)
+pub fn hooked() -> Result<PathBuf, String> {
+    compile_for_server(HOOKED, "hooked")
 }
 
 /// The library of `tests/extension/parts.c`, for `CREATE FUNCTION`; or why it cannot be had here.
 ///
 /// # Errors
 /// As [`hooked`].
-pub fn parts() -> Result<&'static Path, String> {
-    static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    LIBRARY.get_or_init(|| compile_for_server(PARTS, "parts")).as_deref().map_err(Clone::clone)
+pub fn parts() -> Result<PathBuf, String> {
+    compile_for_server(PARTS, "parts")
 }
 
 /// The library of `tests/extension/failing.c`, for `LD_PRELOAD`; or why it cannot be had here.
 ///
 /// # Errors
 /// There is no compiler, or its C library is not GNU's.
-pub(crate) fn failing() -> Result<&'static Path, String> {
-    static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let compile = || {
-        if cfg!(not(target_env = "gnu")) {
-            return Err("failing allocations need GNU's C library".to_owned());
-        }
-        compile(FAILING, "failing", &[])
-    };
-    LIBRARY.get_or_init(compile).as_deref().map_err(Clone::clone)
+pub(crate) fn failing() -> Result<PathBuf, String> {
+    if cfg!(not(target_env = "gnu")) {
+        return Err("failing allocations need GNU's C library".to_owned());
+    }
+    compile(FAILING, "failing", &[])
 }
 
 /// Compiles with the headers of the server's version.
@@ -63,13 +56,16 @@ fn compile_for_server(source: &str, name: &str) -> Result<PathBuf, String> {
 }
 
 fn compile(source: &str, name: &str, arguments: &[&str]) -> Result<PathBuf, String> {
-    output(Command::new("cc").arg("--version"))?;
-    let library = server::directory().join(format!("{name}_{}.so", std::process::id()));
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-fPIC", "-shared"]).args(arguments).args([source, "-o"]);
-    let result = compiler.arg(&library).output().map_err(|e| format!("cc: {e}"))?;
-    assert!(result.status.success(), "{source}: {}", String::from_utf8_lossy(&result.stderr));
-    Ok(library)
+    let library = server::once(name, || {
+        output(Command::new("cc").arg("--version"))?;
+        let library = server::directory().join(format!("{name}.so"));
+        let mut compiler = Command::new("cc");
+        compiler.args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-fPIC", "-shared"]).args(arguments).args([source, "-o"]);
+        let result = compiler.arg(&library).output().map_err(|e| format!("cc: {e}"))?;
+        assert!(result.status.success(), "{source}: {}", String::from_utf8_lossy(&result.stderr));
+        Ok(library.to_str().expect("a plain path").to_owned())
+    });
+    library.map(PathBuf::from)
 }
 
 /// What a program prints, or why it cannot be run.

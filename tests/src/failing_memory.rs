@@ -1,10 +1,9 @@
 //! Memory that a server's processes are refused when a test says so (`tests/extension/failing.c`).
 
-use crate::extension;
+use crate::{extension, server};
 use std::fs::{File, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::PathBuf;
 
 const SITES: usize = 65536;
 
@@ -49,11 +48,9 @@ pub struct FailingMemory {
 impl FailingMemory {
     /// # Errors
     /// Why it cannot be had here.
-    pub(crate) fn new(directory: &Path) -> Result<Self, String> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let library = extension::failing()?.to_owned();
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("memory_{}_{number}", std::process::id()));
+    pub(crate) fn new() -> Result<Self, String> {
+        let library = extension::failing()?;
+        let path = server::directory().join(format!("memory_{}", server::number()));
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path);
         let file = file.expect("the server's directory can be written");
         file.set_permissions(Permissions::from_mode(0o666)).expect("it is ours");

@@ -1,7 +1,8 @@
 //! What the tests of corgipile through a real server share.
 //!
 //! Every test has a database of its own ([`Database::new`]), made from a template in which the extension is
-//! installed, and dropped afterwards: tests run in parallel and no test sees what another has done. The server is one
+//! installed, and dropped afterwards: tests run in parallel, in one process or (`cargo nextest`) in one each, and no test sees
+//! what another has done. The server is one
 //! that `scripts/with-postgres` has started; the tests themselves are in `tests/server/`, a folder per
 //! domain.
 
@@ -13,6 +14,7 @@ mod extension;
 mod failing_memory;
 mod failure;
 mod fixtures;
+mod lanes;
 mod library;
 mod network;
 mod nodes;
@@ -35,6 +37,7 @@ pub use extension::{hooked, parts};
 pub use failing_memory::{FailingMemory, Fails, Whose};
 pub use failure::{Failure, is_like};
 pub use fixtures::{clustered, shuffled_copy, small};
+pub use lanes::sample;
 pub use library::{backend_tests, has_backend_tests, library};
 pub use network::Network;
 pub use nodes::Nodes;

@@ -22,12 +22,11 @@ impl Network {
             && works("ip", &format!("link delete {near}"))
     }
 
-    /// Lays a cable into the namespace of a process. Addresses are link-local, and not many servers of one process
-    /// have such a network.
-    pub(crate) fn new(pid: u32, number: u32) -> Self {
-        let near = format!("corgi{}x{number}", std::process::id() % 100_000);
-        let net = format!("169.254.{}", std::process::id() % 250 + 1);
-        let [here, there] = [1, 2].map(|end| format!("{net}.{}", number % 60 * 4 + end));
+    /// Lays a cable into the namespace of a process. Addresses are link-local: a net of four for each process.
+    pub(crate) fn new(pid: u32) -> Self {
+        let near = format!("corgi{pid}x");
+        let net = pid % (254 * 64);
+        let [here, there] = [1, 2].map(|end| format!("169.254.{}.{}", net / 64 + 1, net % 64 * 4 + end));
         let run = |command: &str| {
             let mut words = command.split_whitespace();
             let status = Command::new(words.next().expect("a program")).args(words).status();

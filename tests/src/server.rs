@@ -5,9 +5,10 @@ use postgres::config::Host;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::env;
+use std::fs::OpenOptions;
+use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -58,28 +59,55 @@ pub(crate) fn connect(config: &Config) -> Result<Client, postgres::Error> {
     config.connect(NoTls)
 }
 
+/// Makes something once for all tests of this server, whichever of their processes comes first, while the others wait;
+/// gives what it gave, or why it could not be made. Only a panic lets the next one try.
+pub(crate) fn once(what: &str, make: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
+    let path = directory().join(format!("{what}.once"));
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let mut file = file.expect("the server's directory can be written");
+    file.lock().expect("a file can be locked");
+    let mut known = String::new();
+    file.read_to_string(&mut known).expect("it is text");
+    let result = match known.split_once(' ') {
+        Some(("made", result)) => return Ok(result.to_owned()),
+        Some((_, reason)) => return Err(reason.to_owned()),
+        None => make(),
+    };
+    let (word, text) = match &result {
+        Ok(text) => ("made", text),
+        Err(text) => ("failed", text),
+    };
+    file.write_all(format!("{word} {text}").as_bytes()).expect("the result can be written");
+    result
+}
+
+/// A number that no other test of this server has got, in whichever process.
+pub(crate) fn number() -> u64 {
+    let file = OpenOptions::new().create(true).append(true).open(directory().join("numbers"));
+    let mut file = file.expect("the server's directory can be written");
+    // what is appended has a place of its own
+    file.write_all(b".").and_then(|()| file.stream_position()).expect("a byte can be appended")
+}
+
 /// The name of the database that the tests' databases are copies of: CREATE EXTENSION has run in it.
 ///
-/// Made once per process, because CREATE EXTENSION takes longer than a copy; if that fails, every test says why.
-pub(crate) fn template() -> &'static str {
-    static TEMPLATE: OnceLock<Result<String, String>> = OnceLock::new();
-    match TEMPLATE.get_or_init(|| make_template().map_err(|e| format!("{:#?}", Failure::from(e)))) {
-        Ok(name) => name,
-        Err(failure) => panic!("the template database cannot be made: {failure}"),
-    }
+/// Made once, because CREATE EXTENSION takes longer than a copy; if that fails, every test says why.
+pub(crate) fn template() -> String {
+    let made = once("template", || make_template().map_err(|e| format!("{:#?}", Failure::from(e))));
+    made.unwrap_or_else(|failure| panic!("the template database cannot be made: {failure}"))
 }
 
 fn make_template() -> Result<String, postgres::Error> {
-    let name = format!("template_{}", std::process::id());
+    let name = "corgipile_template";
     let mut admin = admin();
     admin.batch_execute(&format!("CREATE DATABASE {name}"))?;
-    let mut client = connect(config().dbname(&name))?;
+    let mut client = connect(config().dbname(name))?;
     client.batch_execute("CREATE EXTENSION corgipile")?;
     client.batch_execute(crate::fixtures::FUNCTIONS)?;
     client.close()?;
     // CREATE DATABASE does not copy what somebody, such as an autovacuum worker, is connected to.
     admin.batch_execute(&format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false"))?;
-    Ok(name)
+    Ok(name.to_owned())
 }
 
 /// A command of the server's own version: `psql`, `pg_dump`, ..., with the environment that finds the server.

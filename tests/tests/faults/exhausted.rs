@@ -1,7 +1,7 @@
 //! What there is not enough of: temporary files, shared memory, workers; and what must not grow: a session's memory.
 
 use crate::probe::{self, complaints, held, leftovers, models_are_whole, report, resident, tables};
-use corgipile_tests::{Cluster, Session, skip};
+use corgipile_tests::{Cluster, Session, sample, skip};
 use std::thread;
 
 /// Asserts that nothing is left, in a server of segments that are files.
@@ -98,7 +98,7 @@ fn a_full_shared_memory_or_disk_is_an_error_and_leaves_nothing() {
     let expected = db
         .trained("'big', features => '{x}', max_epochs => 2, seed => 3, buffer_size => '10%', loader => 'in_process'")
         .bits();
-    for fill in (0..24).map(|step| step << 18) {
+    for fill in (0..24).step_by(sample(1, 4)).map(|step| step << 18) {
         fill_shared_memory(&mut db, fill);
         let sql = format!(
             "SELECT model_id FROM corgipile_train({growing}, loader => 'worker', buffer_size => '20%') LIMIT 1"
@@ -113,10 +113,10 @@ fn a_full_shared_memory_or_disk_is_an_error_and_leaves_nothing() {
         }
         wait_for(&mut db, files, &before);
     }
-    for buffer in ["1%", "5%", "10%", "20%", "40%", "100%"] {
+    for buffer in sample(&["1%", "5%", "10%", "20%", "40%", "100%"][..], &["1%", "20%", "100%"]) {
         for how in ["loader => 'worker'", "workers => 2", "workers => 2, options => '{\"batch_size\": 64}'"] {
-            for fill in [0, 3 << 20, 5 << 20] {
-                fill_shared_memory(&mut db, fill);
+            for fill in sample(&[0, 3 << 20, 5 << 20][..], &[0, 5 << 20]) {
+                fill_shared_memory(&mut db, *fill);
                 let arguments =
                     format!("'big', features => '{{x}}', max_epochs => 2, seed => 3, buffer_size => '{buffer}', {how}");
                 let result = db.attempt(&format!("SELECT count(*) FROM corgipile_train({arguments})"));
@@ -186,13 +186,13 @@ fn sixty_four_trainings_at_once_share_eight_workers() {
 }
 
 #[test]
-fn ten_thousand_epochs_leave_a_session_as_it_was() {
+fn thousands_of_epochs_leave_a_session_as_it_was() {
     let cluster = Cluster::new(&[]);
     let mut db = cluster.session();
     tables(&mut db);
     db.run("CREATE TABLE few AS SELECT * FROM t WHERE id % 40 = 0");
     let pid = db.pid();
-    let mut figures = Vec::new();
+    let (epochs, mut figures) = (sample(10_000, 2_000), Vec::new());
     for how in ["loader => 'in_process'", "loader => 'worker'", "options => '{\"cache\": \"off\"}'", "workers => 2"] {
         // the history of so many epochs takes memory while it is stored: what is flat is a session of such trainings
         let mut train = |epochs: u32| {
@@ -200,9 +200,9 @@ fn ten_thousand_epochs_leave_a_session_as_it_was() {
             db.run("DELETE FROM corgipile.models");
             (held(pid), resident(pid))
         };
-        train(10_000);
-        let before = train(10_000);
-        let after = train(10_000);
+        train(epochs);
+        let before = train(epochs);
+        let after = train(epochs);
         let (files, maps) = (after.0.0.abs_diff(before.0.0), after.0.1.abs_diff(before.0.1));
         assert!(files <= 2 && maps <= 8, "{how}: {before:?} then {after:?}");
         let growth = after.1.saturating_sub(before.1);
@@ -211,8 +211,7 @@ fn ten_thousand_epochs_leave_a_session_as_it_was() {
     }
     clean(&cluster, &mut db, "many epochs");
     report(&format!(
-        "10,000 epochs in process, with a worker, without cache, by two processes: {}",
+        "{epochs} epochs in process, with a worker, without cache, by two processes: {}",
         figures.join("; ")
     ));
-    assert!(probe::moments() > 0);
 }

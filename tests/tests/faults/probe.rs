@@ -1,6 +1,6 @@
 //! What a test of faults draws, counts and looks for.
 
-use corgipile_tests::{Cluster, Failure, Session};
+use corgipile_tests::{Cluster, Failure, Session, sample};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::fs::{self, OpenOptions};
@@ -12,17 +12,14 @@ use std::time::{Duration, Instant};
 /// How long workers may take to end on a loaded machine, after whoever had started them has ended.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Faults of each kind, unless `CORGIPILE_MOMENTS` says otherwise.
-const MOMENTS: u32 = 24;
-
 fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value:?}")))
 }
 
-/// Faults of each kind.
+/// Faults of each kind, unless `CORGIPILE_MOMENTS` says otherwise.
 pub fn moments() -> u32 {
-    from_environment("CORGIPILE_MOMENTS").unwrap_or(MOMENTS)
+    from_environment("CORGIPILE_MOMENTS").unwrap_or(sample(24, 8))
 }
 
 /// What a run draws everything from: `CORGIPILE_SEED`, or the time.

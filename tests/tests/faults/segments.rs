@@ -2,7 +2,7 @@
 //! with locks taken and segments half made, which is caught to go on without a worker.
 
 use crate::probe::{attempt_in_time, complaints, models_are_whole, report, tables, wait_for_lines};
-use corgipile_tests::{Cluster, Failure, Session, skip};
+use corgipile_tests::{Cluster, Failure, Session, sample, skip};
 use std::fs;
 
 /// Statements that start a worker.
@@ -30,7 +30,7 @@ fn segments(db: &mut Session, place: &str) -> Vec<String> {
 fn goes_on(mut session: Session, what: &str, more: impl FnOnce()) {
     assert_eq!(session.line("SELECT 1"), "1", "{what}");
     more();
-    session.run("SET statement_timeout = '200ms'");
+    session.run("SET statement_timeout = '50ms'");
     let endless = "SELECT corgipile_train('t', features => '{x}', max_epochs => 1000000, loader => 'in_process')";
     let failure = session.attempt(endless).expect_err("it has a million epochs");
     assert_eq!(failure.code, "57014", "{what}: {failure:#?}");
@@ -56,7 +56,7 @@ fn first_workers(cluster: &Cluster, place: &str) {
     tables(&mut db);
     let before = segments(&mut db, place);
     let (mut tried, mut errors) = (0, 0);
-    for kilobytes in (200..=2000).step_by(100) {
+    for kilobytes in (200..=2000).step_by(sample(100, 300)) {
         for how in HOWS {
             let what = format!("{how}, {kilobytes} kB for segments");
             leave(&mut db, place, kilobytes << 10);
@@ -97,7 +97,7 @@ fn first_workers_without_address_space_leave_a_session_that_works() {
     tables(&mut db);
     let before = segments(&mut db, "pg_dynshmem");
     let (mut tried, mut errors) = (0, 0);
-    for kilobytes in (900..=1500).step_by(100) {
+    for kilobytes in (900..=1500).step_by(sample(100, 200)) {
         for how in HOWS {
             let what = format!("{how}, {kilobytes} kB of address space");
             let mut session = cluster.session();

@@ -2,7 +2,7 @@
 //! left of who was stopped. And groups and directories that are full.
 
 use crate::probe::{self, Draw, complaints, leftovers, models_are_whole, report, tables};
-use corgipile_tests::{Cluster, Session};
+use corgipile_tests::{Cluster, Session, sample};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
@@ -89,7 +89,7 @@ fn share(cluster: &Cluster, member: &Member, expected: &[Vec<String>], mut draw:
 
 #[test]
 fn members_that_are_stopped_at_any_moment_disturb_no_other() {
-    let (seed, moments) = (probe::seed(), probe::moments().max(50));
+    let (seed, moments) = (probe::seed(), probe::moments().max(sample(50, 12)));
     println!("members: seed {seed}");
     let cluster = Cluster::new(&["max_worker_processes = 16", "max_parallel_workers = 16"]);
     let mut watch = cluster.session();

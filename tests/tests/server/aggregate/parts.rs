@@ -31,7 +31,7 @@ const ROWS: &str = "
 /// What splits aggregates. None, and the test is skipped, where it cannot be compiled.
 fn database<T>(test: T) -> Option<Database> {
     let library = match parts() {
-        Ok(library) => library.display(),
+        Ok(library) => library.display().to_string(),
         Err(reason) => {
             skip(test, &reason);
             return None;

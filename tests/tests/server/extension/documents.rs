@@ -4,23 +4,87 @@ use corgipile_tests::{Database, Document, skip};
 use std::fs;
 use std::path::Path;
 
+/// A test for each page with examples, which runs them.
+macro_rules! pages {
+    ($($name:ident: $page:literal,)*) => {
+        mod examples_of {
+            $(
+                #[test]
+                fn $name() {
+                    super::run_page($name, $page);
+                }
+            )*
+        }
+
+        const PAGES: &[&str] = &[$($page),*];
+    };
+}
+
+pages! {
+    readme: "README.md",
+    how_it_works: "docs/explanation/how-it-works.md",
+    memory: "docs/explanation/memory.md",
+    strategies: "docs/explanation/strategies.md",
+    aggregate: "docs/how-to/aggregate.md",
+    big_tables: "docs/how-to/big-tables.md",
+    choose_hyperparameters: "docs/how-to/choose-hyperparameters.md",
+    compressed_tables: "docs/how-to/compressed-tables.md",
+    cross_validation: "docs/how-to/cross-validation.md",
+    distributed_tables: "docs/how-to/distributed-tables.md",
+    drift: "docs/how-to/drift.md",
+    embeddings_and_pictures: "docs/how-to/embeddings-and-pictures.md",
+    explain_models: "docs/how-to/explain-models.md",
+    groups_and_grids: "docs/how-to/groups-and-grids.md",
+    install: "docs/how-to/install.md",
+    intervals_and_sets: "docs/how-to/intervals-and-sets.md",
+    models_and_versions: "docs/how-to/models-and-versions.md",
+    networks: "docs/how-to/networks.md",
+    nulls_and_categories: "docs/how-to/nulls-and-categories.md",
+    predict: "docs/how-to/predict.md",
+    privileges: "docs/how-to/privileges.md",
+    queries: "docs/how-to/queries.md",
+    query_plans: "docs/how-to/query-plans.md",
+    regression: "docs/how-to/regression.md",
+    search: "docs/how-to/search.md",
+    share_reading: "docs/how-to/share-reading.md",
+    shuffled_streams: "docs/how-to/shuffled-streams.md",
+    sparse_and_text: "docs/how-to/sparse-and-text.md",
+    troubleshooting: "docs/how-to/troubleshooting.md",
+    unbalanced_classes: "docs/how-to/unbalanced-classes.md",
+    use_outside: "docs/how-to/use-outside.md",
+    validation_and_early_stopping: "docs/how-to/validation-and-early-stopping.md",
+    model_format: "docs/reference/model-format.md",
+    tutorial: "docs/tutorial.md",
+}
+
+/// Runs the examples of a page, unless another was asked for.
+fn run_page<T>(test: T, page: &str) {
+    if !Document::is_wanted(page) {
+        return;
+    }
+    let document = Document::read(&Document::root().join(page)).unwrap_or_else(|reason| panic!("{reason}"));
+    let mut db = Database::empty();
+    match document.extensions().find(|name| !db.offers_extension(name)) {
+        Some(missing) => skip(test, &format!("it needs extension {missing}, which the server has not")),
+        None => document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}")),
+    }
+}
+
 #[test]
-fn every_example_of_the_readme_and_the_docs_runs() {
-    let mut with_examples = 0;
+fn every_page_with_examples_has_a_test() {
+    let root = Document::root();
+    let mut with_examples = Vec::new();
     for path in Document::all() {
         let document = Document::read(&path).unwrap_or_else(|reason| panic!("{reason}"));
         if document.examples() > 0 {
-            let mut db = Database::empty();
-            if let Some(missing) = document.extensions().find(|name| !db.offers_extension(name)) {
-                let reason = format!("{} needs extension {missing}, which the server has not", path.display());
-                skip(every_example_of_the_readme_and_the_docs_runs, &reason);
-                continue;
-            }
-            document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}"));
-            with_examples += 1;
+            let page = path.strip_prefix(&root).expect("it is in the repository");
+            with_examples.push(page.to_str().expect("a plain path").to_owned());
         }
     }
-    assert!(with_examples > 0, "no page has an example");
+    let mut tested = PAGES.to_vec();
+    tested.sort_unstable();
+    with_examples.sort();
+    assert_eq!(tested, with_examples);
 }
 
 /// What is wrong with a document of this text, if anything.

@@ -46,7 +46,9 @@ fn scripts(db: &mut Database) -> Option<PathBuf> {
 /// A database with a table, where the made-up update can be had; None where the server's files are not the tests' own.
 fn updatable() -> Option<Database> {
     let mut db = Database::new();
-    std::fs::write(scripts(&mut db)?.join(FILE), SCRIPT).expect("the copy is ours");
+    // another test may be reading it
+    let (file, new) = (scripts(&mut db)?.join(FILE), scripts(&mut db)?.join(db.name()));
+    std::fs::write(&new, SCRIPT).and_then(|()| std::fs::rename(new, file)).expect("the copy is ours");
     db.run(
         "CREATE TABLE t AS SELECT i AS id, i % 2 AS label, (i % 2 + i % 7)::real AS a, (i % 5)::real AS b
            FROM generate_series(1, 500) i;
