@@ -127,7 +127,7 @@ mod tests {
         let message = "a worker process has loaded another build of corgipile than this session";
         assert_eq!(in_subtransaction(|| launched_by(c"0123456789abcdef")), message);
         assert_ne!(
-            in_subtransaction(|| launched_by(pg::process::library::BUILD)),
+            in_subtransaction(|| launched_by(pg::process::library::build())),
             message,
             "it has read the data"
         );
