@@ -185,8 +185,9 @@ def marked(mark: str) -> Iterator[tuple[int, str]]:
 
 
 def shared_memory() -> list[str]:
-    """What is in shared memory, but for that of torch and of PostgreSQL, which others may use meanwhile."""
-    return sorted(name for name in os.listdir("/dev/shm") if not name.startswith(("torch_", "PostgreSQL.")))
+    """What is in shared memory, but for that of torch, PostgreSQL and multiprocessing, which other tests use meanwhile."""
+    others = ("torch_", "PostgreSQL.", "sem.")
+    return sorted(name for name in os.listdir("/dev/shm") if not name.startswith(others))
 
 
 if __name__ == "__main__":

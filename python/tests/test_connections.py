@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from joader_fixtures import until
 
 import corgipile
 
@@ -130,6 +131,14 @@ def encrypted(connection: str) -> bool:
     return {10: True, 0: False}[len(corgipile.postgres("rows", connection=connection, where=ENCRYPTED))]
 
 
+def connects(connection: str) -> bool:
+    """Whether an encrypted connection can be made."""
+    try:
+        return encrypted(connection)
+    except corgipile.SourceError:
+        return False
+
+
 def refused(connection: str) -> str:
     with pytest.raises((corgipile.SourceError, ValueError, OSError)) as error:
         corgipile.postgres("rows", connection=connection)
@@ -181,15 +190,17 @@ def test_a_certificate_that_is_trusted_itself_is_enough(server: Server) -> None:
     try:
         server.run(f"ALTER SYSTEM SET ssl_cert_file = '{place}.crt'")
         server.run(f"ALTER SYSTEM SET ssl_key_file = '{place}.key'")
-        server.run("SELECT pg_reload_conf(), pg_sleep(0.5)")
-        assert encrypted(server.connection(f"{password} sslmode=verify-full"))
+        server.run("SELECT pg_reload_conf()")
+        until(lambda: connects(server.connection(f"{password} sslmode=verify-full")))
         by_address = server.connection(password).replace("host=localhost", "host=127.0.0.1")
         assert "not valid for" in refused(f"{by_address} sslmode=verify-full")
         other = server.connection(rf"password='se:cr\\et' sslmode=verify-ca sslrootcert={server.directory}/ca.crt")
         assert "invalid peer certificate" in refused(other)
     finally:
         server.run("ALTER SYSTEM RESET ALL")
-        server.run("SELECT pg_reload_conf(), pg_sleep(0.5)")
+        server.run("SELECT pg_reload_conf()")
+        ca = rf"password='se:cr\\et' sslmode=verify-full sslrootcert={server.directory}/ca.crt"
+        until(lambda: connects(server.connection(ca)))
 
 
 def test_a_client_s_certificate_is_shown(server: Server, home: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from joader_fixtures import until
 
 from corgipile.cli import main
 
@@ -300,27 +301,26 @@ def as_in_a_terminal() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+@pytest.mark.alone
 def test_ctrl_c_cancels_a_training_within_a_second(database: str) -> None:
     words = ("train", '"odd pumps"', "--label", "failed", "--set", "max_epochs=1000000", "--set", "learning_rate=1e-6")
     training = process(*words)
+    running = "SELECT count(*) FROM corgipile.stat_progress_train WHERE epoch > 0 AND datname = current_database()"
     with psycopg.connect(dbname=database, autocommit=True) as connection:
-        for _ in range(100):
-            if connection.execute("SELECT count(*) FROM corgipile.stat_progress_train WHERE epoch > 0").fetchone() == (
-                1,
-            ):
-                break
-            time.sleep(0.1)
+        until(lambda: connection.execute(running).fetchone() == (1,))
         training.send_signal(signal.SIGINT)
         start = time.monotonic()
         _, err = training.communicate(timeout=10)
         assert time.monotonic() - start < 1.5
         assert (training.returncode, err) == (130, b"corgipile: cancelled\n")
-        assert connection.execute("SELECT count(*) FROM corgipile.stat_progress_train").fetchone() == (0,)
+        assert connection.execute(running).fetchone() == (0,)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-@pytest.mark.parametrize("command", ["watch", "report", "shuffle a table", "shuffle files"])
-def test_what_is_interrupted_says_so_by_its_exit_code(number: int, code: int, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", [pytest.param("watch", marks=pytest.mark.alone), "report", "shuffle a table", "shuffle files"]
+)
+def test_what_is_interrupted_says_so_by_its_exit_code(database: str, number: int, code: int, command: str) -> None:
     """As `train` and `predict` do, above and below, and `index` in its own tests."""
     slow = 'SELECT hours, site, fast, at, failed, pg_sleep(0.01) FROM "odd pumps"'
     words, is_busy = {
@@ -343,8 +343,8 @@ def test_what_is_interrupted_says_so_by_its_exit_code(number: int, code: int, co
         reader = os.open("pipe", os.O_RDONLY)
         assert os.read(reader, 1) != b""  # and then no more, so that it waits
     with psycopg.connect(autocommit=True) as connection:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE %s"
-        while is_busy and connection.execute(query, [f"%{is_busy}%OFFSET 0%"]).fetchone() == (0,):
+        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND query LIKE %s"
+        while is_busy and connection.execute(query, [database, f"%{is_busy}%OFFSET 0%"]).fetchone() == (0,):
             assert running.poll() is None
             time.sleep(0.05)
     running.send_signal(number)
@@ -400,13 +400,8 @@ def test_a_server_that_ends_is_one_line(database: str) -> None:
         "train", '"odd pumps"', "--label", "failed", "--set", "max_epochs=1000000", "--set", "learning_rate=1e-6"
     )
     with psycopg.connect(dbname=database, autocommit=True) as connection:
-        for _ in range(100):
-            query = (
-                "SELECT pg_terminate_backend(pid) FROM corgipile.stat_progress_train WHERE epoch > 0 AND datname = %s"
-            )
-            if connection.execute(query, [database]).fetchone():
-                break
-            time.sleep(0.1)
+        query = "SELECT pg_terminate_backend(pid) FROM corgipile.stat_progress_train WHERE epoch > 0 AND datname = %s"
+        until(lambda: connection.execute(query, [database]).fetchone())
     _, err = training.communicate(timeout=10)
     assert training.returncode == 1 and err.count(b"\n") == 1 and b"terminating connection" in err
 

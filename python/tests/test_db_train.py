@@ -8,10 +8,12 @@ import pickle
 import signal
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from joader_fixtures import until
 
 from corgipile import db
 from corgipile.db import _epochs, _progress, _training
@@ -176,26 +178,49 @@ def test_a_function_of_somebody_else_is_not_called(conn: Any) -> None:
 
 
 def test_a_database_without_the_extension_says_what_to_do(server: None) -> None:
-    with psycopg.connect(dbname="template1", autocommit=True) as connection:
+    with psycopg.connect(dbname="postgres", autocommit=True) as connection:
         with pytest.raises(LookupError, match="CREATE EXTENSION corgipile"):
             db.train(connection, "pumps")
         with pytest.raises(LookupError, match="CREATE EXTENSION corgipile"):
             db.Model.from_database(connection, "pumps")
 
 
-def _soon(seconds: float, action: Any) -> threading.Thread:
+def _once(holds: Callable[[], Any], action: Callable[[], Any]) -> threading.Thread:
+    """Does something as soon as something else holds."""
+
     def later() -> None:
-        time.sleep(seconds)
-        action()
+        try:
+            until(holds)
+        finally:
+            action()  # or what waits for it waits for ever
 
     thread = threading.Thread(target=later)
     thread.start()
     return thread
 
 
+def _interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def trains(conn: Any) -> Callable[[Any], Callable[[], bool]]:
+    """Whether the process of a connection is beyond the first epoch of a training."""
+    query = "SELECT count(*) FROM corgipile.stat_progress_train WHERE pid = %s AND epoch > 1"
+
+    def of(connection: Any) -> Callable[[], bool]:
+        pid = connection.info.backend_pid
+        return lambda: conn.execute(query, [pid]).fetchone()[0] == 1
+
+    return of
+
+
+@pytest.mark.alone
 @pytest.mark.parametrize("progress", [True, False])
 @pytest.mark.parametrize("autocommit", [True, False])
-def test_ctrl_c_cancels_the_training_in_the_server(database: str, progress: bool, autocommit: bool) -> None:
+def test_ctrl_c_cancels_the_training_in_the_server(
+    database: str, trains: Any, progress: bool, autocommit: bool
+) -> None:
     with psycopg.connect(dbname=database, autocommit=autocommit) as connection:
         before = models(connection)
         connection.commit()
@@ -203,9 +228,9 @@ def test_ctrl_c_cancels_the_training_in_the_server(database: str, progress: bool
 
         def interrupt() -> None:
             sent.append(time.monotonic())
-            os.kill(os.getpid(), signal.SIGINT)
+            _interrupt()
 
-        thread = _soon(0.7, interrupt)
+        thread = _once(trains(connection), interrupt)
         with pytest.raises(KeyboardInterrupt):
             db.train(connection, "wide", progress=progress, **LONG)
         assert time.monotonic() - sent[0] < 1.0
@@ -216,30 +241,32 @@ def test_ctrl_c_cancels_the_training_in_the_server(database: str, progress: bool
         assert len(db.train(connection, "wide", max_epochs=1)) == 1
 
 
-def test_a_training_in_a_transaction_that_is_interrupted_leaves_the_transaction(database: str) -> None:
+def test_a_training_in_a_transaction_that_is_interrupted_leaves_the_transaction(database: str, trains: Any) -> None:
     with psycopg.connect(dbname=database) as connection:
         connection.execute("CREATE TEMPORARY TABLE kept AS SELECT 1 AS one")
-        thread = _soon(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+        thread = _once(trains(connection), _interrupt)
         with pytest.raises(KeyboardInterrupt):
             db.train(connection, "wide", **LONG)
         thread.join()
         assert connection.execute("SELECT one FROM kept").fetchone() == (1,)
 
 
-def test_a_connection_that_the_server_ends_is_an_error_at_once(database: str) -> None:
+@pytest.mark.alone
+def test_a_connection_that_the_server_ends_is_an_error_at_once(database: str, trains: Any) -> None:
     with psycopg.connect(dbname=database, autocommit=True) as connection:
         pid = connection.info.backend_pid
+        sent: list[float] = []
 
         def kill() -> None:
+            sent.append(time.monotonic())
             with psycopg.connect(dbname=database, autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s)", [pid])
 
-        thread = _soon(0.7, kill)
-        start = time.monotonic()
+        thread = _once(trains(connection), kill)
         with pytest.raises(psycopg.OperationalError, match="terminat"):
             db.train(connection, "wide", progress=True, **LONG)
+        assert time.monotonic() - sent[0] < 4
         thread.join()
-        assert time.monotonic() - start < 5
         assert not [t for t in threading.enumerate() if t.name == "corgipile progress"]
 
 
@@ -365,10 +392,8 @@ def test_watch_shows_what_runs_and_hides_what_it_must(conn: Any, database: str, 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        for _ in range(50):
-            if [p for p in db.running(conn) if p.epoch and p.loss]:
-                break
-            time.sleep(0.1)
+        pid = trainer.info.backend_pid
+        until(lambda: [p for p in db.running(conn, pid) if p.epoch and p.loss])
         shown, hidden = io.StringIO(), io.StringIO()
         db.watch(conn, rounds=2, interval=0.1, file=shown)
         with psycopg.connect(dbname=database, user=stranger) as other:
@@ -382,11 +407,16 @@ def test_watch_shows_what_runs_and_hides_what_it_must(conn: Any, database: str, 
         thread.join()
         trainer.close()
     assert errors
+
+
+@pytest.mark.alone
+def test_watch_says_that_nothing_runs(conn: Any) -> None:
     nothing = io.StringIO()
     db.watch(conn, rounds=1, file=nothing)
     assert nothing.getvalue() == "no training runs\n"
 
 
+@pytest.mark.alone
 def test_in_a_notebook_the_picture_is_renewed_and_escaped(conn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from datetime import datetime, timezone
 
@@ -416,10 +446,12 @@ def test_in_a_notebook_the_picture_is_renewed_and_escaped(conn: Any, monkeypatch
     assert pictures == [("new", "<p>no training runs</p>", True), ("renewed", "<p>no training runs</p>")]
 
 
+@pytest.mark.alone
 def test_ctrl_c_ends_watch_without_an_error(conn: Any) -> None:
-    thread = _soon(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    shown = io.StringIO()
+    thread = _once(shown.getvalue, lambda: (time.sleep(0.1), _interrupt()))
     start = time.monotonic()
-    db.watch(conn, interval=30, file=io.StringIO())
+    db.watch(conn, interval=30, file=shown)
     assert time.monotonic() - start < 1.5
     thread.join()
 

@@ -165,7 +165,10 @@ def test_a_job_reads_the_rows_of_a_table_that_has_changed_when_its_server_has_go
     conn.commit()
     path = str(tmp_path / "goes")
     server = Server(path)
-    held = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%pg_export_snap%'"
+    held = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND state = 'idle in transaction' AND query LIKE '%pg_export_snap%'"
+    )
     try:
         joader.create(path, "rows", corgipile.postgres("changes"), element_size=100)
         job = joader.Job(path, dataset="rows", columns=["number"], batch_size=50, buffer_size=3, epochs=2)

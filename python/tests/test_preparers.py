@@ -15,6 +15,9 @@ import pytest
 from corgipile import _native
 from corgipile.joader._preparer import packed
 
+# Only the tests of this process have something sleep for so long.
+SECONDS = str(1_000_000 + os.getpid())
+
 FUNCTIONS = """
     import os, signal, subprocess, sys, time
     import numpy as np
@@ -64,15 +67,20 @@ FUNCTIONS = """
         ctypes.string_at(0)
 
     def hangs(columns):
-        subprocess.Popen(["sleep", "1000"])
+        subprocess.Popen(["sleep", "SECONDS"])
         time.sleep(1000)
 
+    def called():
+        open(__file__ + ".called", "w").close()
+
     def waits(columns):
+        called()
         time.sleep(float(columns["x"][0]))
         return columns
 
     def keeps_the_interpreter(columns):
         import ctypes
+        called()
         ctypes.PyDLL(None).sleep(1000)
 
     def no_dict(columns):
@@ -106,7 +114,7 @@ FUNCTIONS = """
 @pytest.fixture
 def preparers(tmp_path, monkeypatch):
     """Makes pools of processes that find the functions above as the module `functions`."""
-    (tmp_path / "functions.py").write_text(textwrap.dedent(FUNCTIONS))
+    (tmp_path / "functions.py").write_text(textwrap.dedent(FUNCTIONS).replace("SECONDS", SECONDS))
     (tmp_path / "broken.py").write_text("import no_such_module\n")
     (tmp_path / "wrong.py").write_text("def f(:\n")
     package = Path(_native.__file__).parent.parent
@@ -276,7 +284,7 @@ def test_a_process_that_ends_fails_its_own_call_only(preparers, function, what):
 
 def test_a_process_that_only_closes_its_socket_is_ended(tmp_path):
     python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nexec 0<&-\nexec sleep 1000\n")
+    python.write_text(f"#!/bin/sh\nexec 0<&-\nexec sleep {SECONDS}\n")
     python.chmod(0o755)
     pool = _native.Preparers(str(python), 1)
     assert "the process that called it closed its socket, and was ended" in failed(pool, "same")
@@ -284,9 +292,9 @@ def test_a_process_that_only_closes_its_socket_is_ended(tmp_path):
 
 
 def sleeping():
-    """Processes that sleep for the time that only the function above sleeps for."""
+    """Processes that the functions above have started."""
     found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in found.splitlines() if line.strip().endswith("sleep 1000")]
+    return [line for line in found.splitlines() if line.strip().endswith(f"sleep {SECONDS}")]
 
 
 def gone(what, seconds=10):
@@ -359,7 +367,7 @@ def test_processes_end_with_the_server_however_it_ends(preparers, tmp_path, busy
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         process = int(server.stdout.readline())
-        time.sleep(0.5)
+        assert not busy or gone(lambda: not (tmp_path / "functions.py.called").exists())
         assert is_alive(process)
         server.send_signal(signal.SIGKILL)
     assert gone(lambda: is_alive(process))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import json
 import pickle
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from joader_fixtures import until
 from loading_fixtures import Numbers, flat
 
 import corgipile
@@ -176,16 +178,26 @@ def test_an_iteration_that_is_given_up_ends_its_query(database_of: Any) -> None:
     # the server does not send a row while somebody else has the lock
     database_of.execute("SELECT pg_advisory_lock(5)")
     batches = iter(ds)
-    running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'COPY (SELECT%'"
-    threading.Timer(1, _thread.interrupt_main).start()
-    started = time.monotonic()
+    running = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND state = 'active' AND query LIKE 'COPY (SELECT%'"
+    )
+    interrupted: list[float] = []
+
+    def interrupt() -> None:
+        with contextlib.suppress(AssertionError):
+            until(lambda: database_of.execute(running).fetchone()[0])
+        interrupted.append(time.monotonic())
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
         next(batches)
-    assert time.monotonic() < started + 3
+    assert time.monotonic() < interrupted[0] + 2
+    thread.join()
     del batches
-    while database_of.execute(running).fetchone()[0] and time.monotonic() < started + 20:
-        time.sleep(0.05)
-    assert database_of.execute(running).fetchone()[0] == 0
+    until(lambda: database_of.execute(running).fetchone()[0] == 0, within=20)
     database_of.execute("SELECT pg_advisory_unlock(5)")
     assert len(list(ds)) == len(ds)
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import pickle
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,24 +14,16 @@ from test_sources import read
 import corgipile
 from corgipile.sources import Table
 
-pytestmark = pytest.mark.skipif(
-    "PGHOST" not in os.environ or shutil.which("psql") is None, reason="PGHOST names no server"
-)
-
-Run = Callable[[str], None]
+Run = Callable[[str], Any]
 
 
 @pytest.fixture
-def run() -> Iterator[Run]:
+def run(database: str, conn: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs SQL in a schema of this test."""
-
-    def run(sql: str) -> None:
-        command = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = error", "-c", sql]
-        environment = {**os.environ, "PGOPTIONS": "-c search_path=sources_test -c lock_timeout=20s"}
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-
-    run("DROP SCHEMA IF EXISTS sources_test CASCADE; CREATE SCHEMA sources_test")
-    yield run
+    monkeypatch.setenv("PGDATABASE", database)
+    conn.execute("SET search_path = sources_test; SET lock_timeout = '20s'")
+    conn.execute("DROP SCHEMA IF EXISTS sources_test CASCADE; CREATE SCHEMA sources_test")
+    return conn.execute
 
 
 @pytest.fixture
