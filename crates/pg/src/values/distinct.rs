@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use pgrx::prelude::*;
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::panic::AssertUnwindSafe;
 
 /// Distinct values of one type, numbered in the order in which they were added.
