@@ -191,6 +191,7 @@ mod tests {
     use crate::testing::{allocated, epoch, open, run, with_snapshot};
     use pgrx::prelude::*;
     use shuffle::Strategy;
+    use tuples::TupleSource;
 
     #[pg_test]
     fn test_every_epoch_sees_the_rows_of_its_snapshot() {

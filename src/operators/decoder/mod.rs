@@ -42,6 +42,7 @@ pub use united::Met;
 #[cfg(any(test, feature = "pg_test"))]
 #[pgrx::pg_schema]
 mod tests {
+    use crate::operators::Buffers;
     use pg::values::array::{ArrayFault, ArrayReader};
     use crate::testing::{epoch, open, run, value, with_snapshot};
     use pgrx::prelude::*;
