@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use pgrx::prelude::*;
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::panic::AssertUnwindSafe;
 
 /// Distinct values of one type, numbered in the order in which they were added.
@@ -327,7 +327,7 @@ impl Distinct {
 /// Makes room for one more entry.
 fn make_room<K: Eq + Hash>(map: &mut HashMap<K, u32, FixedState>) {
     if map.len() == map.capacity() {
-        allocation::grow(2 * map.allocation_size(), || map.try_reserve(1));
+        allocation::grow(2 * map.capacity() * size_of::<(K, u32)>(), || map.try_reserve(1));
     }
 }
 
