@@ -184,7 +184,8 @@ impl Model {
 
     /// A copy of [`Model::scaling`].
     pub fn to_standardizer(&self) -> Option<Standardizer> {
-        self.scaling().map(|(mean, scale)| Standardizer { mean: allocation::copy(mean), scale: allocation::copy(scale) })
+        self.scaling()
+            .map(|(mean, scale)| Standardizer { mean: allocation::copy(mean), scale: allocation::copy(scale) })
     }
 
     /// All numbers as they lie.

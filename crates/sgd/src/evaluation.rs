@@ -176,10 +176,13 @@ impl Evaluation {
             pause();
             let (weights, intercept, decisions) = (model.weights_of(k), model.intercepts[k], &mut self.decisions);
             if batch.is_sparse() {
-                allocation::extend(decisions, (0..batch.len()).map(|i| {
-                    let (indices, values) = batch.sparse_row(i);
-                    sparse_decision(weights, intercept, indices, values)
-                }));
+                allocation::extend(
+                    decisions,
+                    (0..batch.len()).map(|i| {
+                        let (indices, values) = batch.sparse_row(i);
+                        sparse_decision(weights, intercept, indices, values)
+                    }),
+                );
             } else {
                 assert_eq!(batch.dim(), model.dim, "as many features as weights");
                 self.level.run(Decisions { weights, intercept, batch, decisions });

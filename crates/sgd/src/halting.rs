@@ -108,7 +108,9 @@ impl Exchange for Uniting<'_> {
         if !self.known.rounds.as_slice().is_empty() {
             return self.known.all_reduce(numbers, combine);
         }
-        let Some(says) = self.says.take() else { return Err(Halt::Says(allocation::copy(bytemuck::cast_slice(numbers)))) };
+        let Some(says) = self.says.take() else {
+            return Err(Halt::Says(allocation::copy(bytemuck::cast_slice(numbers))));
+        };
         if says.iter().any(|words| words.len() != numbers.len()) {
             return Err(Halt::Nonsense);
         }

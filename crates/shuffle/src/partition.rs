@@ -67,7 +67,10 @@ impl BlockPartition {
             let rng = &mut stream(BLOCKS, seed, epoch, self.ordinal(0));
             blocks = stratified(rng, blocks, buffers as usize, &mut || {});
         }
-        PartitionEpoch { blocks, ends: allocation::collect((1..=buffers).map(|buffer| buffer * each + buffer.min(more))) }
+        PartitionEpoch {
+            blocks,
+            ends: allocation::collect((1..=buffers).map(|buffer| buffer * each + buffer.min(more))),
+        }
     }
 
     /// How many buffers an epoch takes, at least 1: each process has room for a k-th of the blocks that one process has

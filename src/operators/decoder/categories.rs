@@ -219,10 +219,8 @@ impl MixedColumns {
 
     /// Expands a scaling of the columns of numbers to all dimensions but buckets. Categories stay as they are.
     pub fn expand(&self, numbers: &Standardizer) -> Standardizer {
-        let mut all = Standardizer {
-            mean: allocation::zeros(self.own_dim()),
-            scale: allocation::filled(1.0, self.own_dim()),
-        };
+        let mut all =
+            Standardizer { mean: allocation::zeros(self.own_dim()), scale: allocation::filled(1.0, self.own_dim()) };
         let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
         for (i, place) in places.enumerate() {
             all.mean[place] = numbers.mean[i];

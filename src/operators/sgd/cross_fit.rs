@@ -90,7 +90,9 @@ impl CrossFit {
         let mut decided = like(rows);
         for part in 0..PARTS {
             let places = |of: bool| (0..).zip(&parts).filter(move |(_, p)| (**p == part) == of).map(|(place, _)| place);
-            let Some(trainer) = train(request, decoder, (learner.point, epochs), rows, allocation::collect(places(false)))? else {
+            let Some(trainer) =
+                train(request, decoder, (learner.point, epochs), rows, allocation::collect(places(false)))?
+            else {
                 return Ok(false);
             };
             let (model, own) = (trainer.model()?, allocation::collect(places(true)));

@@ -91,7 +91,9 @@ impl OwnBuffer {
     pub fn new(batch: &Batch, places: &[Range<usize>]) -> OwnBuffer {
         let length = |place: &u32| u32::try_from(batch.mini_batch(*place as usize).len()).unwrap_or(u32::MAX);
         let lengths = match batch.has_mini_batches() {
-            true => allocation::collect(places.iter().flat_map(|places| batch.order()[places.clone()].iter().map(length))),
+            true => {
+                allocation::collect(places.iter().flat_map(|places| batch.order()[places.clone()].iter().map(length)))
+            }
             false => Vec::new(),
         };
         OwnBuffer { turns: places.iter().map(Range::len).collect(), lengths }

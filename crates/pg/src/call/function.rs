@@ -251,7 +251,8 @@ impl<'a> Call<'a> {
             });
             let nothing = || RefCell::new(None);
             let memory = Memory { arguments: arguments.collect(), value: nothing(), of_constant: nothing() };
-            (*info).fn_extra = pgrx::PgMemoryContexts::For((*info).fn_mcxt).leak_and_drop_on_delete(Owned::new(memory)).cast();
+            (*info).fn_extra =
+                pgrx::PgMemoryContexts::For((*info).fn_mcxt).leak_and_drop_on_delete(Owned::new(memory)).cast();
         }
     }
 

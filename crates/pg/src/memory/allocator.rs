@@ -1,7 +1,7 @@
 //! malloc, and a reserve beside it.
 
-use super::granules::Granules;
 use super::errors::end_session;
+use super::granules::Granules;
 use super::state::{error_is_on_its_way, may_use_reserve};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;

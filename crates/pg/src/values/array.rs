@@ -424,7 +424,9 @@ pub(crate) unsafe fn elements<T>(
     mut read: impl FnMut(pg_sys::Datum) -> T,
 ) -> Result<Vec<Option<T>>, ArrayFault> {
     // SAFETY: the caller's promise.
-    unsafe { with_elements(datum, |elements| allocation::collect(elements.iter().map(|element| element.map(&mut read)))) }
+    unsafe {
+        with_elements(datum, |elements| allocation::collect(elements.iter().map(|element| element.map(&mut read))))
+    }
 }
 
 /// Shows `f` the elements of any array of at most one dimension, as long as it runs; None for NULL.

@@ -29,7 +29,11 @@ impl Cholesky {
     /// # Errors
     /// [`OutOfMemory`]
     pub(crate) fn new(size: usize) -> Result<Cholesky, OutOfMemory> {
-        Ok(Cholesky { size, lower: allocation::try_zeros(size.saturating_mul(size))?, kept: allocation::try_zeros(size)? })
+        Ok(Cholesky {
+            size,
+            lower: allocation::try_zeros(size.saturating_mul(size))?,
+            kept: allocation::try_zeros(size)?,
+        })
     }
 
     /// Takes the matrix whose element (i, j), j ≤ i, is `element(i, j)`.
@@ -104,4 +108,3 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
     sums.iter().sum::<f64>() + rest
 }
-

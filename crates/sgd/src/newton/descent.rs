@@ -54,7 +54,14 @@ impl Descent {
     /// [`OutOfMemory`]
     pub(crate) fn new(l2: f64, dim: usize) -> Result<Descent, OutOfMemory> {
         let equations = Cholesky::new(dim + 1)?;
-        Ok(Descent { l2, point: allocation::try_zeros(dim + 1)?, norms: (0.0, 0.0), step: None, converged: false, equations })
+        Ok(Descent {
+            l2,
+            point: allocation::try_zeros(dim + 1)?,
+            norms: (0.0, 0.0),
+            step: None,
+            converged: false,
+            equations,
+        })
     }
 
     /// The weights, and behind them the intercept.

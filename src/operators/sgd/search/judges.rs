@@ -50,12 +50,12 @@ impl Judges {
         let scratch = scratch.get_or_insert_with(|| like(batch));
         let tags = batch.tags().unwrap_or_default();
         for fold in folds.clone() {
-            let judges = |place: &&u32| {
-                let tag = tags.get(**place as usize).copied().unwrap_or_default();
+            let judges = |place: &u32| {
+                let tag = tags.get(*place as usize).copied().unwrap_or_default();
                 rule.judged_by(part(*rule, tag)) == Some(fold)
             };
             places.clear();
-            allocation::extend(&mut places, batch.order().iter().copied().filter(judges));
+            allocation::extend(places, batch.order().iter().copied().filter(judges));
             for some in places.chunks(PER_JUDGEMENT) {
                 scratch.clear();
                 copy(batch, some, scratch)?;
