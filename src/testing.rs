@@ -62,7 +62,7 @@ pub fn allocated() -> usize {
     unsafe { pg_sys::MemoryContextMemAllocated(pg_sys::TopMemoryContext, true) }
 }
 
-/// Shows `f` a value of a type, as the type reads it from a text. It stays as long as the transaction.
+/// A value of a type, as the type reads it from a text. It stays as long as the transaction.
 pub fn value(text: &str, type_name: &str) -> TypedDatum<'static> {
     let type_oid: pg_sys::Oid = one(&format!("SELECT '{type_name}'::regtype::oid"));
     let text = CString::new(text).expect("texts of tests have no NUL");
