@@ -24,7 +24,7 @@ pub use models::{ModelError, OwnerNeeded};
 pub use nodes::{Errand, NodeError};
 pub use notice::{Figure, FilledFeature, Notice};
 pub use pg::errors::{Code, Error as PgError, Report, did_you_mean, excerpt};
-pub use pg::tuples::place::{Place, RowAt};
+pub use pg::tuples::place::RowAt;
 pub use predict::PredictError;
 pub use source::SourceError;
 pub use the_model::{INLINE_MODEL_ID, TheModel};

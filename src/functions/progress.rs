@@ -1,6 +1,5 @@
 //! corgipile.progress(): the trainings that run now, for the view corgipile.stat_progress_train.
 
-use crate::errors::OrRaise;
 use crate::operators::progress;
 use pg::call::function::Call;
 use pgrx::prelude::*;

@@ -1,6 +1,5 @@
 //! corgipile.reading_groups(): who reads together with others, for the view corgipile.stat_reading_groups.
 
-use crate::errors::OrRaise;
 use crate::operators::reading_groups;
 use pg::call::function::Call;
 use pgrx::prelude::*;
