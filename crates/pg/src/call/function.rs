@@ -319,8 +319,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the rows of a query as the function's result, all at once: of each these columns, None for NULL. An ERROR
-    /// if the caller expects rows of more columns.
+    /// Returns the rows of a query as the function's result, all at once: of each these columns, None for NULL. An
+    /// ERROR if the caller expects rows of more columns.
     pub fn return_query(self, query: &Running, columns: &[Option<usize>]) {
         let rows = ResultRows::new(self, columns.len());
         while let Some(slot) = query.row() {
