@@ -4,7 +4,7 @@
 //! processor and no library. Networks multiply matrices with a library whose sums depend on the processor,
 //! so they are not frozen here.
 
-use sgd::{Evaluation, Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
+use sgd::{Evaluation, Hyperparameters, ModelKind, Optimizer, Schedule, Task, Trainer};
 use tuples::Batch;
 
 /// Tuples whose labels have something to do with their features.
@@ -14,8 +14,9 @@ fn tuples(kind: ModelKind, dim: usize, sparse: bool, weighted: bool) -> Batch {
     for i in 0..211usize {
         let value = |j: usize| ((i * 37 + j * 11 + i * j) % 29) as f32 / 16.0 - 0.9;
         let label = match kind {
-            ModelKind::Linear => (i * 31 % 17) as f32 / 8.0 - 1.0,
-            ModelKind::Softmax => (i * 7 % 3) as f32,
+            ModelKind::Poisson => (i * 31 % 17) as f32 / 8.0,
+            _ if kind.task() == Task::Regression => (i * 31 % 17) as f32 / 8.0 - 1.0,
+            _ if kind.has_class_numbers() => (i * 7 % 3) as f32,
             _ if value(1) + value(2) > 0.3 => 1.0,
             _ => -1.0,
         };
@@ -65,19 +66,20 @@ fn train(hash: &mut Hash, hyper: Hyperparameters, batch: &Batch) {
     hash.add(evaluation.accuracy().or(evaluation.r2()).unwrap().to_bits());
 }
 
-/// The hash of models of this kind, trained in every way.
-fn trained(kind: ModelKind) -> u64 {
+/// The hash of models of this kind, trained in every way; with steps that are `bounded` or not.
+fn trained(kind: ModelKind, bounded: bool) -> u64 {
     let mut hash = Hash(0xcbf2_9ce4_8422_2325);
     for (dim, sparse) in [(5, false), (20, false), (70, false), (33, true)] {
         for weighted in [false, true] {
             let batch = tuples(kind, dim, sparse, weighted);
-            for optimizer in [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM] {
+            let optimizers = [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM];
+            for &optimizer in &optimizers[..if bounded { 2 } else { 3 }] {
                 for schedule in [Schedule::Constant, Schedule::Theorem1 { mu: 0.02, a: None }] {
                     for (batch_size, l1, l2) in [(1, 0.0, 0.0), (1, 0.0, 0.01), (1, 1e-3, 0.0), (8, 1e-4, 1e-3)] {
                         let learning_rate = 0.004;
                         let defaults = Hyperparameters::new(kind);
-                        let hyper =
-                            Hyperparameters { learning_rate, schedule, optimizer, batch_size, l1, l2, ..defaults };
+                        let regularized = Hyperparameters { batch_size, l1, l2, ..defaults };
+                        let hyper = Hyperparameters { learning_rate, schedule, optimizer, bounded, ..regularized };
                         train(&mut hash, hyper, &batch);
                     }
                 }
@@ -87,22 +89,23 @@ fn trained(kind: ModelKind) -> u64 {
     hash.0
 }
 
-#[test]
-fn logistic_models_have_the_bits_that_they_have_always_had() {
-    assert_eq!(trained(ModelKind::Logistic), 12_425_791_291_784_146_830);
-}
-
-#[test]
-fn svms_have_the_bits_that_they_have_always_had() {
-    assert_eq!(trained(ModelKind::Svm), 2_689_356_114_288_891_589);
-}
+/// Of each model, without bounded steps and with them.
+const FROZEN: [(ModelKind, [u64; 2]); ModelKind::LINEAR.len()] = [
+    (ModelKind::Logistic, [12_425_791_291_784_146_830, 14_398_526_479_352_589_438]),
+    (ModelKind::Svm, [2_689_356_114_288_891_589, 1_187_745_480_923_021_181]),
+    (ModelKind::Linear, [16_686_920_129_042_191_075, 10_220_050_646_221_940_923]),
+    (ModelKind::Softmax, [6_008_273_179_471_495_158, 3_456_782_121_735_165_772]),
+    (ModelKind::Poisson, [16_315_733_094_856_196_989, 7_318_166_664_618_153_829]),
+    (ModelKind::Quantile, [3_524_026_781_878_625_168, 3_087_461_586_786_535_709]),
+    (ModelKind::EpsilonInsensitive, [6_254_769_488_440_866_307, 1_500_026_811_408_835_707]),
+    (ModelKind::Huber, [10_505_303_771_470_567_191, 16_201_142_248_146_066_128]),
+    (ModelKind::SvmOneVsRest, [13_378_596_102_933_499_865, 6_582_037_028_360_234_931]),
+    (ModelKind::SquaredHinge, [14_708_650_359_892_727_448, 7_455_214_897_849_088_194]),
+    (ModelKind::SquaredHingeOneVsRest, [1_003_823_492_747_061_392, 14_945_670_607_227_992_879]),
+];
 
 #[test]
 fn linear_models_have_the_bits_that_they_have_always_had() {
-    assert_eq!(trained(ModelKind::Linear), 16_686_920_129_042_191_075);
-}
-
-#[test]
-fn softmax_models_have_the_bits_that_they_have_always_had() {
-    assert_eq!(trained(ModelKind::Softmax), 6_008_273_179_471_495_158);
+    let found = FROZEN.map(|(kind, _)| (kind, [false, true].map(|bounded| trained(kind, bounded))));
+    assert_eq!(found, FROZEN);
 }
