@@ -103,7 +103,8 @@ impl Cluster {
         let copy = program("postgres");
         let copy = copy.parent().expect("a program is in a directory");
         let programs = Path::new("/").join(copy.strip_prefix(server::directory().join("postgresql")).ok()?);
-        Some(Self::of(&programs, settings))
+        let programs = Some(programs);
+        Some(Self::start(settings, Surroundings { programs, bare: true, ..Surroundings::default() }))
     }
 
     /// A cluster of the PostgreSQL whose programs are in this directory, in which no extension is made.
@@ -126,47 +127,18 @@ impl Cluster {
     }
 
     fn start(settings: &[&str], surroundings: Surroundings) -> Self {
-        let name = format!("c{}", server::number());
-        if surroundings.programs.is_some() {
-            let cluster = Self::initialized(&name, settings, surroundings);
+        let directory = new_directory(&format!("c{}", server::number()));
+        match &surroundings {
+            Surroundings { programs: None, .. } => copy(&server::once("cluster", make_template), &directory),
+            Surroundings { bare: true, .. } => copy(&server::once("bare", make_bare_template), &directory),
+            _ => initdb(&surroundings, &directory),
+        }
+        let makes_functions = surroundings.programs.is_some();
+        let cluster = Self::launched(directory, settings, surroundings);
+        if makes_functions {
             cluster.session().run(fixtures::FUNCTIONS);
-            return cluster;
         }
-        let template = server::once("cluster", || Ok(Self::make_template()));
-        let directory = new_directory(&name);
-        let mut copy = as_owner(PathBuf::from("cp"), &directory);
-        let copied = copy.args(["-a", "--reflink=auto"]).arg(template.expect("a panic ends it")).arg("data").status();
-        assert!(copied.is_ok_and(|status| status.success()), "a cluster can be copied");
-        Self::launched(directory, settings, surroundings)
-    }
-
-    /// Makes the data directory that the others are copies of, with the extension and the fixtures' functions: a copy
-    /// takes a fraction of the time. Gives its path.
-    fn make_template() -> String {
-        let mut cluster = Self::initialized("cluster", &[], Surroundings::default());
-        cluster.session().run("CREATE EXTENSION corgipile");
-        cluster.session().run(fixtures::FUNCTIONS);
-        cluster.signal("INT", cluster.pid() as i32);
-        cluster.server.wait().expect("our child");
-        let path = server::directory().join("cluster.data");
-        fs::rename(cluster.data(), &path).expect("it stays on its disk");
-        path.to_str().expect("a plain path").to_owned()
-    }
-
-    /// A new cluster with nothing in it.
-    fn initialized(name: &str, settings: &[&str], surroundings: Surroundings) -> Self {
-        let directory = new_directory(name);
-        let mut initdb = as_owner(surroundings.program("initdb"), &directory);
-        initdb.args(["-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]);
-        // tests damage pages, of which checksums would tell before this extension sees them; PostgreSQL 18 has them by
-        // default, and older ones do not know how to go without
-        let help = Command::new(surroundings.program("initdb")).arg("--help").output().expect("initdb runs");
-        if String::from_utf8_lossy(&help.stdout).contains("--no-data-checksums") {
-            initdb.arg("--no-data-checksums");
-        }
-        let output = initdb.output().expect("initdb runs");
-        assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
-        Self::launched(directory, settings, surroundings)
+        cluster
     }
 
     /// Starts the server of a directory in which there is a data directory.
@@ -349,6 +321,8 @@ struct Surroundings {
     environment: Vec<(&'static str, PathBuf)>,
     /// the directory of another server's programs
     programs: Option<PathBuf>,
+    /// those are of the shared server's version, and no extension is made
+    bare: bool,
     own_network: bool,
 }
 
@@ -356,6 +330,49 @@ impl Surroundings {
     fn program(&self, name: &str) -> PathBuf {
         self.programs.as_ref().map_or_else(|| program(name), |programs| programs.join(name))
     }
+}
+
+/// Makes a data directory with nothing in it.
+fn initdb(surroundings: &Surroundings, directory: &Path) {
+    let mut initdb = as_owner(surroundings.program("initdb"), directory);
+    initdb.args(["-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]);
+    // tests damage pages, of which checksums would tell before this extension sees them; PostgreSQL 18 has them by
+    // default, and older ones do not know how to go without
+    let help = Command::new(surroundings.program("initdb")).arg("--help").output().expect("initdb runs");
+    if String::from_utf8_lossy(&help.stdout).contains("--no-data-checksums") {
+        initdb.arg("--no-data-checksums");
+    }
+    let output = initdb.output().expect("initdb runs");
+    assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Makes the data directory that takes initdb's place: a copy takes a fraction of the time. Gives its path.
+fn make_bare_template() -> Result<String, String> {
+    let directory = new_directory("bare");
+    initdb(&Surroundings::default(), &directory);
+    Ok(directory.join("data").to_str().expect("a plain path").to_owned())
+}
+
+/// The same with the extension and the fixtures' functions.
+fn make_template() -> Result<String, String> {
+    let directory = new_directory("cluster");
+    copy(&server::once("bare", make_bare_template), &directory);
+    let mut cluster = Cluster::launched(directory, &[], Surroundings::default());
+    cluster.session().run("CREATE EXTENSION corgipile");
+    cluster.session().run(fixtures::FUNCTIONS);
+    cluster.signal("INT", cluster.pid() as i32);
+    cluster.server.wait().expect("our child");
+    let path = server::directory().join("cluster.data");
+    fs::rename(cluster.data(), &path).expect("it stays on its disk");
+    Ok(path.to_str().expect("a plain path").to_owned())
+}
+
+/// Copies a template to a new cluster's data directory.
+fn copy(template: &Result<String, String>, directory: &Path) {
+    let template = template.as_ref().expect("it is made, or there is a panic");
+    let mut copy = as_owner(PathBuf::from("cp"), directory);
+    let copied = copy.args(["-a", "--reflink=auto", template, "data"]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "a cluster can be copied");
 }
 
 /// A directory beside the shared server's.

@@ -32,7 +32,8 @@ impl Database {
 
     fn copy_of(template: &str) -> Self {
         let name = format!("test_{}_{}", std::process::id(), server::number());
-        let create = format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy ENCODING 'UTF8' LOCALE 'C.UTF-8'");
+        let create =
+            format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy ENCODING 'UTF8' LOCALE 'C.UTF-8'");
         server::admin().batch_execute(&create).unwrap_or_else(|e| panic!("{create}: {e:?}"));
         let session = Session::connect(&name, None);
         Self { name, roles: Vec::new(), session: Some(session) }

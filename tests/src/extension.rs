@@ -60,7 +60,10 @@ fn compile(source: &str, name: &str, arguments: &[&str]) -> Result<PathBuf, Stri
         output(Command::new("cc").arg("--version"))?;
         let library = server::directory().join(format!("{name}.so"));
         let mut compiler = Command::new("cc");
-        compiler.args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-fPIC", "-shared"]).args(arguments).args([source, "-o"]);
+        compiler
+            .args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-fPIC", "-shared"])
+            .args(arguments)
+            .args([source, "-o"]);
         let result = compiler.arg(&library).output().map_err(|e| format!("cc: {e}"))?;
         assert!(result.status.success(), "{source}: {}", String::from_utf8_lossy(&result.stderr));
         Ok(library.to_str().expect("a plain path").to_owned())

@@ -171,6 +171,22 @@ fn the_tests_that_documents_name_are_there() {
     }
 }
 
+#[test]
+fn the_tests_of_the_smoke_set_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = Vec::new();
+    add_sources(&root.join("tests"), &mut sources);
+    let settings = fs::read_to_string(root.join("../.config/nextest.toml")).expect("the settings are there");
+    let names = settings.split("test(=").skip(1).filter_map(|rest| rest.split_once(')'));
+    let named: Vec<(&str, &str)> = names.filter_map(|(name, _)| name.rsplit_once("::")).collect();
+    assert!(named.len() > 10, "{named:?}");
+    for (path, name) in named {
+        let (file, test) = (path.rsplit("::").next(), format!("#[test]\nfn {name}()"));
+        let found = sources.iter().any(|(stem, source)| Some(stem.as_str()) == file && source.contains(&test));
+        assert!(found, ".config/nextest.toml names {path}::{name}");
+    }
+}
+
 /// Adds the names and texts of the Rust files of a folder and the folders in it.
 fn add_sources(folder: &Path, sources: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).expect("the folder can be listed") {

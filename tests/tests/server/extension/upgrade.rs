@@ -1,6 +1,6 @@
 //! Updates of the extension: there is no second version yet, so that a test writes one, as a release to come would.
 
-use corgipile_tests::{Database, program, skip};
+use corgipile_tests::{Database, program, sample, skip};
 use std::path::{Path, PathBuf};
 
 /// The version that `CREATE EXTENSION` makes.
@@ -237,7 +237,7 @@ fn an_update_that_leaves_something_out_is_told_from_one_that_is_complete() {
         whole = whole.replace(before, after);
     }
     // all of it, and all but one
-    for left_out in [None].into_iter().chain((0..CHANGES.len()).map(Some)) {
+    for left_out in [None].into_iter().chain((0..CHANGES.len()).step_by(sample(1, 3)).map(Some)) {
         let version = format!("9.{}test", left_out.map_or(0, |i| i + 1));
         let changes = CHANGES.iter().enumerate().filter(|(i, _)| Some(*i) != left_out);
         let update: Vec<&str> = changes.map(|(_, (statement, ..))| *statement).collect();

@@ -87,7 +87,7 @@ fn coefficients_per_unit_are_those_of_the_features_as_they_are() {
                SELECT t.id, c.class, sum(coefficient * CASE feature WHEN '(intercept)' THEN 1
                                          ELSE (x[array_position(names, feature)] - coalesce(mean, 0)) / coalesce(scale, 1) END) AS standardized,
                       sum(per_unit * CASE feature WHEN '(intercept)' THEN 1 ELSE x[array_position(names, feature)] END) AS per_unit
-                 FROM corgipile.coefficients AS c, (SELECT id, {features}::float8[] AS x, {names} AS names FROM t) AS t
+                 FROM corgipile.coefficients AS c, (SELECT id, {features}::float8[] AS x, {names} AS names FROM t WHERE id % 8 = 0) AS t
                 GROUP BY t.id, c.class) AS decisions"
         ));
         assert!(differ < 1e-4, "{model}: {differ}");

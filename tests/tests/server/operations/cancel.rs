@@ -237,14 +237,14 @@ fn a_timeout_stops_what_is_large_long_before_its_end() {
     db.run(
         "CREATE TABLE t AS SELECT i, i % 2 AS label, ARRAY[i % 7, i % 5, 1]::real[] AS x FROM generate_series(1, 16) i;
          CREATE TABLE wide AS SELECT i, i % 2 AS label,
-                (SELECT array_agg(sin(i * j)) FROM generate_series(1, 1000) j) AS x FROM generate_series(1, 6000) i;
+                (SELECT array_agg(sin(i * j)) FROM generate_series(1, 1000) j) AS x FROM generate_series(1, 3000) i;
          CREATE FUNCTION in_one(encoding text) RETURNS bigint LANGUAGE sql AS $$
            SELECT sum(bytes)::bigint FROM corgipile_compress('wide', 'to_' || encoding, features => '{x}',
-             batch_rows => 6000, encoding => encoding) $$",
+             batch_rows => 3000, encoding => encoding) $$",
     );
     for sql in [
         "SELECT count(*) FROM corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1,
-                                              options => '{\"hidden_layers\": [3000000], \"batch_size\": 16}')",
+                                              options => '{\"hidden_layers\": [1500000], \"batch_size\": 16}')",
         "SELECT in_one('gzip')",
         "SELECT in_one('toc')",
     ] {

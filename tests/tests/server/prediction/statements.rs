@@ -162,7 +162,7 @@ fn models_in_use_do_not_pile_up_in_memory() {
         line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).expect("a number of kB") / 1024
     };
     let before = memory();
-    db.run("SELECT sum(corgipile_predict('m' || i % 40, ARRAY[1], ARRAY[2])) FROM generate_series(1, 200) i");
+    db.run("SELECT sum(corgipile_predict('m' || i % 40, ARRAY[1], ARRAY[2])) FROM generate_series(1, 100) i");
     let after = memory();
     // 64 MB of models that are kept, and one or two on their way
     assert!(after.saturating_sub(before) < 110, "{before} MB before, {after} MB after");

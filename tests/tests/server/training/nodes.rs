@@ -1,7 +1,7 @@
 //! Training where the rows are, on three private servers: what is learned is what one server with all rows learns from
 //! them in the same sequence, and whatever is in the way is told, or ends everything everywhere.
 
-use corgipile_tests::{Cluster, Database, Nodes, Session};
+use corgipile_tests::{Cluster, Database, Nodes, Session, sample};
 
 pub const COLUMNS: &str = "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real, held boolean";
 
@@ -133,9 +133,9 @@ fn nodes_learn_what_one_server_with_all_rows_learns() {
     spread.by_range();
     spread.by_label();
     spread.one_empty();
-    for table in ["t", "by_range", "by_label", "one_empty"] {
+    for table in &["t", "one_empty", "by_range", "by_label"][..sample(4, 2)] {
         for training in TRAININGS {
-            for batch_size in if table == "t" { &[64, 256][..] } else { &[64][..] } {
+            for batch_size in &[64, 256][..if *table == "t" { sample(2, 1) } else { 1 }] {
                 let arguments = format!("{training}, batch_size => {batch_size}");
                 assert_equal(both(spread.near(), table, &arguments), &format!("{table}, {arguments}"));
             }
@@ -151,7 +151,7 @@ fn buffers_of_every_order_have_every_row_once() {
     let Some(mut spread) = Spread::new(buffers_of_every_order_have_every_row_once) else { return };
     spread.spread("t", "RANGE (id)", ["FROM (MINVALUE) TO (50)", "FROM (50) TO (700)", "FROM (700) TO (MAXVALUE)"]);
     for strategy in ["corgipile", "block_only", "shuffle_once", "epoch_shuffle", "no_shuffle"] {
-        for batch_size in [1, 10, 1000, 5000] {
+        for batch_size in &[1, 1000, 10, 5000][..sample(4, 2)] {
             let arguments = format!(
                 "'SELECT half, a, b FROM t WHERE id % 2 = 0', label => 'half', nodes => 'auto', shuffle => '{strategy}', seed => 3,
                  batch_size => {batch_size}, max_epochs => 3, block_size => '8kB', buffer_size => '20%'"

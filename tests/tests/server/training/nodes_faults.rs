@@ -2,7 +2,7 @@
 //! no model is a wrong one.
 
 use super::nodes::{COLUMNS, Spread, rows};
-use corgipile_tests::{Cluster, Session, skip};
+use corgipile_tests::{Cluster, Session, sample, skip};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ fn whatever_stops_a_training_leaves_nothing_on_any_server() {
 /// Moments at which something happens in a test; `MOMENTS=` says how many, and `SEED=` which.
 fn moments() -> (u32, u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    (number("MOMENTS").unwrap_or(10) as u32, number("SEED").unwrap_or(1))
+    (number("MOMENTS").unwrap_or(sample(10, 4)) as u32, number("SEED").unwrap_or(1))
 }
 
 #[test]
