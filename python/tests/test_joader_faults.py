@@ -1,7 +1,7 @@
 """JOADER while its server, its jobs and its preparers are killed, stopped and started again.
 
 Each job writes down the rows that it gets; the test adds them up. CORGIPILE_KILLS=200 draws so many faults, otherwise
-there are 20. CORGIPILE_SEED=3 draws others.
+there are 20 if CORGIPILE_FULL is set, and 8 if not. CORGIPILE_SEED=3 draws others.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import FULL
 from joader_processes import LEFT, lines_of, marked, shared_memory, started
 
 from corgipile import joader
@@ -28,7 +29,7 @@ from corgipile import joader
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-FAULTS = int(os.environ.get("CORGIPILE_KILLS", "0")) or 20
+FAULTS = int(os.environ.get("CORGIPILE_KILLS", "0")) or (20 if FULL else 8)
 SEED = int(os.environ.get("CORGIPILE_SEED", "1"))
 ROWS = 3000
 # a damaged row group

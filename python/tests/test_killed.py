@@ -1,7 +1,7 @@
 """Processes that are killed at random batches, with workers and ranks, over several sources, go on exactly.
 
-CORGIPILE_KILLS=50 kills each combination of source, workers and ranks so often; without it half of the combinations
-are killed once or twice.
+CORGIPILE_KILLS=50 kills each combination of source, workers and ranks so often. Without it half of the combinations are
+killed once or twice if CORGIPILE_FULL is set, and three of them, with all sources and numbers of workers, if not.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 from killed import EPOCHS, ROWS, dataset
@@ -26,15 +28,16 @@ HERE = Path(__file__).parent
 SOURCES = ("parquet", "postgres", "map_style")
 WORKERS = (0, 1, 4)
 RANKS = (1, 2)
+SAMPLE = (("parquet", 1), ("postgres", 4), ("map_style", 0))
 KILLS = int(os.environ.get("CORGIPILE_KILLS", "0"))
 
 
-def combinations() -> list[tuple[str, int, int, int]]:
+def combinations() -> Iterator[Any]:
     """Sources, workers, ranks, and how often they are killed."""
-    if KILLS:
-        return [(*of, KILLS) for of in product(SOURCES, WORKERS, RANKS)]
-    pairs = enumerate(product(SOURCES, WORKERS))
-    return [(source, workers, RANKS[at % 2], 1 if workers else 2) for at, (source, workers) in pairs]
+    for at, (source, workers) in enumerate(product(SOURCES, WORKERS)):
+        for ranks in RANKS if KILLS else (RANKS[at % 2],):
+            more = () if KILLS or (source, workers) in SAMPLE else pytest.mark.full
+            yield pytest.param(source, workers, ranks, KILLS or (1 if workers else 2), marks=more)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from test_sources import example, record
 import corgipile
 from corgipile import CorgiPileDataset
 
-torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+if find_spec("torch"):
+    import torch
 
 ROWS = 1000
 

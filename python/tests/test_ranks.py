@@ -86,9 +86,11 @@ def test_files_that_are_uneven_or_empty_are_shared(
             assert not workers or len({len(of_rank) for of_rank in batches}) == 1
 
 
+@pytest.mark.torch
 def test_uneven_ranks_train_together_without_a_hang(tmp_path: Path) -> None:
     """Three processes of DistributedDataParallel: with equal batches by themselves, with unequal ones by Join."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     if not torch.distributed.is_available():
         pytest.skip("this torch has no torch.distributed")
     uneven_files(tmp_path, "parquet")
@@ -134,8 +136,10 @@ def test_orders_of_ranks_together_are_that_of_one(rows: corgipile.Source, number
         assert [batch[: len(one)] for batch, one in zip(together(ranks), alone)] == alone
 
 
+@pytest.mark.torch
 def test_ranks_come_from_torch_distributed(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     if not torch.distributed.is_available():
         pytest.skip("this torch has no torch.distributed")
     code = """

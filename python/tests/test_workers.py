@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 from loading_fixtures import Numbers, flat
 
 import corgipile
 from corgipile import CorgiPileDataset, Loader
 
-torch = pytest.importorskip("torch")
-from torch.utils.data import DataLoader  # noqa: E402
+pytestmark = pytest.mark.torch
+if find_spec("torch"):
+    import torch
+    from torch.utils.data import DataLoader
 
 
 def doubled(batch: dict) -> dict:

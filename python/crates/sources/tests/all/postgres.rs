@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use source::{Cancel, Source, SourceError};
 use sources::postgres::{OpenedTable, Options, open};
 
-mod told;
+use crate::told;
 
 /// A database of its own for a test.
 struct Database {

@@ -10,9 +10,6 @@ use sources::index::{IndexOptions, build};
 use sources::{Dataset, OnError};
 use tempfile::TempDir;
 
-mod real;
-mod told;
-
 fn at(path: &Path) -> [String; 1] {
     [path.to_string_lossy().into_owned()]
 }
@@ -240,7 +237,7 @@ fn files_with_other_headers_are_named_or_left_out() {
 
 #[test]
 fn a_real_file_is_read_as_a_plain_split_reads_it() {
-    let Some(text) = real::text("sources::csv::a_real_file", "higgs_train.csv.gz") else { return };
+    let Some(text) = crate::real::text("sources::csv::a_real_file", "higgs_train.csv.gz") else { return };
     let dir = TempDir::new().unwrap();
     let path = file(&dir, &text);
     let data = opened(&path, &Options::default());

@@ -1,8 +1,6 @@
 //! A server and its jobs in one process, over a real socket.
 
-mod common;
-
-use common::{Numbers, Opens, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
+use crate::common::{Numbers, Opens, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
 use service::{
     BufferSize, Job, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions,
     ServiceError, admin, proto, serve,

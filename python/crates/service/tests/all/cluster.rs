@@ -1,8 +1,6 @@
 //! Servers of several nodes in one process, which talk over 127.0.0.1.
 
-mod common;
-
-use common::{Numbers, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
+use crate::common::{Numbers, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
 use service::{
     Cluster, FollowerOptions, Job, JobOptions, LeaderOptions, Mode, NextOfJob, ServiceError, Token, admin, proto,
 };
@@ -318,7 +316,7 @@ fn servers_without_the_token_or_the_certificate_do_not_follow_and_say_why() {
             data_sets: None,
         };
         let (_stop, stopped) = tokio::sync::watch::channel(());
-        let opener = std::sync::Arc::new(common::Opens(Numbers::new(10)));
+        let opener = std::sync::Arc::new(crate::common::Opens(Numbers::new(10)));
         service::serve(options, opener, None, stopped, || ()).unwrap_err().to_string()
     };
     let leader = LeaderOptions { listen: "127.0.0.1:0".parse().unwrap(), ..nodes.leader() };

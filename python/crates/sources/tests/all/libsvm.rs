@@ -10,9 +10,6 @@ use sources::libsvm::{LibSvm, Options, open};
 use sources::{Dataset, OnError};
 use tempfile::TempDir;
 
-mod real;
-mod told;
-
 fn at(path: &Path) -> [String; 1] {
     [path.to_string_lossy().into_owned()]
 }
@@ -105,7 +102,7 @@ fn a_wrong_line_is_an_error_at_its_byte_or_is_skipped_and_counted() {
 
 #[test]
 fn a_real_file_is_read_as_a_plain_split_reads_it() {
-    let Some(text) = real::text("sources::libsvm::a_real_file", "a9a_train.libsvm.gz") else { return };
+    let Some(text) = crate::real::text("sources::libsvm::a_real_file", "a9a_train.libsvm.gz") else { return };
     let dir = TempDir::new().unwrap();
     let path = file(&dir, &text);
     let built =

@@ -1,8 +1,5 @@
 //! Servers and jobs for tests, in one process.
 
-// each test uses some of it
-#![allow(dead_code)]
-
 use arrow::array::{Array, ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, UInt8Array};
 use arrow::datatypes::{Field, SchemaRef};
 use loading::{Batch, Column, Values};

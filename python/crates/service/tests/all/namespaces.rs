@@ -6,9 +6,7 @@
 
 #![allow(unsafe_code)]
 
-mod common;
-
-use common::{Numbers, SECOND, Server, all, next, numbers, sorted, status};
+use crate::common::{Numbers, SECOND, Server, all, next, numbers, sorted, status};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use service::{Cluster, FollowerOptions, Job, LeaderOptions, Mode, NextOfJob, Token};
 use std::fs::{File, OpenOptions};
