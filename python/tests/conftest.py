@@ -15,7 +15,7 @@ pytest_plugins = ["db_fixtures", "joader_fixtures", "loading_fixtures"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: no other test runs meanwhile, as it measures time or sees what others do")
+    config.addinivalue_line("markers", "alone: no other test runs meanwhile: it measures time, or sees what others do")
     config.addinivalue_line("markers", "torch: is skipped where there is no torch")
     config.addinivalue_line("markers", "full: draws more of what other tests show; runs if CORGIPILE_FULL is set")
 

@@ -185,7 +185,7 @@ def marked(mark: str) -> Iterator[tuple[int, str]]:
 
 
 def shared_memory() -> list[str]:
-    """What is in shared memory, but for that of torch, PostgreSQL and multiprocessing, which other tests use meanwhile."""
+    """What is in shared memory, but for that of torch, PostgreSQL and multiprocessing, which other tests use."""
     others = ("torch_", "PostgreSQL.", "sem.")
     return sorted(name for name in os.listdir("/dev/shm") if not name.startswith(others))
 

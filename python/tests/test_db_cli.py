@@ -274,6 +274,7 @@ def test_a_line_of_one_column_may_be_empty(capsys: pytest.CaptureFixture[str]) -
     assert [row["hours"] for row in rows_of(capsys.readouterr().out)] == ["1", "", "-1"]
 
 
+@pytest.mark.alone
 def test_report_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
     train("shown")
     train("shown")

@@ -56,8 +56,10 @@ def models(conn: Any) -> int:
     "estimator",
     [
         DatabaseClassifier(random_state=0),
-        DatabaseClassifier(random_state=0, model="mlp", hidden_layers=[20], max_epochs=60),
-        DatabaseRegressor(random_state=0),
+        pytest.param(
+            DatabaseClassifier(random_state=0, model="mlp", hidden_layers=[20], max_epochs=60), marks=pytest.mark.full
+        ),
+        pytest.param(DatabaseRegressor(random_state=0), marks=pytest.mark.full),
         DatabaseRegressor(random_state=0, model="mlp", hidden_layers=[30], max_epochs=60),
     ],
     ids=["classifier", "mlp", "regressor", "mlp_regressor"],

@@ -82,7 +82,7 @@ def test_a_killed_process_goes_on_exactly(
         # sessions of their own, so that workers are killed with each
         running = [subprocess.Popen(list(map(str, command)), start_new_session=True, cwd=HERE) for command in commands]
         for process in running:
-            assert process.wait(timeout=120) == (-signal.SIGKILL if moment else 0)
+            assert process.wait(timeout=300) == (-signal.SIGKILL if moment else 0)
     told: dict[str, list[float]] = {"bytes of state": [], "ms to go on": [], "ms to begin": []}
     for log, batches in zip(logs, expected, strict=True):
         lines = [json.loads(line) for line in log.read_text().splitlines()]

@@ -46,7 +46,10 @@ def lines_of(all_ends: list[int]) -> list[str]:
     return [f"{start} {end - start}\n" for start, end in zip([0, *all_ends], all_ends)]
 
 
-@pytest.fixture(params=["record after record", "blocks of 70 records", "corgipile index"])
+INDEXES = ["record after record", "blocks of 70 records", "corgipile index"]
+
+
+@pytest.fixture(params=INDEXES)
 def block_index(request: pytest.FixtureRequest, dataset_path: Path, tmp_path: Path) -> Path:
     """The index as the authors have it, one of blocks as the paper has it, and ours."""
     index = tmp_path / "train.index"
@@ -115,6 +118,9 @@ main(int(sys.argv[1]), *sys.argv[2:])
 )
 
 
+@pytest.mark.parametrize(
+    "block_index", [INDEXES[0], *(pytest.param(name, marks=pytest.mark.full) for name in INDEXES[1:])], indirect=True
+)
 def test_several_processes_share_the_blocks_anew_in_each_epoch(
     dataset_path: Path, block_index: Path, tmp_path: Path
 ) -> None:
@@ -125,7 +131,7 @@ def test_several_processes_share_the_blocks_anew_in_each_epoch(
         subprocess.Popen([sys.executable, "-c", MULTI_PROCESS, str(rank), *arguments], stdout=subprocess.PIPE)
         for rank in range(2)
     ]
-    of_rank = [json.loads(process.communicate(timeout=100)[0]) for process in running]
+    of_rank = [json.loads(process.communicate(timeout=300)[0]) for process in running]
     blocks = []
     for epoch in range(3):
         seen = [of_rank[rank][epoch] for rank in range(2)]

@@ -306,10 +306,10 @@ def gone(what, seconds=10):
 
 
 def test_a_function_that_hangs_is_ended_with_what_it_started(preparers):
-    pool = preparers(seconds=3)
+    pool = preparers(seconds=5)
     started = time.monotonic()
-    assert "it did not return within 3 s, and its process was ended" in failed(pool, "hangs")
-    assert time.monotonic() - started < 10
+    assert "it did not return within 5 s, and its process was ended" in failed(pool, "hangs")
+    assert time.monotonic() - started < 30
     assert gone(sleeping)
     assert called(pool, "same", {"x": np.arange(3)})["x"].tolist() == [0, 1, 2]
 

@@ -97,29 +97,30 @@ def test_uneven_ranks_train_together_without_a_hang(tmp_path: Path) -> None:
     code = """
 import contextlib, json, sys, torch, torch.distributed as dist, corgipile
 from torch.distributed.algorithms.join import Join
-rank, ranks = int(sys.argv[1]), sys.argv[2]
-dist.init_process_group("gloo", init_method="file://" + sys.argv[3], rank=rank, world_size=3)
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=3)
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
-ds = corgipile.CorgiPileDataset(corgipile.parquet(sys.argv[4]), block_size=200, batch_size=1, ranks=ranks)
-seen = []
-for epoch in range(2):
-    ds.set_epoch(epoch)
-    with Join([model]) if ranks == "join" else contextlib.nullcontext():
-        for batch in corgipile.Loader(ds, tensors="torch"):
-            model(batch["number"].float()[:, None]).sum().backward()
-            seen.append(batch["number"].item())
-print(json.dumps(seen))
-leave_together(sys.argv[3], rank, 3)
+for ranks in ("pad", "drop", "join"):
+    ds = corgipile.CorgiPileDataset(corgipile.parquet(sys.argv[3]), block_size=200, batch_size=1, ranks=ranks)
+    seen = []
+    for epoch in range(2):
+        ds.set_epoch(epoch)
+        with Join([model]) if ranks == "join" else contextlib.nullcontext():
+            for batch in corgipile.Loader(ds, tensors="torch"):
+                model(batch["number"].float()[:, None]).sum().backward()
+                seen.append(batch["number"].item())
+    print(json.dumps(seen))
+leave_together(sys.argv[2], rank, 3)
 """
-    for ranks, batches in (("pad", [335] * 3), ("drop", [334] * 3), ("join", [334, 334, 335])):
-        arguments = [ranks, str(tmp_path / f"meeting for {ranks}"), str(tmp_path)]
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", LEAVE_TOGETHER + code, str(rank), *arguments], stdout=subprocess.PIPE
-            )
-            for rank in range(3)
-        ]
-        seen = [json.loads(process.communicate(timeout=100)[0]) for process in processes]
+    arguments = [str(tmp_path / "meeting"), str(tmp_path)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", LEAVE_TOGETHER + code, str(rank), *arguments], stdout=subprocess.PIPE)
+        for rank in range(3)
+    ]
+    printed = [process.communicate(timeout=300)[0].splitlines() for process in processes]
+    expected = (("pad", [335] * 3), ("drop", [334] * 3), ("join", [334, 334, 335]))
+    for (ranks, batches), of_ranks in zip(expected, zip(*printed, strict=True), strict=True):
+        seen = [json.loads(line) for line in of_ranks]
         assert sorted(len(of_rank) // 2 for of_rank in seen) == batches
         of_epoch = [number for of_rank in seen for number in of_rank[: len(of_rank) // 2]]
         assert len(set(of_epoch)) == (1002 if ranks == "drop" else 1003)
@@ -137,7 +138,8 @@ def test_orders_of_ranks_together_are_that_of_one(rows: corgipile.Source, number
 
 
 @pytest.mark.torch
-def test_ranks_come_from_torch_distributed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
+def test_ranks_come_from_torch_distributed(tmp_path: Path, context: str) -> None:
     import torch
 
     if not torch.distributed.is_available():
@@ -162,8 +164,6 @@ leave_together(file, rank, 2)
     script = tmp_path / "ranks.py"
     code = LEAVE_TOGETHER + code
     script.write_text("if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in code.splitlines()))
-    for context in ("fork", "spawn"):
-        command = [sys.executable, str(script)]
-        arguments = [str(tmp_path / context), context]
-        processes = [subprocess.Popen([*command, str(rank), *arguments]) for rank in range(2)]
-        assert [process.wait(timeout=100) for process in processes] == [0, 0]
+    arguments = [str(tmp_path / "meeting"), context]
+    processes = [subprocess.Popen([sys.executable, str(script), str(rank), *arguments]) for rank in range(2)]
+    assert [process.wait(timeout=300) for process in processes] == [0, 0]
