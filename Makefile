@@ -40,7 +40,7 @@ TEST_LIBRARY := $(CARGO_TARGET_DIR)/debug/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo check test test-all architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
+.PHONY: all help deps build demo check test test-all pgrx-test python wheel architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -65,6 +65,19 @@ test: ## Test everything: pure crates, the extension in a real server (PG=17: an
 
 test-all: ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions
 	@CORGIPILE_FULL=1 $(MAKE) --no-print-directory test
+
+pgrx-test: deps ## Try cargo pgrx install and cargo pgrx test with a private copy of PostgreSQL
+	@scripts/pgrx
+
+python: deps ## Test the Python package only (TORCH=pypi: with PyPI's torch)
+	@TORCH=$(TORCH) scripts/deps --python
+	@scripts/build
+	@scripts/with-postgres --library $(TEST_LIBRARY) -- env TORCH=$(TORCH) scripts/python-test
+
+wheel: deps ## Build the wheel of the Python package into target/wheels
+	@scripts/deps --python
+	@cd python && CARGO_TARGET_DIR=$(abspath $(CARGO_TARGET_DIR)) ../scripts/venv python \
+	  env CARGO_TARGET_DIR=$(abspath $(CARGO_TARGET_DIR))/python maturin build --release --strip --locked --out $(abspath $(CARGO_TARGET_DIR))/wheels
 
 architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
 	@scripts/architectures $(PARTS)

@@ -154,8 +154,8 @@ pub fn max_buffer_memory() -> u64 {
 #[pgrx::pg_schema]
 mod tests {
     use super::*;
-    use pg::settings::Settings;
     use crate::testing::{failure, one, run};
+    use pg::settings::Settings;
     use pgrx::prelude::*;
 
     #[pg_test]

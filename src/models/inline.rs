@@ -90,8 +90,8 @@ impl InlineModel {
 #[pgrx::pg_schema]
 mod tests {
     use super::*;
-    use pg::values::jsonb::Unreadable;
     use crate::testing::{one, run, value};
+    use pg::values::jsonb::Unreadable;
     use pgrx::prelude::*;
 
     #[pg_test]

@@ -248,7 +248,7 @@ fn row(place: &Place) -> Option<[OutputValue; COLUMNS]> {
         let learning = since > 0 && seconds > 0.0 && learned > 0.0;
         // of all epochs
         let done = f64::from_bits(place.learned_epochs.load(Relaxed)) / (epochs + 1 - first).max(1) as f64;
-        let end = (since + ((changed - since) as f64 / done) as i64).max(now());
+        let end = since.saturating_add(((changed - since) as f64 / done) as i64).max(now());
         let loss = f64::from_bits(place.loss.load(Relaxed));
         row[2] = role.into();
         row[3] = oid(&place.relation).into();

@@ -39,7 +39,8 @@ pub fn set_host(out_of_memory: fn(usize) -> !) {
 /// Is an allocation in progress whose caller handles failure? For the host's global allocator.
 #[inline]
 pub fn may_fail() -> bool {
-    MAY_FAIL.get()
+    // what a panic allocates on its way is not the caller's
+    MAY_FAIL.get() && !std::thread::panicking()
 }
 
 /// Runs `allocate`, which handles the failure of each of its allocations, such as `try_reserve` of a map.

@@ -317,7 +317,7 @@ impl BlockShuffle {
         let pages_of = |blocks: usize| self.block.len() + blocks * self.geometry.pages_per_block as usize;
         let bytes = (limits.bytes + limits.spare.1).saturating_sub(self.buffer_bytes(batch)) as usize;
         let room = bytes / (batch.bytes() / batch.len().max(1)).max(1);
-        let buffer = (pages_of(blocks) * rows).min(room + rows);
+        let buffer = pages_of(blocks).saturating_mul(rows).min(room.saturating_add(rows));
         if let Some(cache) = self.cache() {
             let (stay, all) = cache.will_stay(batch, self.pages_left());
             if stay > 0 {

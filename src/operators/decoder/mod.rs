@@ -43,8 +43,8 @@ pub use united::Met;
 #[pgrx::pg_schema]
 mod tests {
     use crate::operators::Buffers;
-    use pg::values::array::{ArrayFault, ArrayReader};
     use crate::testing::{epoch, open, run, value, with_snapshot};
+    use pg::values::array::{ArrayFault, ArrayReader};
     use pgrx::prelude::*;
     use shuffle::Strategy;
 

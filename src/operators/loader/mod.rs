@@ -26,9 +26,9 @@ pub use worker::KIND;
 #[pgrx::pg_schema]
 #[allow(unsafe_code)]
 mod tests {
+    use crate::testing::in_subtransaction;
     use pg::process::parallel::{Launch, Workers};
     use pg::snapshot::Snapshot;
-    use crate::testing::in_subtransaction;
     use pgrx::prelude::*;
 
     /// A memory context one of whose allocations fails, as if malloc() had given nothing.
@@ -126,10 +126,6 @@ mod tests {
         };
         let message = "a worker process has loaded another build of corgipile than this session";
         assert_eq!(in_subtransaction(|| launched_by(c"0123456789abcdef")), message);
-        assert_ne!(
-            in_subtransaction(|| launched_by(pg::process::library::build())),
-            message,
-            "it has read the data"
-        );
+        assert_ne!(in_subtransaction(|| launched_by(pg::process::library::build())), message, "it has read the data");
     }
 }

@@ -73,7 +73,8 @@ impl TimeType {
         match value {
             value if value == least => Err(f64::NEG_INFINITY),
             value if value == most => Err(f64::INFINITY),
-            days if self == TimeType::Date => Ok(days * MICROSECONDS_PER_DAY),
+            // no timestamp is as late as some dates are: training refuses these
+            days if self == TimeType::Date => Ok(days.saturating_mul(MICROSECONDS_PER_DAY)),
             microseconds => Ok(microseconds),
         }
     }
