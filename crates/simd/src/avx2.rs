@@ -3,7 +3,6 @@
 
 use std::arch::x86_64::*;
 
-use crate::level::avx2;
 use crate::{Chunk, Doubles, Kernel, Simd};
 
 /// Proof that the processor has AVX2 and FMA.
@@ -149,4 +148,18 @@ impl Simd for Avx2 {
     fn call<K: Kernel>(self, kernel: K) -> K::Output {
         avx2! { self => avx2(kernel) }
     }
+}
+
+#[target_feature(enable = "avx2,fma")]
+#[inline(never)]
+pub(crate) fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: this function runs only where its features are enabled.
+    kernel.run(unsafe { Avx2::new() })
+}
+
+/// The same with 32 registers.
+#[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
+pub(crate) fn avx2_of_32<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: this function runs only where its features are enabled.
+    kernel.run(unsafe { Avx2::new() })
 }

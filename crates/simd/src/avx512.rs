@@ -4,7 +4,6 @@
 use std::arch::x86_64::*;
 
 use crate::avx2::Avx2;
-use crate::level::avx512;
 use crate::{Chunk, Doubles, Kernel, Simd};
 
 /// Proof that the processor has AVX2, FMA, AVX-512F and AVX-512DQ.
@@ -143,4 +142,11 @@ impl Simd for Avx512 {
     fn call<K: Kernel>(self, kernel: K) -> K::Output {
         avx512! { self => avx512(kernel) }
     }
+}
+
+#[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
+#[inline(never)]
+pub(crate) fn avx512<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: this function runs only where its features are enabled.
+    kernel.run(unsafe { Avx512::new() })
 }

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
-use crate::avx2::Avx2;
+use crate::avx2::{avx2, avx2_of_32};
 #[cfg(target_arch = "x86_64")]
-use crate::avx512::Avx512;
+use crate::avx512::avx512;
 use crate::{Kernel, Portable};
 
 /// An instruction set that this processor has.
@@ -89,30 +89,6 @@ impl Level {
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512vl")
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-#[inline(never)]
-pub(crate) fn avx2<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: this function runs only where its features are enabled.
-    kernel.run(unsafe { Avx2::new() })
-}
-
-/// The same with 32 registers.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
-fn avx2_of_32<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: this function runs only where its features are enabled.
-    kernel.run(unsafe { Avx2::new() })
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
-#[inline(never)]
-pub(crate) fn avx512<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: this function runs only where its features are enabled.
-    kernel.run(unsafe { Avx512::new() })
 }
 
 #[cfg(test)]

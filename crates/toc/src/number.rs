@@ -3,9 +3,6 @@
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul};
 
-use crate::opened::operations;
-use crate::{Error, Operations};
-
 /// f32 or f64.
 pub trait Number:
     Copy + Debug + Default + PartialEq + Add<Output = Self> + AddAssign + Mul<Output = Self> + Send + Sync + 'static
@@ -16,9 +13,6 @@ pub trait Number:
     fn from_f64(x: f64) -> Self;
     /// The same number.
     fn to_f64(self) -> f64;
-    /// What [`open`](crate::open) does, compiled in this crate and not again wherever it is called from.
-    #[doc(hidden)]
-    fn open(bytes: &[u8]) -> Result<Box<dyn Operations<Self>>, Error>;
 }
 
 impl Number for f32 {
@@ -33,10 +27,6 @@ impl Number for f32 {
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
-
-    fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f32>>, Error> {
-        operations(bytes)
-    }
 }
 
 impl Number for f64 {
@@ -50,10 +40,6 @@ impl Number for f64 {
     #[inline(always)]
     fn to_f64(self) -> f64 {
         self
-    }
-
-    fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f64>>, Error> {
-        operations(bytes)
     }
 }
 

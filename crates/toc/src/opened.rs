@@ -60,11 +60,29 @@ fn visit<T: Number, V: Visitor<T>>(bytes: &[u8], visitor: V) -> Result<V::Output
 ///
 /// # Errors
 /// If the bytes are not what [`encode`](crate::encode) made, in every byte.
-pub fn open<T: Number>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> {
+pub fn open<T: Opens>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> {
     T::open(bytes)
 }
 
-pub(crate) fn operations<T: Number>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> {
+/// A number for which [`open`] is compiled in this crate, and not again wherever it is called from.
+pub trait Opens: Number {
+    #[doc(hidden)]
+    fn open(bytes: &[u8]) -> Result<Box<dyn Operations<Self>>, Error>;
+}
+
+impl Opens for f32 {
+    fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f32>>, Error> {
+        operations(bytes)
+    }
+}
+
+impl Opens for f64 {
+    fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f64>>, Error> {
+        operations(bytes)
+    }
+}
+
+fn operations<T: Number>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> {
     struct Open;
     impl<T: Number> Visitor<T> for Open {
         type Output = Box<dyn Operations<T>>;

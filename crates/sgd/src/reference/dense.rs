@@ -10,7 +10,6 @@ use tuples::{Batch, LANES};
 use super::arrays::Arrays;
 use super::gradients::{bend, loss_and_gradient, losses_and_gradients};
 use super::state::TrainerState;
-use super::training::MakeStep;
 use crate::kernels::{add_products, add_rows, lane_products};
 use crate::optimizers::{Method, Rule, cut_all, with_method};
 
@@ -161,7 +160,7 @@ fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, 
     }
     state.pending += count as u32;
     if state.pending == state.batch_size {
-        simd.call(MakeStep { state, arrays });
+        simd.call(MakeDenseStep { state, arrays });
     }
 }
 
@@ -229,7 +228,7 @@ fn learn_short<const N: usize, S: Simd>(
     }
     state.pending += here.len() as u32;
     if state.pending == state.batch_size {
-        simd.call(MakeStep { state, arrays });
+        simd.call(MakeDenseStep { state, arrays });
     }
 }
 
@@ -293,7 +292,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
             *gradient += factor;
         }
         if state.pending == state.batch_size {
-            simd.call(MakeStep { state, arrays });
+            simd.call(MakeDenseStep { state, arrays });
         }
     } else if state.is_sgd() {
         step_along(simd, state, arrays, row);
@@ -306,7 +305,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
             }
         }
         arrays.intercepts.gradient.copy_from_slice(arrays.out);
-        simd.call(MakeStep { state, arrays });
+        simd.call(MakeDenseStep { state, arrays });
     }
 }
 
@@ -332,6 +331,21 @@ fn step_along<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, r
         *intercept += factor * step.rate;
     }
     cut_all(arrays.weights, &mut state.l1_applied, step.cut);
+}
+
+/// [`step`], compiled once for each instruction set.
+struct MakeDenseStep<'a, 'b> {
+    state: &'a mut TrainerState,
+    arrays: &'a mut Arrays<'b>,
+}
+
+impl Kernel for MakeDenseStep<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) {
+        step(self.state, self.arrays);
+    }
 }
 
 /// Makes the step of the pending gradient.

@@ -14,7 +14,6 @@ use super::gradients::{bend, loss_and_gradient};
 use super::lazy::{self, make_room_for_step};
 use super::sparse_plain::{BEYOND, Plain};
 use super::state::{END, Step, TrainerState};
-use super::training::MakeStep;
 use crate::optimizers::{Method, Rule, with_method};
 
 /// Rows whose weights are asked for ahead of their use, and rows whose entries are.
@@ -135,7 +134,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     if state.batch_size > 1 {
         gather(state, arrays, row);
         if state.pending == state.batch_size {
-            simd.call(MakeStep { state, arrays });
+            simd.call(MakeSparseStep { state, arrays });
         }
     } else {
         step_along(simd, state, arrays, row);
@@ -203,6 +202,21 @@ fn step_along_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays
     }
     arrays.intercepts.gradient.copy_from_slice(arrays.out);
     step_intercepts(arrays, method.rule(state.unbiased, step.rate), step);
+}
+
+/// [`step`], compiled once for each instruction set.
+struct MakeSparseStep<'a, 'b> {
+    state: &'a mut TrainerState,
+    arrays: &'a mut Arrays<'b>,
+}
+
+impl Kernel for MakeSparseStep<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        step(simd, self.state, self.arrays);
+    }
 }
 
 /// Makes the step of the pending gradient.
