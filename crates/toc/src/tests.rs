@@ -1,5 +1,6 @@
 //! Every operation of every encoding against a plain computation with all entries in f64, and bytes that nobody wrote.
 
+use crate::opened::Opens;
 use proptest::prelude::*;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -60,7 +61,7 @@ fn numbers<T: Number>(n: usize, seed: usize) -> Vec<T> {
     (0..n).map(|i| T::from_f64((((i + seed) * 7919 + seed * 31) % 33) as f64 / 4.0 - 4.0)).collect()
 }
 
-fn check_operations<T: Number>(rows: &Rows, bytes: &[u8], width: usize, scratch: &mut Vec<T>) {
+fn check_operations<T: Opens>(rows: &Rows, bytes: &[u8], width: usize, scratch: &mut Vec<T>) {
     let a = dense(rows);
     let opened: Box<dyn Operations<T>> = open(bytes).unwrap();
     let (n, columns) = (rows.len(), rows.columns());
