@@ -301,7 +301,8 @@ mod tests {
 
     #[test]
     fn an_error_on_the_way_leaves_nothing_behind() {
-        assert!(catch_unwind(|| fallible(|| panic!("a hash function"))).is_err());
+        // no panic of its own: what that prints takes more than this allocator gives
+        assert!(catch_unwind(|| fallible(|| std::panic::resume_unwind(Box::new("a hash function")))).is_err());
         assert!(!may_fail());
     }
 }

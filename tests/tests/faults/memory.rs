@@ -233,10 +233,13 @@ fn an_allocation_that_cannot_fail_ends_the_session() {
     };
     let mut other = cluster.session();
     let mut db = cluster.session();
-    db.run("SELECT infallible_allocation(1000000); CREATE TABLE t (x int); BEGIN; INSERT INTO t VALUES (1)");
+    db.run("SELECT infallible_allocation(1000000); CREATE TABLE t (x int)");
+    db.run("BEGIN; INSERT INTO t VALUES (1)");
     memory.fail_large(Whose::Backend(db.pid()), 50_000);
     db.fails_with("SELECT infallible_allocation(60000)", "53200").says(&["60000 bytes"]);
+    memory.stop(); // PostgreSQL needs some, too
     db.run("ROLLBACK; BEGIN; INSERT INTO t VALUES (1)");
+    memory.fail_large(Whose::Backend(db.pid()), 50_000);
     let failure = db.attempt("SELECT infallible_allocation(70000)").expect_err("it fails");
     failure.is("53200", "out of memory", "");
     assert!(failure.detail.contains("70000 bytes") && failure.detail.contains(ENDS), "{failure:#?}");
