@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A cluster with corgipile and the fixtures' functions in its database `postgres`.
 ///
-/// It lies beside the shared server's, so that `scripts/with-postgres` ends and deletes it even if the tests are killed.
-/// Autovacuum is off: what is pinned or locked is the test's own doing.
+/// It lies beside the shared server's, so that `scripts/with-postgres` ends and deletes it even if the tests are
+/// killed. Autovacuum is off: what is pinned or locked is the test's own doing.
 /// Segments of dynamic shared memory are files of the data directory, so that those that stay can be counted.
 pub struct Cluster {
     directory: PathBuf,

@@ -7,7 +7,8 @@ pub fn is_full() -> bool {
     env::var_os("CORGIPILE_FULL").is_some_and(|full| full == "1")
 }
 
-/// How much of the same a test does: `full` in a run that does all, else `quick`, which shows what the test claims, too.
+/// How much of the same a test does: `full` in a run that does all, else `quick`, which shows what the test claims,
+/// too.
 pub fn sample<T>(full: T, quick: T) -> T {
     if is_full() { full } else { quick }
 }

@@ -1,8 +1,8 @@
 //! What the tests of corgipile through a real server share.
 //!
 //! Every test has a database of its own ([`Database::new`]), made from a template in which the extension is
-//! installed, and dropped afterwards: tests run in parallel, in one process or (`cargo nextest`) in one each, and no test sees
-//! what another has done. The server is one
+//! installed, and dropped afterwards: tests run in parallel, in one process or (`cargo nextest`) in one each, and no
+//! test sees what another has done. The server is one
 //! that `scripts/with-postgres` has started; the tests themselves are in `tests/server/`, a folder per
 //! domain.
 

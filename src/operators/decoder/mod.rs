@@ -50,8 +50,8 @@ mod tests {
 
     #[pg_test]
     fn test_raw_tuples_are_decoded_as_the_executor_deforms_them() {
-        // Every kind of row that the fast path must recognise: NULLs before and behind the wanted columns, short and long
-        // varlena headers, compressed and external arrays, dropped columns, rows older than a column.
+        // Every kind of row that the fast path must recognise: NULLs before and behind the wanted columns, short and
+        // long varlena headers, compressed and external arrays, dropped columns, rows older than a column.
         run("CREATE TABLE mixed (a text, gone int, n numeric, label smallint, c \"char\", x real[], behind text)");
         run("INSERT INTO mixed SELECT CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE repeat('a', i) END, i,
                  CASE WHEN i % 3 > 0 THEN i / 7.0 END, CASE WHEN i % 50 > 0 THEN i % 2 END, 'c',
@@ -77,7 +77,8 @@ mod tests {
                FROM generate_series(1, 40) i");
         with_snapshot(|snapshot| {
             for (table, rows) in [("mixed", 600 - 6 - 7 + 1), ("plain", 500), ("short", 500), ("wide", 80)] {
-                // A qual keeps BlockShuffle from reading raw, and volatile functions keep it from reading the table itself.
+                // A qual keeps BlockShuffle from reading raw, and volatile functions keep it from reading the table
+                // itself.
                 let mut raw = open(table, &["x"], Strategy::CorgiPile, snapshot);
                 let mut slots = open(
                     &format!("SELECT * FROM {table} WHERE length(x::text) >= 0"),
@@ -98,7 +99,8 @@ mod tests {
 
     /// Tables of numbers of every type, in columns and arrays.
     fn make_tables_of_numbers() {
-        // columns back to back and with others in between, at the table's beginning and behind a text, NULLs here and there
+        // columns back to back and with others in between, at the table's beginning and behind a text, NULLs here and
+        // there
         run(
             "CREATE TABLE fixed (a real, b real, label smallint, c float8, d float8, skipped int, e int, f int, g smallint,
                  h bigint, i bool, j real)",

@@ -73,8 +73,8 @@ mod tests {
         }
     }
 
-    /// The session's segment is half made, locks are held, or the segment is there that the context points to: wherever an
-    /// allocation fails, the next attempt works.
+    /// The session's segment is half made, locks are held, or the segment is there that the context points to: wherever
+    /// an allocation fails, the next attempt works.
     #[cfg(feature = "pg15")]
     #[pg_test]
     fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {

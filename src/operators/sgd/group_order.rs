@@ -77,7 +77,8 @@ impl GroupOrder {
     /// and passes what is held out to `hold`.
     ///
     /// # Errors
-    /// [`PgError::OutOfMemory`](pg::errors::Error::OutOfMemory); those of `hold`, which gets a group and places in the batch
+    /// [`PgError::OutOfMemory`](pg::errors::Error::OutOfMemory); those of `hold`, which gets a group and places in the
+    /// batch
     pub fn learn_order(
         &mut self,
         batch: &mut Batch,

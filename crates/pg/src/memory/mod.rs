@@ -45,8 +45,9 @@ pub fn expect_some() {
     unsafe { pfree(palloc(1 << 20)) }
 }
 
-/// Tells crate `allocation` what to do when memory runs out, and makes the context. Called once, by _PG_init, before all that registers functions for the end of a
-/// transaction: those are called in the opposite order, and the others may need the reserve.
+/// Tells crate `allocation` what to do when memory runs out, and makes the context. Called once, by _PG_init, before
+/// all that registers functions for the end of a transaction: those are called in the opposite order, and the others
+/// may need the reserve.
 pub fn install() {
     allocation::set_host(out_of_memory);
     errors::install();
