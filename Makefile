@@ -51,7 +51,7 @@ deps: ## Install what is missing from the distribution's packages, and Rust if t
 build: deps ## Build the extension in release mode, to install and to measure
 	@scripts/build --release
 
-# With the build of the tests, which takes a fraction of the time of a release build and trains about as fast.
+# With the build of the tests, which takes a fraction of the time of a release build; its epochs take longer.
 demo: deps ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
 	@scripts/build
 	@scripts/with-postgres --library $(TEST_LIBRARY) -- demo/run $(DATA)
