@@ -1,7 +1,7 @@
 //! Errors that take more than a statement: other sessions, a file that is gone, bytes that are no value.
 
-use corgipile_tests::Database;
 use corgipile_tests::stored::SPARSE;
+use corgipile_tests::{Cluster, Database};
 
 /// The errors, and the tests here and elsewhere that provoke them.
 pub const TESTS: &[(&str, &str)] = &[
@@ -143,21 +143,19 @@ fn temporary_tables_of_others_are_not_measured() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_named() {
-    let mut db = Database::with_small_table(10_000);
+    // of its own: no other test's checkpoint misses the file, and no DROP DATABASE closes it
+    let cluster = Cluster::new(&[]);
+    let mut db = cluster.session();
+    db.run("CREATE TABLE t AS SELECT i % 2 AS y, i::real AS x FROM generate_series(1, 10000) i");
     // the session has the file open, and looks for it by its name to measure it
-    let file = db.line("SELECT pg_relation_filepath('t')");
-    // other tests' DROP DATABASE closes the files of all sessions: then PostgreSQL cannot open it, and it is tried again
-    let failure = (0..20)
-        .map(|_| {
-            assert_eq!(db.line("SELECT count(*) FROM t"), "10000");
-            db.run(&format!("COPY (SELECT) TO PROGRAM 'cat > /dev/null; mv {file} {file}.away'"));
-            let failure = db.attempt("SELECT * FROM corgipile_io_profile('t')").expect_err("the file is away");
-            db.run(&format!("COPY (SELECT) TO PROGRAM 'cat > /dev/null; mv {file}.away {file}'"));
-            failure
-        })
-        .find(|failure| failure.code != "58P01")
-        .expect("the file stays open at some time");
-    failure.is("58030", &format!("could not read file \"{file}\": No such file or directory (os error 2)"), "");
+    let file = cluster.data().join(db.line("SELECT pg_relation_filepath('t')"));
+    let away = file.with_extension("away");
+    assert_eq!(db.line("SELECT count(*) FROM t"), "10000");
+    std::fs::rename(&file, &away).expect("it is there");
+    let failure = db.attempt("SELECT * FROM corgipile_io_profile('t')").expect_err("the file is away");
+    std::fs::rename(&away, &file).expect("it is there");
+    let name = db.line("SELECT pg_relation_filepath('t')");
+    failure.is("58030", &format!("could not read file \"{name}\": No such file or directory (os error 2)"), "");
     assert_ne!(db.line("SELECT count(*) FROM corgipile_io_profile('t')"), "0");
 }
 

@@ -56,7 +56,7 @@ fn whatever_stops_a_training_leaves_nothing_on_any_server() {
             result.map_or_else(|failure| (failure.code, failure.message), |_| ("00000".to_owned(), String::new()));
         // a node that is ended between two requests has not the time to say why
         let is_gone = (stop, got.as_str()) == ("terminate a node", "08006")
-            // and a session that is ended may be closed before its last message is read; a crash would end the others, too
+            // and a session may be closed before its last message is read; a crash would end the others, too
             || (stop, got.as_str()) == ("terminate", "closed");
         assert!(got == code || is_gone, "{stop}: {got} {message}");
         if stop.ends_with("a node") {
