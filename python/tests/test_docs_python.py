@@ -37,6 +37,7 @@ def notebook(database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     return tmp_path
 
 
+@pytest.mark.alone  # it watches the server
 def test_the_page_runs_and_prints_what_it_says(notebook: Path) -> None:
     assert len(BLOCK.findall(PAGE.read_text(encoding="utf-8"))) > 8
     names = run(PAGE)
