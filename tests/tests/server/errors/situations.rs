@@ -148,13 +148,13 @@ fn a_file_that_cannot_be_read_is_named() {
     let mut db = cluster.session();
     db.run("CREATE TABLE t AS SELECT i % 2 AS y, i::real AS x FROM generate_series(1, 10000) i");
     // the session has the file open, and looks for it by its name to measure it
-    let file = cluster.data().join(db.line("SELECT pg_relation_filepath('t')"));
+    let name = db.line("SELECT pg_relation_filepath('t')");
+    let file = cluster.data().join(&name);
     let away = file.with_extension("away");
     assert_eq!(db.line("SELECT count(*) FROM t"), "10000");
     std::fs::rename(&file, &away).expect("it is there");
     let failure = db.attempt("SELECT * FROM corgipile_io_profile('t')").expect_err("the file is away");
     std::fs::rename(&away, &file).expect("it is there");
-    let name = db.line("SELECT pg_relation_filepath('t')");
     failure.is("58030", &format!("could not read file \"{name}\": No such file or directory (os error 2)"), "");
     assert_ne!(db.line("SELECT count(*) FROM corgipile_io_profile('t')"), "0");
 }
