@@ -43,11 +43,19 @@ def test_a_job_is_of_no_use_in_a_process_that_is_forked_off(address: str) -> Non
             calls = (lambda: next(iterator), lambda: next(iter(job)), job.state_dict)
             told = [_raised(call) for call in calls]
             os.write(writer, f"{told} {job!r}".encode())
+            # what it lets go of has the memory of its own threads by then
+            mine = [joader.Job(address, dataset="rows", batch_size=10) for _ in range(4)]
+            for other in mine:
+                next(iter(other))
+            del job, iterator, calls
+            for other in mine:
+                other.close()
+            os.write(writer, b", which let go of it")
         finally:
             os._exit(0)
     os.waitpid(child, 0)
     said = os.read(reader, 10_000).decode()
-    assert said == "['ValueError', 'ValueError', 'ValueError'] Job('rows', of another process)"
+    assert said == "['ValueError', 'ValueError', 'ValueError'] Job('rows', of another process), which let go of it"
     os.close(reader)
     os.close(writer)
     assert sorted(got + numbers_of(iterator)) == list(range(ROWS))

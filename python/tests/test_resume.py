@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from typing import Any
 
 import pytest
-from loading_fixtures import Numbers
+from loading_fixtures import Numbers, flat
 
 import corgipile
 from corgipile import CorgiPileDataset, Loader
@@ -181,6 +182,25 @@ def test_a_loader_counts_what_it_gave_out_not_what_workers_read_ahead(
     resumed.load_state_dict(loader.state_dict())
     assert loader.state_dict()["batches"] == 7
     assert numbers(resumed) == expected[7:]
+
+
+def test_a_forked_process_may_let_go_of_what_its_parent_iterates(rows: corgipile.Source, numbers: Numbers) -> None:
+    """Threads of its own have the memory of its parent's by then."""
+    make = lambda: iter(CorgiPileDataset(rows, lanes=4, batch_size=20))  # noqa: E731
+    inherited = [make() for _ in range(4)]
+    for iterator in inherited:
+        next(iterator)
+    child = os.fork()
+    if child == 0:
+        try:
+            mine = make()
+            got = numbers([next(mine)])
+            del iterator
+            inherited.clear()
+            os._exit(len(flat(got + numbers(mine))) != 1003)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_who_goes_on_reads_a_buffer_again_at_most() -> None:

@@ -171,9 +171,12 @@ impl Pipeline {
 
 impl Drop for Pipeline {
     fn drop(&mut self) {
-        // after a fork, a thread that is not there may have the lock for ever
         if self.process == std::process::id() {
             self.close();
+        } else {
+            // After a fork, a thread that is not there may hold the lock for ever. And dropping a handle detaches the
+            // thread whose memory it points to, which may be that of a thread of this process by now.
+            std::mem::forget(std::mem::take(&mut self.threads));
         }
     }
 }

@@ -356,6 +356,9 @@ impl Drop for Job {
         if self.process == std::process::id() {
             self.cancel.cancel();
             self.inbox.close();
+        } else {
+            // after a fork, the handle may point to a thread of this process, which dropping it would detach
+            std::mem::forget(self.thread.take());
         }
     }
 }
