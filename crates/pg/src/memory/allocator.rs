@@ -1,12 +1,11 @@
 //! malloc, and a reserve beside it.
 
-use super::errors::end_session;
 use super::granules::Granules;
 use super::state::{error_is_on_its_way, may_use_reserve};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bytes of the reserve: what is small and what errors of one transaction may take, their messages, copies of them and
 /// what destructors need. It is address space alone until it is used.
@@ -19,6 +18,10 @@ const FOR_ERRORS: usize = 1 << 20;
 /// way. If not, it fails if its caller handles that, and ends the session if not: an allocator must not unwind, and
 /// Rust's collections would abort the process.
 pub struct Allocator;
+
+/// What ends the session, given the size of an allocation that has failed. It is set when a server has loaded the
+/// library: a program that has no server's functions, such as that of `cargo pgrx test`, has this allocator, too.
+pub static END_SESSION: OnceLock<fn(usize) -> !> = OnceLock::new();
 
 /// Bytes of the reserve that are given out together: no alignment that is asked for is larger.
 const GRANULE: usize = 64;
@@ -67,7 +70,10 @@ impl Reserve {
 #[cold]
 fn after_malloc(layout: Layout) -> *mut u8 {
     let place = if may_use_reserve(layout.size()) { Reserve::take(layout) } else { null_mut() };
-    if place.is_null() && !allocation::may_fail() {
+    if place.is_null()
+        && !allocation::may_fail()
+        && let Some(end_session) = END_SESSION.get()
+    {
         end_session(layout.size());
     }
     place

@@ -50,6 +50,7 @@ pub fn expect_some() {
 /// may need the reserve.
 pub fn install() {
     allocation::set_host(out_of_memory);
+    allocator::END_SESSION.get_or_init(|| errors::end_session);
     errors::install();
     // SAFETY: _PG_init runs on the only thread.
     unsafe {
