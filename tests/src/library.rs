@@ -23,8 +23,12 @@ pub fn backend_tests() -> Vec<String> {
     let functions: Vec<&str> =
         names.filter(|name| name.ends_with("_wrapper") && !name.starts_with("pg_finfo_")).collect();
     assert!(functions.contains(&"corgipile_train_wrapper"), "{} is not corgipile", path.display());
-    let mut tests: Vec<String> =
-        functions.into_iter().filter(|name| name.starts_with("test_")).map(str::to_owned).collect();
+    // pgrx puts t0_, t1_, ... before a name that it shortens
+    let is_test = |name: &&str| {
+        let long = name.strip_prefix('t').map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+        name.starts_with("test_") || long.is_some_and(|rest| rest.starts_with("_test_"))
+    };
+    let mut tests: Vec<String> = functions.into_iter().filter(is_test).map(str::to_owned).collect();
     tests.sort();
     tests
 }

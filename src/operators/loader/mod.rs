@@ -56,19 +56,32 @@ mod tests {
             }
         }
 
-        /// Runs `f`, while the allocation in the context after so many others fails; says whether there were so many.
-        pub fn run(context: pg_sys::MemoryContext, before: u32, f: impl FnOnce()) -> bool {
+        /// Gives the context its methods back.
+        struct Restore(pg_sys::MemoryContext);
+
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                // SAFETY: the context outlives `run`.
+                unsafe { (*self.0).methods = METHODS.get() };
+            }
+        }
+
+        /// Runs `f`, while the allocation in the context after so many others fails.
+        pub fn run<R>(context: pg_sys::MemoryContext, before: u32, f: impl FnOnce() -> R) -> R {
             // SAFETY: the context has other methods for a while, the same but for one.
             unsafe {
                 METHODS.set((*context).methods);
                 let mut methods = *(*context).methods;
                 methods.alloc = Some(alloc);
-                let methods = Box::new(methods);
-                (*context).methods = &*methods;
+                (*context).methods = &methods;
+                let _restore = Restore(context);
                 BEFORE.set(Some(before));
-                f();
-                (*context).methods = METHODS.get();
+                f()
             }
+        }
+
+        /// Has an allocation failed in the last run?
+        pub fn has_failed() -> bool {
             BEFORE.take().is_none()
         }
     }
@@ -93,14 +106,10 @@ mod tests {
             let mut failed = 0;
             let mut caught = 0;
             loop {
-                let mut message = String::new();
-                let failing = in_subtransaction(|| {
-                    let fired = failing::run(context, failed, || message = in_subtransaction(rehearse));
-                    if fired { "yes".to_owned() } else { String::new() }
-                });
+                let message = in_subtransaction(|| failing::run(context, failed, rehearse));
                 // SAFETY: plain variables.
                 assert_eq!(unsafe { pg_sys::InterruptHoldoffCount }, 0, "after allocation {failed} of the {name}");
-                if failing.is_empty() {
+                if !failing::has_failed() {
                     assert_eq!(message, "", "without a failure");
                     break;
                 }
