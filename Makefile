@@ -63,8 +63,8 @@ test: ## Test everything: pure crates, the extension in a real server (PG=17: an
 	@TORCH=$(TORCH) scripts/deps --python
 	@PG=$(PG) TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
 
-test-all: ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions
-	@CORGIPILE_FULL=1 $(MAKE) --no-print-directory test
+test-all: export CORGIPILE_FULL := 1
+test-all: test ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions
 
 pgrx-test: deps ## Try cargo pgrx install and cargo pgrx test with a private copy of PostgreSQL
 	@scripts/pgrx

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-FULL = os.environ.get("CORGIPILE_FULL", "0") not in ("", "0")
+FULL = os.environ.get("CORGIPILE_FULL") == "1"
 
 pytest_plugins = ["db_fixtures", "joader_fixtures", "loading_fixtures"]
 
@@ -17,7 +17,7 @@ pytest_plugins = ["db_fixtures", "joader_fixtures", "loading_fixtures"]
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "alone: no other test runs meanwhile: it measures time, or sees what others do")
     config.addinivalue_line("markers", "torch: is skipped where there is no torch")
-    config.addinivalue_line("markers", "full: draws more of what other tests show; runs if CORGIPILE_FULL is set")
+    config.addinivalue_line("markers", "full: draws more of what other tests show; runs if CORGIPILE_FULL is 1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

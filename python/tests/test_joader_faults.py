@@ -1,7 +1,7 @@
 """JOADER while its server, its jobs and its preparers are killed, stopped and started again.
 
 Each job writes down the rows that it gets; the test adds them up. CORGIPILE_KILLS=200 draws so many faults, otherwise
-there are 20 if CORGIPILE_FULL is set, and 8 if not. CORGIPILE_SEED=3 draws others.
+there are 20 if CORGIPILE_FULL is 1, and 8 if not. CORGIPILE_SEED=3 draws others.
 """
 
 from __future__ import annotations

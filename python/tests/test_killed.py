@@ -1,7 +1,7 @@
 """Processes that are killed at random batches, with workers and ranks, over several sources, go on exactly.
 
 CORGIPILE_KILLS=50 kills each combination of source, workers and ranks so often. Without it half of the combinations are
-killed once or twice if CORGIPILE_FULL is set, and three of them, with all sources and numbers of workers, if not.
+killed once or twice if CORGIPILE_FULL is 1, and three of them, with all sources and numbers of workers, if not.
 """
 
 from __future__ import annotations
