@@ -669,7 +669,9 @@ fn condition() -> BoxedStrategy<Condition> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("CORGIPILE_FULL").is_some_and(|full| full == "1") { 3000 } else { 500 }))]
+    #![proptest_config(ProptestConfig::with_cases(
+        if std::env::var_os("CORGIPILE_FULL").is_some_and(|full| full == "1") { 3000 } else { 500 }
+    ))]
 
     #[test]
     fn conditions_are_what_an_interpreter_says(condition in condition(), rows in prop::collection::vec(row(), 0..12)) {
