@@ -98,6 +98,10 @@ pub(crate) trait Engine: Debug {
     /// [`OutOfMemory`]
     fn model(&self) -> Result<ModelParameters, OutOfMemory>;
 
+    /// Makes this the model of an engine that has not learned anything. It has as many numbers as
+    /// [`model`](Engine::model) gives.
+    fn set_model(&mut self, model: &ModelParameters);
+
     /// Adds the model to a mean, of which it is to have this share.
     fn add_to(&mut self, mean: &mut Mean, share: f64);
 

@@ -92,7 +92,7 @@ pub use present_moments::PresentMoments;
 pub use range::Range;
 pub use report::EpochReport;
 pub use roc::{RocAuc, Tied, TiedWriter, rank_key, rank_key_of_f32, read_tied};
-pub use saved::Unfit;
+pub use saved::{Unfit, initial_state};
 pub use scaler::Scaler;
 pub use schedules::Schedule;
 pub use shapes::Shapes;

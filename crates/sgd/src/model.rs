@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use crate::Network;
 use crate::kernels::{decision, sparse_decision};
 use crate::network::{Tuple, decide};
+use crate::{Network, Standardizer};
 
 /// Weights and intercepts of one output, or with softmax of one output per class; or those of a network, of which a
 /// linear model is one without hidden layers.
@@ -113,6 +113,12 @@ impl ModelParameters {
     /// If there are not as many means and scales as features.
     pub fn take_unstandardized(&mut self, mean: &[f64], scale: &[f64]) {
         assert!(mean.len() == self.dim && scale.len() == self.dim, "a mean and a scale for each feature");
+        self.change_units(mean.iter().zip(scale).map(|(mean, scale)| (*mean, *scale)));
+    }
+
+    /// Makes this a model of features (x - mean') / scale', of one of features (x - mean) / scale, given
+    /// (mean - mean') / scale' and scale / scale' of each feature.
+    fn change_units(&mut self, of_features: impl Iterator<Item = (f64, f64)> + Clone) {
         let units = match &self.network {
             Some(network) => network.hidden.sizes()[0] as usize,
             None => self.outputs,
@@ -120,13 +126,26 @@ impl ModelParameters {
         let rows = self.weights.chunks_exact_mut(self.dim.max(1)).zip(&mut self.intercepts).take(units);
         for (weights, intercept) in rows {
             let mut moved = 0.0;
-            for ((weight, mean), scale) in weights.iter_mut().zip(mean).zip(scale) {
+            for (weight, (mean, scale)) in weights.iter_mut().zip(of_features.clone()) {
                 let divided = f64::from(*weight) / scale;
                 moved += divided * mean;
                 *weight = divided as f32;
             }
             *intercept = (f64::from(*intercept) - moved) as f32;
         }
+    }
+
+    /// Makes this a model of features that are standardized as `to` says, of one whose features are standardized as
+    /// `from` says; where one says nothing of a feature, it is as it is.
+    pub fn restandardize(&mut self, from: Option<&Standardizer>, to: Option<&Standardizer>) {
+        let of = |of: Option<&Standardizer>, i: usize| {
+            of.and_then(|of| Some((*of.mean.get(i)?, *of.scale.get(i)?))).unwrap_or((0.0, 1.0))
+        };
+        let change = |i| {
+            let ((mean, scale), (mean_to, scale_to)) = (of(from, i), of(to, i));
+            ((mean - mean_to) / scale_to, scale / scale_to)
+        };
+        self.change_units((0..self.dim).map(change));
     }
 
     /// Of all models of one output that predict the same for tuples whose `columns` have one 1 each, at a place that

@@ -14,13 +14,34 @@ use crate::averaging::Averaging;
 use crate::bytes::{Reader, Writer};
 use crate::engines::EngineKind;
 use crate::packed::{Packed, Packer, unpack};
-use crate::{Hyperparameters, ModelKind, Trainer};
+use crate::{Hyperparameters, ModelKind, ModelParameters, Trainer};
 
 /// Says that bytes are a trainer, whose numbers are packed.
 const MAGIC: &[u8] = b"cgptrn02";
 
 /// The same of one whose numbers are as they are.
 const MAGIC_UNPACKED: &[u8] = b"cgptrn01";
+
+/// The same of weights that a new training begins with.
+const MAGIC_INITIAL: &[u8] = b"cgpini01";
+
+/// Bytes that [`Trainer::resume`] makes a trainer of before its first epoch, in whatever way it is to learn, whose weights are those of this
+/// model.
+pub fn initial_state(model: &ModelParameters) -> Vec<u8> {
+    let write = |mut to: Writer| {
+        let [dim, outputs, weights] = [model.dim, model.outputs, model.weights.len()].map(|number| number as u64);
+        to.numbers(&Initial { dim, outputs, weights });
+        to.slice(&model.weights);
+        to.slice(&model.intercepts);
+        to
+    };
+    let Writer::Counted(len) = write(Writer::Counted(0)) else { unreachable!("a writer stays what it is") };
+    let Writer::Packed(packer) = write(Writer::Packed(Packer::new(Packed::Bytes(MAGIC_INITIAL.to_vec()), len))) else {
+        unreachable!("a writer stays what it is")
+    };
+    let Packed::Bytes(bytes) = packer.finish() else { unreachable!("what packs stays what it is") };
+    bytes
+}
 
 /// Why bytes are no trainer that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -92,6 +113,10 @@ impl Trainer {
     /// # Errors
     /// [`Unfit`]
     pub fn resume(hyper: Hyperparameters, outputs: usize, sparse: bool, saved: &[u8]) -> Result<Trainer, Unfit> {
+        if let Some(initial) = saved.strip_prefix(MAGIC_INITIAL) {
+            let numbers = unpack(initial).ok_or(Unfit::Malformed)?;
+            return Trainer::begin_at(hyper, outputs, sparse, &mut Reader(&numbers));
+        }
         let numbers = match saved.strip_prefix(MAGIC_UNPACKED) {
             Some(numbers) => Cow::Borrowed(numbers),
             None => saved.strip_prefix(MAGIC).and_then(unpack).ok_or(Unfit::Malformed)?.into(),
@@ -126,6 +151,39 @@ impl Trainer {
         }
         if from.left() == 0 && trainer.check().is_ok() { Ok(trainer) } else { Err(Unfit::Malformed) }
     }
+}
+
+impl Trainer {
+    /// A trainer before its first epoch, with the weights that [`initial_state`] has written.
+    fn begin_at(hyper: Hyperparameters, outputs: usize, sparse: bool, from: &mut Reader<'_>) -> Result<Trainer, Unfit> {
+        let header: Initial = from.numbers().ok_or(Unfit::Malformed)?;
+        let [dim, of_model, weights] = [header.dim, header.outputs, header.weights].map(usize::try_from);
+        let (Ok(dim), Ok(of_model), Ok(weights)) = (dim, of_model, weights) else { return Err(Unfit::Malformed) };
+        // what the bytes cannot have takes no memory
+        if dim > from.left() || of_model > from.left() || weights > from.left() / size_of::<f32>() {
+            return Err(Unfit::Malformed);
+        }
+        let mut trainer = Trainer::new(hyper, dim, outputs, sparse).map_err(|_| Unfit::Malformed)?;
+        let mut model = trainer.engine.model().map_err(|_| Unfit::Malformed)?;
+        if model.weights.len() != weights || model.outputs != of_model {
+            return Err(Unfit::OtherWay);
+        }
+        from.floats_into(model.weights.iter_mut().chain(&mut model.intercepts)).ok_or(Unfit::Malformed)?;
+        if from.left() > 0 || !model.is_finite() {
+            return Err(Unfit::Malformed);
+        }
+        trainer.engine.set_model(&model);
+        Ok(trainer)
+    }
+}
+
+/// What comes first in the weights that a training begins with.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Initial {
+    dim: u64,
+    outputs: u64,
+    weights: u64,
 }
 
 /// What comes first.
@@ -313,6 +371,73 @@ mod tests {
         assert_eq!(resume(hyper, &saved[..saved.len() - 1]), Unfit::Malformed);
         assert_eq!(resume(hyper, &[&saved[..], &[0]].concat()), Unfit::Malformed);
         assert_eq!(resume(hyper, b""), Unfit::Malformed);
+    }
+
+    #[test]
+    fn a_training_begins_with_the_weights_of_a_model_in_any_way_it_is_to_learn() {
+        let solvers =
+            [(Solver::Sgd, Optimizer::Sgd, 1), (Solver::Sgd, Optimizer::ADAM, 8), (Solver::Newton, Optimizer::Sgd, 1)];
+        for (kind, outputs) in [(ModelKind::Logistic, 1), (ModelKind::Softmax, 3)] {
+            for (solver, optimizer, batch_size) in solvers.into_iter().take(if outputs > 1 { 2 } else { 3 }) {
+                for sparse in [false, true] {
+                    let hyper = Hyperparameters { solver, optimizer, batch_size, ..Hyperparameters::new(kind) };
+                    let mut model = ModelParameters::new(5, outputs);
+                    (1..).zip(&mut model.weights).for_each(|(i, w)| *w = i as f32);
+                    (1..).zip(&mut model.intercepts).for_each(|(i, b)| *b = -(i as f32));
+                    let bytes = initial_state(&model);
+                    let trainer = Trainer::resume(hyper, outputs, sparse, &bytes).unwrap();
+                    assert_eq!((trainer.model().unwrap(), trainer.epoch()), (model, 0), "{hyper:?} {sparse}");
+                    let cut = Trainer::resume(hyper, outputs, sparse, &bytes[..bytes.len() - 1]);
+                    assert_eq!(cut.map(|_| ()).unwrap_err(), Unfit::Malformed);
+                    let other = Trainer::resume(
+                        hyper,
+                        if outputs > 1 { 4 } else { 1 },
+                        sparse,
+                        &initial_state(&ModelParameters::new(5, 3)),
+                    );
+                    assert_eq!(other.map(|_| ()).unwrap_err(), Unfit::OtherWay);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_network_begins_with_the_weights_of_another_of_its_shape() {
+        let design = crate::Design { hidden: crate::Hidden::new(&[3, 2]).unwrap(), ..crate::Design::default() };
+        let hyper = Hyperparameters { design: Some(design), batch_size: 32, ..Hyperparameters::new(ModelKind::Mlp) };
+        let model = Trainer::new(hyper, 4, 3, false).unwrap().model().unwrap();
+        let other =
+            Hyperparameters { design: Some(crate::Design { seed: 77, ..design }), optimizer: Optimizer::ADAM, ..hyper };
+        assert_eq!(Trainer::resume(other, 3, false, &initial_state(&model)).unwrap().model().unwrap(), model);
+        let wide = crate::Design { hidden: crate::Hidden::new(&[3, 3]).unwrap(), ..design };
+        let unfit = Trainer::resume(Hyperparameters { design: Some(wide), ..hyper }, 3, false, &initial_state(&model));
+        assert_eq!(unfit.map(|_| ()).unwrap_err(), Unfit::OtherWay);
+    }
+
+    #[test]
+    fn newtons_method_goes_on_over_other_rows_after_it_has_converged() {
+        let hyper = Hyperparameters { solver: Solver::Newton, ..Hyperparameters::new(ModelKind::Linear) };
+        let rows = |slope: f32, intercept: f32| {
+            let mut batch = Batch::dense(1);
+            (0..20).for_each(|i| batch.push(slope * i as f32 + intercept).unwrap().copy_from_slice(&[i as f32]));
+            batch
+        };
+        let train = |trainer: &mut Trainer, batch: &Batch| {
+            (0..5).for_each(|_| {
+                trainer.begin_epoch();
+                trainer.begin_buffer(20, batch, 0..20).unwrap();
+                trainer.learn(batch, 0..20).unwrap();
+                trainer.end_epoch().unwrap();
+            });
+            trainer.model().unwrap()
+        };
+        let mut first = Trainer::new(hyper, 1, 1, false).unwrap();
+        train(&mut first, &rows(2.0, 0.0));
+        assert_eq!(first.has_converged(), Some(true));
+        for state in [saved_of(&first), initial_state(&first.model().unwrap())] {
+            let model = train(&mut Trainer::resume(hyper, 1, false, &state).unwrap(), &rows(-3.0, 1.0));
+            assert!((model.weights[0] + 3.0).abs() < 1e-5 && (model.intercepts[0] - 1.0).abs() < 1e-4, "{model:?}");
+        }
     }
 
     proptest! {

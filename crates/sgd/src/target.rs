@@ -61,12 +61,23 @@ impl TargetScale {
 
     /// Makes a model of scaled targets, linear or a network, one of the targets: its last layer is scaled.
     pub fn unscale(&self, model: &mut ModelParameters) {
+        let TargetScale { mean, scale } = *self;
+        TargetScale::of_last_layer(model, |w| w * scale, |b| b * scale + mean);
+    }
+
+    /// Makes a model of targets one of scaled targets: the inverse of [`unscale`](TargetScale::unscale).
+    pub fn scale(&self, model: &mut ModelParameters) {
+        let TargetScale { mean, scale } = *self;
+        TargetScale::of_last_layer(model, |w| w / scale, |b| (b - mean) / scale);
+    }
+
+    fn of_last_layer(model: &mut ModelParameters, weight: impl Fn(f64) -> f64, intercept: impl Fn(f64) -> f64) {
         let inputs = model.network.and_then(|network| network.hidden.sizes().last().copied());
         let inputs = inputs.map_or(model.dim, |units| units as usize);
         let weights = model.weights.len().saturating_sub(inputs * model.outputs);
         let intercepts = model.intercepts.len().saturating_sub(model.outputs);
-        model.weights[weights..].iter_mut().for_each(|w| *w = (f64::from(*w) * self.scale) as f32);
-        model.intercepts[intercepts..].iter_mut().for_each(|b| *b = (f64::from(*b) * self.scale + self.mean) as f32);
+        model.weights[weights..].iter_mut().for_each(|w| *w = weight(f64::from(*w)) as f32);
+        model.intercepts[intercepts..].iter_mut().for_each(|b| *b = intercept(f64::from(*b)) as f32);
     }
 }
 
@@ -87,6 +98,8 @@ mod tests {
         scale.unscale(&mut model);
         let expected = scaled * scale.scale + scale.mean;
         assert!((f64::from(model.decision(&[3.0, 4.0])) - expected).abs() < 0.1, "{expected}");
+        scale.scale(&mut model);
+        assert!((f64::from(model.decision(&[3.0, 4.0])) - scaled).abs() < 0.1, "{scaled}");
         assert_eq!(scale.apply((1e6 + 2.0) as f32), 0.0);
         assert!((scale.loss_unit(ModelKind::Linear) - 2.0).abs() < 1e-12);
     }

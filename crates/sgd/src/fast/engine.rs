@@ -122,6 +122,10 @@ impl Engine for FastEngine {
         Ok(self.state.model())
     }
 
+    fn set_model(&mut self, model: &ModelParameters) {
+        self.state.set_model(&model.weights, model.intercepts[0]);
+    }
+
     fn add_to(&mut self, mean: &mut Mean, share: f64) {
         let ModelParameters { weights, intercepts, .. } = self.state.model();
         mean.add(share, [(weights.into_iter(), intercepts[0])].into_iter());

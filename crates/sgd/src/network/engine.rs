@@ -348,6 +348,18 @@ impl Engine for NetworkEngine {
         Ok(ModelParameters { dim: self.dim, outputs: self.outputs, weights, intercepts, network: Some(self.network) })
     }
 
+    fn set_model(&mut self, model: &ModelParameters) {
+        let weights = self.weights();
+        for layer in &self.layers {
+            let given = &model.weights[layer.weights.clone()];
+            let inputs = given.len() / layer.outputs.max(1);
+            for (i, w) in self.numbers[layer.weights.clone()].iter_mut().enumerate() {
+                *w = given[i % layer.outputs * inputs + i / layer.outputs];
+            }
+        }
+        self.numbers[weights..].copy_from_slice(&model.intercepts);
+    }
+
     fn step_synchronized(&mut self, tuples: u32, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
         self.step_with_replicas(tuples, exchange)
     }

@@ -5,6 +5,7 @@
 //! known has its least value, and the next pass tries that (Nocedal and Wright, Numerical Optimization, 3.5). The
 //! objective is convex, so that this ends.
 
+use bytemuck::{Pod, Zeroable};
 use tuples::OutOfMemory;
 
 use super::cholesky::Cholesky;
@@ -33,6 +34,35 @@ struct Step {
     /// the derivative of the objective along the direction
     slope: f64,
     length: f64,
+    /// of the rows that the objective is about
+    rows: Rows,
+}
+
+/// What tells rows from others: a step that was planned over other rows cannot be judged.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Rows {
+    tuples: f64,
+    weight: f64,
+    mean_target: f64,
+    deviation: f64,
+}
+
+impl Rows {
+    fn of(sums: &Sums) -> Rows {
+        let totals = sums.totals();
+        let (mean_target, variance) = totals.targets.moments();
+        Rows { tuples: totals.tuples as f64, weight: totals.weight, mean_target, deviation: variance.sqrt() }
+    }
+
+    /// Are they the same, but for the order in which they were added up?
+    fn are(&self, other: &Rows) -> bool {
+        let unit = self.deviation + self.mean_target.abs();
+        self.tuples == other.tuples
+            && (self.weight - other.weight).abs() <= 1e-9 * self.weight
+            && (self.mean_target - other.mean_target).abs() <= 1e-9 * unit
+            && (self.deviation - other.deviation).abs() <= 1e-9 * unit
+    }
 }
 
 /// The part of what the gradient promises that a step has to keep.
@@ -62,6 +92,11 @@ impl Descent {
             converged: false,
             equations,
         })
+    }
+
+    /// Begins at these weights and, behind them, this intercept.
+    pub(crate) fn begin_at<'a>(&mut self, point: impl Iterator<Item = &'a f32>) {
+        self.point.iter_mut().zip(point).for_each(|(w, given)| *w = f64::from(*given));
     }
 
     /// The weights, and behind them the intercept.
@@ -125,7 +160,8 @@ impl Descent {
         }
         let mean_loss = sums.totals().loss / tuples;
         let objective = mean_loss + self.l2 / 2.0 * self.norms.0;
-        if self.shorten(objective) {
+        let rows = Rows::of(sums);
+        if self.shorten(objective, &rows) {
             return;
         }
         let penalty = |i: usize| if i < dim { self.l2 } else { 0.0 };
@@ -148,12 +184,12 @@ impl Descent {
         self.converged = is_least || is_exact;
         let from = allocation::copy(&self.point);
         self.point.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
-        self.step = Some(Step { from, direction, objective, slope, length: 1.0 });
+        self.step = Some(Step { from, direction, objective, slope, length: 1.0, rows });
     }
 
     /// Shortens the last step if it has led to an objective that is too large; whether that was done.
-    fn shorten(&mut self, objective: f64) -> bool {
-        let Some(step) = &mut self.step else { return false };
+    fn shorten(&mut self, objective: f64, rows: &Rows) -> bool {
+        let Some(step) = self.step.as_mut().filter(|step| step.rows.are(rows)) else { return false };
         let enough = step.objective + SUFFICIENT * step.length * step.slope + ROUNDING * step.objective.abs();
         if objective <= enough || step.length < SHORTEST {
             return false;
@@ -169,14 +205,15 @@ impl Descent {
         true
     }
 
-    /// Everything that the next pass goes on from.
+    /// Everything that the next pass goes on from. Whether it is the optimum is for that pass to find out: it may be
+    /// one over other rows.
     pub(crate) fn save(&self, to: &mut Writer) {
         let step = self.step.as_ref();
-        to.numbers(&u64::from(self.converged));
         to.numbers(&u64::from(step.is_some()));
         to.slice(&self.point);
-        if let Some(Step { from, direction, objective, slope, length }) = step {
+        if let Some(Step { from, direction, objective, slope, length, rows }) = step {
             to.numbers(&[*objective, *slope, *length]);
+            to.numbers(rows);
             to.slice(from);
             to.slice(direction);
         }
@@ -184,24 +221,24 @@ impl Descent {
 
     /// What was saved, of so many features; None if it is not that.
     pub(crate) fn read(from: &mut Reader<'_>, l2: f64, dim: usize) -> Option<Descent> {
-        let flag = |from: &mut Reader<'_>| match from.numbers::<u64>()? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
+        let has_step = match from.numbers::<u64>()? {
+            0 => false,
+            1 => true,
+            _ => return None,
         };
-        let (converged, has_step) = (flag(from)?, flag(from)?);
         let finite = |from: &mut Reader<'_>| from.numbers().filter(|number: &f64| number.is_finite());
         let numbers = |from: &mut Reader<'_>| (0..=dim).map(|_| finite(from)).collect::<Option<Vec<f64>>>();
         let point = numbers(from)?;
         let step = match has_step {
             true => {
                 let [objective, slope, length] = [finite(from)?, finite(from)?, finite(from)?];
-                Some(Step { objective, slope, length, from: numbers(from)?, direction: numbers(from)? })
+                let rows = from.numbers()?;
+                Some(Step { objective, slope, length, rows, from: numbers(from)?, direction: numbers(from)? })
             }
             false => None,
         };
         let equations = Cholesky::new(dim + 1).ok()?;
-        Some(Descent { l2, point, norms: (0.0, 0.0), step, converged, equations })
+        Some(Descent { l2, point, norms: (0.0, 0.0), step, converged: false, equations })
     }
 }
 

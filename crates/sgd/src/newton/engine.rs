@@ -123,6 +123,10 @@ impl Engine for NewtonEngine {
         Ok(ModelParameters { dim, outputs: 1, weights, intercepts: vec![point[dim] as f32], network: None })
     }
 
+    fn set_model(&mut self, model: &ModelParameters) {
+        self.descent.begin_at(model.weights.iter().chain(&model.intercepts));
+    }
+
     fn add_to(&mut self, _: &mut Mean, _: f64) {
         unreachable!("there is no mean of the iterates of Newton's method");
     }

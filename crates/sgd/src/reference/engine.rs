@@ -188,6 +188,18 @@ impl Engine for ReferenceEngine {
         training::model(&current.state, current.memory.floats())
     }
 
+    fn set_model(&mut self, model: &ModelParameters) {
+        let state = &self.state;
+        let (outputs, sparse) = (model.outputs, state.sparse());
+        let arrays = arrays(state, self.memory.as_mut());
+        let stride = arrays.weights.len() / outputs;
+        for (i, w) in model.weights.iter().enumerate() {
+            let (output, feature) = (i / model.dim, i % model.dim);
+            arrays.weights[if sparse { feature * outputs + output } else { output * stride + feature }] = *w;
+        }
+        arrays.intercepts.values.copy_from_slice(&model.intercepts);
+    }
+
     fn add_to(&mut self, mean: &mut Mean, share: f64) {
         self.apply_pending();
         if self.state.outputs > 1 {
