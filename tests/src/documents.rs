@@ -13,8 +13,8 @@
 //!
 //! A page that creates an extension that the server has not, such as `vector`, is left out, which is told.
 //!
-//! Any other block, and SQL in an indented block that would go untested, is an error of the document. So is a figure in the
-//! prose that is not the one of the output that it repeats: `figures.rs` has the marks.
+//! Any other block, and SQL in an indented block that would go untested, is an error of the document. So is a figure in
+//! the prose that is not the one of the output that it repeats: `figures.rs` has the marks.
 
 use crate::{figures, server};
 use std::io::Write;
