@@ -213,5 +213,6 @@ def cluster(page):
     }
     return (
         "h_D by `corgipile_cluster_factor`, of the table in its order and of a copy in random order. It is about 1 "
-        "without an order, at most the tuples per block, which has one or more pages, and near 0 where classes alternate.\n\n"
+        "without an order, at most the tuples per block, which has one or more pages, and near 0 where classes "
+        "alternate.\n\n"
     ) + table(columns, page.results.read("cluster"))

@@ -13,7 +13,8 @@
 //! Every number written in digits must then be there, or be one that is there, rounded to as many decimals; of a
 //! percentage, also its hundredth. Numbers in backticks and in addresses of links are not figures.
 //!
-//! On a page with compared blocks a number with decimals has to have a mark: it can't be forgotten.
+//! The mark cannot be forgotten: on a page with compared blocks a number with decimals has to have one, and so has a
+//! whole number from 10 on that the block above prints.
 
 use std::path::Path;
 
@@ -55,8 +56,8 @@ pub fn check(text: &str, root: &Path) -> Result<(), String> {
         let (above, below) = parts.split_at(i);
         let known = match paragraph.source {
             None if !has_output => continue,
-            None | Some("given") => Ok(Vec::new()),
-            Some("above") => Ok(above.iter().rev().find_map(Part::output).into_iter().collect()),
+            Some("given") => Ok(Vec::new()),
+            None | Some("above") => Ok(above.iter().rev().find_map(Part::output).into_iter().collect()),
             Some("below") => Ok(below.iter().find_map(Part::output).into_iter().collect()),
             Some(files) => files.split_whitespace().map(|file| section(root, file)).collect(),
         };
@@ -77,14 +78,17 @@ impl Paragraph<'_> {
     /// Checks the figures, which have to be in one of these texts.
     fn check(&self, texts: &[String]) -> Result<(), String> {
         let found = figures(&without_code(&self.text));
+        let known: Vec<Figure> = texts.iter().flat_map(|text| figures(text)).collect();
         let Some(source) = self.source else {
-            let Some(figure) = found.iter().find(|figure| figure.decimals > 0) else { return Ok(()) };
+            let repeats = |figure: &Figure| figure.value >= 10.0 && known.iter().any(|k| figure.value == k.value);
+            let Some(figure) = found.iter().find(|figure| figure.decimals > 0 || repeats(figure)) else {
+                return Ok(());
+            };
             return Err(format!("where does {} come from? \"{MARK} above -->\" says so", figure.text));
         };
         if found.is_empty() {
             return Err("the paragraph has no figures to check".to_owned());
         }
-        let known: Vec<Figure> = texts.iter().flat_map(|text| figures(text)).collect();
         let mut missing = found.iter().filter(|figure| !known.iter().any(|k| figure.is(k)));
         match missing.next() {
             Some(figure) if source != "given" => Err(format!("{} is not in {}", figure.text, place(source))),
@@ -276,6 +280,7 @@ mod tests {
     fn a_figure_without_a_mark_is_found_where_output_is_compared() {
         assert!(checked("An accuracy of 0.9958.").unwrap_err().contains("where does 0.9958 come from?"));
         assert_eq!(check("An accuracy of 0.9958.\n", Path::new("/nowhere")), Ok(()));
+        assert!(checked("Of 20,000 rows.").unwrap_err().contains("where does 20,000 come from?"));
         for prose in ["In 20 epochs.", "`0.5`", "[a link](a0.5.md)", "Version 0.3.0.", "A day like 2026-11-23."] {
             assert_eq!(checked(prose), Ok(()), "{prose}");
         }
