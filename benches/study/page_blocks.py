@@ -212,6 +212,7 @@ def cluster(page):
         "tuples per page": fixed("tuples_per_page", 1),
     }
     return (
-        "h_D by `corgipile_cluster_factor`, of the table in its order and of a copy in random order. It lies between "
-        "1 (no order) and the tuples per block.\n\n"
+        "h_D by `corgipile_cluster_factor`, of the table in its order and of a copy in random order. It is about 1 "
+        "without an order, at most the tuples per block, which has one or more pages, and near 0 where classes "
+        "alternate.\n\n"
     ) + table(columns, page.results.read("cluster"))

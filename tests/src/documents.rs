@@ -13,9 +13,10 @@
 //!
 //! A page that creates an extension that the server has not, such as `vector`, is left out, which is told.
 //!
-//! Any other block, and SQL in an indented block that would go untested, is an error of the document.
+//! Any other block, and SQL in an indented block that would go untested, is an error of the document. So is a figure in
+//! the prose that is not the one of the output that it repeats: `figures.rs` has the marks.
 
-use crate::server;
+use crate::{figures, server};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -68,7 +69,9 @@ impl Document {
     /// File, line and what breaks the convention.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let blocks = parse(&text).map_err(|e| format!("{}:{e}", path.display()))?;
+        let at = |e: String| format!("{}:{e}", path.display());
+        let blocks = parse(&text).map_err(at)?;
+        figures::check(&text, &Self::root()).map_err(at)?;
         Ok(Self { path: path.to_owned(), blocks })
     }
 

@@ -124,6 +124,9 @@ ERROR:  division by zero
 => \\echo still here
 still here
 ```
+<!-- figures: above -->
+There are 2 rows, and the first has 1.
+
 ```sql fails=22012
 SELECT 1 / 0;
 ```
@@ -146,6 +149,11 @@ fn an_example_that_is_not_as_the_document_says_is_found() {
         ("unfinished", "```sql\nSELECT 'unterminated;\n```\n```sql\nSELECT 1;\n```"),
         ("unknown-kind", "```postgres\nSELECT 1;\n```"),
         ("not-fenced", "    SELECT 1;\n"),
+        (
+            "other-figure",
+            "```psql compare\n=> SELECT 1.5 AS a;\n  a\n-----\n 1.5\n(1 row)\n```\n<!-- figures: above -->\nIt is 1.6.\n",
+        ),
+        ("figure-of-nowhere", "```psql compare\n=> SELECT 1 AS a;\n a\n---\n 1\n(1 row)\n```\nIt is 1.5.\n"),
     ] {
         assert!(run(name, text).is_err(), "{name}");
     }
