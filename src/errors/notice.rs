@@ -81,6 +81,8 @@ pub enum Notice {
     NotShared(String),
     /// The training that goes on has read its source together with other sessions.
     WasShared { model_id: i64 },
+    /// Rows are held out by their place in the table, for a model that may have learned from rows that have moved.
+    HeldOutByPlace { model_id: i64 },
     /// The seed is given, but rows come as a scan of another extension gives them.
     OrderNotFixed,
     /// The model was trained on the rows that it is calibrated with.
@@ -404,6 +406,14 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
             Notice::WasShared { model_id } => (
                 format!("model {model_id} was trained with share: the order of its rows cannot be had again"),
                 Some("Who trains the same epochs anew gets another model."),
+            ),
+            Notice::HeldOutByPlace { model_id } => (
+                format!(
+                    "rows are held out by their place in the table: model {model_id} may have learned from rows that have moved since"
+                ),
+                Some(
+                    "If the table was changed, mark the rows by a column of booleans and name it in validation_column.",
+                ),
             ),
             Notice::OrderNotFixed => (
                 "rows come in the order of another extension's scan: the same seed need not give the same model"

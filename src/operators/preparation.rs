@@ -115,7 +115,7 @@ fn finish(decoder: &mut Decoder, wanted: Wanted, counts: Vec<u64>, mut measured:
         report_notice(Notice::TwoTargets { column: decoder.labels().column().to_owned(), values });
     }
     measured.impute();
-    measured.warn_of_coarse(decoder);
+    measured.warn_of_coarse(wanted, decoder);
     let statistics = measured.finish(wanted, decoder);
     decoder.end_preparation(&counts, statistics)
 }
@@ -157,8 +157,10 @@ impl Measured {
         if !batch.is_sparse() && !batch.has_mini_batches() && batch.dim() <= Profile::MAX_FEATURES {
             self.sample.get_or_insert_with(|| RowSample::new(batch.dim())).add(batch);
         }
-        if wanted.targets {
+        if decoder.labels().are_targets() && !batch.has_mini_batches() {
             batch.labels().iter().for_each(|target| self.targets.add(*target));
+        }
+        if wanted.targets {
             self.few.add(batch.labels());
         }
         if let Some(logs) = decoder.logs_of_arrays() {
@@ -206,7 +208,7 @@ impl Measured {
     }
 
     /// Tells of columns whose numbers single precision cannot hold apart.
-    fn warn_of_coarse(&self, decoder: &Decoder) {
+    fn warn_of_coarse(&self, wanted: Wanted, decoder: &Decoder) {
         let features = decoder.features();
         let mut columns: Vec<String> = Vec::new();
         if let Some(moments) = &self.moments {
@@ -215,7 +217,7 @@ impl Measured {
             let coarse = moments.coarse().into_iter().map(|j| (j as usize, moments.mean(j)));
             columns.extend(coarse.filter(|(j, mean)| features.may_be_rounded(*j, *mean)).map(|(j, _)| name(j)));
         }
-        if self.targets.is_coarse() {
+        if wanted.targets && self.targets.is_coarse() {
             columns.push(decoder.labels().column().to_owned());
         }
         if !columns.is_empty() {
@@ -269,6 +271,7 @@ impl Measured {
             standardizer,
             target: wanted.scales_targets.then(|| self.targets.finish()),
             mean_target: wanted.targets.then(|| self.targets.mean()),
+            targets: decoder.labels().are_targets().then(|| [self.targets.mean(), self.targets.deviation()]),
             mean_square,
             means,
             spanning_decades,

@@ -1,7 +1,7 @@
 //! What a warm start takes over: what the arguments do not say is as it was in the training that goes on.
 
 use super::call::TrainArguments;
-use super::entry::{Group, Inherited};
+use super::entry::{Group, Inherited, Needs};
 use super::table;
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ pub fn inherit(arguments: &mut TrainArguments, before: &Before) {
     arguments.model.get_or_insert_with(|| before.model.to_owned());
     arguments.label.get_or_insert_with(|| before.label.to_owned());
     arguments.features.get_or_insert_with(|| before.features.iter().cloned().map(Some).collect());
-    let decided = decided(&given);
+    let decided = decided(&given, before.record);
     // the rate of theorem1 is either given or follows from a
     let takes_schedule = !decided.contains(&Group::Schedule);
     let rate_from_a =
@@ -35,10 +35,51 @@ pub fn inherit(arguments: &mut TrainArguments, before: &Before) {
     arguments.options = inherited_options(given, &decided, before.record);
 }
 
-/// The groups of which an option is given: the others of the group have their defaults then.
-fn decided(given: &Map<String, Value>) -> Vec<Group> {
-    let is_given = |name: &str| given.contains_key(name);
-    table::options().filter(|option| is_given(option.name)).filter_map(|option| option.group).collect()
+/// The groups of which an option is given: the others of the group have their defaults then. An option that goes with what was recorded, as
+/// momentum does with the optimizer of that name, leaves it as it was.
+fn decided(given: &Map<String, Value>, record: &Map<String, Value>) -> Vec<Group> {
+    let goes_with_record = |needs: Option<Needs>| match needs {
+        Some(Needs::Word(option, word)) => {
+            !given.contains_key(option) && record.get(option).and_then(Value::as_str) == Some(word)
+        }
+        _ => false,
+    };
+    let given = table::options().filter(|option| given.contains_key(option.name) && !goes_with_record(option.needs));
+    given.filter_map(|option| option.group).collect()
+}
+
+/// What decides which weights a training comes to, but for the order of the rows.
+const DECISIVE: [&str; 25] = [
+    "solver",
+    "loss",
+    "quantile",
+    "loss_epsilon",
+    "learning_rate",
+    "bounded_steps",
+    "averaging",
+    "schedule",
+    "decay",
+    "power",
+    "mu",
+    "a",
+    "optimizer",
+    "momentum",
+    "beta1",
+    "beta2",
+    "epsilon",
+    "batch_size",
+    "l1",
+    "l2",
+    "weight",
+    "class_weight",
+    "standardize",
+    "nulls",
+    "activation",
+];
+
+/// Do two records of trainings agree in all that decides which weights they come to?
+pub fn decides_the_same(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
+    DECISIVE.iter().all(|name| a.get(*name) == b.get(*name))
 }
 
 fn inherited_options(

@@ -14,7 +14,7 @@ use crate::averaging::Averaging;
 use crate::bytes::{Reader, Writer};
 use crate::engines::EngineKind;
 use crate::packed::{Packed, Packer, unpack};
-use crate::{Hyperparameters, ModelKind, ModelParameters, Trainer};
+use crate::{Design, Hyperparameters, ModelKind, ModelParameters, Network, Trainer};
 
 /// Says that bytes are a trainer, whose numbers are packed.
 const MAGIC: &[u8] = b"cgptrn02";
@@ -30,7 +30,7 @@ const MAGIC_INITIAL: &[u8] = b"cgpini01";
 pub fn initial_state(model: &ModelParameters) -> Vec<u8> {
     let write = |mut to: Writer| {
         let [dim, outputs, weights] = [model.dim, model.outputs, model.weights.len()].map(|number| number as u64);
-        to.numbers(&Initial { dim, outputs, weights });
+        to.numbers(&Initial { dim, outputs, weights, shape: shape(model) });
         to.slice(&model.weights);
         to.slice(&model.intercepts);
         to
@@ -165,7 +165,7 @@ impl Trainer {
         }
         let mut trainer = Trainer::new(hyper, dim, outputs, sparse).map_err(|_| Unfit::Malformed)?;
         let mut model = trainer.engine.model().map_err(|_| Unfit::Malformed)?;
-        if model.weights.len() != weights || model.outputs != of_model {
+        if model.weights.len() != weights || model.outputs != of_model || shape(&model) != header.shape {
             return Err(Unfit::OtherWay);
         }
         from.floats_into(model.weights.iter_mut().chain(&mut model.intercepts)).ok_or(Unfit::Malformed)?;
@@ -184,6 +184,18 @@ struct Initial {
     dim: u64,
     outputs: u64,
     weights: u64,
+    shape: u64,
+}
+
+/// A number that tells networks apart, unless chance has it otherwise; 0 of a linear model.
+fn shape(model: &ModelParameters) -> u64 {
+    let design = |network: Network| Design {
+        hidden: network.hidden,
+        activation: network.activation,
+        output: Some(network.output),
+        ..Design::default()
+    };
+    model.network.map_or(0, |network| design(network).mark().into())
 }
 
 /// What comes first.

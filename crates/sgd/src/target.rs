@@ -31,6 +31,11 @@ impl TargetMoments {
         self.0.moments().0
     }
 
+    /// The population standard deviation of the targets added so far.
+    pub fn deviation(&self) -> f64 {
+        self.0.moments().1.sqrt()
+    }
+
     /// What the targets added so far are scaled by.
     pub fn finish(&self) -> TargetScale {
         let (mean, variance) = self.0.moments();

@@ -114,6 +114,11 @@ impl CategoryColumn {
         for (place, count) in self.places.iter().zip(&self.met) {
             counts[*place as usize] = *count;
         }
+        if self.state == CategoryState::Continued {
+            // what was met was counted by its final place
+            counts.fill(0);
+            counts.iter_mut().zip(&self.met).for_each(|(all, met)| *all = *met);
+        }
         if let (true, Some(last)) = (self.names.has_null, counts.last_mut()) {
             *last = self.met_nulls;
         }

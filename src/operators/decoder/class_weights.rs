@@ -28,6 +28,14 @@ struct LabelWeight {
     met: bool,
 }
 
+impl LabelWeight {
+    /// A class has this label.
+    fn meet(&mut self) -> f32 {
+        self.met = true;
+        self.weight
+    }
+}
+
 impl ClassWeights {
     /// Weights for the values of this column.
     ///
@@ -66,18 +74,28 @@ impl ClassWeights {
     /// The next class was met for the first time.
     pub fn met(&mut self, label: TypedDatum<'_>) {
         let listed = self.listed.as_mut().and_then(|listed| Some(&mut listed.entries[listed.labels.find(label)?]));
-        self.weights.push(listed.map_or(1.0, |entry| {
-            entry.met = true;
-            entry.weight
-        }));
+        self.weights.push(listed.map_or(1.0, LabelWeight::meet));
+    }
+
+    /// The classes, by number, are those of a model, of these names; where rows are counted, their weights are still to come.
+    pub fn meet_known<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        let mut of_name = |name| {
+            let listed = self.listed.as_mut()?;
+            let (i, _) = listed.labels.add_text(name)?;
+            listed.entries.get_mut(i).map(LabelWeight::meet)
+        };
+        self.weights = names.map(|name| of_name(name).unwrap_or(1.0)).collect();
     }
 
     /// All rows have been read. `order` has the classes, by when they were met, in their final sequence, and `counts`
     /// their rows by when they were met.
     pub fn close(&mut self, order: &[u32], counts: &[u64]) {
         if self.need_counts() {
-            let rows = counts.iter().sum::<u64>() as f64;
-            let balanced = |count: &u64| (rows / (counts.len() as f64 * *count as f64)) as f32;
+            let (rows, classes) =
+                (counts.iter().sum::<u64>() as f64, counts.iter().filter(|count| **count > 0).count());
+            // a class without rows has nothing to weigh
+            let balanced =
+                |count: &u64| if *count > 0 { (rows / (classes as f64 * *count as f64)) as f32 } else { 0.0 };
             self.weights = counts.iter().map(balanced).collect();
         }
         self.weights = order.iter().map(|i| self.weights[*i as usize]).collect();

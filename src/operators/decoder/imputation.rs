@@ -76,6 +76,11 @@ impl Imputation {
         }
     }
 
+    /// A pass over the rows is about to find them.
+    pub fn seek(&mut self) {
+        self.values = Values::Sought;
+    }
+
     /// Sets the values.
     pub fn set_values(&mut self, values: Option<Vec<f32>>) {
         self.values = values.map_or(Values::None, Values::Known);

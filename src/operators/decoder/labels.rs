@@ -77,6 +77,13 @@ pub struct MetClasses {
     prepared: bool,
 }
 
+impl MetClasses {
+    /// By the number of the class, the bits of the weight of each, if classes have weights.
+    pub fn weights(&self) -> Option<&[u32]> {
+        self.weights.as_deref()
+    }
+}
+
 impl Labels {
     /// Numbers in this column, to be predicted by a model of this kind.
     pub fn targets(column: &str, number: NumberType, kind: ModelKind) -> Labels {
@@ -180,6 +187,10 @@ impl Labels {
                 let why = format!("label column \"{}\" has more than {} different values", self.column, classes.limit);
                 return Err(NodeError::Differ(why).into());
             }
+            if !is_known && classes.closed == Some(Closed::Model) {
+                let why = format!("the model was not trained on label {}", excerpt(value));
+                return Err(NodeError::Differ(why).into());
+            }
             if !is_known {
                 classes.codes.push(code(classes.limit, class));
             }
@@ -197,6 +208,16 @@ impl Labels {
         let Meaning::Class(classes) = &mut self.meaning else { return true };
         classes.closed = Some(Closed::Model);
         classes.values.len() == classes.codes.len()
+    }
+
+    /// The classes that were adopted are those of a model, whose weights are those of this call.
+    pub fn weigh_known(&mut self) {
+        let Meaning::Class(classes) = &mut self.meaning else { return };
+        let Some(weights) = &mut classes.weights else { return };
+        let names = (0..).zip(&classes.codes).map(|(i, code)| (*code, classes.values.text(i)));
+        let mut names: Vec<(f32, String)> = names.collect();
+        names.sort_by(|a, b| a.0.total_cmp(&b.0));
+        weights.meet_known(names.iter().map(|(_, name)| name.as_str()));
     }
 
     /// What labels mean, in words that are the same for whoever gives the same values the same labels, but perhaps for
@@ -248,6 +269,11 @@ impl Labels {
         }
     }
 
+    /// Are they numbers to be predicted?
+    pub fn are_targets(&self) -> bool {
+        matches!(self.meaning, Meaning::Target(..))
+    }
+
     /// Must the classes be known before anything can be learned?
     pub fn need_preparation(&self) -> bool {
         let Meaning::Class(classes) = &self.meaning else { return false };
@@ -263,6 +289,12 @@ impl Labels {
     pub fn close(&mut self, counts: &[u64]) -> Result<Vec<u32>> {
         self.check()?;
         let Meaning::Class(classes) = &mut self.meaning else { return Ok(vec![0]) };
+        if classes.closed == Some(Closed::Model) {
+            let order: Vec<u32> = (0..classes.values.len() as u32).collect();
+            let counts: Vec<u64> = order.iter().map(|i| counts.get(*i as usize).copied().unwrap_or_default()).collect();
+            classes.weights.iter_mut().for_each(|weights| weights.close(&order, &counts));
+            return Ok(order);
+        }
         if classes.may_be_two && classes.values.len() == 2 {
             classes.limit = 2;
             classes.codes = (0..2).map(|i| code(2, i)).collect();

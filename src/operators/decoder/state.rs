@@ -5,11 +5,11 @@
 
 use super::features::FeatureColumns;
 use super::folds::FoundCuts;
-use super::imputation::NullCounts;
+use super::imputation::{Imputation, NullCounts};
 use super::labels::MetClasses;
 use super::row_groups::RowGroups;
 use super::transformed::Transformed;
-use super::tuple_decoder::Decoder;
+use super::tuple_decoder::{Decoder, MetRows, are_close};
 use crate::models::Coding;
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
@@ -26,6 +26,11 @@ impl DecoderState {
             profile: None,
             ..self
         }
+    }
+
+    /// Has a pass over the rows measured them?
+    pub fn has_met(&self) -> bool {
+        self.met > 0
     }
 
     /// With what was met of each feature.
@@ -65,6 +70,8 @@ pub struct DecoderState {
     /// tuples that a preparation pass has met
     #[serde(default)]
     met: u64,
+    #[serde(default)]
+    rows: MetRows,
     /// which numbers are taken by their logarithms
     #[serde(default)]
     transformed: Transformed,
@@ -109,6 +116,7 @@ impl Decoder {
             mean_target: self.mean_target,
             mean_square: self.mean_square,
             met: self.met,
+            rows: self.rows.clone(),
             transformed: self.transformed.clone(),
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
@@ -142,6 +150,57 @@ impl Decoder {
         self.close_by_model()
     }
 
+    /// After [`adopt_model`](Decoder::adopt_model): weights of classes are those of this call, as far as they do not depend on the rows.
+    pub fn weigh_known_classes(&mut self) {
+        self.labels.weigh_known();
+    }
+
+    /// Before a preparation pass over the rows of a training that begins with a model: its classes and categories are known, and everything
+    /// else is to be found again.
+    pub fn measure_again(&mut self) {
+        (self.preparing, self.scaler, self.target) = (true, None, None);
+        self.imputation.iter_mut().for_each(Imputation::seek);
+    }
+
+    /// Has the pass found what the state says, but for rounding?
+    pub fn has_found(&self, state: &DecoderState) -> bool {
+        let scaled = match (self.standardizer(), &state.standardizer) {
+            (Some(a), Some(b)) => are_close(&a.mean, &b.mean, &a.scale) && are_close(&a.scale, &b.scale, &a.scale),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let fill = |fill: Option<Vec<f32>>| fill.unwrap_or_default().into_iter().map(f64::from).collect::<Vec<f64>>();
+        let (a, b) = (fill(self.fill()), fill(state.fill.clone()));
+        let classes = self.labels.met_classes();
+        scaled
+            && are_close(&a, &b, &a.iter().map(|a| a.abs()).collect::<Vec<f64>>())
+            && classes.as_ref().and_then(MetClasses::weights) == state.classes.as_ref().and_then(MetClasses::weights)
+            && self.met == state.met
+            && self.rows.are(&state.rows)
+    }
+
+    /// The pass has found what the state says: to the last bit, tuples are those that the model has learned from.
+    pub fn adopt_measures(&mut self, state: &DecoderState) {
+        self.set_standardizer(state.standardizer.clone());
+        (self.target, self.mean_target, self.mean_square) = (state.target, state.mean_target, state.mean_square);
+        if let (Some(imputation), Some(fill)) = (&mut self.imputation, &state.fill) {
+            imputation.set_values(Some(self.features.by_column(fill)));
+        }
+    }
+
+    /// Sparse features that no row has, and the model has a weight of, are scaled as the model scales them.
+    pub fn scale_unseen(&mut self, model: Option<&Standardizer>) {
+        let (FeatureColumns::Sparse(columns), Some(own), Some(model)) =
+            (&mut self.features, self.scaler.as_ref(), model)
+        else {
+            return;
+        };
+        let mut own = own.standardizer().clone();
+        own.mean.extend(model.mean.iter().skip(own.mean.len()));
+        own.scale.extend(model.scale.iter().skip(own.scale.len()));
+        columns.set_limit(own.scale.len());
+        self.set_standardizer(Some(own));
+    }
+
     /// Takes over the knowledge of another decoder of the same rows. This one must not have decoded anything.
     pub fn adopt(&mut self, state: &DecoderState) {
         if let Some(classes) = &state.classes {
@@ -167,7 +226,7 @@ impl Decoder {
         self.set_standardizer(state.standardizer.clone());
         self.profile.clone_from(&state.profile);
         (self.target, self.mean_target) = (state.target, state.mean_target);
-        (self.mean_square, self.met) = (state.mean_square, state.met);
+        (self.mean_square, self.met, self.rows) = (state.mean_square, state.met, state.rows.clone());
         self.meet_groups(&state.groups);
         self.preparing = false;
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.adopt_cuts(state.cuts.as_ref()));

@@ -9,6 +9,7 @@ use super::weight::Weight;
 use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
+use serde::{Deserialize, Serialize};
 use sgd::profile::{FeatureProfile, Profile};
 use sgd::{Extent, LogTransform, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
@@ -23,12 +24,40 @@ pub struct Statistics {
     pub mean_target: Option<f64>,
     /// the mean of |x|² of the numbers, as they are learned from
     pub mean_square: Option<f64>,
+    /// mean and deviation of targets, whether they are to be scaled or not
+    pub targets: Option<[f64; 2]>,
     /// what stands for NULLs among the numbers
     pub means: Option<Vec<f32>>,
     /// columns of numbers that are to be taken by their logarithms, beside those that were said
     pub spanning_decades: Vec<u32>,
     /// of the numbers, if they are dense, what is kept with the model
     pub profile: Option<Vec<FeatureProfile>>,
+}
+
+/// What tells the rows that a preparation pass has met from others, beside what it has measured of features.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct MetRows {
+    /// rows of each class
+    classes: Vec<u64>,
+    /// mean and deviation of targets
+    targets: Option<[f64; 2]>,
+}
+
+impl MetRows {
+    /// Are they the same, but for the order in which targets were added up?
+    pub fn are(&self, other: &MetRows) -> bool {
+        self.classes == other.classes
+            && match (self.targets, other.targets) {
+                (Some(a), Some(b)) => are_close(&a, &b, &[a[1], a[1]]),
+                (a, b) => a.is_none() && b.is_none(),
+            }
+    }
+}
+
+/// Are numbers the same in these units, but for rounding?
+pub(super) fn are_close(a: &[f64], b: &[f64], units: &[f64]) -> bool {
+    let close = |((a, b), unit): ((&f64, &f64), &f64)| (a - b).abs() <= 1e-9 * (unit + a.abs());
+    a.len() == b.len() && a.iter().zip(b).zip(units).all(close)
 }
 
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
@@ -57,6 +86,8 @@ pub struct Decoder {
     pub(super) mean_square: Option<f64>,
     /// how many tuples a preparation pass has met, without those that are held out
     pub(super) met: u64,
+    /// what tells the rows that it has met from others
+    pub(super) rows: MetRows,
     /// what a preparation pass has met of each feature
     pub(super) profile: Option<Profile>,
     /// are classes or categories being found?
@@ -111,6 +142,7 @@ impl Decoder {
             mean_target: None,
             mean_square: None,
             met: 0,
+            rows: MetRows::default(),
             profile: None,
             preparing,
             continued: false,
@@ -199,6 +231,8 @@ impl Decoder {
         let classes = self.labels.close(counts)?;
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.end_preparation(&classes));
         self.met = counts.iter().sum();
+        let classes = classes.iter().filter_map(|i| counts.get(*i as usize).copied());
+        self.rows = MetRows { classes: classes.collect(), targets: found.targets };
         let mut standardizer = found.standardizer;
         (self.target, self.mean_target) = (found.target, found.mean_target);
         // of each column of categories, a tuple has one feature of 1

@@ -77,22 +77,22 @@ impl LoaderChoice {
         buffers.control(&ScanControl { loader, ..ScanControl::default() });
     }
 
-    /// Before anything is read: starts a worker if the user wants one. `prepares` says what a pass before the first
-    /// epoch is to find out, `resume` how many epochs were trained before.
-    pub fn begin(&mut self, buffers: &mut Buffers, prepares: Option<Wanted>, resume: Option<u32>) {
+    /// Before anything is read, or after what there was to find out: starts a worker if the user wants one. `prepares` says what a pass before
+    /// the first epoch is to find out; or such a pass is over, and `found` has the first epoch and the last.
+    pub fn begin(&mut self, buffers: &mut Buffers, prepares: Option<Wanted>, found: Option<(u32, u32)>) {
         if self.loader != Loader::Worker {
             return;
         }
         if self.refused.is_none() {
-            let start = match resume {
-                Some(epochs) => {
-                    let model_state = Some(Box::new(buffers.decoder.state()));
-                    LoadStart::Epoch { epoch: u64::from(epochs) + 1, model_state }
+            let start = match (found, prepares) {
+                (Some((first, last)), _) => {
+                    self.request.last_epoch = last.into();
+                    self.request.control.epoch = Some(first.into());
+                    self.request.control.pages_of_tables = buffers.report().pages_of_tables;
+                    LoadStart::Resume { epoch: first.into(), decoder_state: Box::new(buffers.decoder.state()) }
                 }
-                None => match prepares {
-                    Some(wanted) => LoadStart::Prepare { wanted },
-                    None => LoadStart::Epoch { epoch: 1, model_state: None },
-                },
+                (None, Some(wanted)) => LoadStart::Prepare { wanted },
+                (None, None) => LoadStart::First,
             };
             self.start(buffers, start);
         }

@@ -31,8 +31,8 @@ pub struct LoadRequest {
 pub enum LoadStart {
     /// with a pass that finds out what the rows are like
     Prepare { wanted: Wanted },
-    /// with an epoch that nobody has begun; classes and categories are those of a model, if its training is continued
-    Epoch { epoch: u64, model_state: Option<Box<DecoderState>> },
+    /// with the first epoch, which nobody has begun
+    First,
     /// with this epoch, after the leader has run those before and found this in the rows
     Resume { epoch: u64, decoder_state: Box<DecoderState> },
 }
@@ -43,7 +43,7 @@ impl LoadRequest {
         LoadRequest {
             spec,
             instrument: 0,
-            start: LoadStart::Epoch { epoch: 1, model_state: None },
+            start: LoadStart::First,
             // tuples that stayed in the batch would be seen by the leader
             control: ScanControl { cache: Some(CacheControl::FileOnly), ..ScanControl::default() },
             last_epoch,
@@ -66,9 +66,8 @@ impl LoadRequest {
     pub fn decoder(&self) -> Result<Decoder> {
         let mut decoder = self.spec.decoder()?;
         match &self.start {
-            LoadStart::Epoch { model_state: Some(state), .. } => drop(decoder.adopt_model(state)),
             LoadStart::Resume { decoder_state, .. } => decoder.adopt(decoder_state),
-            LoadStart::Epoch { model_state: None, .. } | LoadStart::Prepare { .. } => {}
+            LoadStart::First | LoadStart::Prepare { .. } => {}
         }
         Ok(decoder)
     }
@@ -77,7 +76,8 @@ impl LoadRequest {
     pub fn first_epoch(&self) -> u64 {
         match &self.start {
             LoadStart::Prepare { .. } => 0,
-            LoadStart::Epoch { epoch, .. } | LoadStart::Resume { epoch, .. } => *epoch,
+            LoadStart::First => 1,
+            LoadStart::Resume { epoch, .. } => *epoch,
         }
     }
 }

@@ -1,21 +1,24 @@
-//! Argument `warm_start`: to go on where the training of a model has ended.
+//! Argument `warm_start`: a training that begins with the weights of a model.
 //!
-//! What the arguments do not say is as it was in that training, so that a call with `warm_start` alone, on
-//! the same source, trains the model that so many more epochs would have trained.
+//! What the arguments do not say is as it was in that training. Everything that follows from the rows, their weights or the options is found
+//! again. If all of it is as it was, the training goes on: optimizer, learning rate and epochs continue, and the model is the one that so
+//! many more epochs would have trained. If anything differs, it is a new training with these first weights.
 
 use super::worker_messages::json;
 use crate::errors::{Error, Notice, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
-use crate::operators::decoder::{DecoderState, FeatureColumns};
+use crate::operators::decoder::{Decoder, DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
+use crate::options::chosen::Point;
 use crate::options::loss::Loss;
-use crate::options::request::WarmStart;
-use crate::options::rows::{Clip, Hashing, Standardize, Transform};
-use crate::options::warm_start::{Before, inherit};
+use crate::options::request::{Request, WarmStart};
+use crate::options::rows::{Clip, Hashing, Transform};
+use crate::options::warm_start::{Before, decides_the_same, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer, Unfit};
+use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
+use shuffle::Strategy;
 use std::rc::Rc;
 
 /// A training that is continued.
@@ -34,6 +37,10 @@ pub struct Resume {
     /// digest of the order in which blocks were read then
     pub order_digest: u64,
     trainer: Vec<u8>,
+    /// what the training was recorded with
+    record: Map<String, Value>,
+    /// does it go on, or begin anew with the weights of the model?
+    goes_on: bool,
 }
 
 /// The part of the state that is not the trainer's.
@@ -107,8 +114,46 @@ impl Resume {
             shared,
             order_digest: digest.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default(),
             trainer: allocation::copy(trainer),
+            record,
+            goes_on: true,
             model,
         })
+    }
+
+    /// Compares what is asked for with what the model was trained with: the training goes on only where that is the same.
+    pub fn compare(&mut self, request: &mut Request) {
+        let same = |point: &Point| decides_the_same(&self.record, &request.record(point));
+        let other_groups = request.row_groups.group.is_some() && self.group.is_none();
+        if other_groups || !request.points.iter().all(same) {
+            self.begin_anew(request);
+        }
+    }
+
+    /// Does the training go on?
+    pub fn goes_on(&self) -> bool {
+        self.goes_on
+    }
+
+    /// Makes it a training that begins with the weights of the model.
+    pub fn begin_anew(&mut self, request: &mut Request) {
+        (self.goes_on, self.epochs, self.losses, self.order_digest) = (false, 0, Losses::default(), 0);
+        self.history.clear();
+        request.resume.iter_mut().for_each(|resume| resume.epochs = 0);
+    }
+
+    /// Once the decoder knows what tuples are like: the weights of a training that begins anew are those that say of them what the model
+    /// says.
+    pub fn settle(&mut self, decoder: &Decoder) {
+        if self.goes_on {
+            return;
+        }
+        let mut model = self.stored();
+        if decoder.labels().classes().is_some_and(|classes| classes.swapped) {
+            model.negate();
+        }
+        decoder.target().iter().for_each(|target| target.scale(&mut model));
+        model.restandardize(self.model.to_standardizer().as_ref(), decoder.standardizer());
+        self.trainer = sgd::initial_state(&model);
     }
 
     /// The part of it that changes the request.
@@ -192,7 +237,7 @@ impl Resume {
         (dim, outputs, sparse): (usize, usize, bool),
     ) -> Result<Trainer> {
         let model = &self.model;
-        let hint = "Continue with the solver, optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.";
+        let hint = "Continue with the hidden_layers and output that it was trained with; leave them out to do so.";
         let trainer = trainer.map_err(|unfit| {
             refuse(model, &unfit.to_string(), if unfit == Unfit::Malformed { DAMAGED } else { hint })
         })?;
@@ -241,21 +286,6 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
     }
     let unsupported = |reason, hint| Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
     let says = |key: &str| arguments.options.get(key);
-    let solver = record.get("solver").and_then(Value::as_str).unwrap_or(Solver::default().name());
-    if says("solver").and_then(Value::as_str).is_some_and(|given| Solver::named(given).is_some() && given != solver) {
-        let hint = "Leave option solver out to continue as it was trained, or train another model without warm_start.";
-        return Err(refuse(model, &format!("it was trained with solver {solver}"), hint));
-    }
-    let stored = record.get("standardize").and_then(Standardize::read).unwrap_or(Standardize::None);
-    let given = says("standardize").and_then(Standardize::read);
-    if given.is_some_and(|given| given != stored) {
-        let reason = match stored {
-            Standardize::All => "it was trained on standardized features",
-            Standardize::Automatic => "it was trained on features of which those were standardized that need it",
-            Standardize::None => "it was trained without standardized features",
-        };
-        return Err(refuse(model, reason, "Leave option standardize out to continue as it was trained."));
-    }
     let was_transformed = record.get("transform").and_then(Transform::read).unwrap_or(Transform::None);
     if says("transform").and_then(Transform::read).is_some_and(|given| given != was_transformed) {
         let hint = "Leave option transform out to continue as it was trained.";
@@ -287,33 +317,55 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
     Ok(())
 }
 
-/// Probabilities are fitted to rows that the model has never learned from: the same must be held out as before.
+/// Rows are held out to evaluate the model on what it has never learned from: the same must be held out as before.
 ///
 /// # Errors
 /// [`TrainingError::WarmStart`]
 fn check_held_out(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     const FRACTION: &str = "validation_fraction";
+    const COLUMN: &str = "validation_column";
     let says = |key: &str| arguments.options.get(key);
-    let wanted = says("probability").or_else(|| record.get("probability")).and_then(Value::as_bool);
-    if wanted != Some(true) {
+    let held_out = says(FRACTION).is_some() || says(COLUMN).is_some();
+    let (was_fraction, was_column) = (record.get(FRACTION), record.get(COLUMN));
+    let fits_probabilities =
+        says("probability").or_else(|| record.get("probability")).and_then(Value::as_bool) == Some(true);
+    if !held_out && was_fraction.is_none() && was_column.is_none() && !fits_probabilities {
         return Ok(());
     }
-    let was_by_row = record.get("validation_by").and_then(Value::as_str).is_none_or(|by| by == "row");
-    let by_row = says("validation_by").and_then(Value::as_str).is_none_or(|by| by == "row");
-    let has_other_seed = arguments.seed.is_some() && record.get("seed").and_then(Value::as_i64) != arguments.seed;
-    let is_other = match (record.get(FRACTION), record.get("validation_column")) {
-        (None, None) => true,
-        (Some(fraction), _) => {
-            let (given, column) = (says(FRACTION), says("validation_column"));
-            column.is_some() || has_other_seed || given.is_some_and(|given| given != fraction || by_row != was_by_row)
-        }
-        (None, Some(column)) => {
-            says(FRACTION).is_some() || says("validation_column").is_some_and(|given| given != column)
-        }
+    let differs = |key: &str, given: Option<Value>, default: &str| {
+        let was = record
+            .get(key)
+            .map_or_else(|| default.to_owned(), |was| was.as_str().map_or_else(|| was.to_string(), str::to_owned));
+        given.is_some_and(|given| given.as_str().map_or_else(|| given.to_string(), str::to_owned) != was)
     };
-    let hint = "Leave seed and what is about validation out, to hold out what was held out before; or train it anew.";
-    match is_other {
-        true => Err(refuse(model, "it may have learned from rows that are to be held out for its probabilities", hint)),
-        false => Ok(()),
+    let by_block = record.get("validation_by").and_then(Value::as_str) == Some("block");
+    let sorts = |strategy: &str| strategy.parse::<Strategy>().is_ok_and(Strategy::sorts);
+    let was_sorted = record.get("shuffle").and_then(Value::as_str).is_some_and(sorts);
+    let is_other = match (was_fraction, was_column) {
+        // whether rows that a column marks are new to the model is for the user to know
+        (None, None) => says(COLUMN).is_none() || fits_probabilities,
+        (Some(fraction), _) => {
+            let given = says(FRACTION);
+            says(COLUMN).is_some()
+                || given.is_some_and(|given| given != fraction)
+                || differs(
+                    "validation_by",
+                    given.map(|_| says("validation_by").cloned().unwrap_or("row".into())),
+                    "row",
+                )
+                || differs("seed", arguments.seed.map(Value::from), "")
+                || arguments.shuffle.as_deref().is_some_and(|given| sorts(given) != was_sorted)
+                || (by_block && differs("block_size", arguments.block_size.clone().map(Value::from), ""))
+        }
+        (None, Some(column)) => says(FRACTION).is_some() || says(COLUMN).is_some_and(|given| given != column),
+    };
+    if is_other {
+        let hint = "Leave out seed, shuffle, block_size and what is about validation, to hold out what was held out before; or mark the rows \
+                    by a column and name it in validation_column; or train without warm_start.";
+        return Err(refuse(model, "it may have learned from rows that are to be held out", hint));
     }
+    if was_fraction.is_some() {
+        pg::report_notice(Notice::HeldOutByPlace { model_id: model.id });
+    }
+    Ok(())
 }

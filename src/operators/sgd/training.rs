@@ -23,6 +23,7 @@ use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
 use crate::operators::preparation::{find_groups, prepare};
 use crate::operators::progress::{self, Progress};
+use crate::operators::scan_control::ScanControl;
 use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
@@ -114,7 +115,7 @@ impl Training {
     /// As there.
     pub fn open_request(
         mut request: Request,
-        resume: Option<Resume>,
+        mut resume: Option<Resume>,
         (snapshot, instrument, flags): (Snapshot<'_>, c_int, Flags),
         mut phases: Phases,
     ) -> Result<Training> {
@@ -132,17 +133,22 @@ impl Training {
         let takes = Takes::All(request.options.date_parts.as_ref());
         let features = source.features(given.as_deref(), &request.label, &request.other_columns(), takes)?;
         request.settle_search(source.is_compressed(&features), source.relation_of_copy(&request.shuffling))?;
+        resume.iter_mut().for_each(|resume| resume.compare(&mut request));
         let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
+        // also where a model says what classes and categories there are: weights of classes follow from the rows
+        let needs_preparation = decoder.needs_preparation();
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
-        let wanted = Wanted { held_out: request.search.is_some(), ..wanted };
+        let more_classes = wanted.more_classes && resume.is_none();
+        let wanted = Wanted { held_out: request.search.is_some(), more_classes, ..wanted };
         // several processes have to number groups alike
         let numbers_groups = request.row_groups.group.is_some() && request.workers > 1;
         let counts = (request.row_groups.folds.is_some() && !decoder.has_mini_batches()) || numbers_groups;
-        let prepares = wanted.anything() || decoder.needs_preparation() || counts;
-        let prepares = (resume.is_none() && prepares).then_some(wanted);
+        // what a model has learned from may be other rows than these
+        let compares = resume.as_ref().is_some_and(|resume| resume.decoder_state.has_met());
+        let prepares = (wanted.anything() || needs_preparation || counts || compares).then_some(wanted);
         let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));
         let planned = source.plan(&spec, &shuffling_of(&request, passes))?;
         let place = Place::new(&request, &spec, &planned)?;
@@ -228,10 +234,14 @@ impl Training {
     pub(super) fn prepare(&mut self, batch: &mut Batch) -> Result<PreparationTimes> {
         self.phases.resume();
         let start = Instant::now();
-        let resume = self.resume.as_ref().map(|resume| resume.epochs);
-        self.loader.begin(&mut self.buffers, self.prepares, resume);
+        if self.resume.is_none() {
+            self.loader.begin(&mut self.buffers, self.prepares, None);
+        }
         let mut shuffle = Duration::ZERO;
         if let Some(wanted) = self.prepares {
+            if self.resume.is_some() {
+                self.buffers.decoder.measure_again();
+            }
             prepare(&mut self.buffers, batch, wanted)?;
             self.count_imputed();
             // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
@@ -242,12 +252,37 @@ impl Training {
         let preparation = start.elapsed().saturating_sub(shuffle);
         if self.prepares.is_some() {
             self.choose();
-            self.buffers.next_epoch()?;
         } else {
             self.choose_features();
         }
+        self.begin_with_model();
+        match &self.resume {
+            Some(_) => {
+                let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
+                self.loader.begin(&mut self.buffers, None, Some((first, last)));
+            }
+            None if self.prepares.is_some() => self.buffers.next_epoch()?,
+            None => {}
+        }
         self.phases.end(Phase::Preparation);
         Ok(PreparationTimes { time: preparation, shuffle })
+    }
+
+    /// If there is a model to begin with: its training goes on where nothing that it was derived from is another now, and begins anew with
+    /// its weights elsewhere.
+    pub(super) fn begin_with_model(&mut self) {
+        let Some(resume) = &mut self.resume else { return };
+        let decoder = &mut self.buffers.decoder;
+        decoder.scale_unseen(resume.model.to_standardizer().as_ref());
+        if self.prepares.is_some() && resume.goes_on() && decoder.has_found(&resume.decoder_state) {
+            decoder.adopt_measures(&resume.decoder_state);
+        } else if self.prepares.is_some() {
+            resume.begin_anew(&mut self.request);
+        }
+        resume.settle(decoder);
+        // the next epoch is the first of this training, whichever was read before
+        decoder.begin_epoch();
+        self.buffers.control(&ScanControl::epoch(self.request.first_epoch().into()));
     }
 
     /// Learns, epoch by epoch, and stores what was learned. The first epoch is the next.

@@ -182,7 +182,10 @@ pub const ENTRIES: &[Entry] = &[
         record: Some(|call| call.continues.map(|(model, _)| json!(model))),
         explain: Some(|call, explain| {
             if let Some((model, epochs)) = call.continues {
-                explain.text(c"Continues", &format!("model {model} after epoch {epochs}"));
+                match epochs {
+                    0 => explain.text(c"Begins With", &format!("the weights of model {model}")),
+                    _ => explain.text(c"Continues", &format!("model {model} after epoch {epochs}")),
+                }
             }
         }),
         ..Entry::argument(
@@ -190,8 +193,8 @@ pub const ENTRIES: &[Entry] = &[
             "text",
             Values::Other("", Some("name or id of a model")),
             Default::None,
-            "the model whose training goes on; a number is an id unless you have a model of that name. max_epochs are those to \
-             come. What is not given is as in that training, but for max_epochs, loader, workers, nodes, name, keep_versions, cache \
+            "the model whose weights the training begins with; a number is an id unless you have a model of that name. Where neither rows \
+             nor options differ, its training goes on. max_epochs are those to come. What is not given is as in that training, but for max_epochs, loader, workers, nodes, name, keep_versions, cache \
              and notice",
         )
     },

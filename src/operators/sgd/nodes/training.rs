@@ -84,10 +84,13 @@ impl Training {
         } else if goes_on_in_groups(&self.request, self.resume.as_ref()) {
             cluster.find_groups(&mut self.buffers.decoder, self.request.first_epoch())?;
         }
-        if self.prepares.is_some() {
+        if self.prepares.is_some() && self.resume.is_none() {
             self.choose();
         } else {
             self.choose_features();
+        }
+        if let Some(resume) = &mut self.resume {
+            resume.settle(&self.buffers.decoder);
         }
         self.request.train_together();
         let preparation = start.elapsed();

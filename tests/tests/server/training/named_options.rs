@@ -163,7 +163,7 @@ fn a_warm_start_and_a_grid_take_options_that_were_arguments() {
     db.run("SELECT corgipile_train('t', warm_start => 'm', max_epochs => 1)");
     assert_eq!(db.line(stored), "0.25|5|3|\"adam\"");
     db.run("SELECT corgipile_train('t', 'Support_Vector_Machine', warm_start => 'm', max_epochs => 1, l2 => 0.5)");
-    assert_eq!(db.line(stored), "0.5|5|3|\"adam\"");
+    assert_eq!(db.line(stored), "0.5|5|1|\"adam\"");
     db.run(r#"SELECT corgipile_train('t', options => '{"warm_start": "m", "max_epochs": 1}')"#);
     assert_eq!(db.line(stored), "0.25|5|3|\"adam\"");
     db.run(r#"SELECT corgipile_train('t', max_epochs => 1, l2 => 0.5, batch_size => 3, grid => '{"l2": [0.125]}')"#);
