@@ -110,6 +110,104 @@ COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, t
                              float8, int, boolean, boolean, text, text)
     IS 'the same of a relation that is named by its OID';
 
+-- A training whose model is committed every few epochs. Without SET search_path, which would forbid COMMIT: all names are qualified.
+CREATE PROCEDURE corgipile_train_in_steps(
+    source              text,
+    model               text    DEFAULT NULL,
+    label               text    DEFAULT NULL,
+    features            text[]  DEFAULT NULL,
+    learning_rate       float8  DEFAULT NULL,
+    max_epochs          int     DEFAULT NULL,
+    shuffle             text    DEFAULT NULL,
+    block_size          text    DEFAULT NULL,
+    buffer_size         text    DEFAULT NULL,
+    seed                bigint  DEFAULT NULL,
+    name                text    DEFAULT NULL,
+    options             jsonb   DEFAULT NULL,
+    loader              text    DEFAULT NULL,
+    workers             int     DEFAULT NULL,
+    warm_start          text    DEFAULT NULL,
+    sample              float8  DEFAULT NULL,
+    batch_size          int     DEFAULT NULL,
+    l1                  float8  DEFAULT NULL,
+    l2                  float8  DEFAULT NULL,
+    optimizer           text    DEFAULT NULL,
+    schedule            text    DEFAULT NULL,
+    standardize         boolean DEFAULT NULL,
+    nulls               text    DEFAULT NULL,
+    class_weight        text    DEFAULT NULL,
+    hidden_layers       int[]   DEFAULT NULL,
+    validation_fraction float8  DEFAULT NULL,
+    patience            int     DEFAULT NULL,
+    notice              boolean DEFAULT NULL,
+    share               boolean DEFAULT NULL,
+    nodes               text    DEFAULT NULL,
+    solver              text    DEFAULT NULL,
+    step                int     DEFAULT NULL
+)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_variable
+DECLARE
+    continued pg_catalog.int8;
+    done pg_catalog.int4;
+    recorded pg_catalog.int4;
+    planned pg_catalog.int4 := coalesce(max_epochs, 20);
+    epochs pg_catalog.int8;
+    last_loss pg_catalog.float8;
+BEGIN
+    step := coalesce(step, 1);
+    IF name IS NULL OR name OPERATOR(pg_catalog.=) '' THEN
+        RAISE EXCEPTION 'argument name of corgipile_train_in_steps() is missing'
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Give the model a name, as in name => ''m'': a later call finds the model by it.';
+    ELSIF step OPERATOR(pg_catalog.<) 1 THEN
+        RAISE EXCEPTION 'argument step of corgipile_train_in_steps() must be at least 1, not %', step USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'It is how many epochs are trained before the model is committed.';
+    END IF;
+    -- an error at once in a transaction block, and not after the first step
+    COMMIT;
+    LOOP
+        continued := NULL; done := 0; recorded := 0;
+        SELECT m.model_id, pg_catalog.json_array_length(m.history), (m.hyperparameters OPERATOR(pg_catalog.->>) 'max_epochs')::pg_catalog.int4
+          INTO continued, done, recorded
+          FROM corgipile.models AS m
+         WHERE m.name OPERATOR(pg_catalog.=) corgipile_train_in_steps.name AND m.owner OPERATOR(pg_catalog.=) CURRENT_USER
+         ORDER BY m.version DESC LIMIT 1;
+        done := coalesce(done, 0);
+        -- fewer epochs than planned: it has converged, or stopped as patience says
+        EXIT WHEN done OPERATOR(pg_catalog.>=) planned OR done OPERATOR(pg_catalog.<) recorded;
+        SELECT pg_catalog.max(t.epoch), (pg_catalog.array_agg(t.loss ORDER BY t.epoch DESC))[1] INTO epochs, last_loss
+          FROM @extschema@.corgipile_train(
+                   source => corgipile_train_in_steps.source, model => corgipile_train_in_steps.model,
+                   label => corgipile_train_in_steps.label, features => corgipile_train_in_steps.features,
+                   learning_rate => corgipile_train_in_steps.learning_rate, max_epochs => least(step, planned - done),
+                   shuffle => corgipile_train_in_steps.shuffle, block_size => corgipile_train_in_steps.block_size,
+                   buffer_size => corgipile_train_in_steps.buffer_size, seed => corgipile_train_in_steps.seed,
+                   name => corgipile_train_in_steps.name,
+                   options => CASE WHEN continued IS NULL THEN corgipile_train_in_steps.options ELSE coalesce(corgipile_train_in_steps.options, '{}') OPERATOR(pg_catalog.||) '{"remeasure": false}' END,
+                   loader => corgipile_train_in_steps.loader, workers => corgipile_train_in_steps.workers,
+                   warm_start => CASE WHEN continued IS NULL THEN corgipile_train_in_steps.warm_start ELSE continued::pg_catalog.text END,
+                   sample => corgipile_train_in_steps.sample, batch_size => corgipile_train_in_steps.batch_size,
+                   l1 => corgipile_train_in_steps.l1, l2 => corgipile_train_in_steps.l2, optimizer => corgipile_train_in_steps.optimizer,
+                   schedule => corgipile_train_in_steps.schedule, standardize => corgipile_train_in_steps.standardize,
+                   nulls => corgipile_train_in_steps.nulls, class_weight => corgipile_train_in_steps.class_weight,
+                   hidden_layers => corgipile_train_in_steps.hidden_layers,
+                   validation_fraction => corgipile_train_in_steps.validation_fraction, patience => corgipile_train_in_steps.patience,
+                   notice => corgipile_train_in_steps.notice, share => corgipile_train_in_steps.share,
+                   nodes => corgipile_train_in_steps.nodes, solver => corgipile_train_in_steps.solver
+               ) AS t;
+        IF continued IS NOT NULL THEN
+            PERFORM @extschema@.corgipile_drop(continued);
+        END IF;
+        COMMIT;
+        RAISE NOTICE 'model % has % of % epochs, loss %', pg_catalog.quote_ident(name), epochs, planned, last_loss;
+    END LOOP;
+    RAISE NOTICE 'model % is trained: % epochs', pg_catalog.quote_ident(name), done;
+END
+$$;
+COMMENT ON PROCEDURE corgipile_train_in_steps(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int, text, float8, int, float8, float8, text, text, boolean, text, text, int[], float8, int, boolean, boolean, text, text, int)
+    IS 'trains as corgipile_train() does and commits the model every step epochs (1 by default). A call with the same name goes on where the last one ended, until max_epochs (20 by default)';
+
 CREATE FUNCTION corgipile_search(
     source              text,
     model               text    DEFAULT NULL,

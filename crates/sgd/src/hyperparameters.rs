@@ -167,10 +167,18 @@ impl Hyperparameters {
         Hyperparameters { learning_rate, bounded: true, averaging: true, ..self }
     }
 
-    /// The same for targets that were divided by `scale`.
+    /// The same for targets that were divided by `scale`: the least of the objective is where it was, in the other unit. The weights of a
+    /// linear model are divided, too, and the loss by a power of the scale, so that penalties are to be multiplied by what is left of that;
+    /// those of a network stay what they are, as only its last layer is divided. A rate at which the penalty would turn signs is lowered.
     pub fn of_scaled_targets(self, scale: f64) -> Hyperparameters {
-        let loss_number = self.loss_number / scale.powi(self.kind.target_units().number);
-        Hyperparameters { loss_number, ..self }
+        let units = self.kind.target_units();
+        let loss_number = self.loss_number / scale.powi(units.number);
+        if self.design.is_some() {
+            return Hyperparameters { loss_number, ..self };
+        }
+        let (l1, l2) = (self.l1 * scale.powi(1 - units.loss), self.l2 * scale.powi(2 - units.loss));
+        let learning_rate = if l2 > self.l2 { self.learning_rate.min(0.5 / l2) } else { self.learning_rate };
+        Hyperparameters { loss_number, l1, l2, learning_rate, ..self }
     }
 
     /// Checks the ranges.

@@ -10,6 +10,7 @@ use super::labels::MetClasses;
 use super::row_groups::RowGroups;
 use super::transformed::Transformed;
 use super::tuple_decoder::{Decoder, MetRows, are_close};
+use crate::errors::Result;
 use crate::models::Coding;
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
@@ -70,8 +71,9 @@ pub struct DecoderState {
     /// tuples that a preparation pass has met
     #[serde(default)]
     met: u64,
+    /// None in what an earlier version has written
     #[serde(default)]
-    rows: MetRows,
+    rows: Option<MetRows>,
     /// which numbers are taken by their logarithms
     #[serde(default)]
     transformed: Transformed,
@@ -116,7 +118,7 @@ impl Decoder {
             mean_target: self.mean_target,
             mean_square: self.mean_square,
             met: self.met,
-            rows: self.rows.clone(),
+            rows: Some(self.rows.clone()),
             transformed: self.transformed.clone(),
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
@@ -151,8 +153,12 @@ impl Decoder {
     }
 
     /// After [`adopt_model`](Decoder::adopt_model): weights of classes are those of this call, as far as they do not depend on the rows.
-    pub fn weigh_known_classes(&mut self) {
+    ///
+    /// # Errors
+    /// Those of [`Labels::check`](super::labels::Labels::check)
+    pub fn weigh_known_classes(&mut self) -> Result<()> {
         self.labels.weigh_known();
+        self.labels.check()
     }
 
     /// Before a preparation pass over the rows of a training that begins with a model: its classes and categories are known, and everything
@@ -175,7 +181,7 @@ impl Decoder {
             && are_close(&a, &b, &a.iter().map(|a| a.abs()).collect::<Vec<f64>>())
             && classes.as_ref().and_then(MetClasses::weights) == state.classes.as_ref().and_then(MetClasses::weights)
             && self.met == state.met
-            && self.rows.are(&state.rows)
+            && state.rows.as_ref().is_none_or(|rows| self.rows.are(rows))
     }
 
     /// The pass has found what the state says: to the last bit, tuples are those that the model has learned from.
@@ -226,7 +232,8 @@ impl Decoder {
         self.set_standardizer(state.standardizer.clone());
         self.profile.clone_from(&state.profile);
         (self.target, self.mean_target) = (state.target, state.mean_target);
-        (self.mean_square, self.met, self.rows) = (state.mean_square, state.met, state.rows.clone());
+        (self.mean_square, self.met, self.rows) =
+            (state.mean_square, state.met, state.rows.clone().unwrap_or_default());
         self.meet_groups(&state.groups);
         self.preparing = false;
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.adopt_cuts(state.cuts.as_ref()));

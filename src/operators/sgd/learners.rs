@@ -27,8 +27,8 @@ pub struct Learner {
     pub losses: Losses,
     /// what its decisions say of probabilities, if that was fitted
     pub sigmoids: Option<Sigmoids>,
-    /// the model of the best epoch, if that is to be kept
-    best: Option<ModelParameters>,
+    /// the model of the best epoch, if that is to be kept, and the number of its loss
+    best: Option<(ModelParameters, f64)>,
     state: LearnerState,
 }
 
@@ -352,7 +352,7 @@ impl Learner {
         let epoch = row.epoch as u32;
         let improved = self.losses.add(loss, point.stopping);
         if improved && request.options.keep == Keep::Best {
-            self.best = Some(self.trainer.model()?);
+            self.best = Some((self.trainer.model()?, self.trainer.loss_number()));
         }
         let has_converged = self.trainer.has_converged() == Some(true);
         if epoch >= last || has_converged || point.stopping.is_some_and(|rule| self.losses.stop(rule)) {
@@ -372,7 +372,7 @@ impl Learner {
     /// [`PgError::OutOfMemory`]
     pub fn final_model(&mut self) -> Result<ModelParameters> {
         match &self.best {
-            Some(best) => Ok(best.clone()),
+            Some((best, _)) => Ok(best.clone()),
             None => Ok(self.trainer.model()?),
         }
     }
@@ -383,9 +383,14 @@ impl Learner {
     /// [`PgError::OutOfMemory`]
     pub fn take_model(&mut self) -> Result<ModelParameters> {
         match self.best.take() {
-            Some(best) => Ok(best),
+            Some((best, _)) => Ok(best),
             None => Ok(self.trainer.model()?),
         }
+    }
+
+    /// The number of the loss of the model to be stored.
+    pub fn final_loss_number(&self) -> f64 {
+        self.best.as_ref().map_or_else(|| self.trainer.loss_number(), |(_, number)| *number)
     }
 }
 

@@ -74,10 +74,6 @@ pub fn check_decoder(
         let hint = "Continue with labels of the type that the model was trained on.";
         return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
     }
-    if resume.is_some() {
-        decoder.weigh_known_classes();
-        decoder.labels().check()?;
-    }
     if let Some(group) = resume.and_then(|resume| resume.group.clone()) {
         // the first of them, whichever comes first
         decoder.meet_groups(&[group]);

@@ -12,12 +12,12 @@ use crate::options::call::TrainArguments;
 use crate::options::chosen::Point;
 use crate::options::loss::Loss;
 use crate::options::request::{Request, WarmStart};
-use crate::options::rows::{Clip, Hashing, Transform};
+use crate::options::rows::{ClassWeight, Clip, Hashing, Transform};
 use crate::options::warm_start::{Before, decides_the_same, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
+use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer, Unfit};
 use shuffle::Strategy;
 use std::rc::Rc;
 
@@ -156,6 +156,25 @@ impl Resume {
         self.trainer = sgd::initial_state(&model);
     }
 
+    /// The same where rows are on other servers, which do not measure them again.
+    ///
+    /// # Errors
+    /// [`TrainingError::WarmStart`]
+    pub fn settle_there(&mut self, decoder: &mut Decoder, class_weight: Option<&ClassWeight>) -> Result<()> {
+        if self.goes_on {
+            decoder.adopt_model(&self.decoder_state);
+        } else if class_weight == Some(&ClassWeight::Balanced) {
+            let hint = "Give the weights as an object, as in {\"yes\": 2}, or use nodes => 'off'.";
+            return Err(refuse(
+                &self.model,
+                "balanced weights of classes follow from rows that are on other servers",
+                hint,
+            ));
+        }
+        self.settle(decoder);
+        Ok(())
+    }
+
     /// The part of it that changes the request.
     pub fn warm_start(&self) -> WarmStart {
         WarmStart { model_id: self.model.id, epochs: self.epochs, shared: self.shared }
@@ -286,6 +305,11 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
     }
     let unsupported = |reason, hint| Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
     let says = |key: &str| arguments.options.get(key);
+    let solver = record.get("solver").and_then(Value::as_str).unwrap_or(Solver::default().name());
+    if says("solver").and_then(Value::as_str).is_some_and(|given| Solver::named(given).is_some() && given != solver) {
+        let hint = "Leave option solver out to continue as it was trained, or train another model without warm_start.";
+        return Err(refuse(model, &format!("it was trained with solver {solver}"), hint));
+    }
     let was_transformed = record.get("transform").and_then(Transform::read).unwrap_or(Transform::None);
     if says("transform").and_then(Transform::read).is_some_and(|given| given != was_transformed) {
         let hint = "Leave option transform out to continue as it was trained.";
@@ -364,7 +388,7 @@ fn check_held_out(arguments: &TrainArguments, model: &Model, record: &Map<String
                     by a column and name it in validation_column; or train without warm_start.";
         return Err(refuse(model, "it may have learned from rows that are to be held out", hint));
     }
-    if was_fraction.is_some() {
+    if was_fraction.is_some() && says("remeasure") != Some(&Value::Bool(false)) {
         pg::report_notice(Notice::HeldOutByPlace { model_id: model.id });
     }
     Ok(())

@@ -96,10 +96,10 @@ impl Store<'_> {
         report: &ScanReport,
     ) -> Result<Vec<EpochRow>> {
         let (request, decoder) = (self.request, self.decoder());
+        let loss_number = learner.final_loss_number();
         let linear = self.parameters(&mut learner)?;
         let point = &request.points[learner.point];
         let group = groups.and_then(|groups| groups[learner.group].clone());
-        let loss_number = learner.trainer.loss_number();
         let mut sigmoids = learner.sigmoids.take();
         if decoder.labels().classes().is_some_and(|classes| classes.swapped) {
             sigmoids.iter_mut().for_each(Sigmoids::negate);

@@ -148,7 +148,12 @@ impl Training {
         let counts = (request.row_groups.folds.is_some() && !decoder.has_mini_batches()) || numbers_groups;
         // what a model has learned from may be other rows than these
         let compares = resume.as_ref().is_some_and(|resume| resume.decoder_state.has_met());
-        let prepares = (wanted.anything() || needs_preparation || counts || compares).then_some(wanted);
+        let is_known = !request.options.remeasure && resume.as_ref().is_some_and(Resume::goes_on);
+        let prepares = wanted.anything() || needs_preparation || counts || compares;
+        let prepares = (prepares && !is_known).then_some(wanted);
+        if resume.as_ref().is_some_and(|resume| prepares.is_some() || !resume.goes_on()) {
+            decoder.weigh_known_classes()?;
+        }
         let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));
         let planned = source.plan(&spec, &shuffling_of(&request, passes))?;
         let place = Place::new(&request, &spec, &planned)?;

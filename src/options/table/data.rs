@@ -199,6 +199,17 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        needs: Some(Needs::Option("warm_start")),
+        inherited: Inherited::Never,
+        ..Entry::option(
+            "remeasure",
+            Values::Boolean,
+            Default::Boolean(true),
+            "in a warm start, whether to measure the rows again before the first epoch. false: the training goes on with the means, scales and \
+             class weights of the training before, whatever the rows are now",
+        )
+    },
+    Entry {
         explain: Some(|call, explain| call.group_by.iter().for_each(|column| explain.text(c"Group By", column))),
         // a model of a group goes on with the rows of its group
         inherited: Inherited::Record,

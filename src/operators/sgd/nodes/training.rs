@@ -90,7 +90,7 @@ impl Training {
             self.choose_features();
         }
         if let Some(resume) = &mut self.resume {
-            resume.settle(&self.buffers.decoder);
+            resume.settle_there(&mut self.buffers.decoder, self.request.options.class_weight.as_ref())?;
         }
         self.request.train_together();
         let preparation = start.elapsed();

@@ -223,6 +223,15 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  The order is that without share. The view corgipile.stat_reading_groups shows who shares what.\n...",
     ),
     (
+        "Notice::HeldOutByPlace",
+        &[
+            "SELECT FROM corgipile_train('t', max_epochs => 1, validation_fraction => 0.2, name => 'placed')",
+            "SELECT FROM corgipile_train('t', max_epochs => 1, warm_start => 'placed')",
+        ],
+        "...NOTICE:  rows are held out by their place in the table: model ... may have learned from rows that have moved since\n\
+         HINT:  If the table was changed, mark the rows by a column of booleans and name it in validation_column.\n...",
+    ),
+    (
         "Notice::WasShared",
         &[
             "SELECT FROM corgipile_train('t', max_epochs => 1, share => true, name => 'shared')",

@@ -245,13 +245,6 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "TrainingError::WarmStart",
-        r#"SELECT corgipile_train('t', warm_start => 'm', options => '{"standardize": true}')"#,
-        "22023",
-        "model 1 cannot be continued: it was trained on features of which those were standardized that need it",
-        "Leave option standardize out to continue as it was trained.",
-    ),
-    Case(
-        "TrainingError::WarmStart",
         "SELECT corgipile_train('t', warm_start => 'm', solver => 'newton')",
         "22023",
         "model 1 cannot be continued: it was trained with solver sgd",

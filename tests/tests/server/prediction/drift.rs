@@ -155,7 +155,7 @@ fn stability_index_and_distance_are_those_of_the_kept_bins() {
 }
 
 #[test]
-fn the_profile_goes_with_the_model_and_is_kept_by_a_training_that_goes_on() {
+fn the_profile_goes_with_the_model_and_is_that_of_the_rows_of_a_warm_start() {
     let mut db = Database::new();
     table(&mut db);
     train(&mut db, "m", "");
@@ -163,7 +163,7 @@ fn the_profile_goes_with_the_model_and_is_kept_by_a_training_that_goes_on() {
         "SELECT corgipile_import(corgipile_export('m'), 'copy');
          SELECT corgipile_train('SELECT label, a, b, flag, c FROM t WHERE id < 100', name => 'on', warm_start => 'm', max_epochs => 1)",
     );
-    assert_eq!(db.line("SELECT count(DISTINCT profile), count(profile) FROM corgipile.models"), "1|3");
+    assert_eq!(db.line("SELECT count(DISTINCT profile), count(profile) FROM corgipile.models"), "2|3");
     // held-out rows have no part in it, nor have other points of a grid
     train(&mut db, "grid", ", options => '{\"validation_fraction\": 0.2}', grid => '[{\"l2\": 0.01}, {\"l2\": 0.1}]'");
     let rows = "SELECT count(DISTINCT profile), count(profile), bool_and((profile->>'rows')::int < 20000)

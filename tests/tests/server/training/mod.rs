@@ -4,6 +4,7 @@ mod calls;
 mod choices;
 mod clipping;
 mod groups_and_grids;
+mod in_steps;
 mod learning;
 mod losses;
 mod model_kinds;
