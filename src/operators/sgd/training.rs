@@ -136,6 +136,9 @@ impl Training {
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
+        if !flags.explain_only() {
+            request.shuffling.tell_of_cut_blocks();
+        }
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
         let wanted = Wanted { held_out: request.search.is_some(), ..wanted };
         // several processes have to number groups alike
@@ -275,7 +278,7 @@ impl Training {
 
     /// Stores the models, which have taken so long to prepare, and a full shuffle before that.
     fn store(&mut self, learners: Learners, preparation: Duration, shuffle: Duration) -> Result<Vec<EpochRow>> {
-        warn_of_useless(&self.request, &self.class_shares, &learners);
+        warn_of_useless(&self.request, &self.buffers.decoder, &self.class_shares, &learners);
         let store = Store {
             request: &self.request,
             resume: self.resume.as_ref(),

@@ -150,14 +150,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'linear', label => 'a', features => '{b,c}', learning_rate => 1e30, standardize => false)",
         "22003",
         "training diverged in epoch 1: the loss or a weight is no longer finite",
-        r#"Try a smaller learning_rate, or options => '{"standardize": true}'; bring large targets of model linear nearer to 0."#,
+        r#"Try a smaller learning_rate, or options => '{"standardize": true}'; bring large numbers of the label nearer to 0."#,
     ),
     Case(
         "TrainingError::Diverged",
         r#"SELECT corgipile_train('t', 'linear', label => 'a', features => '{b,c}', learning_rate => 1e30, options => '{"standardize": true}')"#,
         "22003",
         "training diverged in epoch 1: the loss or a weight is no longer finite",
-        "Try a smaller learning_rate; bring large targets of model linear nearer to 0.",
+        "Try a smaller learning_rate; bring large numbers of the label nearer to 0.",
     ),
     Case(
         "TrainingError::TooManyEpochs",
