@@ -254,9 +254,9 @@ mod tests {
     }
 
     #[test]
-    fn blocks_above_the_maximum_are_refused() {
-        assert_eq!("10485761".parse::<BlockSize>(), Err(SizeError::BlockAboveMaximum(10 * MB + 1)));
-        assert_eq!("1TB".parse::<BlockSize>(), Err(SizeError::BlockAboveMaximum(1 << 40)));
+    fn blocks_may_be_larger_than_automatic_ones() {
+        assert_eq!("50MB".parse(), Ok(BlockSize::Bytes(50 * MB)));
+        assert_eq!("1TB".parse(), Ok(BlockSize::Bytes(1 << 40)));
     }
 
     #[test]

@@ -277,6 +277,7 @@ pub const CALLS: &[&str] = &[
     "SELECT * FROM public.corgipile_calibrate('line', 'public.numbers') AS a, public.corgipile_calibrate('words', 'public.words') AS b",
     "SELECT public.corgipile_predict_interval('line', ARRAY[b, label]), public.corgipile_predict_interval('line', n) FROM public.numbers AS n",
     "SELECT public.corgipile_predict_set('words', w) FROM public.words AS w",
+    "SELECT corgipile.shown_role(owner) FROM corgipile.stored_models",
     "SELECT * FROM public.corgipile_profile('words', 'public.words') AS a, public.corgipile_profile(1, 'public.numbers') AS b",
     "SELECT * FROM public.corgipile_drift('words', 'public.words') AS a, public.corgipile_drift(1, 'public.numbers') AS b",
     "SELECT public.corgipile_import(public.corgipile_export('words'), 'copy'), public.corgipile_import(public.corgipile_export(1), 'second')",
