@@ -11,7 +11,7 @@ COMMENT ON FUNCTION corgipile.progress() IS 'the trainings that run now; those o
 
 CREATE VIEW corgipile.stat_progress_train AS
     SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename,
-           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN p.relid::pg_catalog.regclass END AS relation,
+           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN p.relid::pg_catalog.regclass::pg_catalog.text END AS relation,
            p.epoch, p.epochs, p.blocks_done, p.blocks_total, p.loss, p.tuples, p.tuples_per_second, p.started_at,
            p.estimated_end
       FROM corgipile.progress() AS p
@@ -46,7 +46,7 @@ COMMENT ON FUNCTION corgipile.reading_groups() IS 'the members of reading groups
 
 CREATE VIEW corgipile.stat_reading_groups AS
     SELECT g.pid, g.datid, d.datname, g.usesysid, pg_catalog.pg_get_userbyid(g.usesysid) AS usename,
-           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN g.relid::pg_catalog.regclass END AS relation,
+           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN g.relid::pg_catalog.regclass::pg_catalog.text END AS relation,
            g.reading_group, g.epoch, g.blocks, g.blocks_remaining, g.blocks_drawn, g.blocks_followed, g.blocks_taken, g.bytes_saved
       FROM corgipile.reading_groups() AS g
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) g.datid;

@@ -59,6 +59,14 @@ AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_wrapper';
 COMMENT ON FUNCTION corgipile_predict_interval(bigint, anynonarray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for the columns of a row, or for a vector or bytes';
 
 CREATE FUNCTION corgipile_predict_interval(
+    model_id bigint, features text, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(bigint, text, float8, text, text) IS 'the numbers between which the truth lies with this probability, for an array that is given as a text';
+
+CREATE FUNCTION corgipile_predict_interval(
     name text, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
     OUT low float8, OUT high float8
 )
@@ -81,6 +89,14 @@ CREATE FUNCTION corgipile_predict_interval(
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_predict_interval(text, anynonarray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for the columns of a row, or for a vector or bytes';
+
+CREATE FUNCTION corgipile_predict_interval(
+    name text, features text, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(text, text, float8, text, text) IS 'the numbers between which the truth lies with this probability, for an array that is given as a text';
 
 CREATE FUNCTION corgipile_predict_interval(
     model jsonb, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
@@ -106,6 +122,14 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_interval(jsonb, anynonarray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for the columns of a row, or for a vector or bytes';
 
+CREATE FUNCTION corgipile_predict_interval(
+    model jsonb, features text, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    OUT low float8, OUT high float8
+)
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_interval_one_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_interval(jsonb, text, float8, text, text) IS 'the numbers between which the truth lies with this probability, for an array that is given as a text';
+
 CREATE FUNCTION corgipile_predict_set(
     model_id bigint, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
 ) RETURNS text[]
@@ -126,6 +150,13 @@ CREATE FUNCTION corgipile_predict_set(
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_wrapper';
 COMMENT ON FUNCTION corgipile_predict_set(bigint, anynonarray, float8, text, text) IS 'the labels among which the true one is with this probability, for the columns of a row, or for a vector or bytes';
+
+CREATE FUNCTION corgipile_predict_set(
+    model_id bigint, features text, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(bigint, text, float8, text, text) IS 'the labels among which the true one is with this probability, for an array that is given as a text';
 
 CREATE FUNCTION corgipile_predict_set(
     name text, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
@@ -149,6 +180,13 @@ AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_predict_set(text, anynonarray, float8, text, text) IS 'the labels among which the true one is with this probability, for the columns of a row, or for a vector or bytes';
 
 CREATE FUNCTION corgipile_predict_set(
+    name text, features text, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(text, text, float8, text, text) IS 'the labels among which the true one is with this probability, for an array that is given as a text';
+
+CREATE FUNCTION corgipile_predict_set(
     model jsonb, features anyarray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
 ) RETURNS text[]
 LANGUAGE c STABLE PARALLEL SAFE COST 10
@@ -168,3 +206,11 @@ CREATE FUNCTION corgipile_predict_set(
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_set(jsonb, anynonarray, float8, text, text) IS 'the labels among which the true one is with this probability, for the columns of a row, or for a vector or bytes';
+
+
+CREATE FUNCTION corgipile_predict_set(
+    model jsonb, features text, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_set_one_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_set(jsonb, text, float8, text, text) IS 'the labels among which the true one is with this probability, for an array that is given as a text';

@@ -76,8 +76,19 @@ GRANT SELECT ON SEQUENCE corgipile.models_model_id_seq TO PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('corgipile.stored_models', '');
 SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
 
+-- Clients know name and text, and few of them regrole.
+CREATE FUNCTION corgipile.shown_role(role regrole) RETURNS name
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE WHEN role::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'public'::pg_catalog.name
+            ELSE COALESCE((SELECT r.rolname FROM pg_catalog.pg_roles AS r WHERE r.oid OPERATOR(pg_catalog.=) role::pg_catalog.oid),
+                          role::pg_catalog.oid::pg_catalog.text::pg_catalog.name) END;
+COMMENT ON FUNCTION corgipile.shown_role(regrole) IS 'the name of a role, public for everybody, the number of a role that was dropped';
+
 CREATE VIEW corgipile.models WITH (security_invoker = true) AS
-    SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
+    SELECT model_id, name, version, deployed, corgipile.shown_role(owner) AS owner,
+           ARRAY(SELECT corgipile.shown_role(g.role) FROM pg_catalog.unnest(granted_to) WITH ORDINALITY AS g(role, i) ORDER BY g.i)
+               AS granted_to,
+           created_at, comment, model, source, label, label_type::pg_catalog.text AS label_type, classes,
            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
            skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output, feature_fill, imputed,
            identity, published, calibration_rows, calibration_scores, profile,
@@ -89,8 +100,8 @@ COMMENT ON COLUMN corgipile.models.model_id IS 'primary key';
 COMMENT ON COLUMN corgipile.models.name IS 'perhaps NULL';
 COMMENT ON COLUMN corgipile.models.version IS 'counts the models of an owner that have this name, from 1';
 COMMENT ON COLUMN corgipile.models.deployed IS 'the name means this version, and not the latest';
-COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it';
-COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; - is everybody';
+COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it; of a role that was dropped, its number';
+COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; public is everybody';
 COMMENT ON COLUMN corgipile.models.created_at IS 'start of the transaction that trained it';
 COMMENT ON COLUMN corgipile.models.comment IS 'what corgipile_comment() said of it';
 COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp or mlp_regression';
@@ -126,7 +137,7 @@ COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'the offsets beside sigmoi
 GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
 
 CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
-    SELECT m.model_id, m.name, m.version, m.deployed, m.owner
+    SELECT m.model_id, m.name, m.version, m.deployed, corgipile.shown_role(m.owner) AS owner
       FROM corgipile.stored_models AS m
      WHERE NOT EXISTS (SELECT FROM corgipile.stored_models AS o
                         WHERE o.name OPERATOR(pg_catalog.=) m.name AND o.owner OPERATOR(pg_catalog.=) m.owner
@@ -137,7 +148,7 @@ COMMENT ON COLUMN corgipile.current_models.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.current_models.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.current_models.version IS 'its version';
 COMMENT ON COLUMN corgipile.current_models.deployed IS 'the name means this version, and not the latest';
-COMMENT ON COLUMN corgipile.current_models.owner IS 'the role that trained it';
+COMMENT ON COLUMN corgipile.current_models.owner IS 'the role that trained it; of a role that was dropped, its number';
 
 CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, c.class, f.feature,

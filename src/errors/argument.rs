@@ -60,9 +60,8 @@ impl Report for ArgumentError {
                 let meant = meant_elsewhere(what, given).filter(|meant| known.split(", ").any(|known| known == *meant));
                 let meant = meant.map(|meant| format!("Did you mean \"{meant}\"?"));
                 let meant = meant.or_else(|| did_you_mean(given, known.split(", ")));
-                // the second argument is taken for the model
-                let none = || if *what == "models" { "The column to predict is named by label => '...'. " } else { "" };
-                let meant = meant.map_or_else(|| none().to_owned(), |meant| meant + " ");
+                let meant = if *what == "models" { Some(model_meant(given, meant)) } else { meant };
+                let meant = meant.map_or_else(String::new, |meant| meant + " ");
                 Some(format!("{meant}Known {what} are: {known}."))
             }
             ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
@@ -92,6 +91,52 @@ const ELSEWHERE: [(&str, &[&str]); 8] = [
     ("hidden_layers", &["hidden_layer_sizes", "hidden_units", "layers"]),
     ("validation_fraction", &["validation_split", "test_size", "eval_fraction"]),
 ];
+
+/// Models that are called otherwise elsewhere, and what to type here.
+const MODELS_ELSEWHERE: [(&str, &[&str]); 9] = [
+    (
+        "model => 'linear', options => '{\"l2\": 0.001}'",
+        &["ridge", "ridge_regression", "ridge_regressor", "ridge_cv", "ridgecv", "tikhonov"],
+    ),
+    ("model => 'linear', options => '{\"l1\": 0.001}'", &["lasso", "lasso_regression", "lasso_cv", "lassocv"]),
+    (
+        "model => 'linear', options => '{\"l1\": 0.001, \"l2\": 0.001}'",
+        &["elastic_net", "elasticnet", "elastic_net_regression", "elasticnetcv"],
+    ),
+    (
+        "model => 'linear'",
+        &[
+            "ols",
+            "lm",
+            "linreg",
+            "linear_reg",
+            "least_squares",
+            "ordinary_least_squares",
+            "sgd_regressor",
+            "sgdregressor",
+        ],
+    ),
+    ("model => 'logistic'", &["logit", "logreg", "logistic_reg", "binary", "sgd_classifier", "sgdclassifier"]),
+    ("model => 'softmax'", &["multinomial", "multinom", "maxent", "multiclass"]),
+    ("model => 'svm'", &["svc", "linear_svc", "linearsvc", "hinge"]),
+    ("model => 'epsilon_insensitive'", &["svr", "linear_svr", "linearsvr"]),
+    (
+        "model => 'mlp'",
+        &["nn", "dnn", "ann", "dnn_classifier", "dnn_regressor", "mlp_classifier", "mlpclassifier", "deep_learning"],
+    ),
+];
+
+/// What to type for a model that is not known: what it is called here, or the name that it resembles. The second
+/// argument is taken for the model, so that it may have been meant for the label.
+fn model_meant(given: &str, resembling: Option<String>) -> String {
+    let name = given.to_lowercase().replace([' ', '-'], "_");
+    match MODELS_ELSEWHERE.iter().find(|(_, names)| names.contains(&name.as_str())) {
+        Some((here, _)) => format!("Say {here}."),
+        None => resembling.unwrap_or_else(|| {
+            format!("If it is the column to predict, say label => '{}'.", given.replace('\'', "''"))
+        }),
+    }
+}
 
 /// The option that others call so.
 fn meant_elsewhere(what: &str, given: &str) -> Option<&'static str> {

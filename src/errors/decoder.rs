@@ -162,8 +162,7 @@ impl RowFault {
                 fixed("Leave such rows out with a query as source, or correct them.")
             }
             R::ThirdClass { .. } => fixed(
-                "Model logistic tells exactly two classes apart, and svm does unless rows are read before the first epoch. For numbers \
-                 to be predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two \
+                "A model of this kind tells exactly two classes apart. For numbers to be predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two \
                  classes of them with a query as source.",
             ),
             R::ContinuousLabel { .. } => fixed(

@@ -35,6 +35,10 @@ pub enum Notice {
     Regression { label: String },
     /// The model is worse than the best that always says the same.
     WorseThanConstant(Figure),
+    /// No row was learned from of these classes of the label: those that they have are held out.
+    HeldOutClasses { column: String, classes: Vec<String> },
+    /// Blocks have this size, and not what was asked for, because the memory of the buffer holds no larger ones.
+    BlockCut { asked: String, most: String },
     /// So many of all models are worse than the best that always says the same.
     SomeWorseThanConstant { models: usize, all: usize },
     /// The rows are not trained on, evaluated on or measured where they are, although the call says so.
@@ -164,6 +168,7 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
             | Notice::NotConverged { .. }
             | Notice::PointsDiverged { .. }
             | Notice::WorseThanConstant(_)
+            | Notice::HeldOutClasses { .. }
             | Notice::SomeWorseThanConstant { .. } => PgLogLevel::WARNING,
             _ => PgLogLevel::NOTICE,
         };
@@ -280,6 +285,20 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
                     }),
                 )
             }
+            Notice::HeldOutClasses { column, classes } => (
+                format!(
+                    "the model has learned from no row in which label column \"{column}\" is {}",
+                    some_of(&classes)
+                ),
+                Some(
+                    "All such rows are held out. Hold out others, with seed or validation_column, or leave such rows out with a query \
+                     as source.",
+                ),
+            ),
+            Notice::BlockCut { asked, most } => (
+                format!("blocks have {most} instead of {asked}, which is more than corgipile.max_buffer_memory"),
+                Some("Raise corgipile.max_buffer_memory, or use a smaller block_size."),
+            ),
             Notice::SomeWorseThanConstant { models, all } => (
                 format!("{models} of {all} models are worse than one that always says the same"),
                 Some("corgipile.training_history has the loss of each."),
@@ -297,9 +316,7 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
             }
             Notice::TwoTargets { column, values: [one, other] } => (
                 format!("label column \"{column}\" has only two values, {one} and {other}"),
-                Some(
-                    "Model linear predicts any number. For two classes and their probabilities say model => 'logistic'.",
-                ),
+                Some("The model predicts numbers. For two classes and their probabilities say model => 'logistic'."),
             ),
             Notice::Features { chosen, left_out, parts, one_hot, as_numbers } => {
                 let groups =

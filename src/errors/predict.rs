@@ -19,6 +19,10 @@ pub enum PredictError {
     #[error("a decision of {}{} is out of range for type real", model, row.map_or(String::new(), |row| format!(" for row number {row} of those evaluated")))]
     /// `row` if several are asked for
     DecisionOutOfRange { model: TheModel, row: Option<u64> },
+    #[error("\"{value}\" is given for feature \"{feature}\" of {model}, which is a number")]
+    NotANumber { model: TheModel, feature: String, value: String },
+    #[error("{model} has {expected} features, 1 given")]
+    OneValue { model: TheModel, expected: usize },
     #[error("{0} has several features, and one text is given")]
     Text(TheModel),
     #[error("feature array has {0} dimensions")]
@@ -53,8 +57,8 @@ pub enum PredictError {
     Category { model: TheModel, column: String, value: String },
     #[error("{0} predicts text labels, which are not numbers")]
     TextLabels(TheModel),
-    #[error("{0} is a linear regression, which has no labels")]
-    NoLabels(TheModel),
+    #[error("{model} is {}, which has no labels", kind.description())]
+    NoLabels { model: TheModel, kind: ModelKind },
     #[error("{model} is {}, which has no probabilities", kind.description())]
     NoProbabilities { model: TheModel, kind: ModelKind },
     #[error("there are no standard errors of {model}: {why}")]
@@ -73,13 +77,17 @@ pub enum PredictError {
     NothingToImpute(TheModel),
 }
 
+/// What may be wrong where one value is given, and several are needed.
+const ROW: &str = "To give a row of table t, write t.*: where t has a column t, the name alone is that column.";
+
 impl Report for PredictError {
     fn sqlstate(&self) -> Code {
         match self {
             PredictError::Null { .. } | PredictError::NullIndex(_) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            PredictError::NotANumber { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
             PredictError::Category { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             PredictError::TextLabels(_)
-            | PredictError::NoLabels(_)
+            | PredictError::NoLabels { .. }
             | PredictError::NoIntervals(_)
             | PredictError::NotProfiled { .. }
             | PredictError::NeedsRow(_)
@@ -102,6 +110,7 @@ impl Report for PredictError {
             | PredictError::OutOfRange { .. }
             | PredictError::DecisionOutOfRange { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             PredictError::Length { .. }
+            | PredictError::OneValue { .. }
             | PredictError::Lengths { .. }
             | PredictError::Dimensions(_)
             | PredictError::IndexBelow { .. }
@@ -120,9 +129,13 @@ impl Report for PredictError {
                 "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast to real[].",
             ),
             PredictError::Text(model) => Some(format!(
-                "Write an array as ARRAY[1, 2] or '{{1,2}}'::real[], or give the values one by one. {}",
+                "Write an array as ARRAY[1, 2] or '{{1,2}}'::real[], or give the values one by one. {} {ROW}",
                 model.features_in_order()
             )),
+            PredictError::NotANumber { model, .. } => Some(format!("{} {ROW}", model.features_in_order())),
+            PredictError::Type(name) if !name.ends_with("[]") => {
+                Some(format!("Cast the features, for example to real[]. {ROW}"))
+            }
             PredictError::Type(_) => fixed("Cast the features, for example to real[]."),
             PredictError::IndexType(_) => fixed("Cast the indices, for example to integer[]."),
             PredictError::Null { .. } | PredictError::NullIndex(_) => fixed(
@@ -178,12 +191,15 @@ impl Report for PredictError {
                 fixed("Compare such features by queries, with avg(), stddev() and GROUP BY.")
             }
             PredictError::NoIntervals(_) => fixed("Use corgipile_predict_set(), which gives the labels that may be."),
-            PredictError::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
+            PredictError::NoLabels { .. } => fixed("Use corgipile_predict(), which gives the value."),
             PredictError::NoProbabilities { kind, .. } if kind.is_classifier() => {
                 fixed("Train it with the option probability as true, or train model => 'logistic', 'softmax' or 'mlp'.")
             }
             PredictError::NoProbabilities { .. } => {
                 fixed("Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.")
+            }
+            PredictError::OneValue { model, .. } => {
+                Some(format!("Give each of them. {} {ROW}", model.features_in_order()))
             }
             PredictError::Length { model, .. } => Some(format!("Give each of them. {}", model.features_in_order())),
             PredictError::Lengths { .. } => fixed("Each index needs its value."),

@@ -138,10 +138,10 @@ impl Report for TrainingError {
                 "A model has at most {MAX_WEIGHTS} weights, and its row in corgipile.models at most 1 GB."
             )),
             TrainingError::Diverged { standardized: false, .. } => fixed(
-                "Try a smaller learning_rate, or options => '{\"standardize\": true}'; bring large targets of model linear nearer to 0.",
+                "Try a smaller learning_rate, or options => '{\"standardize\": true}'; bring large numbers of the label nearer to 0.",
             ),
             TrainingError::Diverged { standardized: true, .. } => {
-                fixed("Try a smaller learning_rate; bring large targets of model linear nearer to 0.")
+                fixed("Try a smaller learning_rate; bring large numbers of the label nearer to 0.")
             }
             TrainingError::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
             TrainingError::NotSynchronized(_) => fixed("Use workers => 1."),

@@ -28,7 +28,7 @@ fn corgipile_calibrate(call: Call<'_>) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_calibrate_by_name(call: Call<'_>) -> Value {
-    calibrate(call, "name", models::by_name::<String>, call.get(1)).or_raise()
+    calibrate(call, "name", models::by_name_or_id::<String>, call.get(1)).or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -38,7 +38,7 @@ fn corgipile_calibrate_relation(call: Call<'_>) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_calibrate_relation_by_name(call: Call<'_>) -> Value {
-    relation(call).and_then(|source| calibrate(call, "name", models::by_name::<String>, source)).or_raise()
+    relation(call).and_then(|source| calibrate(call, "name", models::by_name_or_id::<String>, source)).or_raise()
 }
 
 /// The name of the relation that argument 1 is.

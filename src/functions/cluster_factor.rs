@@ -1,14 +1,19 @@
 //! corgipile_cluster_factor(): how much a table needs to be shuffled.
+//!
+//! Guarantee: what is measured is what training learns from: features and targets are transformed and standardized,
+//! categories coded and NULLs imputed as corgipile_train() does by default, or as the given model does.
 
-use crate::errors::{ArgumentError, Error, OrRaise, Result, TrainingError};
-use crate::operators::clusters::measure_clusters;
+use crate::errors::{ArgumentError, Error, ModelError, OrRaise, Result, TrainingError};
+use crate::models::{self, Model, Policies};
+use crate::operators::clusters::{factor_at, measure_clusters};
+use crate::operators::model_rows::ModelRows;
 use crate::operators::preparation::prepare;
-use crate::operators::sgd::{Rows, clusters_there};
+use crate::operators::sgd::{Rows, clusters_at_there, clusters_there};
 use crate::operators::wanted::Wanted;
-use crate::operators::{Buffers, Decoder, DecoderSpec, Source, Takes};
-use crate::options::call;
-use crate::options::columns::check_features;
+use crate::operators::{Buffers, DecoderSpec, Source, Takes};
+use crate::options::call::{self, TrainArguments};
 use crate::options::nodes::Nodes;
+use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use pg::call::arguments::Arguments;
 use pg::call::function::Call;
@@ -17,7 +22,8 @@ use pg::executor::query::Running;
 use pg::require_utf8;
 use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
-use sgd::ClusterFactor;
+use sgd::{ClusterFactor, ModelKind};
+use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
 /// Returns the factor of the blocks into which training would divide the source; NULL if all gradients are the same.
@@ -29,66 +35,129 @@ fn corgipile_cluster_factor(call: Call<'_>) -> Option<f64> {
 fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     require_utf8()?;
     let source = arguments.source(0)?.ok_or(ArgumentError::NullArgument("source"))?;
-    let label = call::label(arguments.get(1));
-    let features: Option<Vec<Option<String>>> = arguments.get(2);
-    let kind = call::model_kind(arguments.get(4))?;
-    if !kind.is_linear() {
-        let linear = if kind.is_classifier() {
-            "'softmax': how blocks differ in their classes"
-        } else {
-            "'linear': how blocks differ in their targets"
-        };
-        return Err(ArgumentError::InvalidArgument {
-            argument: "model",
-            reason: "the gradients of a network depend on its random weights".to_owned(),
-            hint: Some(format!("Use {linear} matters to both.")),
-        }
-        .into());
-    }
-    // The buffer is that of corgipile_train() by default: the size of a block may depend on it.
-    let shuffling = Shuffling::parse(Some("no_shuffle".into()), Some(0), arguments.get(3), None)?;
-    let mut source = Source::resolve(&source)?;
-    let features = features.map(|features| check_features(features, &label)).transpose()?;
-    let features = source.features(features.as_deref(), &label, &[], Takes::All(None))?;
-    let spec = DecoderSpec::new(kind, &label, &features);
-    let decoder = source.decoder(&spec)?;
-    if decoder.has_mini_batches() {
-        return Err(TrainingError::NotOnCompressed("corgipile_cluster_factor()").into());
-    }
-    let shuffling = Shuffling { first_epoch: 0, block_by_block: true, ..shuffling };
     let nodes = call::nodes(arguments.get(5))?;
-    let measured = measure(&source, (&spec, &shuffling), decoder, &nodes).map_err(|error| match error {
+    // The buffer is that of corgipile_train() by default: the size of a block may depend on it.
+    let call = TrainArguments {
+        source: Some(source.clone()),
+        model: arguments.get(4),
+        label: arguments.get(1),
+        features: arguments.get(2),
+        shuffle: Some("no_shuffle".into()),
+        block_size: arguments.get(3),
+        seed: Some(0),
+        ..TrainArguments::default()
+    };
+    let factor = match trained_model(call.model.as_deref())? {
+        Some(model) => at_model(&model, &source, call, &nodes),
+        None => at_zero(call, &nodes),
+    };
+    let factor = factor.map_err(|error| match error {
         Error::Training(TrainingError::NoRows(_)) => TrainingError::NoRows("measure").into(),
         error => error,
-    });
-    let (factor, decoder) = measured?;
+    })?;
     if factor.tuples() == 0 {
         return Err(TrainingError::NoRows("measure").into());
     }
-    decoder.labels().check()?;
     Ok(factor.factor())
 }
 
-/// Goes through all blocks, here or where they are. Also gives the decoder, with what it knows of the rows.
-fn measure(
-    source: &Source,
-    (spec, shuffling): (&DecoderSpec, &Shuffling),
-    mut decoder: Decoder,
-    nodes: &Nodes,
-) -> Result<(ClusterFactor, Decoder)> {
-    let prepares = decoder.needs_preparation();
-    let planned = source.plan(spec, &Shuffling { first_epoch: u64::from(!prepares), ..shuffling.clone() })?;
-    let rows = Rows { spec, columns: source.columns(), planned: &planned, shuffling };
-    if let Some(factor) = clusters_there(nodes, &rows, &mut decoder)? {
-        return Ok((factor, decoder));
+/// The trained model that argument `model` is, unless it is a kind of model, or neither.
+fn trained_model(given: Option<&str>) -> Result<Option<Rc<Model>>> {
+    let Some(given) = given.filter(|given| given.parse::<ModelKind>().is_err()) else { return Ok(None) };
+    match models::by_name_or_id(given) {
+        Err(Error::Model(ModelError::NoModelName(..))) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn check_kind(kind: ModelKind) -> Result<()> {
+    if kind.is_linear() {
+        return Ok(());
+    }
+    let linear = if kind.is_classifier() {
+        "'softmax': how blocks differ in their classes"
+    } else {
+        "'linear': how blocks differ in their targets"
+    };
+    Err(ArgumentError::InvalidArgument {
+        argument: "model",
+        reason: "it is a network, whose gradients depend on its random weights".to_owned(),
+        hint: Some(format!("Use {linear} matters to both.")),
+    }
+    .into())
+}
+
+/// How the blocks of training are read.
+fn block_by_block(shuffling: &Shuffling, prepares: bool) -> Shuffling {
+    Shuffling { first_epoch: u64::from(!prepares), block_by_block: true, ..shuffling.clone() }
+}
+
+/// Goes through all blocks, here or where they are, for a model that is not trained yet.
+fn at_zero(call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
+    check_kind(call::model_kind(call.model.clone())?)?;
+    let mut request = Request::new(call, None)?;
+    let mut source = Source::resolve(&request.source)?;
+    let given = request.features.take();
+    let features = source.features(given.as_deref(), &request.label, &[], Takes::All(None))?;
+    let spec = DecoderSpec::of_request(&request, &features);
+    let mut decoder = source.decoder(&spec)?;
+    if decoder.has_mini_batches() {
+        return Err(TrainingError::NotOnCompressed("corgipile_cluster_factor()").into());
+    }
+    let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
+    let prepares = wanted.anything() || decoder.needs_preparation();
+    let shuffling = block_by_block(&request.shuffling, prepares);
+    let planned = source.plan(&spec, &shuffling)?;
+    let rows = Rows { spec: &spec, columns: source.columns(), planned: &planned, shuffling: &shuffling };
+    if let Some(factor) = clusters_there(nodes, &rows, &mut decoder, wanted)? {
+        decoder.labels().check()?;
+        return Ok(factor);
     }
     let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE));
     let mut buffers = Buffers::new(query, decoder);
     let mut batch = Batch::dense(0);
     if prepares {
-        prepare(&mut buffers, &mut batch, Wanted::NOTHING)?;
+        prepare(&mut buffers, &mut batch, wanted)?;
         buffers.next_epoch()?;
     }
-    let factor = measure_clusters(&mut buffers, &mut batch, spec.kind)?;
-    Ok((factor, buffers.into_decoder()))
+    let many = buffers.decoder.labels().outputs() > 1;
+    let kind = request.kind.one_vs_rest().filter(|_| many).unwrap_or(request.kind);
+    let factor = measure_clusters(&mut buffers, &mut batch, ClusterFactor::new(kind))?;
+    buffers.into_decoder().labels().check()?;
+    Ok(factor)
+}
+
+/// The same at the weights of a trained model.
+fn at_model(model: &Model, source: &str, call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
+    check_kind(model.kind)?;
+    let own = |argument| ArgumentError::InvalidArgument {
+        argument,
+        reason: "a trained model has its own".to_owned(),
+        hint: Some("Leave it out, or name a kind of model, such as 'logistic', instead of a trained one.".to_owned()),
+    };
+    if call.label.is_some_and(|label| label != model.label) {
+        return Err(own("label").into());
+    }
+    if call.features.is_some_and(|features| !features.iter().flatten().eq(&model.features)) {
+        return Err(own("features").into());
+    }
+    let shuffling = Shuffling::parse(call.shuffle, call.seed, call.block_size, None)?;
+    let (policies, shuffling) = (Policies::of_model(model), block_by_block(&shuffling, false));
+    let of_model = ModelRows { weight: None, shuffling: shuffling.clone(), policies };
+    let rows = of_model.plan(model, source)?;
+    if rows.decoder.has_mini_batches() {
+        return Err(TrainingError::NotOnCompressed("corgipile_cluster_factor()").into());
+    }
+    let mut factor = factor_at(model, &rows.decoder);
+    let is_there = of_model.with_spec(model, |spec| {
+        let rows = Rows { spec, columns: rows.source.columns(), planned: &rows.planned, shuffling: &shuffling };
+        clusters_at_there(nodes, &rows, (model, policies), &mut factor)
+    })?;
+    if is_there {
+        return Ok(factor);
+    }
+    let mut buffers = rows.start();
+    let factor = measure_clusters(&mut buffers, &mut Batch::dense(0), factor)?;
+    buffers.finish();
+    Ok(factor)
 }

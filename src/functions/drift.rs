@@ -59,7 +59,7 @@ fn of_id(call: Call<'_>) -> Result<Rc<Model>> {
 
 fn of_name(call: Call<'_>) -> Result<Rc<Model>> {
     let name: String = call.get(0).ok_or(ArgumentError::NullArgument("name"))?;
-    models::by_name(name)
+    models::by_name_or_id(name)
 }
 
 fn text(call: Call<'_>) -> Result<String> {

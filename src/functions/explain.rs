@@ -24,7 +24,7 @@ fn corgipile_explain(call: Call<'_>) {
 
 #[pg_extern(sql = false)]
 fn corgipile_explain_by_name(call: Call<'_>) {
-    answer(call, found(call.get(0), "name", models::by_name::<String>)).or_raise();
+    answer(call, found(call.get(0), "name", models::by_name_or_id::<String>)).or_raise();
 }
 
 #[pg_extern(sql = false)]

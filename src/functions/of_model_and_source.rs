@@ -6,12 +6,12 @@
 macro_rules! of_model_and_source {
     ([$by_id:ident, $by_name:ident, $relation_by_id:ident, $relation_by_name:ident] $rest:tt) => {
         of_model_and_source! { @one $by_id, i64, "model_id", models::by_id, Text<'_>, super::text, $rest }
-        of_model_and_source! { @one $by_name, Text<'_>, "name", models::by_name, Text<'_>, super::text, $rest }
+        of_model_and_source! { @one $by_name, Text<'_>, "name", models::by_name_or_id, Text<'_>, super::text, $rest }
         of_model_and_source! {
             @one $relation_by_id, i64, "model_id", models::by_id, pg_sys::Oid, super::relation_name, $rest
         }
         of_model_and_source! {
-            @one $relation_by_name, Text<'_>, "name", models::by_name, pg_sys::Oid, super::relation_name, $rest
+            @one $relation_by_name, Text<'_>, "name", models::by_name_or_id, pg_sys::Oid, super::relation_name, $rest
         }
     };
     (@one $function:ident, $model:ty, $argument:literal, $find:path, $source:ty, $name:path,

@@ -2,7 +2,7 @@
 
 use super::cache;
 use super::model::Model;
-use super::names::{self, Access, resolve};
+use super::names::{self, Access};
 use super::shared::{self, Stat};
 use super::table::{Key, ModelRow, ModelTable};
 use crate::errors::{Error, ModelError, Result};
@@ -19,26 +19,14 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
 
-/// The model that this name means to the current user ([`names`]): the deployed version, else the latest.
+/// The model that a text means to the current user ([`names`]): an id, or the deployed version of a name, else the
+/// latest.
 ///
 /// # Errors
 /// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`];
-/// [`ModelError::NotPublished`] in place of [`ModelError::OfAnotherServer`].
-pub fn by_name<N: Deref<Target = str>>(name: N) -> Result<Rc<Model>> {
-    find(Key::Name(name.to_owned()))
-}
-
-/// The model that a text means, which is a name or an id. A number is an id, unless the user has a model of that name:
-/// whoever calls a model `12` must not take the place of model 12.
-///
-/// # Errors
-/// As [`by_name`].
-pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
-    let Ok(id) = text.parse() else { return by_name(text) };
-    let table = ModelTable::open();
-    let is_own = names::is_own(&table, text);
-    table.close();
-    if is_own { by_name(text) } else { by_id(id) }
+/// [`ModelError::NotPublished`] in place of [`ModelError::OfAnotherServer`], but for a number.
+pub fn by_name_or_id<N: Deref<Target = str>>(text: N) -> Result<Rc<Model>> {
+    find(Key::Name(text.to_owned()))
 }
 
 /// A part of another server's query sees no models of this one but those that were published to it: those that are
@@ -52,6 +40,12 @@ fn find(key: Key) -> Result<Rc<Model>> {
             (Key::Id(id), true) => return Err(ModelError::OfAnotherServer(*id).into()),
         };
         let table = ModelTable::open();
+        // On another server the same number is another model's.
+        let id = match (key, published) {
+            (Key::Name(text), None) => names::as_id(&table, text),
+            _ => None,
+        };
+        let key = &id.map_or_else(|| key.clone(), Key::Id);
         let found = id_of(&table, key).and_then(|id| {
             let model = table.find(&Key::Id(id), |row| {
                 if Access::of(row).is_none() {
@@ -69,7 +63,9 @@ fn find(key: Key) -> Result<Rc<Model>> {
         table.close();
         match (found, published) {
             (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), Some(name)) => {
-                Err(ModelError::NotPublished(name.clone()).into())
+                Err(names::digits(name)
+                    .map_or_else(|| ModelError::NotPublished(name.clone()), ModelError::OfAnotherServer)
+                    .into())
             }
             (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), None)
                 if is_stored_later(key) =>
@@ -95,7 +91,7 @@ fn is_stored_later(key: &Key) -> bool {
 fn id_of(table: &ModelTable, key: &Key) -> Result<i64> {
     match key {
         Key::Id(id) => Ok(*id),
-        Key::Name(name) => resolve(table, name).map(|named| named.id),
+        Key::Name(name) => names::of_name(table, name).map(|named| named.id),
     }
 }
 

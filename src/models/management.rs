@@ -2,7 +2,7 @@
 //! It is for owners and members of owners.
 
 use super::lookup::not_found;
-use super::names::{Access, Named, resolve};
+use super::names::{Access, Named, as_id, resolve};
 use super::profiles::profile_field;
 use super::store::calibration_fields;
 use crate::errors::{Error, ModelError, Result};
@@ -17,7 +17,7 @@ use sgd::profile::Profile;
 pub enum ModelSelector<'a> {
     /// one
     Id(i64),
-    /// all versions of a name, or the one that it means; perhaps with its owner
+    /// all versions of a name, or the one that it means; perhaps with its owner. Or one, by the digits of its id.
     Name(&'a str),
 }
 
@@ -79,7 +79,7 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
             )
         }
     };
-    let same = matches!(which, ModelSelector::Id(_));
+    let same = matches!(meant, Meant::Id { .. });
     if renamed == 0 && !same { Err(gone(which)) } else { Ok(()) }
 }
 
@@ -102,8 +102,8 @@ pub(super) fn name_one(id: i64, new_name: &str) -> usize {
 pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
     let dropped = match Meant::of(which)? {
         Meant::Id { id, .. } => table::change(
-            "DELETE FROM corgipile.stored_models WHERE model_id = $1",
-            vec![Field::new("model_id", Some(id))],
+            "DELETE FROM corgipile.stored_models WHERE model_id = $1 AND version = COALESCE($2, version)",
+            vec![Field::new("model_id", Some(id)), Field::new("version", version)],
         ),
         Meant::Name { owner, name, .. } => table::change(
             "DELETE FROM corgipile.stored_models WHERE name = $1 AND owner = $2 AND version = COALESCE($3, version)",
@@ -244,11 +244,18 @@ impl Meant {
     /// # Errors
     /// If the current user is no member of the owner.
     fn of(which: ModelSelector) -> Result<Meant> {
-        match which {
+        let (id, name) = match which {
+            ModelSelector::Id(id) => (Some(id), ""),
             ModelSelector::Name(name) => {
-                owned(name).map(|Named { owner, name, id, .. }| Meant::Name { owner, name, id })
+                let table = ModelTable::open();
+                let id = as_id(&table, name);
+                table.close();
+                (id, name)
             }
-            ModelSelector::Id(id) => owner_of(id).map(|owner| Meant::Id { owner, id }),
+        };
+        match id {
+            Some(id) => owner_of(id).map(|owner| Meant::Id { owner, id }),
+            None => owned(name).map(|Named { owner, name, id, .. }| Meant::Name { owner, name, id }),
         }
     }
 

@@ -28,7 +28,7 @@ pub use document::export;
 pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, FeatureKind};
 pub use import::import;
 pub use inline::{inline, of_document};
-pub use lookup::{by_id, by_name, by_name_or_id, forget, stats};
+pub use lookup::{by_id, by_name_or_id, forget, stats};
 pub use management::{
     ModelSelector, calibrate, check_may_change, comment, deploy, drop, grant, keep_profile, rename, revoke, source_of,
 };

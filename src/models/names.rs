@@ -6,6 +6,10 @@
 //! so that it counts only where no other role has a model of the name, shown to the user or not: a role that loses a
 //! grant must not use somebody else's model without notice. With its owner in front, as in `bob.gm`, a name means that
 //! owner's models and no others.
+//!
+//! A text of digits is the id of a model, unless a model of the user's own has that name: drivers send an id as a text,
+//! too. Another role's model of that name is meant only if no model that the user may use has that id: a role that calls
+//! a model `12` does not take the place of model 12.
 
 use crate::errors::{Error, ModelError, OwnerNeeded, Result, did_you_mean};
 use crate::models::table::{self, Key, ModelRow, ModelTable};
@@ -75,12 +79,44 @@ impl Access {
     }
 }
 
-/// The version that a text means to the current user, with the name of its owner or without.
+/// The version that a text means to the current user: a name, with that of its owner or without, or an id.
+///
+/// # Errors
+/// Those of [`of_name`]; of an id [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::Unnamed`].
+pub fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
+    let Some(id) = as_id(table, text) else { return of_name(table, text) };
+    let named = table.find(&Key::Id(id), |row| {
+        let access = Access::of(row).ok_or(ModelError::ModelPermission(id))?;
+        let name = row.get(c"name").ok_or(ModelError::Unnamed(id))?;
+        let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
+        Ok(Named { owner, name, id, is_owned: access.is_owned() })
+    });
+    named.unwrap_or_else(|| Err(ModelError::NoModelId(id).into()))
+}
+
+/// The id that a text means to the current user; None if it is a name.
+pub fn as_id(table: &ModelTable, text: &str) -> Option<i64> {
+    let id = digits(text)?;
+    let versions = versions(table, text);
+    let accesses = || versions.iter().filter_map(|version| version.access);
+    if accesses().any(|access| access == Access::Owner) {
+        return None;
+    }
+    let is_usable = || table.find(&Key::Id(id), |row| Access::of(row).is_some()).unwrap_or(false);
+    (accesses().next().is_none() || is_usable()).then_some(id)
+}
+
+/// The number that a text of digits is.
+pub fn digits(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The version that a name means to the current user, with the name of its owner or without.
 ///
 /// # Errors
 /// [`ModelError::NoModelName`], [`ModelError::ModelPermission`], [`ModelError::AmbiguousModel`],
 /// [`ModelError::OwnerNeeded`]
-pub fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
+pub fn of_name(table: &ModelTable, text: &str) -> Result<Named> {
     let versions = versions(table, text);
     if let Some(own) = latest(&versions, |version| version.access == Some(Access::Owner)) {
         return Ok(own.named(text));
@@ -90,11 +126,6 @@ pub fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
         None if versions.is_empty() => Err(no_model(table, text)),
         None => of_bare_name(text, &versions),
     }
-}
-
-/// Has the current user a model with exactly this name?
-pub fn is_own(table: &ModelTable, text: &str) -> bool {
-    versions(table, text).iter().any(|version| version.access == Some(Access::Owner))
 }
 
 /// The version of an owner's models that a name means. `same` are the models whose name is the whole text.

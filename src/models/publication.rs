@@ -9,7 +9,7 @@ use super::document::ModelDocument;
 use super::import::store_document;
 use super::lookup::{by_id, not_found};
 use super::management::name_one;
-use super::names::{Access, resolve};
+use super::names::{Access, as_id, resolve};
 use super::store::check_can_store;
 use crate::errors::{ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable};
@@ -48,10 +48,11 @@ pub struct Received {
 /// The model that a name means, or the version of it that is asked for.
 ///
 /// # Errors
-/// [`ModelError::NoVersion`], and those of [`by_name`](super::by_name).
+/// [`ModelError::NoVersion`], and those of [`by_name_or_id`](super::by_name_or_id).
 pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
     let table = ModelTable::open();
-    let found = resolve(&table, name).and_then(|named| {
+    let by_name = || {
+        let named = resolve(&table, name)?;
         let Some(version) = version else { return Ok(named.id) };
         let mut id = None;
         table.each(&Key::Name(named.name), |row| {
@@ -61,7 +62,9 @@ pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
             }
         });
         id.ok_or_else(|| ModelError::NoVersion { name: name.to_owned(), version }.into())
-    });
+    };
+    // an id is one version already, of a model that need not have a name
+    let found = as_id(&table, name).filter(|_| version.is_none()).map_or_else(by_name, Ok);
     table.close();
     found
 }

@@ -1,17 +1,24 @@
 //! The blocks of a running query, and how much they differ.
 
 use super::buffers::Buffers;
+use super::decoder::Decoder;
+use super::model_rows::parameters_for;
 use crate::errors::Result;
+use crate::models::Model;
 use pg::check_for_interrupts;
-use sgd::{ClusterFactor, ModelKind};
+use sgd::ClusterFactor;
 use tuples::{Batch, TupleSource};
 
-/// Reads all rows, block by block.
+/// At this model, of rows as a decoder gives them.
+pub fn factor_at(model: &Model, decoder: &Decoder) -> ClusterFactor {
+    ClusterFactor::at(model.kind, parameters_for(model, decoder), model.loss_number)
+}
+
+/// Adds all rows, block by block.
 ///
 /// # Errors
 /// Whatever can be wrong with rows.
-pub fn measure_clusters(buffers: &mut Buffers, batch: &mut Batch, kind: ModelKind) -> Result<ClusterFactor> {
-    let mut factor = ClusterFactor::new(kind);
+pub fn measure_clusters(buffers: &mut Buffers, batch: &mut Batch, mut factor: ClusterFactor) -> Result<ClusterFactor> {
     let mut block = 0;
     while buffers.next_batch(batch)? {
         check_for_interrupts();

@@ -76,6 +76,9 @@ impl Shuffled {
         let Some(relation) = Relation::of_row_type(arguments.row_type)? else {
             return Err(PgError::NotARowType.into());
         };
+        if !flags.explain_only() {
+            shuffling.tell_of_cut_blocks();
+        }
         let planned = Source::plan_relation(&relation, &shuffling)?;
         let columns = relation.live_columns();
         Ok(Shuffled { query: Running::start(planned, snapshot, instrument, flags), columns, epoch: epoch as u64 })

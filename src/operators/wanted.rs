@@ -43,7 +43,7 @@ impl Wanted {
     pub fn new(options: &Options, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
         let standardize = options.standardize;
         if decoder.has_mini_batches() {
-            return Wanted::NOTHING;
+            return Wanted { more_classes: kind.one_vs_rest().is_some(), ..Wanted::NOTHING };
         }
         let scales = match standardize {
             Standardize::None => false,
@@ -86,6 +86,6 @@ impl Wanted {
 
     /// Is it to find anything?
     pub fn anything(self) -> bool {
-        self.moments
+        self.moments || self.more_classes
     }
 }

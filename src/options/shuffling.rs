@@ -3,7 +3,7 @@
 use super::cache::CachePlan;
 use super::call;
 use super::table::default_word;
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::{ArgumentError, Error, Notice, Result};
 use crate::settings;
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
@@ -120,14 +120,31 @@ impl Shuffling {
     /// How `pages` pages fall into blocks and buffers.
     ///
     /// # Errors
-    /// [`ArgumentError::InvalidArgument`] if a block would be smaller than a page, or too large.
+    /// [`ArgumentError::InvalidArgument`] if a block would be smaller than a page.
     pub fn geometry(&self, pages: u32) -> Result<Geometry> {
         // A buffer that is cut to its memory is planned as such: then its buffers are filled evenly, too.
+        let block_size =
+            if self.has_cut_blocks() { BlockSize::Bytes(settings::max_buffer_memory()) } else { self.block_size };
         let buffer_size = match self.is_cut_to_memory(pages) {
             true => BufferSize::Bytes(settings::max_buffer_memory()),
             false => self.buffer_size,
         };
-        Geometry::new(pages, pg::PAGE_BYTES, self.block_size, buffer_size).map_err(|e| invalid_size("block_size", e))
+        Geometry::new(pages, pg::PAGE_BYTES, block_size, buffer_size).map_err(|e| invalid_size("block_size", e))
+    }
+
+    /// Are blocks smaller than was asked for, because `corgipile.max_buffer_memory` is?
+    fn has_cut_blocks(&self) -> bool {
+        let is_beyond = matches!(self.block_size, BlockSize::Bytes(bytes) if bytes > settings::max_buffer_memory());
+        // what goes through a block by parts has no need of it as a whole
+        is_beyond && !self.block_by_block
+    }
+
+    /// Tells the user if blocks are smaller than was asked for.
+    pub fn tell_of_cut_blocks(&self) {
+        if self.has_cut_blocks() {
+            let most = BlockSize::Bytes(settings::max_buffer_memory()).to_string();
+            pg::report_notice(Notice::BlockCut { asked: self.block_size.to_string(), most });
+        }
     }
 
     /// Is the buffer for `pages` pages smaller than was asked for, because `corgipile.max_buffer_memory` is?

@@ -37,7 +37,7 @@ impl Stored<'_> {
         let Stored { model, label_type, classes, features, kind, categories, index_base, options, .. } = self;
         let Stored { weights, intercepts, mean, scale, .. } = self;
         db.value(&format!(
-            "INSERT INTO corgipile.models (name, owner, model, source, label, label_type, classes, features, feature_kind,
+            "INSERT INTO corgipile.stored_models (name, owner, model, source, label, label_type, classes, features, feature_kind,
                  categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale, skipped,
                  preparation_seconds, history)
              VALUES ('{name}', current_user::regrole, '{model}', 't', 'label', '{label_type}', {classes}, {features},

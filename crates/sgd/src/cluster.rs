@@ -1,4 +1,4 @@
-//! How clustered a table is: the factor h_D of the CorgiPile paper, at the model that is zero.
+//! How clustered a table is: the factor h_D of the CorgiPile paper, at one model: the one that is zero, or a given one.
 //!
 //! With the gradients `g_i` of `m` tuples in `N` blocks of `n_l`, their mean and those of the blocks,
 //!
@@ -7,23 +7,33 @@
 //!     b = m / N
 //! ```
 //!
-//! (Xu et al., SIGMOD 2022, section 4.1, where all blocks have `b` tuples). It is about 1 if the tuples of a block are
-//! as different as any, and `b` if those of a block are all alike.
+//! (Xu et al., SIGMOD 2022, section 4.2, where all blocks have `b` tuples, and h_D is the least number that is not
+//! exceeded at any model: the value at one model is a lower bound of it). It is about 1 if the tuples of a block are as
+//! different as any, and `b` if those of a block are all alike.
 //!
-//! Gradients are those of the loss, at zero weights and intercepts, and with respect to both. There all losses are told
-//! apart by one number per output, the derivative by the decision, which multiplies the tuple with a 1 behind it: `-y`
-//! up to a constant factor for logistic, svm and linear, `1 / K - [y = k]` for class k of K. So it is enough to add up
-//! tuples times labels, or the tuples of each class, and K may be found on the way. Sums are in f64.
+//! Gradients are those of the loss, with respect to weights and intercepts: the derivative by each decision, times the
+//! tuple with a 1 behind it. At zero weights and intercepts the derivatives are `-y` up to a constant factor for
+//! logistic, svm and linear, `1 / K - [y = k]` for class k of K. So it is enough there to add up tuples times labels, or
+//! the tuples of each class, and K may be found on the way. At a given model, tuples are multiplied by the derivatives,
+//! output by output. Sums are in f64.
 
-use crate::ModelKind;
+use crate::models::{Objective, ObjectiveVisitor};
+use crate::totals::Totals;
+use crate::{ModelKind, ModelParameters};
 use serde::{Deserialize, Serialize};
+use simd::Portable;
 use tuples::{Batch, OutOfMemory};
 
 /// Adds up the gradients of a table, block by block.
 #[derive(Debug)]
 pub struct ClusterFactor {
-    softmax: bool,
+    /// are sums by class, and not by output?
+    by_class: bool,
     kind: ModelKind,
+    /// what gradients are taken at, and the number of its loss; None for zero
+    model: Option<(ModelParameters, f32)>,
+    /// of the tuple under way
+    decisions: Vec<f32>,
     /// sums of the block under way, and of the blocks that are complete
     block: Sums,
     table: Sums,
@@ -50,15 +60,17 @@ pub struct ClusterSums {
     tuples: u64,
 }
 
-/// Per class, the sum of the tuples: of their 1s, then of their features. One class only if labels are factors.
+/// Per class or output, the sum of the tuples, each times a factor: of their 1s, then of their features.
 type Sums = Vec<Vec<f64>>;
 
 impl ClusterFactor {
-    /// Of a table of which nothing has been seen.
+    /// At zero weights, of a table of which nothing has been seen.
     pub fn new(kind: ModelKind) -> ClusterFactor {
         ClusterFactor {
-            softmax: kind.has_class_numbers(),
+            by_class: kind.has_class_numbers(),
             kind,
+            model: None,
+            decisions: Vec::new(),
             block: Sums::new(),
             table: Sums::new(),
             in_block: 0,
@@ -71,30 +83,39 @@ impl ClusterFactor {
         }
     }
 
+    /// At a linear model, with this number of the loss.
+    pub fn at(kind: ModelKind, model: ModelParameters, loss_number: f64) -> ClusterFactor {
+        let decisions = vec![0.0; model.outputs];
+        ClusterFactor {
+            by_class: false,
+            model: Some((model, loss_number as f32)),
+            decisions,
+            ..ClusterFactor::new(kind)
+        }
+    }
+
     /// Adds tuples of the block under way.
     ///
     /// # Errors
     /// [`OutOfMemory`]
     pub fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
         for i in 0..batch.len() {
-            let label = f64::from(batch.label(i));
-            let (class, factor) = if self.softmax { (label as usize, 1.0) } else { (0, self.kind.pull_at_zero(label)) };
-            let sums = sums_of(&mut self.block, class, batch.dim())?;
-            let mut square = 1.0;
-            let mut add = |j: usize, value: f32| {
-                sums[j + 1] += factor * f64::from(value);
-                square += f64::from(value) * f64::from(value);
-            };
+            let label = batch.label(i);
+            if self.model.is_some() {
+                self.find_derivatives(batch, i);
+                for output in 0..self.decisions.len() {
+                    self.add_tuple(batch, i, output, f64::from(self.decisions[output]))?;
+                }
+            } else if self.by_class {
+                self.add_tuple(batch, i, label as usize, 1.0)?;
+            } else {
+                self.add_tuple(batch, i, 0, self.kind.pull_at_zero(label.into()))?;
+            }
             if batch.is_sparse() {
-                let (indices, values) = batch.sparse_row(i);
-                indices.iter().zip(values).for_each(|(j, value)| add(*j as usize, *value));
+                let (indices, _) = batch.sparse_row(i);
                 allocation::try_reserve(&mut self.touched, indices.len())?;
                 self.touched.extend_from_slice(indices);
-            } else {
-                batch.features(i).iter().enumerate().for_each(|(j, value)| add(j, *value));
             }
-            sums[0] += factor;
-            self.squares += factor * factor * square;
         }
         self.in_block += batch.len() as u64;
         if !batch.is_sparse() && self.touched.len() < batch.dim() {
@@ -102,6 +123,45 @@ impl ClusterFactor {
             allocation::try_reserve(&mut self.touched, batch.dim())?;
             self.touched.extend(0..batch.dim() as u32);
         }
+        Ok(())
+    }
+
+    /// Makes the decisions for tuple `i` minus the derivatives of its loss by each.
+    fn find_derivatives(&mut self, batch: &Batch, i: usize) {
+        struct Derivatives<'a>(&'a mut [f32], f32);
+        impl ObjectiveVisitor for Derivatives<'_> {
+            type Output = ();
+
+            fn visit<O: Objective>(self, objective: O) {
+                objective.loss_and_gradient(Portable, &mut Totals::default(), self.0, self.1, 1.0);
+            }
+        }
+        let Some((model, number)) = &self.model else { return };
+        if batch.is_sparse() {
+            let (indices, values) = batch.sparse_row(i);
+            model.decisions_sparse(indices, values, &mut self.decisions);
+        } else {
+            model.decisions(batch.features(i), &mut self.decisions);
+        }
+        self.kind.with_objective(*number, Derivatives(&mut self.decisions, batch.label(i)));
+    }
+
+    /// Adds tuple `i`, times a factor, to the sums of a class or an output.
+    fn add_tuple(&mut self, batch: &Batch, i: usize, place: usize, factor: f64) -> Result<(), OutOfMemory> {
+        let sums = sums_of(&mut self.block, place, batch.dim())?;
+        let mut square = 1.0;
+        let mut add = |j: usize, value: f32| {
+            sums[j + 1] += factor * f64::from(value);
+            square += f64::from(value) * f64::from(value);
+        };
+        if batch.is_sparse() {
+            let (indices, values) = batch.sparse_row(i);
+            indices.iter().zip(values).for_each(|(j, value)| add(*j as usize, *value));
+        } else {
+            batch.features(i).iter().enumerate().for_each(|(j, value)| add(j, *value));
+        }
+        sums[0] += factor;
+        self.squares += factor * factor * square;
         Ok(())
     }
 
@@ -177,7 +237,7 @@ impl ClusterFactor {
     pub fn factor(&self) -> Option<f64> {
         // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class; with a hinge for
         // each class it is |1/2 - [y = k]|^2
-        let share = match (self.softmax, self.table.len() as f64) {
+        let share = match (self.by_class, self.table.len() as f64) {
             (false, _) => 0.0,
             (true, classes) if matches!(self.kind, ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest) => {
                 1.0 - classes / 4.0

@@ -50,9 +50,7 @@ pub enum Unfit {
     #[error("its training state cannot be read")]
     Malformed,
     /// It was trained in another way.
-    #[error(
-        "its training state is that of another solver, optimizer, batch_size, l1, schedule or averaging, or of other hidden_layers, activation or output"
-    )]
+    #[error("its network has other hidden_layers, activation or output")]
     OtherWay,
 }
 

@@ -46,7 +46,7 @@ impl Geometry {
     /// that a buffer may be smaller than asked for: 60% of a table are two buffers of 50%.
     ///
     /// # Errors
-    /// [`SizeError::BlockBelowPage`] and [`SizeError::BlockAboveMaximum`]. A block larger than the table is none.
+    /// [`SizeError::BlockBelowPage`]. A block larger than the table is no error.
     ///
     /// # Panics
     /// If `page_bytes` is 0.
@@ -65,7 +65,6 @@ impl Geometry {
                 let mixing = geometries.find(|geometry| geometry.buffer_blocks >= MIN_BLOCKS_IN_BUFFER);
                 Ok(mixing.unwrap_or_else(|| of_blocks(1)))
             }
-            BlockSize::Bytes(bytes) if bytes > MAX_BLOCK_BYTES => Err(SizeError::BlockAboveMaximum(bytes)),
             BlockSize::Bytes(bytes) if bytes < u64::from(page_bytes) => {
                 Err(SizeError::BlockBelowPage { bytes, page_bytes })
             }
@@ -142,9 +141,9 @@ impl BufferSize {
     }
 }
 
-/// Whole pages in at most [`MAX_BLOCK_BYTES`] bytes.
+/// Whole pages in so many bytes, or as many as a table can have.
 fn pages_in(bytes: u64, page_bytes: u32) -> u32 {
-    (bytes / u64::from(page_bytes)) as u32
+    u32::try_from(bytes / u64::from(page_bytes)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -259,12 +258,12 @@ mod tests {
     }
 
     #[test]
-    fn a_block_smaller_than_a_page_or_above_the_maximum_is_an_error() {
+    fn a_block_smaller_than_a_page_is_an_error_and_a_large_one_is_not() {
         let with = |bytes| Geometry::new(100, PAGE, BlockSize::Bytes(bytes), TENTH);
         assert_eq!(with(8191), Err(SizeError::BlockBelowPage { bytes: 8191, page_bytes: PAGE }));
         assert_eq!(with(0), Err(SizeError::BlockBelowPage { bytes: 0, page_bytes: PAGE }));
-        assert!(with(MAX_BLOCK_BYTES).is_ok());
-        assert_eq!(with(MAX_BLOCK_BYTES + 1), Err(SizeError::BlockAboveMaximum(MAX_BLOCK_BYTES + 1)));
+        assert_eq!(geometry(20_000, "50MB", "200MB").pages_per_block, 6400);
+        assert_eq!(with(u64::MAX).map(|geometry| (geometry.pages_per_block, geometry.blocks)), Ok((u32::MAX, 1)));
     }
 
     #[test]

@@ -66,8 +66,7 @@ def _model(arguments: argparse.Namespace) -> Model:
     if arguments.model.endswith(".json"):
         return Model.load(arguments.model)
     with connect(arguments) as conn:
-        name = int(arguments.model) if arguments.model.isdecimal() else arguments.model
-        return Model.from_database(conn, name, arguments.version)
+        return Model.from_database(conn, arguments.model, arguments.version)
 
 
 def _answers(model: Model, columns: dict[str, list[Any]], arguments: argparse.Namespace) -> dict[str, list[Any]]:

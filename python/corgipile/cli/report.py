@@ -24,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..db import report
 
-    models: list[Any] = [int(model) if model.isdecimal() else model for model in arguments.models]
+    models: list[Any] = arguments.models
     if arguments.versions is not None:
-        if len(models) != 1 or isinstance(models[0], int):
+        if len(models) != 1:
             raise ValueError("--versions goes with one name")
         versions = arguments.versions.split(",")
         if not all(version.strip().isdecimal() for version in versions):

@@ -37,7 +37,8 @@ def export(conn: psycopg.Connection[Any], model: str | int, version: int | None 
 
 
 def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> int:
-    """The id of a model by name or id. Whose model a name means is left to the server, which has rules for that.
+    """The id of a model by name or id. What a text means is left to the server, which has rules for that: digits are an
+    id, unless a model of yours has that name.
 
     Raises:
         LookupError: there is no such version.
@@ -52,32 +53,15 @@ def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = 
         if version is not None:
             raise ValueError("version goes with a name: an id is one version already")
         return model
-    model_id, owner, name = _meant(conn, check_text("model", model, "faults"))
+    _, rows = select(conn, "SELECT corgipile.version_id(%s::text, NULL)", [check_text("model", model, "faults")])
     if version is None:
-        return model_id
+        return rows[0][0]
     _, rows = select(
         conn,
-        "SELECT m.model_id FROM corgipile.models AS m WHERE m.owner::text = %s AND m.name = %s AND m.version = %s",
-        [owner, name, version],
+        """SELECT m.model_id FROM corgipile.models AS m, corgipile.models AS meant
+            WHERE meant.model_id = %s AND m.name = meant.name AND m.owner = meant.owner AND m.version = %s""",
+        [rows[0][0], version],
     )
     if not rows:
         raise LookupError(f"there is no version {version} of model {model!r} that you may use")
     return rows[0][0]
-
-
-def _meant(conn: psycopg.Connection[Any], model: str) -> tuple[int, str, str]:
-    """Id, owner and name of the version that a name means."""
-    functions = schema(conn)
-    _, rows = select(
-        conn,
-        f"""WITH meant AS MATERIALIZED (SELECT {functions}.corgipile_export(%(name)s::text) AS document)
-            SELECT c.model_id, c.owner::text, c.name
-              FROM corgipile.current_models AS c, meant
-             WHERE (c.name = %(name)s OR c.owner::text || '.' || c.name = %(name)s)
-               AND {functions}.corgipile_export(c.model_id) = meant.document
-             ORDER BY c.owner::text = pg_catalog.quote_ident(current_user) DESC, c.model_id""",
-        {"name": model},
-    )
-    if not rows:
-        raise LookupError(f"there is no model {model!r} that you may use")
-    return rows[0][0], rows[0][1], rows[0][2]

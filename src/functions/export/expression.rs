@@ -361,15 +361,17 @@ fn push_layers(sql: &mut String, linear: ParametersView<'_>) {
         let activation = linear.network.filter(|_| layer + 1 < layers.len()).map(|network| network.activation);
         let (name, array, output) = match activation {
             Some(activation) => (format!("l{}", layer + 1), "o", activated(activation)),
-            None => ("d".to_owned(), "z", rounded("u.z")),
+            None => ("d".to_owned(), "z", "u.z".to_owned()),
         };
+        // SQL's own operator refuses a product that is next to nothing, as that of a weight and a tiny output would be
+        let rounded = rounded("a.v");
         let _ = write!(
             // no String refuses
             sql,
-            "\n  CROSS JOIN LATERAL (SELECT pg_catalog.array_agg({output} ORDER BY u.k) AS {array}\n    \
-             FROM (SELECT k.k, {power} AS e, k.z FROM (SELECT k.k, COALESCE((SELECT pg_catalog.sum(e.v * {own}\
+            "\n  CROSS JOIN LATERAL (SELECT pg_catalog.array_agg({rounded} ORDER BY a.k) AS {array}\n    \
+             FROM (SELECT u.k, {output} AS v FROM (SELECT k.k, {power} AS e, k.z FROM (SELECT k.k, COALESCE((SELECT pg_catalog.sum(e.v * {own}\
              [(k.k - 1) * {inputs} + e.i]) FROM {entries}), {zero}) + {own_intercepts}[k.k] AS z\n      \
-             FROM pg_catalog.generate_series(1, {outputs}) AS k(k) OFFSET 0) AS k OFFSET 0) AS u OFFSET 0) AS {name}",
+             FROM pg_catalog.generate_series(1, {outputs}) AS k(k) OFFSET 0) AS k OFFSET 0) AS u OFFSET 0) AS a OFFSET 0) AS {name}",
             power = if activation == Some(Activation::Sigmoid) { falling_power("k.z") } else { "NULL".to_owned() },
         );
         entries = format!("pg_catalog.unnest({name}.{array}) WITH ORDINALITY AS e(v, i)");

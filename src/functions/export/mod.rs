@@ -35,7 +35,7 @@ fn corgipile_export(model: i64) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_export_by_name(model: Text<'_>) -> Value {
-    models::by_name(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
+    models::by_name_or_id(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -55,7 +55,7 @@ fn corgipile_export_as_by_name(
     answer: Option<Text<'_>>,
     source: Option<Text<'_>>,
 ) -> Option<String> {
-    model.map(|model| export_as(&models::by_name(model)?, &format, &answer, &source)).transpose().or_raise()
+    model.map(|model| export_as(&models::by_name_or_id(model)?, &format, &answer, &source)).transpose().or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -65,7 +65,7 @@ fn corgipile_export_onnx(model: i64) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_export_onnx_by_name(model: Text<'_>) -> Value {
-    models::by_name(model).and_then(|model| export_onnx(&model)).or_raise()
+    models::by_name_or_id(model).and_then(|model| export_onnx(&model)).or_raise()
 }
 
 /// A model as a graph of ONNX: a bytea is just that, its bytes.

@@ -29,7 +29,7 @@ pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> 
 /// Those of [`decide`]; [`PredictError::NoLabels`]
 pub fn label(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<String>> {
     if !model.kind.is_classifier() {
-        return Err(PredictError::NoLabels(model.in_error()).into());
+        return Err(PredictError::NoLabels { model: model.in_error(), kind: model.kind }.into());
     }
     decide(model, policies, features, |z| model.classes[class(z)].clone())
 }

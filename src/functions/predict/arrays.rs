@@ -7,7 +7,7 @@ use crate::options::rows::Unseen;
 use pg::call::function::Call;
 use pg::catalog::types::type_name;
 use pg::values::array::{ArrayFault, ArrayReader};
-use pg::values::number::NumberFault;
+use pg::values::number::{NumberFault, is_text, numbers_of_text};
 use pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
 use pg::values::sparse_vector::SparseVectorReader;
 use pg::values::typed::TypedDatum;
@@ -46,6 +46,19 @@ impl FeatureInput for SparseInput<'_> {
         let reader = sparse_reader(model, policies, indices.type_oid(), values.type_oid())?;
         read_sparse(model, policies, reader, (indices, values), into, &Names::Places)
     }
+}
+
+/// Reads argument 1 of the call as an array if it is a text that begins as one. None if it is not, or if the model was
+/// trained on categories, which are texts. Else as [`read_dense`].
+///
+/// # Errors
+/// Those of [`read_dense`].
+pub fn read_text(model: &Model, policies: Policies, call: Call<'_>, into: &mut InputTuple) -> Result<Option<bool>> {
+    if !is_text(call.type_of(1)) || model.feature_kind.has_categories() {
+        return Ok(None);
+    }
+    let Some(array) = call.argument(1).and_then(numbers_of_text) else { return Ok(None) };
+    read_dense(model, policies, vector_reader(array.type_oid())?, array, into, &Names::Places).map(Some)
 }
 
 /// The names of features in messages.

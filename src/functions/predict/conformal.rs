@@ -30,7 +30,7 @@ macro_rules! sql_functions {
             #[pg_extern(sql = false)]
             fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
                 let answer = |model: &Model, asked| $answer(model, asked, $input(call), call);
-                answer_with_coverage(model, call, $arguments, models::by_name, answer)
+                answer_with_coverage(model, call, $arguments, models::by_name_or_id, answer)
             }
 
             #[pg_extern(sql = false)]
@@ -107,7 +107,7 @@ fn interval(model: &Model, asked: Asked, features: impl FeatureInput, call: Call
 /// Those of [`decide`]; [`PredictError::NoLabels`], [`PredictError::NotCalibrated`]
 fn set(model: &Model, asked: Asked, features: impl FeatureInput, _call: Call<'_>) -> Result<Option<Vec<String>>> {
     if !model.kind.is_classifier() {
-        return Err(PredictError::NoLabels(model.in_error()).into());
+        return Err(PredictError::NoLabels { model: model.in_error(), kind: model.kind }.into());
     }
     let threshold = calibration(model)?.threshold(asked.coverage);
     let mut scores = vec![0.0; model.classes.len()];

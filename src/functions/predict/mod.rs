@@ -50,7 +50,7 @@ macro_rules! sql_functions {
 
             #[pg_extern(sql = false)]
             fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
-                answer(model, call, $arguments, models::by_name, |model, policies| $answer(model, policies, $input(call)))
+                answer(model, call, $arguments, models::by_name_or_id, |model, policies| $answer(model, policies, $input(call)))
             }
 
             #[pg_extern(sql = false)]

@@ -1,7 +1,7 @@
 //! One argument behind the model, of any type that is no array: a row, a vector, or the only feature.
 
 use super::answers::{label, probabilities, value};
-use super::arrays::{DenseInput, Names, read_sparse_vector, refuse_categories};
+use super::arrays::{DenseInput, Names, read_sparse_vector, read_text, refuse_categories};
 use super::by_value::by_value;
 use super::input::{FeatureInput, InputTuple};
 use super::row::RowInput;
@@ -79,7 +79,8 @@ impl FeatureInput for RowOrVector<'_> {
     fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
         let RowOrVector(call) = self;
         match Kind::known(call.type_of(1)) {
-            Kind::Value => Err(PredictError::Type(type_name(call.type_of(1))).into()),
+            Kind::Value => read_text(model, policies, call, into)?
+                .ok_or_else(|| PredictError::Type(type_name(call.type_of(1))).into()),
             _ => OneInput(call).read(model, policies, into),
         }
     }

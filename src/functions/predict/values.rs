@@ -3,17 +3,18 @@
 //! The functions are not STRICT: a feature that is NULL is a matter for the model, only no model gives NULL.
 
 use super::answers::{label, probabilities, value};
+use super::arrays::read_text;
 use super::by_value::by_value;
 use super::date_parts::AddedParts;
 use super::input::{FeatureInput, InputTuple};
 use super::row::Plan;
-use crate::errors::{OrRaise, PredictError, Result};
+use crate::errors::{OrRaise, PredictError, Result, excerpt};
 use crate::models::{self, ColumnKind, FeatureKind, Model, Policies};
 use pg::call::function::Call;
 use pg::catalog::types::base_type;
 use pg::encoding::Text;
 use pg::values::date_part::TimeType;
-use pg::values::number::number_of_literal;
+use pg::values::number::{is_text, number_of_text};
 use pg::values::record::RecordColumn;
 use pgrx::prelude::*;
 
@@ -25,23 +26,29 @@ struct PlanOfCall {
     serial: u64,
     parts: AddedParts,
     plan: Plan,
-    /// which arguments are literals without a type where the model has numbers
-    literals: Vec<usize>,
+    /// which arguments are texts where the model has numbers
+    texts: Vec<usize>,
 }
 
 impl FeatureInput for Values<'_> {
     fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
         let call = self.0;
+        if call.len() == 2
+            && let Some(is_read) = read_text(model, policies, call, into)?
+        {
+            return Ok(is_read);
+        }
         call.remembering(
             || PlanOfCall::new(model, policies, call),
             |known| {
                 if known.serial != model.serial {
                     *known = PlanOfCall::new(model, policies, call)?;
                 }
-                let PlanOfCall { parts, plan, literals, .. } = known;
+                let PlanOfCall { parts, plan, texts, .. } = known;
+                texts.iter().try_for_each(|i| check_number(model, call, *i))?;
                 let argument = |i| {
                     let value = call.argument(i)?;
-                    Some(if literals.contains(&i) { number_of_literal(value) } else { value })
+                    Some(if texts.contains(&i) { number_of_text(value).unwrap_or(value) } else { value })
                 };
                 plan.read(model, policies, |i| parts.value(i, argument), into)
             },
@@ -59,7 +66,6 @@ impl PlanOfCall {
                 return Err(PredictError::NeedsIndices { model: model.in_error(), given }.into());
             }
         };
-        let is_text = |type_oid| [pg_sys::UNKNOWNOID, pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&type_oid);
         if given == 1 && expected > 1 && is_text(call.type_of(1)) {
             return Err(PredictError::Text(model.in_error()).into());
         }
@@ -68,19 +74,29 @@ impl PlanOfCall {
             name,
             attribute: i + 1,
             type_oid: call.type_of(i + 1),
-            collation: call.collation(),
+            collation: call.collation_of(i + 1),
         };
         let mut columns: Vec<RecordColumn> = names.into_iter().enumerate().map(column).collect();
-        let literals = take_literals_as_numbers(model, &mut columns);
+        let texts = take_texts_as_numbers(model, &mut columns);
         let parts = AddedParts::new(model, &mut columns);
         let plan = Plan::of_values(model, policies, &columns)?;
-        Ok(PlanOfCall { serial: model.serial, parts, plan, literals })
+        Ok(PlanOfCall { serial: model.serial, parts, plan, texts })
     }
 }
 
-/// Takes NULL and quoted text without a type as numbers where the model has a number, as an operator on numbers does;
-/// says which arguments these are.
-fn take_literals_as_numbers(model: &Model, columns: &mut [RecordColumn]) -> Vec<usize> {
+/// Checks that argument `i`, which is a text, is a number.
+///
+/// # Errors
+/// [`PredictError::NotANumber`]
+fn check_number(model: &Model, call: Call<'_>, i: usize) -> Result<()> {
+    let Some(Err(text)) = call.argument(i).map(number_of_text) else { return Ok(()) };
+    let feature = model.feature_name(i - 1);
+    Err(PredictError::NotANumber { model: model.in_error(), feature, value: excerpt(&text) }.into())
+}
+
+/// Takes NULL and texts as numbers where the model has a number: PostgreSQL takes a literal without a type for one, and
+/// drivers send a parameter whose type they leave open as a text. Says which arguments these are.
+fn take_texts_as_numbers(model: &Model, columns: &mut [RecordColumn]) -> Vec<usize> {
     let is_number = |name: &String| match &model.feature_kind {
         FeatureKind::Array => true,
         FeatureKind::Columns(kinds) => model
@@ -90,27 +106,29 @@ fn take_literals_as_numbers(model: &Model, columns: &mut [RecordColumn]) -> Vec<
             .any(|(feature, kind)| feature == name && matches!(kind, ColumnKind::Number)),
         FeatureKind::Sparse { .. } => false,
     };
-    let mut literals = Vec::new();
-    for column in columns.iter_mut().filter(|column| column.type_oid == pg_sys::UNKNOWNOID && is_number(&column.name)) {
+    let mut texts = Vec::new();
+    for column in columns.iter_mut().filter(|column| is_text(column.type_oid) && is_number(&column.name)) {
         column.type_oid = pg_sys::FLOAT8OID;
-        literals.push(column.attribute);
+        texts.push(column.attribute);
     }
-    literals
+    texts
 }
 
 /// What the values of the call are called: the model's features, or, of dates with parts among these, the dates.
 fn names_of_values(model: &Model, call: Call<'_>, expected: usize) -> Result<Vec<String>> {
     let given = call.len() - 1;
+    let wrong_length = |expected| match given {
+        1 => PredictError::OneValue { model: model.in_error(), expected },
+        _ => PredictError::Length { model: model.in_error(), expected, given },
+    };
     let has_date = (0..given).any(|i| TimeType::from_oid(base_type(call.type_of(i + 1))).is_some());
     match model.given_columns() {
         // with as many dates as parts, the types tell them apart
         Some(columns) if given == columns.len() && (given != expected || has_date) => {
             Ok(columns.into_iter().map(str::to_owned).collect())
         }
-        Some(columns) if given != expected => {
-            Err(PredictError::Length { model: model.in_error(), expected: columns.len(), given }.into())
-        }
-        None if given != expected => Err(PredictError::Length { model: model.in_error(), expected, given }.into()),
+        Some(columns) if given != expected => Err(wrong_length(columns.len()).into()),
+        None if given != expected => Err(wrong_length(expected).into()),
         _ => Ok((0..given).map(|i| model.feature_name(i)).collect()),
     }
 }
@@ -127,7 +145,7 @@ macro_rules! functions_of_features {
 
             #[pg_extern(sql = false)]
             fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
-                models::by_name(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
+                models::by_name_or_id(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
             }
 
             #[pg_extern(sql = false)]

@@ -79,7 +79,7 @@ const DATES: &str = "Parts of a date are features: options => '{\"date_parts\": 
      '{created.month,created.dow}'.";
 const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
 const LABEL_ARRAYS: &str = "A compressed mini-batch has its labels in an array beside it.";
-const TARGET_TYPES: &str = "Model linear predicts a number: its label is a column of numbers, or a boolean. For classes say model => \
+const TARGET_TYPES: &str = "The model predicts a number: its label is a column of numbers, or a boolean. For classes say model => \
      'logistic', 'softmax' or 'mlp'.";
 const WEIGHT_TYPES: &str = "A weight is a number.";
 const INDEX_TYPES: &str =

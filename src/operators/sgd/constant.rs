@@ -1,7 +1,7 @@
 //! Is a model worse than one that says the same of every row?
 
 use super::learners::{Learner, Learners};
-use crate::errors::{Figure, Notice};
+use crate::errors::{Figure, Notice, excerpt};
 use crate::operators::decoder::Decoder;
 use crate::options::chosen::Keep;
 use crate::options::loss::Loss;
@@ -70,8 +70,28 @@ impl ClassShares {
     }
 }
 
-/// Warns of models that are worse than a constant.
-pub fn warn_of_useless(request: &Request, shares: &ClassShares, learners: &Learners) {
+/// The classes of which a model has learned from no row, because those that they have are held out.
+fn held_out_classes(request: &Request, decoder: &Decoder, shares: &ClassShares) -> Vec<String> {
+    // of several processes, each knows its own rows; and a class need not occur in each group
+    let is_known = request.row_groups.hold_out.is_some() && request.row_groups.group.is_none() && request.workers <= 1;
+    let (true, Some(classes), [learned]) = (is_known, decoder.labels().classes(), shares.0.as_slice()) else {
+        return Vec::new();
+    };
+    let mut names = classes.names;
+    if classes.swapped {
+        names.reverse();
+    }
+    let is_learned = |class: usize| learned.get(class).is_some_and(|weight| *weight > 0.0);
+    names.into_iter().enumerate().filter(|(class, _)| !is_learned(*class)).map(|(_, name)| excerpt(&name)).collect()
+}
+
+/// Warns of classes that are only held out, or else of models that are worse than a constant.
+pub fn warn_of_useless(request: &Request, decoder: &Decoder, shares: &ClassShares, learners: &Learners) {
+    let classes = held_out_classes(request, decoder, shares);
+    if !classes.is_empty() {
+        pg::report_notice(Notice::HeldOutClasses { column: request.label.clone(), classes });
+        return;
+    }
     let all = learners.trained().count();
     let mut useless = learners.trained().filter_map(|learner| useless(request, shares, learner));
     if let Some(first) = useless.next() {

@@ -140,6 +140,9 @@ impl Training {
         // also where a model says what classes and categories there are: weights of classes follow from the rows
         let needs_preparation = decoder.needs_preparation();
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
+        if !flags.explain_only() {
+            request.shuffling.tell_of_cut_blocks();
+        }
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
         let more_classes = wanted.more_classes && resume.is_none();
         let wanted = Wanted { held_out: request.search.is_some(), more_classes, ..wanted };
@@ -315,7 +318,7 @@ impl Training {
 
     /// Stores the models, which have taken so long to prepare, and a full shuffle before that.
     fn store(&mut self, learners: Learners, preparation: Duration, shuffle: Duration) -> Result<Vec<EpochRow>> {
-        warn_of_useless(&self.request, &self.class_shares, &learners);
+        warn_of_useless(&self.request, &self.buffers.decoder, &self.class_shares, &learners);
         let store = Store {
             request: &self.request,
             resume: self.resume.as_ref(),

@@ -76,7 +76,7 @@ pub const ENTRIES: &[Entry] = &[
         ..Entry::argument(
             "block_size",
             "text",
-            Values::Other("", Some("auto, or a size from one page to 10MB")),
+            Values::Other("", Some("auto, or a size of at least one page")),
             Default::Word("auto"),
             "how much of the table is read at a place, such as 64kB; rounded down to whole pages",
         )

@@ -207,7 +207,7 @@ pub fn models_are_whole(session: &mut Session) {
 pub fn shared_models_are_free(session: &mut Session, model: &str) {
     let full = SHARED_MODELS / 4 - 16; // the intercept takes a cache line
     session.run(&format!(
-        "INSERT INTO corgipile.models (name, owner, model, source, label, label_type, classes, features, feature_kind,
+        "INSERT INTO corgipile.stored_models (name, owner, model, source, label, label_type, classes, features, feature_kind,
              index_base, hyperparameters, weights, intercepts, skipped, preparation_seconds, history)
          SELECT 'full', current_user::regrole, 'logistic', 't', 'label', 'int', '{{0,1}}', '{{k,v}}', 'sparse', 1, '{{}}',
                 array_fill(1::real, ARRAY[{full}]), '{{0}}', 0, 0, '[]'"

@@ -155,10 +155,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The collation of the call: that of its arguments.
-    pub fn collation(self) -> pg_sys::Oid {
+    /// The collation of argument `i`, which need not be that of the others: that of its expression.
+    pub fn collation_of(self, i: usize) -> pg_sys::Oid {
         // SAFETY: the information of a call.
-        unsafe { (*self.0).fncollation }
+        unsafe {
+            argument_expression((*self.0).flinfo, i)
+                .map_or((*self.0).fncollation, |argument| pg_sys::exprCollation(argument))
+        }
     }
 
     /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: nobody
@@ -355,14 +358,22 @@ unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid
 /// # Safety
 /// As [`type_of_argument`].
 unsafe fn is_constant(info: *mut pg_sys::FmgrInfo, i: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { argument_expression(info, i).is_some_and(|argument| (*argument).type_ == pg_sys::NodeTag::T_Const) }
+}
+
+/// The expression of argument `i` of a plain function, if there is one.
+///
+/// # Safety
+/// As [`type_of_argument`].
+unsafe fn argument_expression(info: *mut pg_sys::FmgrInfo, i: usize) -> Option<*mut pg_sys::Node> {
     // SAFETY: fn_expr is NULL or an expression; that of a plain function has a list of arguments.
     unsafe {
         let expression = (*info).fn_expr;
         if expression.is_null() || (*expression).type_ != pg_sys::NodeTag::T_FuncExpr {
-            return false;
+            return None;
         }
-        let arguments = pgrx::PgList::<pg_sys::Node>::from_pg((*expression.cast::<pg_sys::FuncExpr>()).args);
-        arguments.get_ptr(i).is_some_and(|argument| (*argument).type_ == pg_sys::NodeTag::T_Const)
+        pgrx::PgList::<pg_sys::Node>::from_pg((*expression.cast::<pg_sys::FuncExpr>()).args).get_ptr(i)
     }
 }
 

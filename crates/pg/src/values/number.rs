@@ -2,7 +2,8 @@
 
 use super::typed::TypedDatum;
 use super::varlena::header;
-use pgrx::pg_sys;
+use pgrx::{IntoDatum, pg_sys};
+use std::ffi::{CStr, CString, c_char};
 
 /// A type whose values are numbers to a learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,13 +194,51 @@ pub fn narrow(value: f64) -> Result<f32, NumberFault> {
     }
 }
 
-/// The number that a literal without a type stands for. An ERROR if it is none.
-pub fn number_of_literal(literal: TypedDatum<'_>) -> TypedDatum<'static> {
-    let text = literal.of_type(pg_sys::UNKNOWNOID);
-    // SAFETY: a value of type unknown is a C string, which float8in takes; a float8 is passed by value.
+/// Is this the type of a literal without a type, or of a text, as which drivers send a parameter whose type they leave
+/// open?
+pub fn is_text(type_oid: pg_sys::Oid) -> bool {
+    [pg_sys::UNKNOWNOID, pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&type_oid)
+}
+
+/// The number that a text stands for, or the text if it is none.
+pub fn number_of_text(text: TypedDatum<'_>) -> Result<TypedDatum<'static>, String> {
+    // SAFETY: a C string; a float8 is passed by value.
     unsafe {
-        let function = pg_sys::Oid::from(pg_sys::F_FLOAT8IN);
-        let number = pg_sys::OidInputFunctionCall(function, text.cast_mut_ptr(), pg_sys::FLOAT8OID, -1);
-        TypedDatum::new(number, pg_sys::FLOAT8OID)
+        let text = CStr::from_ptr(c_string(text)).to_string_lossy();
+        let number: f64 = text.trim().parse().map_err(|_| text.into_owned())?;
+        Ok(TypedDatum::new(number.into_datum().unwrap_or(pg_sys::Datum::null()), pg_sys::FLOAT8OID))
+    }
+}
+
+/// The array of numbers that a text stands for; None if it does not begin with `{`, or with `[` as in JSON and as
+/// pgvector writes it. An ERROR if it then is none.
+pub fn numbers_of_text(text: TypedDatum<'_>) -> Option<TypedDatum<'_>> {
+    let c_string = c_string(text);
+    // SAFETY: array_in takes a C string, and gives an array of the element type; `text` is valid as long as the memory
+    // context in which the array is made, that of the call.
+    unsafe {
+        let bytes = CStr::from_ptr(c_string).to_bytes().trim_ascii_start();
+        let braces = match bytes.first()? {
+            // bounds before the array, as in [0:1]={1,2}
+            b'[' if !bytes.contains(&b'=') => String::from_utf8_lossy(bytes).replace('[', "{").replace(']', "}"),
+            b'{' | b'[' => String::from_utf8_lossy(bytes).into_owned(),
+            _ => return None,
+        };
+        let braces = CString::new(braces).ok()?;
+        let function = pg_sys::Oid::from(pg_sys::F_ARRAY_IN);
+        let array = pg_sys::OidInputFunctionCall(function, braces.as_ptr().cast_mut(), pg_sys::FLOAT8OID, -1);
+        Some(TypedDatum::new(array, pg_sys::FLOAT8ARRAYOID))
+    }
+}
+
+/// The C string of a value of a type that [`is_text`].
+fn c_string(text: TypedDatum<'_>) -> *mut c_char {
+    // SAFETY: a value of type unknown is a C string; varchar is text in memory.
+    unsafe {
+        match text.type_oid() {
+            pg_sys::UNKNOWNOID => text.datum().cast_mut_ptr(),
+            pg_sys::VARCHAROID => pg_sys::text_to_cstring(text.datum().cast_mut_ptr()),
+            _ => pg_sys::text_to_cstring(text.of_type(pg_sys::TEXTOID).cast_mut_ptr()),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The cluster factor against its definition, by hand and by brute force, and at both ends.
 
 use super::Noise;
-use crate::{ClusterFactor, ModelKind};
+use crate::{ClusterFactor, ModelKind, ModelParameters};
 use tuples::Batch;
 
 /// A label (a class for softmax) and features.
@@ -33,7 +33,10 @@ fn factor(kind: ModelKind, blocks: &[Vec<Tuple>], batch_of: fn(&[Tuple]) -> Batc
 }
 
 fn gathered(kind: ModelKind, blocks: &[Vec<Tuple>], batch_of: fn(&[Tuple]) -> Batch) -> ClusterFactor {
-    let mut factor = ClusterFactor::new(kind);
+    gathered_at(ClusterFactor::new(kind), blocks, batch_of)
+}
+
+fn gathered_at(mut factor: ClusterFactor, blocks: &[Vec<Tuple>], batch_of: fn(&[Tuple]) -> Batch) -> ClusterFactor {
     for block in blocks {
         for part in block.chunks(7) {
             factor.add(&batch_of(part)).unwrap();
@@ -177,4 +180,42 @@ fn gradients_that_are_all_the_same_have_no_factor() {
 fn one_block_does_not_differ_from_itself() {
     let one = vec![blocks(50, |i, _| (i as f32, vec![1.0])).concat()];
     assert!(factor(ModelKind::Linear, &one, dense).unwrap() < 1e-9);
+}
+
+#[test]
+fn at_a_model_of_zeros_it_is_that_without_a_model() {
+    let features = |noise: &mut Noise| (0..4).map(|_| noise.next()).collect::<Vec<f32>>();
+    let signs = blocks(600, |i, noise| (if i % 90 < 50 { 1.0 } else { -1.0 }, features(noise)));
+    let classes = blocks(600, |i, noise| ((i / 60 % 3) as f32, features(noise)));
+    let counts = blocks(600, |i, noise| ((i / 90 % 4) as f32, features(noise)));
+    for (kind, blocks, outputs) in [
+        (ModelKind::Logistic, &signs, 1),
+        (ModelKind::Svm, &signs, 1),
+        (ModelKind::Linear, &counts, 1),
+        (ModelKind::Poisson, &counts, 1),
+        (ModelKind::Huber, &counts, 1),
+        (ModelKind::Softmax, &classes, 3),
+        (ModelKind::SvmOneVsRest, &classes, 3),
+    ] {
+        let expected = by_definition(kind, blocks);
+        for batch_of in [dense, sparse] {
+            let zero = ClusterFactor::at(kind, ModelParameters::new(4, outputs), 1.35);
+            let found = gathered_at(zero, blocks, batch_of).factor().unwrap();
+            assert!((found - expected).abs() < 1e-5 * expected, "{kind}: {found}, by definition {expected}");
+        }
+    }
+}
+
+#[test]
+fn at_a_model_gradients_are_those_of_its_decisions() {
+    // of a line that all targets are on but for those of one block, which pull the same way
+    let line = ModelParameters { weights: vec![2.0], intercepts: vec![1.0], ..ModelParameters::new(1, 1) };
+    let tuples = blocks(500, |i, noise| {
+        let x = noise.next();
+        (2.0 * x + 1.0 + if i < 50 { 0.5 } else { 0.0 }, vec![x])
+    });
+    let at = |model| gathered_at(ClusterFactor::at(ModelKind::Linear, model, 0.0), &tuples, dense).factor().unwrap();
+    let (line, zero) = (at(line), at(ModelParameters::new(1, 1)));
+    assert!(line > 30.0 && line < 50.0, "{line}");
+    assert!(zero < 5.0, "{zero}");
 }

@@ -89,8 +89,8 @@ class Collected:
 
 
 _FACTS = (
-    *("model_id", "name", "version", "deployed", "owner::text", "created_at", "comment", "model", "source", "label"),
-    *("label_type::text", "classes", "features", "feature_kind", "categories", "hyperparameters", "skipped", "imputed"),
+    *("model_id", "name", "version", "deployed", "owner", "created_at", "comment", "model", "source", "label"),
+    *("label_type", "classes", "features", "feature_kind", "categories", "hyperparameters", "skipped", "imputed"),
     *("preparation_seconds", "shuffle_bytes", "history::text", "hidden_layers", "activation", "output"),
 )
 
@@ -113,7 +113,7 @@ def identify(conn: Any, model: Any) -> tuple[list[int], list[Notice]]:
 def collect(conn: Any, model_id: int, notices: list[Notice]) -> Collected:
     """All but the evaluation."""
     chosen = ", ".join(f"m.{fact}" for fact in _FACTS)
-    own = "m.owner::oid = (SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user)"
+    own = "m.owner = current_user"
     _, rows = select(conn, f"SELECT {chosen}, {own} FROM corgipile.models AS m WHERE m.model_id = %s", [model_id])
     if not rows:
         raise LookupError(f"there is no model {model_id} that you may use")

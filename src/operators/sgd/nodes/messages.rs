@@ -65,8 +65,9 @@ pub enum Order {
     Judge(JudgeTask),
     /// Say the next scores of the model that was judged, of which no rows are left at the end of each curve.
     Scores,
-    /// Go through all rows, block by block, and say what the blocks add up to.
-    Clusters,
+    /// Go through all rows, block by block, and say what the blocks add up to: at zero weights, or at the model whose
+    /// document is behind the text.
+    Clusters(Option<JudgeTask>),
     /// Measure the features of all rows as those of the model whose document is behind the text.
     Features(FeaturesTask),
     /// Only the trainers of these groups and points learn on.

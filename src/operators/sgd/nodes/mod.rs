@@ -24,7 +24,7 @@ mod whole_groups;
 
 pub use choice::{Place, Rows};
 pub use cluster::Traffic;
-pub use clusters::clusters_there;
+pub use clusters::{clusters_at_there, clusters_there};
 pub use features::features_there;
 pub use judging::judge_there;
 pub use node::{NodeScan, step};

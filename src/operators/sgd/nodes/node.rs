@@ -9,9 +9,10 @@ use super::replicas::Replicas;
 use crate::errors::{Error, NodeError, OrRaise, Result};
 use crate::limits::MAX_MODELS;
 use crate::operators::buffers::Buffers;
-use crate::operators::clusters::measure_clusters;
+use crate::operators::clusters::{factor_at, measure_clusters};
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::feature_profile::{self, measure_features};
+use crate::operators::model_rows::ModelRows;
 use crate::operators::preparation::{find_groups, measure};
 use crate::operators::sgd::learn::learn_side_by_side;
 use crate::operators::sgd::sigmoids::{self, Decided};
@@ -26,7 +27,7 @@ use pg::executor::explain::Explain;
 use pg::executor::query::Running;
 use pg::snapshot::Snapshot;
 use pg::{check_for_interrupts, require_utf8};
-use sgd::{Halt, Halting, ModelKind, Round, Trainer};
+use sgd::{ClusterFactor, Halt, Halting, ModelKind, Round, Trainer};
 use shuffle::BlockPartition;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
@@ -259,9 +260,19 @@ impl NodeTraining {
                 let scores = judged.next_scores();
                 (answer.scores, answer.behind) = (Some(scores.bytes().len()), words_of(scores.bytes()));
             }
-            Order::Clusters => {
-                self.go_to_next_pass()?;
-                let clusters = measure_clusters(&mut self.buffers, &mut self.batch, self.kind)?;
+            Order::Clusters(task) => {
+                let factor = match task {
+                    Some(task) => {
+                        let model = model_of(&std::mem::take(words), task.document)?;
+                        self.buffers.decoder = ModelRows::plain(task.policies).decoder(&model, self.spec.columns())?;
+                        factor_at(&model, &self.buffers.decoder)
+                    }
+                    None => {
+                        self.go_to_next_pass()?;
+                        ClusterFactor::new(self.kind)
+                    }
+                };
+                let clusters = measure_clusters(&mut self.buffers, &mut self.batch, factor)?;
                 answer.clusters = Some(clusters.sums());
             }
             Order::Features(task) => {

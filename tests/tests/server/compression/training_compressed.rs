@@ -146,9 +146,7 @@ fn a_label_that_no_model_knows_is_an_error_wherever_it_is_in_a_mini_batch() {
     let mut db = Database::new();
     db.run("CREATE TABLE t AS SELECT i % 3 AS label, ARRAY[i % 2, i % 3]::real[] AS f FROM generate_series(1, 300) i");
     db.line("SELECT corgipile_compress('t', 'c', batch_rows => 50, seed => 1)");
-    for model in ["logistic", "svm"] {
-        db.rejects(&format!("SELECT corgipile_train('c', '{model}')"), "22000").says(&["more than two values"]);
-    }
+    db.rejects("SELECT corgipile_train('c', 'logistic')", "22000").says(&["more than two values"]);
     db.train("'SELECT label, f FROM t WHERE label < 2', name => 'two', max_epochs => 1, buffer_size => '100%'");
     db.fails_with("SELECT * FROM corgipile_evaluate('two', 'c')", "22023").says(&["label 2"]);
     db.train("'c', 'softmax', name => 'three', max_epochs => 1");

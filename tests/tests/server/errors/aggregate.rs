@@ -128,7 +128,7 @@ pub const CASES: &[Case] = &[
         "SELECT * FROM corgipile_train_uda('t', learning_rate => 1e30, model => 'linear', label => 'a', features => '{b,c}')",
         "22003",
         "training diverged in epoch 1: the loss or a weight is no longer finite",
-        r#"Try a smaller learning_rate, or options => '{"standardize": true}'; bring large targets of model linear nearer to 0."#,
+        r#"Try a smaller learning_rate, or options => '{"standardize": true}'; bring large numbers of the label nearer to 0."#,
     ),
     Case(
         "RowFault::IndexBeyond",

@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'forest')",
         "22023",
         r#"unknown model "forest""#,
-        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, mlp_regression, logistic_regression, ...",
+        "If it is the column to predict, say label => 'forest'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, mlp_regression, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::Unknown",

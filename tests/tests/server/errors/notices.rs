@@ -140,6 +140,23 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          features that say something about the label.\n",
     ),
     (
+        "Notice::HeldOutClasses",
+        &["SELECT FROM corgipile_train('SELECT CASE WHEN id % 10 = 0 THEN 2 ELSE label END AS label, a, id % 10 = 0 AS v FROM t', 'softmax', \
+           max_epochs => 3, features => '{a}', seed => 1, options => '{\"validation_column\": \"v\"}')"],
+        "...WARNING:  the model has learned from no row in which label column \"label\" is 2\n\
+         HINT:  All such rows are held out. Hold out others, with seed or validation_column, or leave such rows out with a query as \
+         source.\n",
+    ),
+    (
+        "Notice::BlockCut",
+        &[
+            "SET corgipile.max_buffer_memory = '64kB'",
+            "SELECT FROM corgipile_train('t', features => '{c}', max_epochs => 1, block_size => '50MB', seed => 1, learning_rate => 0.1)",
+        ],
+        "...NOTICE:  blocks have 64kB instead of 50MB, which is more than corgipile.max_buffer_memory\n\
+         HINT:  Raise corgipile.max_buffer_memory, or use a smaller block_size.\n...",
+    ),
+    (
         "Notice::SomeWorseThanConstant",
         &["SELECT FROM corgipile_train('t', features => '{c}', standardize => false, seed => 1, grid => '{\"learning_rate\": [1e-4, 9]}')"],
         "...WARNING:  1 of 2 models are worse than one that always says the same\n\
@@ -278,7 +295,7 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         "Notice::TwoTargets",
         &["SELECT FROM corgipile_train('SELECT label, a FROM t', 'linear', max_epochs => 1)"],
         "NOTICE:  label column \"label\" has only two values, 0 and 1\n\
-         HINT:  Model linear predicts any number. For two classes and their probabilities say model => 'logistic'.\n...",
+         HINT:  The model predicts numbers. For two classes and their probabilities say model => 'logistic'.\n...",
     ),
     (
         "Notice::LeftOut",

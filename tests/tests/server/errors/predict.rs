@@ -78,10 +78,27 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "PredictError::Text",
-        "SELECT corgipile_predict('dense', '{1,2,3}')",
+        "SELECT corgipile_predict('dense', '1,2,3')",
         "42804",
         r#"model 1 "dense" has several features, and one text is given"#,
-        "Write an array as ARRAY[1, 2] or '{1,2}'::real[], or give the values one by one. The model's features, in order: ...",
+        "Write an array as ARRAY[1, 2] or '{1,2}'::real[], or give the values one by one. The model's features, in order: ... To give a \
+         row of table t, write t.*: where t has a column t, the name alone is that column.",
+    ),
+    Case(
+        "PredictError::NotANumber",
+        "SELECT corgipile_predict('dense', 1, 'two'::text, 3)",
+        "22P02",
+        r#""two" is given for feature "x[2]" of model 1 "dense", which is a number"#,
+        "The model's features, in order: x[1], x[2], x[3]. To give a row of table t, write t.*: where t has a column t, the name alone is \
+         that column.",
+    ),
+    Case(
+        "PredictError::OneValue",
+        "SELECT corgipile_predict('dense', state) FROM (SELECT 5 AS state, 1 AS a) AS state",
+        "2202E",
+        r#"model 1 "dense" has 3 features, 1 given"#,
+        "Give each of them. The model's features, in order: x[1], x[2], x[3]. To give a row of table t, write t.*: where t has a column t, \
+         the name alone is that column.",
     ),
     Case(
         "PredictError::Dimensions",

@@ -164,8 +164,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT i AS label, i AS a FROM generate_series(1, 9) i', features => '{a}', shuffle => 'no_shuffle')",
         "22000",
         r#"label column "label" has more than two values (...): a third was found in row ..."#,
-        "Model logistic tells exactly two classes apart, and svm does unless rows are read before the first epoch. For numbers to be \
-         predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two classes of them \
+        "A model of this kind tells exactly two classes apart. For numbers to be predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two classes of them \
          with a query as source.",
     ),
     Case(

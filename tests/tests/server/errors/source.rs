@@ -59,7 +59,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT now() AS label, a FROM t', 'linear')",
         "42804",
         r#"label column "label" has type timestamp with time zone"#,
-        "Model linear predicts a number: its label is a column of numbers, or a boolean. For classes say model => 'logistic', 'softmax' or 'mlp'.",
+        "The model predicts a number: its label is a column of numbers, or a boolean. For classes say model => 'logistic', 'softmax' or 'mlp'.",
     ),
     Case(
         "SourceError::ColumnType",

@@ -150,14 +150,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'linear', label => 'a', features => '{b,c}', learning_rate => 1e30, standardize => false)",
         "22003",
         "training diverged in epoch 1: the loss or a weight is no longer finite",
-        r#"Try a smaller learning_rate, or options => '{"standardize": true}'; bring large targets of model linear nearer to 0."#,
+        r#"Try a smaller learning_rate, or options => '{"standardize": true}'; bring large numbers of the label nearer to 0."#,
     ),
     Case(
         "TrainingError::Diverged",
         r#"SELECT corgipile_train('t', 'linear', label => 'a', features => '{b,c}', learning_rate => 1e30, options => '{"standardize": true}')"#,
         "22003",
         "training diverged in epoch 1: the loss or a weight is no longer finite",
-        "Try a smaller learning_rate; bring large targets of model linear nearer to 0.",
+        "Try a smaller learning_rate; bring large numbers of the label nearer to 0.",
     ),
     Case(
         "TrainingError::TooManyEpochs",
@@ -256,13 +256,6 @@ pub const CASES: &[Case] = &[
         "0A000",
         "model 1 cannot be continued: the weights of its best epoch were not kept",
         "Leave option keep out, or give it to the first training too.",
-    ),
-    Case(
-        "TrainingError::WarmStart",
-        r#"SELECT corgipile_train('t', warm_start => 'm', options => '{"optimizer": "adam"}')"#,
-        "22023",
-        "model 1 cannot be continued: its training state is that of another solver, optimizer, batch_size, l1, schedule or averaging, or of other hidden_layers, activation or output",
-        "Continue with the solver, optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.",
     ),
     Case(
         "RowFault::UnseenClass",

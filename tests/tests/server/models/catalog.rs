@@ -208,7 +208,7 @@ fn a_model_that_an_administrator_has_damaged_is_an_error_and_no_crash() {
     ] {
         db.run("BEGIN");
         // A constraint that refuses the damage is as good.
-        if db.attempt(&format!("UPDATE corgipile.models SET {damage}")).is_ok() {
+        if db.attempt(&format!("UPDATE corgipile.stored_models SET {damage}")).is_ok() {
             for call in [
                 format!("SELECT corgipile_predict({id}, ARRAY[1,2,3])"),
                 format!("SELECT corgipile_predict_label({id}, ARRAY[1,2,3])"),

@@ -345,3 +345,43 @@ fn the_format_is_named_and_its_arguments_are_checked() {
     db.train("'t', 'softmax', label => 'word', features => '{a}', max_epochs => 1, name => 'word'");
     db.rejects("SELECT corgipile_export('word', 'sql')", "22023").says(&["text labels"]).hints(&["answer => 'label'"]);
 }
+
+#[test]
+fn outputs_next_to_nothing_are_no_error() {
+    let mut db = Database::new();
+    for (activation, output, last) in [
+        ("sigmoid", "sigmoid", "0.1"),
+        ("sigmoid", "softmax", "1e-30"),
+        ("relu", "sigmoid", "1e-30"),
+        ("tanh", "sigmoid", "1e-30"),
+    ] {
+        let (outputs, intercepts) = if output == "softmax" { (3, "0.5,0.1,0") } else { (1, "0.5") };
+        let (classes, weights) = (
+            if outputs == 1 { r#""0", "1""# } else { r#""0", "1", "2""# },
+            vec![format!("{last},{last},-{last}"); outputs].join(","),
+        );
+        let deep = format!("1,1,1, 1,1,1, 1e-40,1,1e-40, {weights}");
+        let name = format!("{activation}_{output}");
+        let document = format!(
+            r#"{{"corgipile_model": 1, "model": "mlp", "label": "y", "label_type": "integer", "classes": [{classes}], "features": ["x"],
+                "feature_kind": "array", "hidden_layers": [3, 3], "activation": "{activation}", "output": "{output}",
+                "weights": [1,1e-38,-1, {deep}], "intercepts": [0,0,0, 0,0,-800, {intercepts}]}}"#
+        );
+        let id: i64 = db.value(&format!("SELECT corgipile_import('{document}', '{name}')"));
+        db.run("CREATE TABLE IF NOT EXISTS tiny AS SELECT ARRAY[x]::float8[] AS x FROM
+                unnest('{-1e30,-1000,-745.2,-745,-740,-710,-300,-104,-50,-1e-30,-1e-45,-1e-300,0,1e-300,1e-45,1e-30,1,50,104,740,746,1e5,1e30}'::float8[]) x");
+        for answer in ["value", "label", "probabilities"] {
+            let function = match answer {
+                "value" => "corgipile_predict",
+                "label" => "corgipile_predict_label",
+                _ => "corgipile_predict_proba",
+            };
+            let expression: String = db.value(&format!("SELECT corgipile_export({id}, 'sql', '{answer}')"));
+            let there = db.lines(&format!("SELECT {expression} FROM tiny"));
+            let here = db.lines(&format!("SELECT {function}({id}, x) FROM tiny"));
+            for (there, here) in there.iter().zip(&here) {
+                assert!(is_near(there, here), "{name} {answer}: {there} for {here}");
+            }
+        }
+    }
+}

@@ -177,7 +177,7 @@ fn nobody_sees_or_uses_anothers_model_without_a_grant() {
         s.fails_with(&call, "42501");
     }
     assert_eq!(f.lines("DELETE FROM corgipile.models RETURNING model_id").len(), 0);
-    f.fails_with("UPDATE corgipile.models SET owner = current_user::regrole", "42501");
+    f.fails_with("UPDATE corgipile.stored_models SET owner = current_user::regrole", "42501");
     f.fails_with("UPDATE corgipile.stored_models SET granted_to = '{-}'", "42501");
     f.fails_with("INSERT INTO corgipile.models (name) VALUES ('x')", "42501");
     f.fails_with("INSERT INTO corgipile.stored_models (name) VALUES ('x')", "42501");
@@ -185,7 +185,7 @@ fn nobody_sees_or_uses_anothers_model_without_a_grant() {
     let third = version(&mut o, "m", 3);
     assert_eq!(f.line(&ask("'m'")), o.line(&ask(&third.to_string())));
     let own = version(&mut f, "m", 4);
-    assert_eq!(f.line("SELECT version FROM corgipile.models WHERE owner = current_user::regrole"), "1");
+    assert_eq!(f.line("SELECT version FROM corgipile.models WHERE owner = current_user"), "1");
     assert_eq!(f.line(&ask("'m'")), f.line(&ask(&own.to_string())));
     assert_eq!(f.value::<i64>("SELECT corgipile_drop('m')"), 1);
     // Revoked in the middle of a session that has it in its cache.
@@ -253,7 +253,7 @@ fn models_of_a_dropped_role_stay_with_superusers_and_their_grants() {
     assert_eq!(again.models(), 0);
     again.fails_with(&ask("'m'"), "42501");
     // An administrator gives it a new owner.
-    db.run(&format!("UPDATE corgipile.models SET owner = '{owner}' WHERE model_id = {id}"));
+    db.run(&format!("UPDATE corgipile.stored_models SET owner = '{owner}' WHERE model_id = {id}"));
     assert_eq!(again.line(&ask("'m'")), before);
     again.run("SELECT corgipile_drop('m')");
 }
@@ -362,7 +362,7 @@ fn grants_to_dropped_roles_are_revoked_by_what_is_shown() {
     db.fails_with("SELECT corgipile_revoke('m', '0')", "42704");
     db.fails_with("SELECT corgipile_revoke('m', '-1')", "42704");
     db.run(&format!("SELECT corgipile_revoke('m', '{number}')"));
-    assert_eq!(db.line(shown), format!("{{{friend},-}}"));
+    assert_eq!(db.line(shown), format!("{{{friend},public}}"));
     db.run(&format!("SELECT corgipile_revoke({id}, '-')"));
     assert_eq!(db.line(shown), format!("{{{friend}}}"));
     db.run(&format!("SELECT corgipile_revoke({id}, '{friend}')"));
@@ -377,7 +377,7 @@ fn grants_that_were_written_as_an_array_of_arrays_are_revoked_and_added_to() {
     db.run(&format!("UPDATE corgipile.stored_models SET granted_to = '{{{{{friend},-}},{{-,{friend}}}}}'"));
     db.run(&format!("SELECT corgipile_grant('m', '{other}')"));
     let shown = "SELECT granted_to::text FROM corgipile.models";
-    assert_eq!(db.line(shown), format!("{{{friend},-,-,{friend},{other}}}"));
+    assert_eq!(db.line(shown), format!("{{{friend},public,public,{friend},{other}}}"));
     db.run(&format!("UPDATE corgipile.stored_models SET granted_to = '{{{{{friend},-}},{{-,{friend}}}}}'"));
     db.run(&format!("SELECT corgipile_revoke({id}, 'public')"));
     assert_eq!(db.line(shown), format!("{{{friend},{friend}}}"));

@@ -83,7 +83,7 @@ fn a_statement_does_with_the_model_that_it_trains_what_else_there_is_to_do() {
     ));
     assert_eq!(
         db.line("SELECT name, comment, deployed, granted_to FROM corgipile.models WHERE name IS NOT NULL"),
-        "ours|good|t|{-}"
+        "ours|good|t|{public}"
     );
     assert_eq!(db.line(&format!("SELECT corgipile_drop(model_id) FROM {TRAIN} LIMIT 1")), "1");
     // a training that goes on from another one

@@ -40,7 +40,7 @@ fn what_stands_for_nulls_is_shared_too() {
 fn big(session: &mut Session, name: &str, weights: usize, sparse: bool) -> i64 {
     let (features, kind, base) = if sparse { ("{k,v}", "sparse", "1") } else { ("{x}", "array", "NULL") };
     session.value(&format!(
-        "INSERT INTO corgipile.models (name, owner, model, source, label, label_type, classes, features, feature_kind,
+        "INSERT INTO corgipile.stored_models (name, owner, model, source, label, label_type, classes, features, feature_kind,
              index_base, hyperparameters, weights, intercepts, skipped, preparation_seconds, history)
          SELECT '{name}', current_user::regrole, 'logistic', 't', 'label', 'int', '{{0,1}}', '{features}', '{kind}', {base}, '{{}}',
                 array_agg((i::bigint * 7919 % 1000)::real / 1000), '{{0.5}}', 0, 0, '[]'

@@ -1,6 +1,7 @@
 //! Predictions, and what `corgipile_evaluate()` says of them.
 
 mod arrays;
+mod clients;
 mod conformal;
 mod drift;
 mod evaluate;

@@ -126,7 +126,7 @@ fn literals_without_a_type_are_numbers_where_the_model_has_numbers() {
     }
     db.rejects("SELECT corgipile_predict('mixed', NULL, 'low', 1)", "22004")
         .says(&["feature a of model 1 \"mixed\" is NULL"]);
-    db.rejects("SELECT corgipile_predict('mixed', 'x', 'low', 1)", "22P02").says(&["double precision: \"x\""]);
+    db.rejects("SELECT corgipile_predict('mixed', 'x', 'low', 1)", "22P02").says(&["\"x\" is given for feature \"a\""]);
     db.run(
         "CREATE TABLE t AS SELECT i % 2 AS label, nullif(i, 5) AS a, i % 7 AS b FROM generate_series(1, 100) i;
             SELECT corgipile_train('t', name => 'imputed', max_epochs => 2, nulls => 'impute')",
@@ -162,4 +162,29 @@ fn a_call_resolves_to_one_function_whatever_the_types_of_model_and_features() {
     assert_eq!(db.line(compressed), format!("{{{expected},{expected}}}"));
     db.run("PREPARE p AS SELECT corgipile_predict($1, $2::real, $3::real, $4::real)");
     assert_eq!(db.line("EXECUTE p('m', 1, 2, 3)"), expected);
+}
+
+#[test]
+fn each_value_is_compared_by_the_collation_of_its_column() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+         CREATE TABLE shops AS SELECT (i % 2)::real AS sales, (ARRAY['Oslo', 'Rome'])[1 + i % 2] AS town,
+                (ARRAY['red', 'blue', 'tan'])[1 + i % 3] AS paint, i::real AS size FROM generate_series(1, 300) i;
+         ALTER TABLE shops ALTER town TYPE text COLLATE any_case, ALTER paint TYPE text COLLATE \"C\";
+         SELECT corgipile_train('shops', 'linear', 'sales', '{town,paint,size}', max_epochs => 2, seed => 1, name => 'm');
+         SELECT corgipile_train('shops', 'linear', 'sales', '{town}', max_epochs => 2, seed => 1, name => 'one');
+         CREATE TABLE asked AS SELECT 'OSLO' COLLATE any_case AS town, 'red'::text COLLATE \"C\" AS paint, 1::real AS size",
+    );
+    for call in ["corgipile_predict('m', town, paint, size)", "corgipile_predict('m', town, 'red', 1)"] {
+        assert_eq!(db.line(&format!("SELECT {call} = corgipile_predict('m', asked) FROM asked")), "t", "{call}");
+    }
+    assert_eq!(db.line("SELECT corgipile_predict('one', town) = corgipile_predict('one', asked) FROM asked"), "t");
+    // and a value by another collation is not
+    for (call, unknown) in
+        [("town, upper(paint), size", "town, 'no', size"), ("town COLLATE \"C\", paint, size", "'no', paint, size")]
+    {
+        let same = format!("SELECT corgipile_predict('m', {call}) = corgipile_predict('m', {unknown}) FROM asked");
+        assert_eq!(db.line(&same), "t", "{call}");
+    }
 }

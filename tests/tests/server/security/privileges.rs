@@ -139,7 +139,7 @@ fn a_model_belongs_to_the_role_that_trained_it() {
     let mut as_alice = db.session_as(&alice);
     let mut as_bob = db.session_as(&bob);
     let id = as_alice.train("'t', max_epochs => 2, name => 'hers'")[0].model_id;
-    assert_eq!(as_alice.line("SELECT owner = current_user::regrole FROM corgipile.models"), "t");
+    assert_eq!(as_alice.line("SELECT owner = current_user FROM corgipile.models"), "t");
     assert_eq!(as_alice.line(&format!("SELECT corgipile_predict({id}, ARRAY[1,2,3]) IS NOT NULL")), "t");
 
     assert_eq!(as_bob.models(), 0);
@@ -253,9 +253,12 @@ fn only_training_writes_models() {
     let mut session = db.session_as(&user);
     let id = session.train("'t', max_epochs => 1, name => 'mine'")[0].model_id;
     session.fails_with("INSERT INTO corgipile.models (name) VALUES ('forged')", "42501");
-    session.fails_with("INSERT INTO corgipile.models OVERRIDING SYSTEM VALUE SELECT * FROM corgipile.models", "42501");
+    session.fails_with(
+        "INSERT INTO corgipile.stored_models OVERRIDING SYSTEM VALUE SELECT * FROM corgipile.stored_models",
+        "42501",
+    );
     session.fails_with("UPDATE corgipile.models SET intercepts = '{0}'", "42501");
-    session.fails_with("UPDATE corgipile.models SET owner = 'postgres'", "42501");
+    session.fails_with("UPDATE corgipile.stored_models SET owner = 'postgres'", "42501");
     session.fails_with("INSERT INTO corgipile.stored_models (name) VALUES ('forged')", "42501");
     session.fails_with("UPDATE corgipile.stored_models SET intercepts = '{0}'", "42501");
     session.fails_with("TRUNCATE corgipile.stored_models", "42501");

@@ -1,15 +1,21 @@
-//! `corgipile_cluster_factor()`: 1 for a shuffled table, up to the tuples of a block for a sorted one.
+//! `corgipile_cluster_factor()`: 1 for a shuffled table, up to the tuples of a block for a sorted one. The oracle for
+//! standardized values, NULLs and trained models is numpy: see tests/golden/cluster_factor.py.
 
+use corgipile_tests::stored::Stored;
 use corgipile_tests::{Database, clustered};
+use serde_json::Value;
 
 /// h_D of `table`, in blocks of `pages` pages, computed in SQL from its definition for two classes 0 and 1 and five
-/// features.
+/// standardized features.
 fn by_definition(db: &mut Database, table: &str, pages: u32) -> f64 {
     db.value(&format!(
-        "WITH gradients AS (
-             SELECT id, (ctid::text::point)[0]::bigint / {pages} AS block, j,
-                    (1 - 2 * label) * CASE WHEN j = 0 THEN 1 ELSE features_v[j]::float8 END AS g
-             FROM {table}, generate_series(0, 5) j),
+        "WITH scales AS (
+             SELECT j, avg(features_v[j]::float8) AS mean, coalesce(nullif(stddev_pop(features_v[j]::float8), 0), 1) AS scale
+             FROM {table}, generate_series(0, 5) j GROUP BY j),
+         gradients AS (
+             SELECT id, ({table}.ctid::text::point)[0]::bigint / {pages} AS block, j,
+                    (1 - 2 * label) * CASE WHEN j = 0 THEN 1 ELSE (features_v[j]::float8 - mean) / scale END AS g
+             FROM {table} CROSS JOIN scales),
          means AS (SELECT j, avg(g) AS mean FROM gradients GROUP BY j),
          blocks AS (SELECT block, j, avg(g) AS mean, count(*) AS n FROM gradients GROUP BY block, j),
          m AS (SELECT count(*)::float8 AS m, count(DISTINCT block) AS n FROM gradients WHERE j = 0)
@@ -120,4 +126,107 @@ fn what_cannot_be_measured_is_null_or_an_error() {
     db.fails_with("SELECT corgipile_cluster_factor('t', model => 'tree')", "22023").says(&["tree"]);
     let who = db.role("nobody");
     db.session_as(&who).fails_with("SELECT corgipile_cluster_factor('t')", "42501");
+}
+
+#[test]
+fn it_measures_what_training_learns_from_as_numpy_does() {
+    let golden: Value = serde_json::from_str(include_str!("../../../golden/cluster_factor.json")).expect("JSON");
+    let mut db = Database::new();
+    let n = golden["rows"].as_i64().expect("rows");
+    db.run(&format!(
+        "CREATE TABLE r (i int, same int, signal float8, noise float8, target float8);
+         INSERT INTO r SELECT i, 0, signal, noise, 1000 + 5.0 * i / {n} + signal
+           FROM (SELECT i, (i * 7919::bigint % 1000) / 1000.0::float8 + 2 * (i >= {n} / 2)::int AS signal,
+                        ((i * 104729::bigint % 99991) / 99991::float8 - 0.5) * 2e6 AS noise
+                   FROM generate_series(0, {n} - 1) i) AS rows"
+    ));
+    let per_page: i64 = db.value("SELECT count(*) FROM r WHERE (ctid::text::point)[0] = 3");
+    assert_eq!(Some(per_page), golden["rows_per_page"].as_i64());
+    let numbers = |key: &str| {
+        let numbers = golden[key].as_array().expect("numbers").iter().map(Value::to_string).collect::<Vec<_>>();
+        format!("'{{{}}}'", numbers.join(","))
+    };
+    let (mean, scale) = (numbers("mean"), numbers("scale"));
+    let binary = Stored {
+        model: "logistic",
+        label_type: "integer",
+        classes: "'{0,1}'",
+        features: "'{signal,noise}'",
+        kind: "columns",
+        categories: "NULL",
+        index_base: "NULL",
+        options: "{}",
+        weights: "'{1.5,-0.25}'",
+        intercepts: "'{0.5}'",
+        mean: &mean,
+        scale: &scale,
+    };
+    binary.store(&mut db, "at logistic");
+    Stored { model: "svm", ..binary }.store(&mut db, "at svm");
+    Stored { model: "linear", label_type: "float8", classes: "NULL", ..binary }.store(&mut db, "at linear");
+    Stored { model: "poisson", label_type: "integer", classes: "NULL", ..binary }.store(&mut db, "at poisson");
+    let softmax = Stored {
+        model: "softmax",
+        classes: "'{0,1,2}'",
+        weights: "'{1,0.5,-0.5,0.25,0,-1}'",
+        intercepts: "'{0.1,0.2,-0.3}'",
+        ..binary
+    };
+    softmax.store(&mut db, "at softmax");
+    let label = format!("(i >= {n} / 2)::int AS label");
+    let kind = format!("(i * 3::bigint / {n})::int");
+    for (pages, factors) in golden["factors"].as_object().expect("pages") {
+        for (name, rows, more) in [
+            ("logistic", label.clone(), ""),
+            ("nulls", format!("{label}, CASE WHEN i % 7 <> 0 THEN signal END AS signal"), ""),
+            ("linear", "target AS label".to_owned(), ", model => 'linear'"),
+            ("softmax", format!("{kind} AS label"), ", model => 'softmax'"),
+            ("categories", format!("{label}, 'k' || {kind} AS kind"), ", features => '{signal,noise,kind}'"),
+            ("at logistic", label.clone(), ", model => 'at logistic'"),
+            ("at svm", label.clone(), ", model => 'at svm'"),
+            ("at linear", "target AS label".to_owned(), ", model => 'at linear'"),
+            ("at poisson", label.clone(), ", model => 'at poisson'"),
+            ("at softmax", format!("{kind} AS label"), ", model => 'at softmax'"),
+        ] {
+            let signal = if name == "nulls" { "" } else { ", signal" };
+            let features =
+                if more.contains("at ") || more.contains("features") { "" } else { ", features => '{signal,noise}'" };
+            let kilobytes = 8 * pages.parse::<i64>().expect("a number");
+            let found: f64 = db.value(&format!(
+                "SELECT corgipile_cluster_factor('SELECT {}{signal}, noise FROM r', block_size => '{kilobytes}kB'{features}{more})",
+                rows.replace('\'', "''")
+            ));
+            let expected = factors[name].as_f64().expect("a factor");
+            assert!((found - expected).abs() < 1e-4 * expected, "{name}, {pages} pages: {found}, numpy {expected}");
+        }
+    }
+    // a default block, too: the noise alone would say that there is nothing to shuffle
+    let sorted: f64 = db.value(&format!("SELECT corgipile_cluster_factor('SELECT {label}, signal, noise FROM r')"));
+    assert!(sorted > 60.0, "{sorted}");
+}
+
+#[test]
+fn a_trained_model_is_named_as_everywhere_and_has_its_own_columns() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 5000);
+    let id = db.train("'t', 'svm', max_epochs => 3, seed => 1, name => 'm'")[0].model_id;
+    let mut factor =
+        |model: &str| db.value::<f64>(&format!("SELECT corgipile_cluster_factor('t', model => '{model}')"));
+    let found = factor("m");
+    for model in [id.to_string(), "postgres.m".to_owned()] {
+        assert_eq!(factor(&model), found, "{model}");
+    }
+    assert_ne!(factor("svm"), found, "at zero weights");
+    db.train("'t', 'mlp', max_epochs => 1, name => 'net'");
+    db.run("ALTER TABLE t RENAME label TO y");
+    db.fails_with("SELECT corgipile_cluster_factor('t', model => 'm')", "42703").says(&["label"]);
+    let label = db.fails_with("SELECT corgipile_cluster_factor('t', label => 'y', model => 'm')", "22023");
+    label.says(&["label", "a trained model has its own"]);
+    let features = db.fails_with("SELECT corgipile_cluster_factor('t', features => '{id}', model => 'm')", "22023");
+    features.says(&["features", "a trained model has its own"]);
+    db.fails_with("SELECT corgipile_cluster_factor('t', model => 'net')", "22023").says(&["network"]);
+    db.fails_with("SELECT corgipile_cluster_factor('t', model => '999')", "42704").says(&["999"]);
+    let who = db.role("nobody");
+    db.run(&format!("GRANT SELECT ON t TO {who}"));
+    db.session_as(&who).fails_with("SELECT corgipile_cluster_factor('t', model => 'postgres.m')", "42501");
 }

@@ -1,6 +1,6 @@
 //! corgipile_io_profile(): what it measures varies, its shape does not.
 
-use corgipile_tests::{Database, Session};
+use corgipile_tests::{Database, Session, clustered};
 use std::thread;
 use std::time::Duration;
 
@@ -139,4 +139,36 @@ fn it_can_be_cancelled() {
     thread::sleep(Duration::from_millis(300));
     token.cancel_query(postgres::NoTls).expect("the server is there");
     running.join().expect("the statement was cancelled");
+}
+
+#[test]
+fn a_block_of_every_size_that_is_measured_can_be_trained_on() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 30_000);
+    let sizes: Vec<String> = db.column("SELECT block_size FROM corgipile_io_profile('t')");
+    for size in sizes.iter().map(String::as_str).chain(["50MB", "1GB"]) {
+        let id = db.train(&format!("'t', block_size => '{size}', max_epochs => 1, seed => 1"))[0].model_id;
+        let pages = format!(
+            "SELECT (hyperparameters ->> 'pages_per_block')::bigint * 8192 = pg_size_bytes('{size}') FROM corgipile.models
+              WHERE model_id = {id}"
+        );
+        assert_eq!(db.line(&pages), "t", "{size}");
+        assert_eq!(
+            db.line(&format!("SELECT count(*) FROM corgipile_shuffle(NULL::t, block_size => '{size}')")),
+            "30000"
+        );
+    }
+    // the memory of the buffer is the bound, and is reported
+    let cut = "SET corgipile.max_buffer_memory = '1MB'";
+    let train = "SELECT FROM corgipile_train('t', block_size => '50MB', max_epochs => 1, seed => 1, name => 'cut')";
+    for call in [train, "SELECT count(*) FROM corgipile_shuffle(NULL::t, block_size => '50MB')"] {
+        let told = db.notices(&[cut, call]);
+        assert!(told.contains("NOTICE:  blocks have 1MB instead of 50MB"), "{told}");
+        assert!(!db.notices(&[cut, &call.replace("50MB", "1MB")]).contains("instead of"));
+    }
+    assert_eq!(
+        db.line("SELECT DISTINCT hyperparameters ->> 'pages_per_block' FROM corgipile.models WHERE name = 'cut'"),
+        "128"
+    );
+    assert!(!db.notices(&[cut, "SELECT corgipile_cluster_factor('t', block_size => '50MB')"]).contains("instead of"));
 }

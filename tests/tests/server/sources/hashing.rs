@@ -236,3 +236,46 @@ fn hashing_that_cannot_be_is_refused() {
         db.fails_with(&export(categories), "22023");
     }
 }
+
+#[test]
+fn columns_that_are_not_null_are_hashed_as_others_are() {
+    let mut db = Database::new();
+    tables(&mut db);
+    db.run(
+        "CREATE TABLE full_rows AS SELECT * FROM t WHERE who IS NOT NULL AND site IS NOT NULL;
+         CREATE TABLE not_null AS SELECT * FROM full_rows;
+         ALTER TABLE not_null ALTER label SET NOT NULL, ALTER a SET NOT NULL, ALTER who SET NOT NULL, ALTER site SET NOT NULL",
+    );
+    for (model, features, more) in [
+        ("logistic", "who,a,site", ""),
+        ("logistic", "who,site", ""),
+        ("logistic", "who,a,site", ", standardize => false"),
+        ("logistic", "who,a,site", ", standardize => false, learning_rate => 0.1"),
+        ("logistic", "who,a,site", ", workers => 2, shuffle => 'corgipile'"),
+        ("logistic", "who,a,site", ", shuffle => 'epoch_shuffle'"),
+        ("svm", "who,a,site", ""),
+        ("softmax", "who,a,site", ""),
+        ("linear", "who,a,site", ", optimizer => 'adam'"),
+        ("poisson", "who,a,site", ""),
+        ("mlp", "who,a,site", ""),
+    ] {
+        let train = |table: &str| {
+            format!(
+                "'{table}', '{model}', label => 'label', features => '{{{features}}}', max_epochs => 2, seed => 1,
+                 options => '{{{HASH}}}'{more}"
+            )
+        };
+        assert_eq!(
+            db.trained(&train("not_null")).bits(),
+            db.trained(&train("full_rows")).bits(),
+            "{model} {features}{more}"
+        );
+    }
+    let search = |table: &str| {
+        format!(
+            "SELECT rank, grid_point, fold_scores FROM corgipile_search('{table}', features => '{{who,a,site}}', max_epochs => 1,
+             trials => 3, seed => 1, options => '{{{HASH}}}')"
+        )
+    };
+    assert_eq!(db.lines(&search("not_null")), db.lines(&search("full_rows")));
+}

@@ -21,7 +21,7 @@ fn check(db: &mut Database, kind: &str, first: &str, second: &str) {
             let epochs = db.train(&format!("'t', '{model}', learning_rate => 0.5, seed => 1, shuffle => 'no_shuffle'"));
             let id = epochs[0].model_id;
             let stored = db.line(&format!(
-                "SELECT label_type = '{kind}'::regtype, array_length(classes, 1),
+                "SELECT label_type = '{kind}'::regtype::text, array_length(classes, 1),
                  classes[1]::{kind} = ({first})::{kind},
                         classes[2]::{kind} = ({second})::{kind}, weights[1] > 0
                  FROM corgipile.models WHERE model_id = {id}"

@@ -22,6 +22,10 @@ fn blocks_on_servers_differ_as_those_of_one_table() {
     let by_hash = [0, 1, 2].map(|i| format!("WITH (MODULUS 3, REMAINDER {i})"));
     let by_label = ["IN (2)", "IN (0)", "IN (1)"];
     let one_empty = ["IN (0, 1)", "IN (7)", "IN (2)"];
+    spread.near().run(
+        "SELECT corgipile_train('base', 'logistic', 'half', '{a,b}', max_epochs => 2, seed => 1, name => 'trained');
+         SELECT corgipile_train('base', 'softmax', 'class', '{a,cat}', max_epochs => 2, seed => 1, name => 'trained on categories')",
+    );
     for (name, partition, bounds) in [
         ("t", "HASH (id)", [by_hash[0].as_str(), &by_hash[1], &by_hash[2]]),
         ("by_label", "LIST (class)", by_label),
@@ -37,6 +41,9 @@ fn blocks_on_servers_differ_as_those_of_one_table() {
             "label => 'y', features => '{a,b}', model => 'linear'",
             "label => 'class', features => '{a,b,cat}', model => 'softmax'",
             "label => 'class', features => '{v}', model => 'svm_one_vs_rest'",
+            "label => 'class', features => '{v}', model => 'svm'",
+            "model => 'trained'",
+            "model => 'trained on categories'",
         ] {
             let there = factor(near, name, &format!("{arguments}, nodes => 'east,north,south'"));
             let here = factor(near, &format!("{name}_here"), arguments);
@@ -45,8 +52,11 @@ fn blocks_on_servers_differ_as_those_of_one_table() {
         // from its definition
         let there = factor(near, name, "label => 'y', features => '{a,b}', model => 'linear', nodes => 'auto'");
         let expected: f64 = near.value(&format!(
-            "WITH g AS (SELECT tableoid AS part, (ctid::text::point)[0] AS page, y::float8 AS g0, y::float8 * a AS g1, y::float8 * b AS g2
-                        FROM {name}_here),
+            "WITH s AS (SELECT avg(y::float8) AS ym, stddev_pop(y::float8) AS ys, avg(a::float8) AS am, stddev_pop(a::float8) AS \"as\",
+                               avg(b::float8) AS bm, stddev_pop(b::float8) AS bs FROM {name}_here),
+                  r AS (SELECT t.tableoid AS part, (t.ctid::text::point)[0] AS page, (y - ym) / ys AS y, (a - am) / s.\"as\" AS a,
+                               (b - bm) / bs AS b FROM {name}_here AS t, s),
+                  g AS (SELECT part, page, y AS g0, y * a AS g1, y * b AS g2 FROM r),
                   m AS (SELECT avg(g0) AS m0, avg(g1) AS m1, avg(g2) AS m2, count(*)::float8 AS rows FROM g),
                   l AS (SELECT count(*) AS n, avg(g0) AS l0, avg(g1) AS l1, avg(g2) AS l2 FROM g GROUP BY part, page)
              SELECT rows / (SELECT count(*) FROM l)

@@ -308,8 +308,7 @@ fn a_search_needs_the_privileges_of_a_training() {
         assert_eq!(session.lines(&format!("{call}, shuffle => '{strategy}', name => 'own')")).len(), 2);
     }
     session.rejects(&format!("{call}, folds_by => 'id')"), "42501");
-    let owners: i64 =
-        db.value(&format!("SELECT count(*) FROM corgipile.models WHERE pg_get_userbyid(owner::oid) = '{user}'"));
+    let owners: i64 = db.value(&format!("SELECT count(*) FROM corgipile.models WHERE owner = '{user}'"));
     assert_eq!(owners, 2);
 }
 

@@ -188,3 +188,31 @@ fn the_squared_hinge_is_an_svm_of_two_classes_and_of_more_wherever_a_loss_is() {
         .value(&format!("SELECT avg((name = ANY (corgipile_predict_set({whole}, t)))::int)::float8 FROM species AS t"));
     assert!(sets > 0.87, "{sets}");
 }
+
+#[test]
+fn an_svm_tells_many_classes_apart_where_nothing_else_asks_for_a_first_pass() {
+    let mut db = Database::new();
+    species(&mut db);
+    db.run(
+        "ALTER TABLE species ALTER a SET NOT NULL, ALTER b SET NOT NULL, ALTER name SET NOT NULL;
+         SELECT corgipile_compress('species', 'packed', 'name', '{a,b}', batch_rows => 50, seed => 1)",
+    );
+    for call in [
+        "'species', 'svm', 'name', features => '{a,b}', learning_rate => 0.05, standardize => false",
+        "'species', 'svm', 'name', features => '{a,b}', learning_rate => 0.05, standardize => false, nulls => 'skip'",
+        "'species', 'svm', 'name', features => '{x}', learning_rate => 0.05, standardize => false, nulls => 'error'",
+        "'species', 'squared_hinge', 'name', features => '{a,b}', learning_rate => 0.01, standardize => false, nulls => 'skip'",
+        "'species', 'svm', 'name', features => '{k,x}', learning_rate => 0.05, standardize => false",
+        "'packed', 'svm', 'name', learning_rate => 0.05",
+    ] {
+        let id = db.train(&format!("{call}, seed => 1, max_epochs => 5"))[0].model_id;
+        assert_eq!(
+            db.line(&format!("SELECT classes FROM corgipile.models WHERE model_id = {id}")),
+            "{cat,dog,emu,fox}",
+            "{call}"
+        );
+        let source = if call.contains("packed") { "packed" } else { "species" };
+        let found = db.evaluate(id, source);
+        assert!(found.accuracy > 0.95, "{call}: {found:?}");
+    }
+}

@@ -285,7 +285,7 @@ fn weights_of_classes_are_those_of_this_call_and_its_rows() {
     }
     db.fails_with(
         r#"SELECT corgipile_train('rare', warm_start => '1', options => '{"class_weight": {"maybe": 2}}')"#,
-        "22023",
+        "22P02",
     )
     .says(&["maybe"]);
 }

@@ -139,7 +139,7 @@ pub const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers', 'survived')",
         "22023",
         r#"unknown model "survived""#,
-        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, ...",
+        "If it is the column to predict, say label => 'survived'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, ...",
     ),
     Case(
         "the label's argument by another name",
@@ -153,8 +153,7 @@ pub const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'Class', features => '{age}')",
         "22000",
         r#"label column "Class" has more than two values (...): a third was found in row ..."#,
-        "Model logistic tells exactly two classes apart, and svm does unless rows are read before the first epoch. For numbers to be \
-         predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two classes of them \
+        "A model of this kind tells exactly two classes apart. For numbers to be predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two classes of them \
          with a query as source.",
     ),
     Case(
@@ -176,7 +175,7 @@ pub const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'answer', model => 'linear')",
         "42804",
         r#"label column "answer" has type text"#,
-        "Model linear predicts a number: its label is a column of numbers, or a boolean. For classes say model => 'logistic', 'softmax' \
+        "The model predicts a number: its label is a column of numbers, or a boolean. For classes say model => 'logistic', 'softmax' \
          or 'mlp'.",
     ),
     Case(

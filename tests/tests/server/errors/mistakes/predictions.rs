@@ -37,7 +37,7 @@ pub const MODELS_IN_USE: &[Case] = &[
         "SELECT corgipile_predict('survival', age) FROM passengers LIMIT 1",
         "2202E",
         r#"model ... "survival" has 2 features, 1 given"#,
-        "Give each of them. The model's features, in order: age, fare.",
+        "Give each of them. The model's features, in order: age, fare. To give a row of table t, write t.*: ...",
     ),
     Case(
         "an array of one of two features",
@@ -61,13 +61,6 @@ pub const MODELS_IN_USE: &[Case] = &[
         "The row has the columns age. The model's features, in order: age, fare.",
     ),
     Case(
-        "an array as a text",
-        "SELECT corgipile_predict('survival', '{30,7}')",
-        "42804",
-        r#"model ... "survival" has several features, and one text is given"#,
-        "Write an array as ARRAY[1, 2] or '{1,2}'::real[], or give the values one by one. The model's features, in order: age, fare.",
-    ),
-    Case(
         "an array where there are texts",
         "SELECT corgipile_predict('by sex', ARRAY[30, 1])",
         "0A000",
@@ -79,8 +72,8 @@ pub const MODELS_IN_USE: &[Case] = &[
         "values in the wrong order",
         "SELECT corgipile_predict('by sex', 'male'::text, 30)",
         "42804",
-        r#"feature column "age" has type text"#,
-        "The model was trained on numbers or booleans in this column.",
+        r#"feature column "sex" has type integer"#,
+        "The model was trained on text or an enum in this column.",
     ),
     Case(
         "no features at all",
