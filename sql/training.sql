@@ -200,7 +200,7 @@ BEGIN
             PERFORM @extschema@.corgipile_drop(continued);
         END IF;
         COMMIT;
-        RAISE NOTICE 'model % has % of % epochs, loss %', pg_catalog.quote_ident(name), epochs, planned, last_loss;
+        RAISE NOTICE 'model % has % of % epochs, loss %', pg_catalog.quote_ident(name), epochs, planned, pg_catalog.round(last_loss::pg_catalog.numeric, 6);
     END LOOP;
     RAISE NOTICE 'model % is trained: % epochs', pg_catalog.quote_ident(name), done;
 END

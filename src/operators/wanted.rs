@@ -50,10 +50,9 @@ impl Wanted {
             Standardize::All => true,
             Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
         };
-        // whatever is said of features: a rate, given or chosen, suits targets of one unit; but the gradient of the squared error grows with
-        // the error
-        let has_units = standardize != Standardize::None || kind != ModelKind::Linear;
-        let scales_targets = kind.scales_targets() && has_units;
+        // the gradient of a loss that grows with the error alone does not: a rate can suit it in one unit only
+        let needs_scale = has_open_rate && kind.target_units().loss == 1;
+        let scales_targets = kind.scales_targets() && (standardize != Standardize::None || needs_scale);
         // the rate of a model with a logarithmic link follows from their mean
         let targets = scales_targets || (has_open_rate && kind.link() == Link::Logarithm);
         let is_open = options.transform == Some(Transform::Automatic) && standardize == Standardize::Automatic;

@@ -124,7 +124,9 @@ impl Resume {
     pub fn compare(&mut self, request: &mut Request) {
         let same = |point: &Point| decides_the_same(&self.record, &request.record(point));
         let other_groups = request.row_groups.group.is_some() && self.group.is_none();
-        if other_groups || !request.points.iter().all(same) {
+        // where no pass has measured the rows, only the source can say that they are others
+        let other_source = !self.decoder_state.has_met() && request.source != self.model.source;
+        if other_groups || other_source || !request.points.iter().all(same) {
             self.begin_anew(request);
         }
     }

@@ -199,7 +199,6 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        needs: Some(Needs::Option("warm_start")),
         inherited: Inherited::Never,
         ..Entry::option(
             "remeasure",

@@ -270,6 +270,7 @@ pub const CALLS: &[&str] = &[
     "SELECT * FROM public.corgipile_evaluate('colours', 'SELECT * FROM public.words')",
     "SELECT * FROM public.corgipile_search('public.numbers', label => 'label', features => '{a,b}', trials => 2, folds => 2, max_epochs => 2)",
     "SELECT * FROM public.corgipile_train('public.numbers', 'linear', label => 'a', features => '{b,label}', solver => 'newton', name => 'line')",
+    "CALL public.corgipile_train_in_steps('public.numbers', label => 'label', features => '{a,b}', max_epochs => 2, name => 'in steps')",
     "SELECT * FROM public.corgipile_coefficients('line', 'public.numbers') AS a, public.corgipile_coefficients(1, 'public.numbers') AS b",
     "SELECT * FROM public.corgipile_importance('words', 'public.words') AS a, public.corgipile_importance(1, 'public.numbers') AS b",
     "SELECT e.* FROM public.numbers AS n, public.corgipile_explain('plain', n) AS e",

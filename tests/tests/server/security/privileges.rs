@@ -226,7 +226,7 @@ fn execute_can_be_revoked() {
     db.run(
         "DO $$ DECLARE f regprocedure; BEGIN
            FOR f IN SELECT oid::regprocedure FROM pg_proc WHERE proname LIKE 'corgipile\\_%' LOOP
-             EXECUTE 'REVOKE EXECUTE ON FUNCTION ' || f || ' FROM PUBLIC';
+             EXECUTE 'REVOKE EXECUTE ON ROUTINE ' || f || ' FROM PUBLIC';
            END LOOP; END $$",
     );
     let mut session = db.session_as(&user);
