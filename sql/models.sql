@@ -78,10 +78,13 @@ SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
 
 -- Clients know name and text, and few of them regrole.
 CREATE FUNCTION corgipile.shown_role(role regrole) RETURNS name
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN CASE WHEN role::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'public'::pg_catalog.name
-            ELSE COALESCE((SELECT r.rolname FROM pg_catalog.pg_roles AS r WHERE r.oid OPERATOR(pg_catalog.=) role::pg_catalog.oid),
-                          role::pg_catalog.oid::pg_catalog.text::pg_catalog.name) END;
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT CASE WHEN $1::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'public'::pg_catalog.name
+                ELSE COALESCE((SELECT r.rolname FROM pg_catalog.pg_roles AS r
+                                WHERE r.oid OPERATOR(pg_catalog.=) $1::pg_catalog.oid),
+                              $1::pg_catalog.oid::pg_catalog.text::pg_catalog.name) END
+$$;
 COMMENT ON FUNCTION corgipile.shown_role(regrole) IS 'the name of a role, public for everybody, the number of a role that was dropped';
 
 CREATE VIEW corgipile.models WITH (security_invoker = true) AS

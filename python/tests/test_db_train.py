@@ -339,6 +339,14 @@ def test_a_name_means_what_it_means_in_sql(conn: Any, database: str, stranger: s
     assert (model(conn, "shared", 1).model_id, model(conn, "shared", 1).version) == (first.model_id, 1)
     conn.execute("SELECT corgipile_deploy('shared', 1)")
     assert model(conn, "shared").model_id == first.model_id
+    # digits are an id, unless a model of the user's own has that name
+    digits = str(second.model_id)
+    assert model(conn, digits).model_id == second.model_id
+    assert model(conn, digits, 1).model_id == first.model_id
+    named = pumps(conn, name=digits, seed=3)
+    assert model(conn, digits).model_id == named.model_id
+    unnamed = pumps(conn, seed=3)
+    assert model(conn, str(unnamed.model_id)).model_id == unnamed.model_id
     with pytest.raises(LookupError, match="no version 3 of model 'shared'"):
         model(conn, "shared", 3)
     with pytest.raises(ValueError, match="version goes with a name"):

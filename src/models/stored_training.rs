@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 pub struct StoredTraining {
     /// None if nothing was kept
     pub state: Option<Vec<u8>>,
+    /// what the model was trained on, as it was named
+    pub source: String,
     /// how the model was trained
     pub record: Map<String, Value>,
     /// an object per epoch, as text: of a million epochs all numbers would take a gigabyte
@@ -29,10 +31,11 @@ pub fn stored_training(id: i64) -> Result<StoredTraining> {
         let state: Option<Vec<u8>> = row.get(c"training_state");
         let record = row.json(c"hyperparameters");
         let history: Option<JsonString> = row.get(c"history");
-        (state, record, history)
+        let source: Option<String> = row.get(c"source");
+        (state, source.unwrap_or_default(), record, history)
     });
     table.close();
-    let (state, record, history) = stored.ok_or(ModelError::NoModelId(id))?;
+    let (state, source, record, history) = stored.ok_or(ModelError::NoModelId(id))?;
     let corrupt = |what: &str| ModelError::CorruptModel(id, what.to_owned()).into();
     let record = match record {
         Ok(Some(Value::Object(record))) => record,
@@ -40,5 +43,5 @@ pub fn stored_training(id: i64) -> Result<StoredTraining> {
         Err(fault) => return Err(corrupt(&format!("hyperparameters {}", fault.reason_of_several()))),
     };
     let history = history.and_then(|JsonString(text)| serde_json::from_str(&text).ok());
-    Ok(StoredTraining { state, record, history: history.ok_or_else(|| corrupt("history is no array"))? })
+    Ok(StoredTraining { state, source, record, history: history.ok_or_else(|| corrupt("history is no array"))? })
 }

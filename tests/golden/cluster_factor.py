@@ -57,13 +57,19 @@ one_hot = np.eye(3)[kind]
 # every seventh signal is NULL; training puts the mean of the others in its place
 absent = i % 7 == 0
 filled = np.where(absent, signal[~absent].mean(), signal)
-# mean and deviation of a column with NULLs are those of the numbers that are there, once their mean stands for the others
+# mean and deviation are those of the column once that mean stands for NULLs
 imputed = np.column_stack([scaled(filled), scaled(noise)])
 weights, intercept = np.array([1.5, -0.25]), 0.5
 z = x @ weights + intercept
 of_each = x @ np.array([[1, 0.5], [-0.5, 0.25], [0, -1]]).T + [0.1, 0.2, -0.3]
 
-golden = {"rows": n, "rows_per_page": PER_PAGE, "mean": list(raw.mean(axis=0)), "scale": list(raw.std(axis=0)), "factors": {}}
+golden = {
+    "rows": n,
+    "rows_per_page": PER_PAGE,
+    "mean": list(raw.mean(axis=0)),
+    "scale": list(raw.std(axis=0)),
+    "factors": {},
+}
 for pages in (1, 8):
     golden["factors"][str(pages)] = {
         "raw": h_d(-signs / 2, raw, pages),

@@ -53,6 +53,7 @@ def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = 
         if version is not None:
             raise ValueError("version goes with a name: an id is one version already")
         return model
+    schema(conn)  # raises an error that says what to do if there is no extension
     _, rows = select(conn, "SELECT corgipile.version_id(%s::text, NULL)", [check_text("model", model, "faults")])
     if version is None:
         return rows[0][0]

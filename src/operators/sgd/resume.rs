@@ -37,7 +37,8 @@ pub struct Resume {
     /// digest of the order in which blocks were read then
     pub order_digest: u64,
     trainer: Vec<u8>,
-    /// what the training was recorded with
+    /// its source and what it was recorded with
+    source: String,
     record: Map<String, Value>,
     /// does it go on, or begin anew with the weights of the model?
     goes_on: bool,
@@ -80,7 +81,7 @@ impl Resume {
     /// Those of [`models::by_name_or_id`], [`TrainingError::WarmStart`], [`TrainingError::NotContinued`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
-        let StoredTraining { state, record, history } = models::stored_training(model.id)?;
+        let StoredTraining { state, source, record, history } = models::stored_training(model.id)?;
         let refuse = |reason: &str, hint| refuse(&model, reason, hint);
         let none = "Only models that corgipile_train() has stored can be continued.";
         let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
@@ -114,6 +115,7 @@ impl Resume {
             shared,
             order_digest: digest.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default(),
             trainer: allocation::copy(trainer),
+            source,
             record,
             goes_on: true,
             model,
@@ -125,7 +127,7 @@ impl Resume {
         let same = |point: &Point| decides_the_same(&self.record, &request.record(point));
         let other_groups = request.row_groups.group.is_some() && self.group.is_none();
         // where no pass has measured the rows, only the source can say that they are others
-        let other_source = !self.decoder_state.has_met() && request.source != self.model.source;
+        let other_source = !self.decoder_state.has_met() && request.source != self.source;
         if other_groups || other_source || !request.points.iter().all(same) {
             self.begin_anew(request);
         }

@@ -66,7 +66,7 @@ fn a_text_of_digits_is_an_id_in_every_function_of_a_model() {
     assert_eq!(ask(&mut db, "SELECT corgipile_drop($1)", &["1"]).unwrap(), "1");
     assert_eq!(db.line("SELECT array_agg(version) FROM corgipile.models WHERE name = 'new'"), "{2}");
     let gone = db.fails_with("SELECT corgipile_predict('1', ARRAY[1,2,3])", "42704");
-    gone.is("42704", "model 1 does not exist", "corgipile.models");
+    gone.is("42704", "model 1 does not exist", "See corgipile.models for the models that you may use.");
     for no_id in ["-1", "+2", "2.0", " 2", "99999999999999999999"] {
         let failure = db.fails_with(&format!("SELECT corgipile_predict('{no_id}', ARRAY[1,2])"), "42704");
         failure.says(&[&format!("model \"{no_id}\" does not exist")]);
@@ -125,7 +125,7 @@ fn a_text_that_begins_as_an_array_is_one_where_the_model_has_numbers() {
                 let answer = ask(&mut db, &format!("SELECT {function}($1, $2)"), &[model, text]);
                 assert_eq!(answer.as_ref(), Some(&expected), "{function}({model}, {text})");
             }
-            let others = [format!("{id}"), format!("corgipile_export({id})"), format!("'{model}'::varchar")];
+            let others = [id.clone(), format!("corgipile_export({id})"), format!("'{model}'::varchar")];
             for model in others {
                 let answer = ask(&mut db, &format!("SELECT {function}({model}, $1)"), &[text]);
                 assert_eq!(answer.as_ref(), Some(&expected), "{function}({model}, {text})");

@@ -190,14 +190,14 @@ fn what_is_no_target_and_what_is_no_class_is_refused() {
     let rejects = |db: &mut Database, arguments: &str, code: &str| {
         db.rejects(&format!("SELECT * FROM corgipile_train({arguments}, features => '{{a,b}}')"), code)
     };
-    rejects(&mut db, "'t', 'linear', 'three'", "42804").says(&["three", "text"]).hints(&["linear", "number"]);
+    rejects(&mut db, "'t', 'linear', 'three'", "42804").says(&["three", "text"]).hints(&["number", "logistic"]);
     rejects(&mut db, "'SELECT ''infinity''::real AS label, a, b FROM t', 'linear'", "22003")
         .says(&["Infinity", "in row ("]);
     rejects(&mut db, "'SELECT 1e300::float8 AS label, a, b FROM t', 'linear'", "22003")
         .says(&["out of range", "1e300"]);
     rejects(&mut db, "'SELECT 1 AS label, a, b FROM t', 'softmax'", "22000").says(&["only one value"]);
-    // with a pass before the first epoch, an SVM finds out by itself
-    rejects(&mut db, "'t', 'svm', 'three', learning_rate => 0.1, standardize => false, nulls => 'skip'", "22000")
+    // an SVM finds out by itself in a pass before the first epoch
+    rejects(&mut db, "'t', 'logistic', 'three', learning_rate => 0.1, standardize => false, nulls => 'skip'", "22000")
         .says(&["more than two"])
         .hints(&["softmax", "svm_one_vs_rest"]);
     for label in ["two = 1", "two::bigint", "two::numeric", "two::smallint"] {

@@ -313,7 +313,8 @@ fn every_group_goes_on_from_one_model_wherever_its_rows_are() {
     spread.by_hash();
     spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
     let near = spread.near();
-    let sizes = "seed => 3, block_size => '8kB', buffer_size => '40%', standardize => false, nodes => 'east,north,south'";
+    let sizes =
+        "seed => 3, block_size => '8kB', buffer_size => '40%', standardize => false, nodes => 'east,north,south'";
     for table in ["t", "by_group"] {
         for training in [
             "label => 'half', features => '{a,b}', batch_size => 16, learning_rate => 0.05",
