@@ -180,7 +180,7 @@ BEGIN
           FROM @extschema@.corgipile_train(
                    source => corgipile_train_in_steps.source, model => corgipile_train_in_steps.model,
                    label => corgipile_train_in_steps.label, features => corgipile_train_in_steps.features,
-                   learning_rate => corgipile_train_in_steps.learning_rate, max_epochs => least(step, planned - done),
+                   learning_rate => corgipile_train_in_steps.learning_rate, max_epochs => least(step, planned OPERATOR(pg_catalog.-) done),
                    shuffle => corgipile_train_in_steps.shuffle, block_size => corgipile_train_in_steps.block_size,
                    buffer_size => corgipile_train_in_steps.buffer_size, seed => corgipile_train_in_steps.seed,
                    name => corgipile_train_in_steps.name,

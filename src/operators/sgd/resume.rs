@@ -126,9 +126,17 @@ impl Resume {
     pub fn compare(&mut self, request: &mut Request) {
         let same = |point: &Point| decides_the_same(&self.record, &request.record(point));
         let other_groups = request.row_groups.group.is_some() && self.group.is_none();
-        // where no pass has measured the rows, only the source can say that they are others
-        let other_source = !self.decoder_state.has_met() && request.source != self.source;
-        if other_groups || other_source || !request.points.iter().all(same) {
+        if other_groups || !request.points.iter().all(same) {
+            self.begin_anew(request);
+        }
+        if !self.decoder_state.has_met() {
+            self.compare_sources(request);
+        }
+    }
+
+    /// The same of the sources: where no pass measures the rows, only they can say that the rows are others.
+    pub fn compare_sources(&mut self, request: &mut Request) {
+        if request.source != self.source {
             self.begin_anew(request);
         }
     }

@@ -165,6 +165,9 @@ impl Training {
             pg::report_notice(Notice::OrderNotFixed);
         }
         let owned_spec = OwnedSpec::new(&spec, source.columns());
+        if let Some(resume) = resume.as_mut().filter(|_| !comes_here) {
+            resume.compare_sources(&mut request);
+        }
         fit_to_mini_batches(&mut request, &decoder);
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
             request.options.unseen.get_or_insert_default();
