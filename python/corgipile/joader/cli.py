@@ -89,7 +89,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         made.add_argument("--element-size", default="auto", metavar="SIZE", help="rows, bytes, a share (auto)")
         samplers = ("dependent", "follow", "independent")
         sampler = made.add_argument("--sampler", choices=samplers, default="")
-        sampler.help = "how jobs draw (dependent); follow reads less, but orders are uniform only if all want the same rows"
+        sampler.help = "how jobs draw (dependent); follow reads less, but is uniform only if all want the same rows"
     command("drop", _drop, "forget a data set").add_argument("name", help="of the data set")
     command("list", _list, "show the data sets")
     command("status", _status, "show what the server and its jobs do, as JSON")
