@@ -183,9 +183,9 @@ def test_another_delimiter_of_csv_gets_a_hint(tmp_path: Path, delimiter: str, he
 
 def test_a_column_that_is_not_there_under_another_delimiter_gets_a_hint(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a;b\n1,5;2\n")
-    with pytest.raises(corgipile.SourceError, match="there is no column \"b\".*is delimiter=';' meant"):
+    with pytest.raises(corgipile.SourceError, match=r"there is no column \"b\".*is delimiter=';' meant"):
         corgipile.csv(tmp_path / "rows.csv", ["b"])
     with pytest.warns(UserWarning, match="delimiter"):
         source = corgipile.csv(tmp_path / "rows.csv")
-    with pytest.raises(corgipile.SourceError, match="fields.*is delimiter=';' meant"):
+    with pytest.raises(corgipile.SourceError, match=r"fields.*is delimiter=';' meant"):
         read(source)

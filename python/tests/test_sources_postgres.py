@@ -121,7 +121,7 @@ def test_missing_values_of_a_table_are_named_or_filled_in(run: Run, server_shuff
         run("CREATE EXTENSION IF NOT EXISTS corgipile SCHEMA public")
     run("CREATE TABLE gaps AS SELECT nullif(i, 1500) AS id, i <> 1500 OR NULL AS truth FROM generate_series(0, 1999) i")
     name = "sources_test.gaps"
-    with pytest.raises(ValueError, match='row 1500: column "id": a value is missing.*fill_value'):
+    with pytest.raises(ValueError, match=r'row 1500: column "id": a value is missing.*fill_value'):
         read(corgipile.postgres(name, server_shuffle=server_shuffle), "none")
     filled = corgipile.postgres(name, server_shuffle=server_shuffle, fill_value=0)
     rows = read(pickle.loads(pickle.dumps(filled)) if server_shuffle else filled, "none")
