@@ -24,7 +24,7 @@ from ._sparse import Entries, entries_of_csr, entries_of_pairs, entries_of_vecto
 _BLANKS = "it is known without the blanks at its end: if the column is of type char(n), cut them off"
 
 #: Frames from a warning to whoever has called `predict`, or a function like it.
-_CALLER = 7
+_CALLER = 8
 
 
 @dataclass
@@ -332,8 +332,8 @@ def _refuse_padded(name: str, values: list[str | None]) -> None:
         row = next((row for row, text in enumerate(values) if text is not None and text.endswith(" ")), None)
         if row is not None:
             raise ValueError(
-                f"feature {name!r}, row {row}: {values[row]!r} ends with blanks, and may be of type char(n), which is hashed "
-                "without them: cut them off, or select the column as text"
+                f"feature {name!r}, row {row}: {values[row]!r} ends with blanks, and may be of type char(n), which is "
+                "hashed without them: cut them off, or select the column as text"
             )
 
 
