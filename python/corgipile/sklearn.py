@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -136,9 +136,11 @@ class _DatabaseEstimator(BaseEstimator):
         is_sparse = hasattr(X, "tocsr")
         allowed = self.nulls in (None, "impute", "skip") and not is_sparse
         if is_sparse:
-            X = X.tocsr(copy=True)
-            # scipy's own routines take integers of 32 or 64 bits
-            X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+            X = X.copy()
+            for name in ("indices", "indptr", "row", "col"):
+                if hasattr(X, name):  # scipy's own routines take integers of 32 or 64 bits, all of the same type
+                    setattr(X, name, getattr(X, name).astype(np.int64))
+            X = X.tocsr()
             X.sum_duplicates()
         finite = "allow-nan" if allowed else True
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, **arguments)
@@ -276,8 +278,8 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         return self
 
     def _weights_of_places(self) -> str | dict[str, float] | None:
-        if self.class_weight is None or isinstance(self.class_weight, str):
-            return self.class_weight
+        if not isinstance(self.class_weight, Mapping):
+            return self.class_weight  # the server says what is wrong with others
         known = {label: str(place) for place, label in enumerate(self.classes_)}
         for label in self.class_weight:
             if label not in known:

@@ -337,9 +337,10 @@ def test_sparse_matrices_are_learned_from_as_dense_ones(connect: str, container:
     dense[:, 29] = 0  # no row has the last feature
     y = dense[:, 0] - dense[:, 1] > 0
     X = getattr(sparse, container)(dense)
-    if container.startswith("csr"):
-        X.indices = X.indices.astype(indices)
-    fitted = DatabaseClassifier(connect, random_state=0).fit(X, y)
+    for name in ("indices", "row", "col"):
+        if hasattr(X, name):
+            setattr(X, name, getattr(X, name).astype(indices))
+    fitted: Any = DatabaseClassifier(connect, random_state=0).fit(X, y)
     assert fitted.n_features_in_ == 30 and fitted.score(X, y) > 0.9
     np.testing.assert_allclose(fitted.predict_proba(X), fitted.predict_proba(dense), atol=1e-6)
     weighted = DatabaseRegressor(connect, random_state=0).fit(X, y.astype(float), np.ones(200))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,15 @@ def _write_csv(path: Path, rows: range) -> None:
     path.write_text("id,truth,n\n" + "\n".join(lines) + "\n")
 
 
+def _write_tar(path: Path, rows: range) -> None:
+    with tarfile.open(path, "w") as tar:
+        for row in rows:
+            for ending in ("txt",) if row in MISSING else ("cls", "txt"):
+                member = tarfile.TarInfo(f"{row:06}.{ending}")
+                member.size = len(str(row))
+                tar.addfile(member, io.BytesIO(str(row).encode()))
+
+
 WRITERS: dict[str, tuple[Callable[[Path, range], Any], Any]] = {
     "parquet": (lambda path, rows: parquet.write_table(_table(rows), path, row_group_size=300), corgipile.parquet),
     "arrow": (lambda path, rows: feather.write_feather(_table(rows), str(path), chunksize=300), corgipile.arrow),
@@ -53,6 +64,7 @@ WRITERS: dict[str, tuple[Callable[[Path, range], Any], Any]] = {
         lambda path, rows: path.write_bytes(b"".join(record(_example(row)) for row in rows)),
         corgipile.tfrecord,
     ),
+    "tar": (_write_tar, corgipile.webdataset),
     "libsvm": (
         lambda path, rows: path.write_text(
             "".join(f"1{'' if row in MISSING else f' qid:{row}'} 1:1\n" for row in rows)
@@ -60,7 +72,7 @@ WRITERS: dict[str, tuple[Callable[[Path, range], Any], Any]] = {
         corgipile.libsvm,
     ),
 }
-WHOLE = {"libsvm": "qid"}
+WHOLE = {"libsvm": "qid", "tar": "cls"}
 PRESENT = [row for row in range(ROWS) if row not in MISSING]
 
 

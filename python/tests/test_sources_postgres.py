@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -120,9 +120,9 @@ def test_missing_values_of_a_table_are_named_or_filled_in(run: Run, server_shuff
     if server_shuffle:
         run("CREATE EXTENSION IF NOT EXISTS corgipile SCHEMA public")
     run("CREATE TABLE gaps AS SELECT nullif(i, 1500) AS id, i <> 1500 OR NULL AS truth FROM generate_series(0, 1999) i")
-    name = "sources_test.gaps"
+    name, open_table = "sources_test.gaps", cast(Any, corgipile.postgres)
     with pytest.raises(ValueError, match=r'row 1500: column "id": a value is missing.*fill_value'):
-        read(corgipile.postgres(name, server_shuffle=server_shuffle), "none")
-    filled = corgipile.postgres(name, server_shuffle=server_shuffle, fill_value=0)
+        read(open_table(name, server_shuffle=server_shuffle), "none")
+    filled = open_table(name, server_shuffle=server_shuffle, fill_value=0)
     rows = read(pickle.loads(pickle.dumps(filled)) if server_shuffle else filled, "none")
     assert rows["id"][1500] == 0 and not rows["truth"][1500] and rows["truth"].sum() == 1999
