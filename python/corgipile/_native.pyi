@@ -82,10 +82,10 @@ def memory(
 ) -> Source: ...
 def items(dataset: Any, rows: int, fingerprint: int) -> Items: ...
 def parquet(
-    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, lists: str
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, lists: str, fill_value: float | None
 ) -> Source: ...
 def arrow(
-    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, lists: str, memory_map: bool
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, lists: str, memory_map: bool, fill_value: float | None
 ) -> Source: ...
 def tfrecord(
     paths: Sequence[str],
@@ -95,9 +95,10 @@ def tfrecord(
     on_error: str,
     lists: str,
     index: tuple[bool, str | None],
+    fill_value: float | None,
 ) -> Source: ...
 def webdataset(
-    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, index: tuple[bool, str | None]
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, index: tuple[bool, str | None], fill_value: float | None
 ) -> Source: ...
 def csv(
     paths: Sequence[str],
@@ -109,6 +110,7 @@ def csv(
     nulls: Sequence[str],
     on_error: str,
     index: tuple[bool, str | None],
+    fill_value: float | None,
 ) -> Source: ...
 def libsvm(
     paths: Sequence[str],
@@ -116,6 +118,7 @@ def libsvm(
     zero_based: bool | None,
     on_error: str,
     index: tuple[bool, str | None],
+    fill_value: float | None,
 ) -> Source: ...
 def postgres(
     connection: str,
@@ -124,6 +127,7 @@ def postgres(
     filter: str | None,
     snapshot: str | None,
     lists: str,
+    fill_value: float | None,
 ) -> tuple[Source, str]: ...
 
 class HeldSnapshot:
@@ -146,6 +150,7 @@ def postgres_shuffled(
     filter: str | None,
     snapshot: str | None,
     lists: str,
+    fill_value: float | None,
 ) -> Shuffled: ...
 def build_index(
     path: str,

@@ -31,8 +31,8 @@ class ShuffledByServer:
         opened = _native.postgres_shuffled(*arguments)
         #: The snapshot under which all epochs are read, by whoever opens the rows again.
         self.snapshot = opened.snapshot
-        connection, table, columns, where, _, lists = arguments
-        self._arguments = connection, table, columns, where, self.snapshot, lists
+        connection, table, columns, where, _, lists, fill_value = arguments
+        self._arguments = connection, table, columns, where, self.snapshot, lists, fill_value
         self._opened: _native.Shuffled | None = opened
         self._choices: tuple[str, str, str] | None = None
         self._seed = 0

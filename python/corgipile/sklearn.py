@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,8 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import (
         _check_sample_weight,
+        _check_y,
+        _num_samples,
         check_consistent_length,
         check_is_fitted,
         validate_data,
@@ -31,8 +33,9 @@ except ImportError as error:
 from ._checks import called
 from .db._connections import check_connection
 from .db._document import REGRESSIONS, SVMS
+from .db._inputs import OwnColumns
 from .db._model import Model
-from .db._sklearn import Trained, fit_columns, fit_matrix, fit_table, predictions_of_table, score_of_table
+from .db._sklearn import Trained, fit_columns, fit_matrix, fit_sparse, fit_table, predictions_of_table, score_of_table
 
 __all__ = ["DatabaseClassifier", "DatabaseRegressor"]
 
@@ -118,31 +121,46 @@ class _DatabaseEstimator(BaseEstimator):
         """Trains on arrays whose labels are numbers."""
         with self._connection() as conn:
             if _has_columns(X):
-                columns: dict[str, Any] = {str(name): list(X[name]) for name in X.columns}
-                self._set(fit_columns(conn, columns, label, weight, kind, arguments))
+                self._set(fit_columns(conn, _columns(X), label, weight, kind, arguments))
+            elif hasattr(X, "indptr"):
+                self._set(fit_sparse(conn, X, label, weight, kind, arguments))
             else:
                 self._set(fit_matrix(conn, X, label, weight, kind, arguments))
 
     def _checked(self, X: Any, **arguments: Any) -> Any:
-        """Arrays as numbers; a data frame with other columns as it is."""
-        allowed = self.nulls in (None, "impute", "skip")
+        """Arrays as numbers, sparse ones in rows with ascending indices; a data frame with other columns as it is."""
         if _has_columns(X):
+            if _num_samples(X) < 1:
+                raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required")
             return validate_data(self, X, skip_check_array=True, **arguments)
-        return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allowed else True, **arguments)
+        is_sparse = hasattr(X, "tocsr")
+        allowed = self.nulls in (None, "impute", "skip") and not is_sparse
+        if is_sparse:
+            X = X.copy()
+            for name in ("indices", "indptr", "row", "col"):
+                if hasattr(X, name):  # scipy's own routines take integers of 32 or 64 bits, all of the same type
+                    setattr(X, name, getattr(X, name).astype(np.int64))
+            X = X.tocsr()
+            X.sum_duplicates()
+        finite = "allow-nan" if allowed else True
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, **arguments)
 
     def _rows(self, X: Any) -> Any:
         """What the model is to predict, if it is no table."""
         check_is_fitted(self)
         if hasattr(self, "n_features_in_"):
             checked = self._checked(X, reset=False)
-            return (
-                checked if not _has_columns(checked) else {str(name): list(checked[name]) for name in checked.columns}
-            )
+            if not _has_columns(checked):
+                return checked
+            own = self.model_.called_columns
+            columns = _columns(checked)
+            return OwnColumns(dict(zip(own, (values for _, values in columns)))) if own else dict(columns)
         return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.nulls in (None, "impute")
+        tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
         return tags
 
@@ -152,6 +170,14 @@ def _has_columns(X: Any) -> bool:
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return False
     return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
+
+
+def _columns(X: Any) -> list[tuple[str, list[Any]]]:
+    """The columns of a data frame with their names, which may be there twice."""
+    by_place = getattr(X, "iloc", None)
+    return [
+        (str(name), list(X[name] if by_place is None else by_place[:, place])) for place, name in enumerate(X.columns)
+    ]
 
 
 def _labels_are_kept(estimator: _DatabaseEstimator) -> bool:
@@ -221,7 +247,9 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         """Trains on the table X with the label in column y ('label' by default), or on arrays.
 
         Args:
-            X: the name of a table or view, or a query; or an array, or a data frame.
+            X: the name of a table or view, or a query; or an array, a sparse matrix of scipy's, or a data frame. If a
+                data frame has columns that are not of numbers, the model in the database calls its columns
+                `column_1` and so on.
             y: the name of the label's column; or the labels.
             sample_weight: the name of a column of weights; or an array of them.
         """
@@ -250,10 +278,14 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         return self
 
     def _weights_of_places(self) -> str | dict[str, float] | None:
-        if self.class_weight is None or isinstance(self.class_weight, str):
-            return self.class_weight
+        if not isinstance(self.class_weight, Mapping):
+            return self.class_weight  # the server says what is wrong with others
         known = {label: str(place) for place, label in enumerate(self.classes_)}
-        return {known[label]: weight for label, weight in self.class_weight.items() if label in known}
+        for label in self.class_weight:
+            if label not in known:
+                labels = ", ".join(map(repr, self.classes_.tolist()))
+                raise ValueError(f"class_weight: no row has the label {label!r}; the labels are {labels}")
+        return {known[label]: weight for label, weight in self.class_weight.items()}
 
     def predict(self, X: Any) -> Any:
         """The label of each row of an array, or of a table, in the order in which its rows come."""
@@ -359,8 +391,9 @@ def _checked_pair(estimator: _DatabaseEstimator, X: Any, y: Any, **arguments: An
         raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
     if _has_columns(X):
         estimator._checked(X)
+        y = _check_y(y, y_numeric=arguments.get("y_numeric", False), estimator=estimator)
         check_consistent_length(X, y)
-        return X, np.asarray(y)
+        return X, y
     return estimator._checked(X, y=y, **arguments)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
@@ -101,10 +102,12 @@ class Table(Source):
         where: str | None,
         snapshot: str | None,
         lists: str,
+        fill_value: float | None,
     ) -> None:
-        opened, self.snapshot = _native.postgres(connection, table, columns, where, snapshot, lists)
+        opened, self.snapshot = _native.postgres(connection, table, columns, where, snapshot, lists, fill_value)
         # Copies in other processes read under the same snapshot.
-        super().__init__(_open_table, connection, table, columns, where, self.snapshot, lists, opened=opened)
+        arguments = connection, table, columns, where, self.snapshot, lists, fill_value
+        super().__init__(_open_table, *arguments, opened=opened)
 
 
 def _open_table(*arguments: Any) -> _native.Source:
@@ -134,8 +137,23 @@ def _lists(lists: Lists) -> str:
     return check_text("lists", lists, "ragged")
 
 
+def _fill_value(fill_value: float | None) -> float | None:
+    if fill_value is None:
+        return None
+    if isinstance(fill_value, bool | np.bool_):
+        return float(fill_value)
+    if isinstance(fill_value, str | bytes) or not hasattr(fill_value, "__float__"):
+        raise TypeError(f"fill_value: must be a number, not {called(fill_value)}")
+    return float(fill_value)
+
+
 def parquet(
-    paths: Paths, columns: Sequence[str] | None = None, *, on_error: OnError = "raise", lists: Lists = "auto"
+    paths: Paths,
+    columns: Sequence[str] | None = None,
+    *,
+    on_error: OnError = "raise",
+    lists: Lists = "auto",
+    fill_value: float | None = None,
 ) -> Source:
     """Rows of Parquet files. Blocks are row groups, or runs of pages of huge ones if the file has a page index.
 
@@ -155,9 +173,13 @@ def parquet(
         lists: with "auto", a column of lists that all have the same length is an array of two dimensions. Parquet
             does not say which these are: they are known by counts of values and by a sample, and a row that differs
             is an error. "ragged" leaves lists as they are.
+        fill_value: what a missing number or truth value becomes, also in lists. With nan, columns of integers and of
+            truth values come as doubles. Without, missing doubles are NaN and missing times NaT; arrays of integers and
+            of truth values have no place for a missing value, so that such a row is an error that names the file and
+            the row, or is skipped by `on_error="skip"`. Texts, bytes and lists that are missing are None.
     """
     chosen = check_paths("paths", paths), check_names("columns", columns)
-    return Source(_native.parquet, *chosen, _on_error(on_error), _lists(lists))
+    return Source(_native.parquet, *chosen, _on_error(on_error), _lists(lists), _fill_value(fill_value))
 
 
 def arrow(
@@ -167,15 +189,16 @@ def arrow(
     on_error: OnError = "raise",
     lists: Lists = "auto",
     memory_map: bool = True,
+    fill_value: float | None = None,
 ) -> Source:
     """Rows of files of Arrow's own format (Feather version 2 is the same) and of streams of it. Blocks are batches.
 
-    `paths`, `columns`, `on_error` and `lists` are those of `parquet`. Files are mapped into memory, so that parts of
-    huge batches are read by themselves. Nobody may cut a mapped file off, which would end this process: with
-    `memory_map=False` bytes are read instead.
+    `paths`, `columns`, `on_error`, `lists` and `fill_value` are those of `parquet`. Files are mapped into memory, so
+    that parts of huge batches are read by themselves. Nobody may cut a mapped file off, which would end this process:
+    with `memory_map=False` bytes are read instead.
     """
     chosen = check_paths("paths", paths), check_names("columns", columns), _on_error(on_error), _lists(lists)
-    return Source(_native.arrow, *chosen, check_flag("memory_map", memory_map))
+    return Source(_native.arrow, *chosen, check_flag("memory_map", memory_map), _fill_value(fill_value))
 
 
 def tfrecord(
@@ -187,6 +210,7 @@ def tfrecord(
     on_error: OnError = "raise",
     lists: Lists = "auto",
     index: Path = "auto",
+    fill_value: float | None = None,
 ) -> Source:
     """Records of TFRecord files, whose checksums are verified, decoded as `tf.train.Example`.
 
@@ -204,6 +228,7 @@ def tfrecord(
             directory that is given. An index of DALI's or tfrecord's `tfrecord2idx` is read, too, if it is called
             `.tfindex`, `.index` or `.idx`, or is given as a file: lines of offset and length, of records, or of
             blocks of records if the file has at most 256 MB. An index of a file that has changed since is refused.
+        fill_value: as in `parquet`.
     """
     if decode not in ("example", "raw"):
         raise ValueError(f"decode: {decode!r} is neither 'example' nor 'raw'")
@@ -213,11 +238,17 @@ def tfrecord(
         raise ValueError("decode: raw records have no features: leave out features and columns")
     named = None if features is None else list(check_texts_by_name("features", features).items())
     chosen = check_paths("paths", paths), check_names("columns", columns), named, decode == "raw"
-    return Source(_native.tfrecord, *chosen, _on_error(on_error), _lists(lists), _index(index))
+    chosen = *chosen, _on_error(on_error), _lists(lists), _index(index)
+    return Source(_native.tfrecord, *chosen, _fill_value(fill_value))
 
 
 def webdataset(
-    paths: Paths, columns: Sequence[str] | None = None, *, on_error: OnError = "raise", index: Path = "auto"
+    paths: Paths,
+    columns: Sequence[str] | None = None,
+    *,
+    on_error: OnError = "raise",
+    index: Path = "auto",
+    fill_value: float | None = None,
 ) -> Source:
     """Samples of WebDataset's tar files: members of the same name but for the ending, which is the column's name.
 
@@ -229,9 +260,10 @@ def webdataset(
             endings of a sample of the data.
         on_error: "skip" leaves damaged samples out and counts them; behind a damaged header none is found any more.
         index: as in `tfrecord`, but other programs' are not read.
+        fill_value: as in `parquet`.
     """
     chosen = check_paths("paths", paths), check_names("columns", columns)
-    return Source(_native.webdataset, *chosen, _on_error(on_error), _index(index))
+    return Source(_native.webdataset, *chosen, _on_error(on_error), _index(index), _fill_value(fill_value))
 
 
 def csv(
@@ -245,6 +277,7 @@ def csv(
     nulls: Sequence[str] = (),
     on_error: OnError = "raise",
     index: Path = "auto",
+    fill_value: float | None = None,
 ) -> Source:
     """Rows of CSV files that are not compressed.
 
@@ -256,34 +289,43 @@ def csv(
         quote: what is around values that have a delimiter or an end of line in them. Within such a value it is doubled;
             one behind which something else stands is damage.
         types: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others
-            a sample tells.
+            a sample of the rows that can be read tells. `Infinity` and `NaN`, as COPY writes them, are numbers.
         nulls: words for what is missing, such as "NA". An empty field always is.
         on_error: "skip" leaves rows out that do not fit and counts them.
         index: as in `tfrecord`, but other programs' are not read.
+        fill_value: as in `parquet`.
     """
     characters = check_character("delimiter", delimiter), check_character("quote", quote)
     chosen = check_paths("paths", paths), check_names("columns", columns), check_flag("header", header)
     of_type = {} if types is None else check_texts_by_name("types", types)
     words = check_texts("nulls", nulls, "words")
-    return Source(_native.csv, *chosen, *characters, of_type, words, _on_error(on_error), _index(index))
+    chosen = *chosen, *characters, of_type, words, _on_error(on_error), _index(index)
+    source = Source(_native.csv, *chosen, _fill_value(fill_value))
+    for message in source.messages:
+        if "delimiter=" in message:
+            warnings.warn(message, stacklevel=2)
+    return source
 
 
 def libsvm(
     paths: Paths,
     *,
     dense: bool | int = False,
-    zero_based: bool | Literal["auto"] = "auto",
+    zero_based: bool | Literal["auto"] = False,
     on_error: OnError = "raise",
     index: Path = "auto",
+    fill_value: float | None = None,
 ) -> Source:
     """Rows of LIBSVM (svmlight) files: "label", "qid" if there is one, and "indices", from 0 on, with their "values".
 
     Args:
         paths: files, folders or patterns, as in `parquet`.
         dense: features are one array "x" instead, of this length, or with True of the length that the data need.
-        zero_based: whether the first feature is 0 and not 1 in the files; "auto" takes it so if any is 0.
+        zero_based: whether the first feature is 0 in the files, and not 1 as LIBSVM has it. "auto" takes it so if any
+            is 0, with a warning: files of one data set may be taken differently, such as a test file without a 0.
         on_error: "skip" leaves lines out that are wrong and counts them.
         index: as in `tfrecord`, but other programs' are not read.
+        fill_value: as in `parquet`, for lines without a "qid" where others have one.
     """
     if not isinstance(dense, bool):
         hint = ": True takes as many features as the data need, and False gives indices and values"
@@ -292,7 +334,11 @@ def libsvm(
     if not isinstance(zero_based, bool) and zero_based != "auto":
         raise TypeError(f"zero_based: True, False or 'auto' is needed, not {called(zero_based)}")
     base = None if zero_based == "auto" else zero_based
-    return Source(_native.libsvm, check_paths("paths", paths), length, base, _on_error(on_error), _index(index))
+    if base is None:
+        what = "guesses by these files alone whether features begin at 0, so that others of the data set may be shifted"
+        warnings.warn(f'zero_based="auto" {what}: say True or False', stacklevel=2)
+    chosen = check_paths("paths", paths), length, base, _on_error(on_error), _index(index)
+    return Source(_native.libsvm, *chosen, _fill_value(fill_value))
 
 
 @overload
@@ -304,6 +350,7 @@ def postgres(
     where: str | None = ...,
     snapshot: str | None = ...,
     lists: Lists = ...,
+    fill_value: float | None = ...,
     server_shuffle: Literal[False] = ...,
 ) -> Table: ...
 
@@ -317,6 +364,7 @@ def postgres(
     where: str | None = ...,
     snapshot: str | None = ...,
     lists: Lists = ...,
+    fill_value: float | None = ...,
     server_shuffle: bool,
 ) -> Table | ShuffledByServer: ...
 
@@ -329,6 +377,7 @@ def postgres(
     where: str | None = None,
     snapshot: str | None = None,
     lists: Lists = "auto",
+    fill_value: float | None = None,
     server_shuffle: bool = False,
 ) -> Table | ShuffledByServer:
     """Rows of a table of PostgreSQL, of its partitions or of a materialized view. The extension is not needed.
@@ -345,7 +394,7 @@ def postgres(
             knows and this does not is refused by name.
         where: one condition in SQL that rows must meet.
         snapshot: the `snapshot` of a table that another process has opened and keeps, so that both see the same rows.
-        lists: as in `parquet`.
+        lists, fill_value: as in `parquet`.
         server_shuffle: whether the extension in the server shuffles, and sends each epoch as one stream, to one rank
             and one worker at most. It needs the right to make temporary views. The server reads the rows once to
             fingerprint them; to go on in the middle of an epoch it makes the epoch's order again and leaves out what
@@ -355,7 +404,7 @@ def postgres(
         if text is not None:
             check_text(name, text, example)
     reached = check_text("connection", connection, "host=localhost dbname=postgres"), check_text("table", table, "t")
-    arguments = *reached, check_names("columns", columns), where, snapshot, _lists(lists)
+    arguments = *reached, check_names("columns", columns), where, snapshot, _lists(lists), _fill_value(fill_value)
     return ShuffledByServer(*arguments) if server_shuffle else Table(*arguments)
 
 

@@ -11,8 +11,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use source::{Cancel, SourceError};
-use sources::OnError;
 use sources::index::{IndexOptions, IndexedFormat};
+use sources::{Dataset, Filled, OnError};
 
 use crate::errors;
 use crate::types;
@@ -112,12 +112,22 @@ pub(crate) fn apart<T: Send>(
     })
 }
 
-/// Opens a source.
-fn open<S: source::Source + 'static>(
+/// Opens a source, with `fill_value` where a number or a truth value is missing.
+fn open(
     py: Python<'_>,
-    open: impl FnOnce(&Cancel) -> Result<S, SourceError> + Send,
+    fill_value: Option<f64>,
+    open: impl FnOnce(&Cancel) -> Result<Dataset, SourceError> + Send,
 ) -> PyResult<Source> {
-    Ok(Source(Arc::new(apart(py, open, || Ok(()))?)))
+    let mut data = apart(py, open, || Ok(()))?;
+    if fill_value.is_some() {
+        data.keep_missing();
+    }
+    filled(Arc::new(data), fill_value)
+}
+
+fn filled(source: Arc<dyn source::Source>, fill_value: Option<f64>) -> PyResult<Source> {
+    let Some(value) = fill_value else { return Ok(Source(source)) };
+    Ok(Source(Arc::new(Filled::new(source, value).map_err(errors::of_source)?)))
 }
 
 /// Rows of Parquet files.
@@ -128,10 +138,11 @@ pub fn parquet(
     columns: Option<Vec<String>>,
     on_error: &str,
     lists: &str,
+    fill_value: Option<f64>,
 ) -> PyResult<Source> {
     let (on_error, fixed_lists) = (self::on_error(on_error)?, fixed_lists(lists)?);
     let options = sources::parquet::Options { columns, on_error, fixed_lists };
-    open(py, |cancel| sources::parquet::open(&paths, options, cancel))
+    open(py, fill_value, |cancel| sources::parquet::open(&paths, options, cancel))
 }
 
 /// Rows of Arrow files and streams.
@@ -143,10 +154,11 @@ pub fn arrow(
     on_error: &str,
     lists: &str,
     memory_map: bool,
+    fill_value: Option<f64>,
 ) -> PyResult<Source> {
     let (on_error, fixed_lists) = (self::on_error(on_error)?, fixed_lists(lists)?);
     let options = sources::ipc::Options { columns, memory_map, fixed_lists, on_error };
-    open(py, |cancel| sources::ipc::open(&paths, &options, cancel))
+    open(py, fill_value, |cancel| sources::ipc::open(&paths, &options, cancel))
 }
 
 /// Records of TFRecord files.
@@ -161,6 +173,7 @@ pub fn tfrecord(
     on_error: &str,
     lists: &str,
     index: Index,
+    fill_value: Option<f64>,
 ) -> PyResult<Source> {
     let features = features.map(|features| features.iter().map(|(name, of)| types::feature(name, of)).collect());
     let options = sources::tfrecord::Options {
@@ -171,7 +184,7 @@ pub fn tfrecord(
         on_error: self::on_error(on_error)?,
         index: index_options(index),
     };
-    open(py, |cancel| sources::tfrecord::open(&paths, &options, cancel))
+    open(py, fill_value, |cancel| sources::tfrecord::open(&paths, &options, cancel))
 }
 
 /// Samples of tar files.
@@ -182,10 +195,11 @@ pub fn webdataset(
     columns: Option<Vec<String>>,
     on_error: &str,
     index: Index,
+    fill_value: Option<f64>,
 ) -> PyResult<Source> {
     let options =
         sources::webdataset::Options { columns, on_error: self::on_error(on_error)?, index: index_options(index) };
-    open(py, |cancel| sources::webdataset::open(&paths, &options, cancel))
+    open(py, fill_value, |cancel| sources::webdataset::open(&paths, &options, cancel))
 }
 
 /// Rows of CSV files.
@@ -202,12 +216,13 @@ pub fn csv(
     nulls: Vec<String>,
     on_error: &str,
     index: Index,
+    fill_value: Option<f64>,
 ) -> PyResult<Source> {
     let types = types.into_iter().map(|(name, of)| Ok((types::column(&name, &of)?, name)));
     let types = types.map(|named| named.map(|(of, name)| (name, of))).collect::<PyResult<_>>()?;
     let (on_error, index) = (self::on_error(on_error)?, index_options(index));
     let options = sources::csv::Options { columns, header, delimiter, quote, types, nulls, on_error, index };
-    open(py, |cancel| sources::csv::open(&paths, &options, cancel))
+    open(py, fill_value, |cancel| sources::csv::open(&paths, &options, cancel))
 }
 
 /// Rows of LIBSVM files.
@@ -219,14 +234,16 @@ pub fn libsvm(
     zero_based: Option<bool>,
     on_error: &str,
     index: Index,
+    fill_value: Option<f64>,
 ) -> PyResult<Source> {
     let (on_error, index) = (self::on_error(on_error)?, index_options(index));
     let options = sources::libsvm::Options { dense, zero_based, on_error, index };
-    open(py, |cancel| sources::libsvm::open(&paths, &options, cancel))
+    open(py, fill_value, |cancel| sources::libsvm::open(&paths, &options, cancel))
 }
 
 /// Rows of a table, and the snapshot under which they are read.
 #[pyfunction]
+#[expect(clippy::too_many_arguments)]
 pub fn postgres(
     py: Python<'_>,
     connection: String,
@@ -235,11 +252,12 @@ pub fn postgres(
     filter: Option<String>,
     snapshot: Option<String>,
     lists: &str,
+    fill_value: Option<f64>,
 ) -> PyResult<(Source, String)> {
     let fixed_lists = fixed_lists(lists)?;
     let options = sources::postgres::Options { connection, table, columns, filter, snapshot, fixed_lists };
     let opened = apart(py, |cancel| sources::postgres::open(&options, cancel), || Ok(()))?;
-    Ok((Source(Arc::new(opened.data)), opened.snapshot))
+    Ok((filled(Arc::new(opened.data), fill_value)?, opened.snapshot))
 }
 
 /// A snapshot of somebody else, held on.
@@ -266,13 +284,14 @@ impl HeldSnapshot {
 pub struct Shuffled {
     opened: Arc<sources::postgres::Shuffled>,
     shuffle: sources::postgres::Shuffle,
+    fill_value: Option<f64>,
 }
 
 #[pymethods]
 impl Shuffled {
     /// The rows, which are those of any epoch.
     #[getter]
-    fn source(&self) -> Source {
+    fn source(&self) -> PyResult<Source> {
         self.epoch(0, 0)
     }
 
@@ -296,17 +315,18 @@ impl Shuffled {
         };
         let (block_size, buffer_size) = (size("block_size", block_size)?, size("buffer_size", buffer_size)?);
         let shuffle = sources::postgres::Shuffle { strategy, block_size, buffer_size };
-        Ok(Shuffled { opened: self.opened.clone(), shuffle })
+        Ok(Shuffled { opened: self.opened.clone(), shuffle, fill_value: self.fill_value })
     }
 
     /// The rows in the order of an epoch, from 0.
-    fn epoch(&self, seed: i64, epoch: u64) -> Source {
-        Source(Arc::new(self.opened.epoch(&self.shuffle, seed, epoch)))
+    fn epoch(&self, seed: i64, epoch: u64) -> PyResult<Source> {
+        filled(Arc::new(self.opened.epoch(&self.shuffle, seed, epoch)), self.fill_value)
     }
 }
 
 /// Rows of a table, a view or a query, to be shuffled by the server.
 #[pyfunction]
+#[expect(clippy::too_many_arguments)]
 pub fn postgres_shuffled(
     py: Python<'_>,
     connection: String,
@@ -315,13 +335,16 @@ pub fn postgres_shuffled(
     filter: Option<String>,
     snapshot: Option<String>,
     lists: &str,
+    fill_value: Option<f64>,
 ) -> PyResult<Shuffled> {
     let fixed_lists = fixed_lists(lists)?;
     let options = sources::postgres::Options { connection, table, columns, filter, snapshot, fixed_lists };
     let opened = apart(py, |cancel| sources::postgres::Shuffled::open(&options, cancel), || Ok(()))?;
     let auto = || "auto".to_owned();
     let shuffle = sources::postgres::Shuffle { strategy: "corgipile".into(), block_size: auto(), buffer_size: auto() };
-    Ok(Shuffled { opened: Arc::new(opened), shuffle })
+    let opened = Shuffled { opened: Arc::new(opened), shuffle, fill_value };
+    opened.source()?; // the value is one of all columns
+    Ok(opened)
 }
 
 /// Builds the index of a file, unless it has one. `progress` is called with the bytes that are done and all of them.

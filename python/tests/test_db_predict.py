@@ -311,6 +311,22 @@ def test_blanks_at_the_end_of_char_are_cut_off_in_a_query(conn: Any, mixed: Any)
         model.predict({"colour": as_they_come})
 
 
+def test_a_padded_char_is_refused_where_it_is_hashed(conn: Any, mixed: Any) -> None:
+    padded = "SELECT id, two, colour::char(9) AS colour FROM mixed"
+    model = train(conn, "two", source=padded, features=["colour"], hash={"columns": ["colour"], "buckets": 64})
+    given = [row[0] for row in conn.execute(f"SELECT colour::text FROM ({padded}) AS p ORDER BY id")]
+    assert_same(conn, model, {"colour": given}, f"({padded}) AS p")
+    as_they_come = [row[0] for row in conn.execute(f"SELECT colour FROM ({padded}) AS p ORDER BY id")]
+    for rows in (as_they_come, ["red      "]):
+        with pytest.raises(ValueError, match=r"feature 'colour', row \d+: .* ends with blanks.*cut them off"):
+            model.predict({"colour": rows})
+    # texts of a column of type text have their blanks in SQL, too
+    texts = "SELECT id, two, colour || CASE WHEN mod(id, 3) = 0 THEN ' ' ELSE '' END AS colour FROM mixed"
+    model = train(conn, "two", source=texts, features=["colour"], hash={"columns": ["colour"], "buckets": 64})
+    given = [row[0] for row in conn.execute(f"SELECT colour FROM ({texts}) AS p ORDER BY id")]
+    assert_same(conn, model, {"colour": given}, f"({texts}) AS p")
+
+
 def test_an_infinite_date_is_a_category_and_no_number(conn: Any, mixed: Any) -> None:
     infinite = "CASE WHEN mod(id, 5) = 0 THEN 'infinity' WHEN mod(id, 7) = 0 THEN '-infinity' ELSE at END"
     source = f"SELECT id, two, {infinite} AS at FROM mixed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ LEFT_OUT = {
     "check_sample_weight_equivalence_on_dense_data": (
         "a weight scales a row's gradient, and a row that is there twice is stepped along twice: SGD ends elsewhere"
     ),
+    "check_sample_weight_equivalence_on_sparse_data": "is the same with sparse rows",
     "check_array_api_input": "is for arrays of other libraries; scikit-learn skips it unless these are set up",
 }
 
@@ -224,3 +226,126 @@ def test_without_connect_the_environment_counts(connect: str, database: str, mon
     monkeypatch.setitem(os.environ, "PGDATABASE", "nowhere")
     with pytest.raises(psycopg.OperationalError):
         DatabaseClassifier().fit(X, y)
+
+
+def frame_of(names: list[Any]) -> Any:
+    """Texts that decide, and numbers, in columns of these names."""
+    pandas = pytest.importorskip("pandas")
+    columns: list[list[Any]] = [["a", "b", "c"] * 40] + [[float(row % 7) for row in range(120)]] * (len(names) - 1)
+    frame = pandas.DataFrame(dict(enumerate(columns)))
+    frame.columns = names
+    return frame
+
+
+LONG = "a column with quite a long name that is cut off after 63 bytes, "
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [LONG + "first", LONG + "second", "x"],
+        ["", " ", "x"],
+        ["ctid", "xmin", "tableoid"],
+        ["label", "weight", "column_1"],
+        ["column_2", "column_3", "column_1"],
+        ["twice", "twice", "twice"],
+        ['quoted "x"', "a.month", "100%s {x}"],
+        ["Ä" * 40, "ä" * 40, "\n"],
+        [3, 1, 2],
+    ],
+    ids=["long", "empty", "system", "ours", "ours in another order", "twice", "odd", "bytes", "numbers"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_names_of_columns_are_not_those_of_the_temporary_table(connect: str, names: list[Any], weighted: bool) -> None:
+    frame, y = frame_of(names), ["p", "q", "r"] * 40
+    fitted = DatabaseClassifier(connect, random_state=0, max_epochs=30).fit(
+        frame, y, np.ones(120) if weighted else None
+    )
+    assert fitted.score(frame, y) == 1.0
+    assert fitted.model_.given_columns == [str(name) for name in names]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(frame), fitted.predict_proba(frame))
+    if len(set(names)) == len(names):
+        np.testing.assert_array_equal(fitted.model_.predict_proba(frame), fitted.predict_proba(frame))
+    numbers = DatabaseRegressor(connect, random_state=0, max_epochs=30).fit(frame, [1.0, 2.0, 3.0] * 40)
+    assert numbers.score(frame, [1.0, 2.0, 3.0] * 40) > 0.9
+
+
+def test_more_columns_than_a_table_has_are_refused(connect: str) -> None:
+    for columns in (1700, 1200):
+        with pytest.raises(ValueError, match=f"X has {columns} columns, not all of numbers, and a table has no room"):
+            DatabaseClassifier(connect).fit(frame_of([f"c{i}" for i in range(columns)]), ["p", "q", "r"] * 40)
+
+
+def test_a_data_frame_s_model_predicts_tables_and_hashes_by_the_user_s_names(conn: Any, connect: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = conn.execute("SELECT hours, site, failed FROM pumps ORDER BY id").fetchall()
+    frame = pandas.DataFrame(rows, columns=["hours", "site", "failed"])
+    for options in (
+        {},
+        {"hash": {"columns": ["site"], "buckets": 50}},
+        {"transform": {"log": ["hours"]}},
+        {"options": {"hash": {"columns": ["site"], "buckets": 50}}},
+    ):
+        before = json.dumps(options)
+        X = frame[["hours", "site"]]
+        fitted = DatabaseClassifier(connect, random_state=0, options=options).fit(X, frame["failed"])
+        assert json.dumps(options) == before
+        ordered = fitted.predict("SELECT * FROM pumps ORDER BY id")
+        np.testing.assert_array_equal(ordered, fitted.predict(X))
+        np.testing.assert_array_equal(fitted.model_.predict(X), fitted.model_.predict(X.rename(str, axis=1)))
+        regression = DatabaseRegressor(connect, random_state=0, options=options).fit(X, frame["hours"] * 2)
+        assert regression.score("SELECT *, hours * 2 AS label FROM pumps") > 0.9
+    with pytest.raises(ValueError, match=r"X has no column 'site': the model's features are 'hours', 'site'"):
+        fitted.model_.predict({"hours": [1.0]})
+
+
+@pytest.mark.parametrize("as_text", [False, True], ids=["matrix", "columns"])
+@pytest.mark.parametrize("estimator", [DatabaseClassifier, DatabaseRegressor])
+def test_labels_are_checked_alike_for_matrices_and_columns(connect: str, estimator: Any, as_text: bool) -> None:
+    frame = frame_of(["text", "x", "z"])
+    X: Any = frame if as_text else frame[["x", "z"]].to_numpy()
+    for y, what in (
+        ([np.nan, 1.0, 0.0] * 40, "contains NaN"),
+        (np.zeros((120, 2)), "y should be a 1d array"),
+        ([np.inf, 1.0, 0.0] * 40, "contains infinity"),
+        ([0.0, 1.0], "inconsistent numbers of samples"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            estimator(connect).fit(X, y)
+    with pytest.raises(ValueError, match="0 sample"):
+        estimator(connect).fit(X[:0], [])
+    with pytest.warns(UserWarning, match="column-vector y was passed"):
+        estimator(connect, max_epochs=1).fit(X, np.array([[1.0], [0.0], [1.0]] * 40))
+
+
+@pytest.mark.parametrize("as_text", [False, True], ids=["matrix", "columns"])
+def test_a_weight_of_a_class_that_no_row_has_is_refused_as_in_sql(connect: str, as_text: bool) -> None:
+    frame = frame_of(["text", "x", "z"])
+    X: Any = frame if as_text else frame[["x", "z"]].to_numpy()
+    with pytest.raises(ValueError, match=r"class_weight: no row has the label 'w'; the labels are 'p', 'q', 'r'"):
+        DatabaseClassifier(connect, class_weight={"p": 2.0, "w": 3.0}).fit(X, ["p", "q", "r"] * 40)
+
+
+@pytest.mark.parametrize(
+    "container", ["csr_matrix", "csr_array", "csc_matrix", "coo_matrix", "lil_matrix", "bsr_matrix"]
+)
+@pytest.mark.parametrize("indices", ["int32", "int64", "uint8", "int16"])
+def test_sparse_matrices_are_learned_from_as_dense_ones(connect: str, container: str, indices: str) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    generator = np.random.default_rng(0)
+    dense = generator.normal(size=(200, 30)) * (generator.random((200, 30)) < 0.2)
+    dense[:, 29] = 0  # no row has the last feature
+    y = dense[:, 0] - dense[:, 1] > 0
+    X = getattr(sparse, container)(dense)
+    for name in ("indices", "row", "col"):
+        if hasattr(X, name):
+            setattr(X, name, getattr(X, name).astype(indices))
+    fitted: Any = DatabaseClassifier(connect, random_state=0).fit(X, y)
+    assert fitted.n_features_in_ == 30 and fitted.score(X, y) > 0.9
+    np.testing.assert_allclose(fitted.predict_proba(X), fitted.predict_proba(dense), atol=1e-6)
+    weighted = DatabaseRegressor(connect, random_state=0).fit(X, y.astype(float), np.ones(200))
+    assert weighted.score(X, y.astype(float)) > 0.3
+    of_dense = DatabaseClassifier(connect, random_state=0).fit(dense, y)
+    np.testing.assert_array_equal(of_dense.predict(X), of_dense.predict(dense))
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.fit(sparse.csr_matrix(np.where(dense == 0, 0, np.nan)), y)

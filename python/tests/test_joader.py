@@ -62,6 +62,43 @@ def test_jobs_share_what_is_read(address: str) -> None:
     until(lambda: not joader.status(address)["jobs"])
 
 
+def test_the_condition_of_another_job_leaves_a_jobs_order_uniform(serve: Serve, tmp_path: Path) -> None:
+    """A table sorted by label: next to a job that wants `label < 3`, a job that wants everything learns as well as
+    alone."""
+    random = np.random.default_rng(1)
+    labels = np.repeat(np.arange(10), 400)
+    centers = random.normal(size=(10, 8))
+    rows = (centers[labels] + 0.45 * random.normal(size=(4000, 8))).astype(np.float32)
+    path = serve()
+    pq.write_table(pa.table({"label": labels, "x": list(rows)}), tmp_path / "sorted.parquet", row_group_size=400)
+    joader.create(path, "sorted", tmp_path / "sorted.parquet", element_size=20)
+
+    def accuracy_and_share(other: joader.Job | None) -> tuple[float, float]:
+        """Of a linear model after an epoch, and of labels below 3 in the first half of it."""
+        weights, seen = np.zeros((10, 9)), []
+        others = iter(other or ())
+        next(others, None)
+        with joader.Job(path, dataset="sorted", batch_size=20, seed=1, buffer_size=2) as job:
+            for batch in job:
+                next(others, None)
+                x = np.hstack([batch["x"], np.ones((len(batch["x"]), 1))])
+                scores = np.exp(x @ weights.T)
+                scores /= scores.sum(axis=1, keepdims=True)
+                scores[np.arange(len(x)), batch["label"]] -= 1
+                weights -= 0.3 / len(x) * scores.T @ x
+                seen.extend(batch["label"].tolist())
+        assert sorted(seen) == labels.tolist()
+        predicted = (rows @ weights[:, :8].T + weights[:, 8]).argmax(axis=1)
+        return float((predicted == labels).mean()), float(np.mean(np.array(seen[:2000]) < 3))
+
+    alone, share = accuracy_and_share(None)
+    assert 0.2 < share < 0.4
+    with joader.Job(path, dataset="sorted", where="label < 3", batch_size=20, epochs=4, seed=2) as other:
+        beside, share = accuracy_and_share(other)
+    assert 0.2 < share < 0.4, f"{share} of the rows of the first half, of .3 that the other job wants"
+    assert beside > alone - 0.05, f"accuracy {beside} next to the other job, {alone} alone"
+
+
 def test_a_condition_that_chooses_nothing_gives_epochs_without_batches(address: str) -> None:
     job = joader.Job(address, dataset="rows", where="number < 0", epochs=3)
     assert [(epoch, list(batches)) for epoch, batches in job.by_epoch()] == [(0, []), (1, []), (2, [])]

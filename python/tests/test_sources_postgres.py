@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -105,3 +105,24 @@ def test_what_the_database_refuses_is_told_in_its_words(run: Run) -> None:
         corgipile.postgres("t", connection="nosuch=1")
     with pytest.raises(corgipile.SourceError, match="database"):
         corgipile.postgres("t", connection="host=/nosuch")
+
+
+@pytest.mark.parametrize(
+    "table", ["select 1 AS x", "  WITH q AS (SELECT 1) SELECT * FROM q", "(values (1))", "TABLE rows"]
+)
+def test_a_query_is_told_who_reads_it(rows: Table, table: str) -> None:
+    with pytest.raises(ValueError, match="is not the name of a table; a query is read with server_shuffle=True"):
+        corgipile.postgres(table)
+
+
+@pytest.mark.parametrize("server_shuffle", [False, True])
+def test_missing_values_of_a_table_are_named_or_filled_in(run: Run, server_shuffle: bool) -> None:
+    if server_shuffle:
+        run("CREATE EXTENSION IF NOT EXISTS corgipile SCHEMA public")
+    run("CREATE TABLE gaps AS SELECT nullif(i, 1500) AS id, i <> 1500 OR NULL AS truth FROM generate_series(0, 1999) i")
+    name, open_table = "sources_test.gaps", cast(Any, corgipile.postgres)
+    with pytest.raises(ValueError, match=r'row 1500: column "id": a value is missing.*fill_value'):
+        read(open_table(name, server_shuffle=server_shuffle), "none")
+    filled = open_table(name, server_shuffle=server_shuffle, fill_value=0)
+    rows = read(pickle.loads(pickle.dumps(filled)) if server_shuffle else filled, "none")
+    assert rows["id"][1500] == 0 and not rows["truth"][1500] and rows["truth"].sum() == 1999

@@ -24,7 +24,7 @@ from ._sparse import Entries, entries_of_csr, entries_of_pairs, entries_of_vecto
 _BLANKS = "it is known without the blanks at its end: if the column is of type char(n), cut them off"
 
 #: Frames from a warning to whoever has called `predict`, or a function like it.
-_CALLER = 7
+_CALLER = 8
 
 
 @dataclass
@@ -299,6 +299,7 @@ class _Mixed:
 
     def _buckets(self, name: str, count: int) -> NDArray[np.int64]:
         values = self.columns.texts(name)
+        _refuse_padded(name, values)
         seed = xxh3_64(name.encode())
         known: dict[str | None, int] = {None: seed % count}
         for row, text in enumerate(values):
@@ -319,6 +320,21 @@ class _Mixed:
         for i in range(columns):
             is_first = np.ones(self.rows, bool) if i == 0 else buckets[:, i] != buckets[:, i - 1]
             self._add(np.where(is_first, first + buckets[:, i], -1), counts[:, i])
+
+
+def _refuse_padded(name: str, values: list[str | None]) -> None:
+    """Refuses values that may be those of a column of type char(n), which SQL hashes without the blanks at their end.
+
+    Raises:
+        ValueError: all values have the same length, and one ends with a blank.
+    """
+    if len({len(text) for text in values if text is not None}) == 1:
+        row = next((row for row, text in enumerate(values) if text is not None and text.endswith(" ")), None)
+        if row is not None:
+            raise ValueError(
+                f"feature {name!r}, row {row}: {values[row]!r} ends with blanks, and may be of type char(n), which is "
+                "hashed without them: cut them off, or select the column as text"
+            )
 
 
 def _of_csr(document: Document, rows: Any, policies: Policies) -> Dense | Entries:

@@ -25,6 +25,10 @@ class NamedColumns:
         self.rows = lengths.pop() if lengths else 0
 
 
+class OwnColumns(NamedColumns):
+    """Columns by the names that the model's document has for them."""
+
+
 #: What X is: columns by name, a matrix with a column per feature, or rows of entries (scipy.sparse).
 Rows = NamedColumns | NDArray[Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,18 +76,51 @@ def _copy_with_nulls(conn: Any, features: NDArray[np.float64], numbers: list[NDA
             copy.write_row([float(rest[0]), values, *map(float, rest[1:])])
 
 
-def load_columns(conn: Any, columns: dict[str, Sequence[Any]], label: str, weight: str | None) -> None:
-    """Columns of numbers, booleans, texts, dates and times, by the types of their values."""
-    kinds = {name: kind_of(name, values) for name, values in columns.items()}
-    for name in (label, weight):
-        if name is not None:
-            kinds[name] = "float8"
-    _create(conn, list(kinds.items()))
+def load_sparse(conn: Any, features: Any, label: NDArray[Any], weight: NDArray[np.float64] | None) -> None:
+    """Rows of a CSR matrix of scipy's as arrays of indices, from 0, and values, with `label` and perhaps `weight`."""
+    columns = [("label", "float8"), ("indices", "int4[]"), ("vals", "float8[]")]
+    columns += [("weight", "float8")] * (weight is not None)
+    _create(conn, columns)
+    starts = features.indptr.tolist()
+    indices, values = features.indices.astype(np.int64), features.data.astype(np.float64)
     with conn.cursor().copy(f"COPY {SOURCE} FROM STDIN (FORMAT BINARY)") as copy:
-        copy.set_types(list(kinds.values()))
-        converters = [_CONVERTERS[kind] for kind in kinds.values()]
-        for row in zip(*columns.values()):
-            copy.write_row([None if is_null(value) else convert(value) for value, convert in zip(row, converters)])
+        copy.set_types([kind for _, kind in columns])
+        for row, (first, end) in enumerate(pairwise(starts)):
+            rest = [] if weight is None else [float(weight[row])]
+            copy.write_row([float(label[row]), indices[first:end].tolist(), values[first:end].tolist(), *rest])
+
+
+def load_columns(
+    conn: Any, columns: Sequence[tuple[str, Sequence[Any]]], label: NDArray[Any], weight: NDArray[np.float64] | None
+) -> list[str]:
+    """Columns of numbers, booleans, texts, dates and times, by the types of their values, with `label` and perhaps
+    `weight`. Their names in the table are not those of the user, which may be too long for it, or there twice: they are
+    returned.
+
+    Raises:
+        TypeError: a value is of no type that can be a feature.
+        ValueError: a table has no room for so many columns.
+    """
+    kinds = {f"column_{place}": kind_of(name, values) for place, (name, values) in enumerate(columns, 1)}
+    named = list(kinds)
+    numbers = {"label": label} if weight is None else {"label": label, "weight": weight}
+    kinds.update(dict.fromkeys(numbers, "float8"))
+    try:
+        _create(conn, list(kinds.items()))
+        with conn.cursor().copy(f"COPY {SOURCE} FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(list(kinds.values()))
+            converters = [_CONVERTERS[kind] for kind in kinds.values()]
+            for row in zip(*(values for _, values in columns), *numbers.values()):
+                copy.write_row([None if is_null(value) else convert(value) for value, convert in zip(row, converters)])
+    except Exception as error:
+        # too many columns, or a row that is too long: class 54, "program limit exceeded"
+        if not str(getattr(error, "sqlstate", None) or "").startswith("54"):
+            raise
+        raise ValueError(
+            f"X has {len(columns)} columns, not all of numbers, and a table has no room for so many: make texts and "
+            "dates numbers first, so that X is a matrix"
+        ) from error
+    return named
 
 
 _CONVERTERS: dict[str, Any] = {

@@ -15,7 +15,7 @@ from .._checks import check_path
 from . import _arithmetic as arithmetic
 from ._document import LOGARITHMIC, NETWORKS, SVMS, Document
 from ._features import Dense, Policies, features, given_columns
-from ._inputs import rows_of
+from ._inputs import NamedColumns, OwnColumns, rows_of
 from ._sparse import Entries
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class Model:
         self.model_id: int | None = None
         self.version: int | None = None
         self._labels = _labels(self._document)
+        #: Columns that the user calls otherwise: names of the document, and the user's.
+        self._called: dict[str, str] = {}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Model:
@@ -100,6 +102,19 @@ class Model:
         """The model's document, which `corgipile_import` takes."""
         return json.loads(json.dumps(self._document.raw))
 
+    def call_columns(self, names: Mapping[str, str]) -> None:
+        """Lets the columns of the document have other names where rows and messages name them."""
+        self._called = dict(names)
+
+    @property
+    def called_columns(self) -> dict[str, str]:
+        """The columns of the document that have other names for the user, and these."""
+        return dict(self._called)
+
+    def _name(self, feature: str) -> str:
+        own, dot, part = feature.partition(".")
+        return self._called[own] + dot + part if own in self._called else feature
+
     @property
     def kind(self) -> str:
         return self._document.kind
@@ -119,7 +134,7 @@ class Model:
 
     @property
     def features(self) -> list[str]:
-        return list(self._document.features)
+        return [self._name(feature) for feature in self._document.features]
 
     @property
     def feature_kind(self) -> str:
@@ -129,12 +144,12 @@ class Model:
     @property
     def categories(self) -> list[str]:
         """The columns of categories: texts and enums, and parts of dates that go round."""
-        return list(self._document.raw.get("categories") or {})
+        return [self._name(feature) for feature in self._document.raw.get("categories") or {}]
 
     @property
     def given_columns(self) -> list[str]:
         """The columns that rows must have: the features, but a date once in place of its parts."""
-        return given_columns(self._document)
+        return [self._name(column) for column in given_columns(self._document)]
 
     @property
     def is_classifier(self) -> bool:
@@ -260,7 +275,7 @@ class Model:
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """The outputs of the last layer, and which rows have an answer."""
         document = self._document
-        rows = features(document, rows_of(x), Policies.of(document, nulls, unseen))
+        rows = self._features(rows_of(x), Policies.of(document, nulls, unseen))
         outputs = len(document.layers[-1].intercepts)
         out = np.zeros((len(rows.answered), outputs), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -275,6 +290,19 @@ class Model:
         if not finite.all():
             raise ValueError(f"row {int(np.argmin(finite))}: the decision is out of range for type real")
         return out, rows.answered
+
+    def _features(self, rows: Any, policies: Policies) -> Dense | Entries:
+        """The features of rows that `rows_of` has read."""
+        if self._called and isinstance(rows, NamedColumns) and not isinstance(rows, OwnColumns):
+            given = rows.columns
+            rows = NamedColumns({own: given[name] for own, name in self._called.items() if name in given})
+        try:
+            return features(self._document, rows, policies)
+        except (TypeError, ValueError) as error:
+            message = str(error)
+            for own, name in self._called.items():
+                message = message.replace(f"'{own}'", repr(name)).replace(f"'{own}.", f"'{name}.")
+            raise type(error)(message) from None
 
     def _of_dense(self, values: NDArray[np.float32], exact: bool) -> NDArray[np.float32]:
         document = self._document

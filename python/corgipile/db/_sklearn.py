@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ._connections import quoted
 from ._extension import only, schema, select
-from ._loading import SOURCE, load_arrays, load_columns
+from ._loading import SOURCE, load_arrays, load_columns, load_sparse
 from ._model import Model
 from ._training import train
 from .reporting.sample import literal, subquery
@@ -59,23 +59,48 @@ def fit_matrix(
     return _trained(conn, SOURCE, kind, found, lambda: load_arrays(conn, matrix, label, weight))
 
 
+def fit_sparse(
+    conn: Any, matrix: Any, label: NDArray[Any], weight: Any, kind: str, arguments: dict[str, Any]
+) -> Trained:
+    """Trains on a CSR matrix of scipy's, by way of a temporary table."""
+    found = {"label": "label", "features": ["indices", "vals"], "weight": None if weight is None else "weight"}
+    found |= {"index_base": 0, "dimensions": matrix.shape[1], **arguments}
+    return _trained(conn, SOURCE, kind, found, lambda: load_sparse(conn, matrix, label, weight))
+
+
 def fit_columns(
-    conn: Any, columns: Mapping[str, Sequence[Any]], label: Any, weight: Any, kind: str, arguments: dict[str, Any]
+    conn: Any,
+    columns: Sequence[tuple[str, Sequence[Any]]],
+    label: NDArray[Any],
+    weight: Any,
+    kind: str,
+    arguments: dict[str, Any],
 ) -> Trained:
     """Trains on columns of several types, by way of a temporary table. Dates are taken by their parts."""
-    label_name = _free("label", columns)
-    weight_name = None if weight is None else _free("weight", columns)
-    rows: dict[str, Any] = {**columns, label_name: [float(v) for v in label]}
-    if weight is not None and weight_name is not None:
-        rows[weight_name] = [float(v) for v in weight]
-    found = {"label": label_name, "features": list(columns), "weight": weight_name, "date_parts": True, **arguments}
-    return _trained(conn, SOURCE, kind, found, lambda: load_columns(conn, rows, label_name, weight_name))
+    found: dict[str, Any] = {"label": "label", "weight": None if weight is None else "weight", "date_parts": True}
+    found |= arguments
+
+    def load() -> None:
+        found["features"] = load_columns(conn, columns, label, weight)
+        own = {name: own for own, (name, _) in zip(found["features"], columns)}
+        if isinstance(found.get("options"), Mapping):
+            found["options"] = dict(found["options"])
+        for options in (found, found.get("options") or {}):
+            for option in {"hash", "transform"} & options.keys():  # which may name columns
+                options[option] = _renamed(options[option], own)
+
+    trained = _trained(conn, SOURCE, kind, found, load)
+    trained.model.call_columns({own: name for own, (name, _) in zip(found["features"], columns)})
+    return trained
 
 
-def _free(name: str, columns: Mapping[str, Any]) -> str:
-    while name in columns:
-        name += "_"
-    return name
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """An option in which columns are called by other names."""
+    if isinstance(value, Mapping):
+        return {key: _renamed(part, names) for key, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [names.get(name, name) if isinstance(name, str) else name for name in value]
+    return value
 
 
 def _trained(conn: Any, source: str, kind: str, arguments: dict[str, Any], load: Any) -> Trained:
@@ -107,19 +132,27 @@ def predictions_of_table(conn: Any, model: Model, source: str, what: str) -> lis
         "probabilities": "corgipile_predict_proba",
         "number": "corgipile_predict",
     }
-    query = f"SELECT {schema(conn)}.{functions[what]}(%s::jsonb, corgipile_row) FROM {_from(source)} AS corgipile_row"
+    rows = _from(source, model)
+    query = f"SELECT {schema(conn)}.{functions[what]}(%s::jsonb, corgipile_row) FROM {rows} AS corgipile_row"
     return [row[0] for row in select(conn, query, [_document(model)])[1]]
 
 
-def _from(source: str) -> str:
-    return literal(subquery(source))
+def _from(source: str, model: Model | None = None, label: str | None = None) -> str:
+    """A source in FROM; of a model with own names of columns, these, and the label as `corgipile_label`."""
+    names = {} if model is None else model.called_columns
+    if label is not None and names:
+        names["corgipile_label"] = label
+    own = ", ".join(f"corgipile_given.{quoted(name)} AS {quoted(own)}" for own, name in names.items())
+    rows = subquery(source)
+    return literal(f"(SELECT {own} FROM {rows} AS corgipile_given)" if own else rows)
 
 
 def score_of_table(conn: Any, model: Model, source: str, label: str | None) -> float:
     """Accuracy or R² over the rows of a table that have an answer, computed in the server."""
     functions = schema(conn)
-    name = literal(quoted(label or model.label))
-    rows = f"FROM {_from(source)} AS corgipile_row WHERE corgipile_row.{name} IS NOT NULL"
+    label = label or model.label
+    name = "corgipile_label" if model.called_columns else literal(quoted(label))
+    rows = f"FROM {_from(source, model, label)} AS corgipile_row WHERE corgipile_row.{name} IS NOT NULL"
     is_number = model.classes is None or model.classes.dtype.kind in "biuf"
     function = "corgipile_predict" if is_number else "corgipile_predict_label"
     actual = f"corgipile_row.{name}::text"

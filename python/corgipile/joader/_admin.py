@@ -13,7 +13,7 @@ from corgipile.dataset import check_number
 from . import _sources
 from ._cluster import Follower, Leader, told
 
-Sampler = Literal["follow", "dependent", "independent"]
+Sampler = Literal["dependent", "follow", "independent"]
 Log = Literal["text", "json", "off"]
 
 _MANY = 2**62
@@ -117,8 +117,11 @@ def create(
         columns: those that jobs may ask for; all without.
         element_size: of what is drawn, read and kept as a whole: a number of rows (1 for single rows, as in the paper),
             bytes ("64MiB"), a share ("1%"), or "auto" for 1 MiB, or a thousandth of the rows where that is less.
-        sampler: "follow" draws what others have just drawn, where a job needs it, "dependent" is the paper's, with
-            exactly uniform orders, and "independent" lets each job draw by itself. Without, "follow".
+        sampler: how jobs draw. "dependent", the default, is the paper's: the order of each job is uniform, whatever
+            other jobs want. With "follow" a job draws what others have just drawn, which saves reads where jobs begin
+            at different moments or have different speeds. Its cost: elements that other jobs want come first, so that
+            next to a job with another condition (`where`) the order is not random, and models can be much worse. Use
+            "follow" only if all jobs want the same rows. "independent" lets each job draw by itself.
 
     Returns rows, elements and bytes of the data set.
     """
@@ -152,8 +155,8 @@ def _put(
         raise TypeError(f"name: {name!r} is no text")
     for argument, text in (("element_size", element_size), ("sampler", sampler)):
         if not isinstance(text, str) and (argument == "sampler" or not hasattr(text, "__index__")):
-            wanted = "a name such as 'follow'" if argument == "sampler" else "a number of rows or a size such as '1MiB'"
-            raise TypeError(f"{argument}: {text!r} is not {wanted}")
+            example = "name such as 'dependent'" if argument == "sampler" else "number of rows or a size such as '1MiB'"
+            raise TypeError(f"{argument}: {text!r} is not a {example}")
     return _native.joader_put(
         socket_of(address),
         name,

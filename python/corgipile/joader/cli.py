@@ -87,7 +87,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         made.add_argument("path", help="of its files, or a pattern; the ending tells the format")
         made.add_argument("--columns", type=listed, metavar="NAME,...", help="that jobs may ask for (all)")
         made.add_argument("--element-size", default="auto", metavar="SIZE", help="rows, bytes, a share (auto)")
-        made.add_argument("--sampler", choices=("follow", "dependent", "independent"), default="", help="(follow)")
+        samplers = ("dependent", "follow", "independent")
+        sampler = made.add_argument("--sampler", choices=samplers, default="")
+        sampler.help = "how jobs draw (dependent); follow reads less, but is uniform only if all want the same rows"
     command("drop", _drop, "forget a data set").add_argument("name", help="of the data set")
     command("list", _list, "show the data sets")
     command("status", _status, "show what the server and its jobs do, as JSON")

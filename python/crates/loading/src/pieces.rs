@@ -11,7 +11,7 @@ use arrow::datatypes::{
     Int64Type, Schema, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use half::f16;
-use source::SourceError;
+use source::{SourceError, complete_rows, missing};
 
 /// What a column becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,8 +148,12 @@ pub(crate) trait Number: arrow::datatypes::ArrowNativeType {}
 impl<T: arrow::datatypes::ArrowNativeType> Number for T {}
 
 impl Piece {
-    /// What was read, as the layout has it.
-    pub(crate) fn new(layout: &Layout, batch: &RecordBatch) -> Result<Piece, SourceError> {
+    /// What was read, as the layout has it. `place` says what a row of the batch is called.
+    pub(crate) fn new(
+        layout: &Layout,
+        batch: &RecordBatch,
+        place: &dyn Fn(usize) -> String,
+    ) -> Result<Piece, SourceError> {
         if batch.num_columns() != layout.columns.len() {
             return Err(SourceError::Invalid(format!(
                 "{} columns were read where there should be {}",
@@ -165,6 +169,9 @@ impl Piece {
                     array.data_type()
                 );
                 return Err(SourceError::Invalid(what));
+            }
+            if let Some(row) = complete_rows(array).and_then(|rows| (0..rows.len()).find(|&row| rows.is_null(row))) {
+                return Err(SourceError::Invalid(format!("{}{}", place(row), missing(name))));
             }
             match expected {
                 ColumnKind::Fixed { native, view, .. } => numbers(array, native, view).map(PieceColumn::Fixed),
@@ -290,7 +297,7 @@ mod tests {
     fn column(array: ArrayRef) -> Result<(ColumnKind, PieceColumn), String> {
         let batch = RecordBatch::try_from_iter([("x", array)]).unwrap();
         let layout = Layout::new(&batch.schema()).map_err(|error| error.to_string())?;
-        let piece = Piece::new(&layout, &batch).map_err(|error| error.to_string())?;
+        let piece = Piece::new(&layout, &batch, &|row| format!("row {row}: ")).map_err(|error| error.to_string())?;
         Ok((layout.columns[0].1.clone(), piece.columns[0].clone()))
     }
 
@@ -322,7 +329,7 @@ mod tests {
         assert_eq!(values[..], [5, i64::MIN]);
         let whole: ArrayRef = Arc::new(Int32Array::from(vec![Some(5), None]));
         let error = column(whole).unwrap_err();
-        assert!(error.starts_with("column \"x\": a value is missing"), "{error}");
+        assert!(error.starts_with("row 1: column \"x\": a value is missing"), "{error}");
     }
 
     #[test]

@@ -16,7 +16,8 @@ impl Pile {
     /// # Errors
     /// [`SourceError::Invalid`] if a batch has other columns than the layout.
     pub fn new(layout: &Layout, batches: &[RecordBatch]) -> Result<Pile, SourceError> {
-        let pieces = batches.iter().map(|batch| Piece::new(layout, batch)).collect::<Result<Vec<_>, _>>()?;
+        let pieces =
+            batches.iter().map(|batch| Piece::new(layout, batch, &|_| String::new())).collect::<Result<Vec<_>, _>>()?;
         Ok(Pile { pieces: by_columns(pieces) })
     }
 

@@ -221,7 +221,8 @@ impl Shared {
         if batch.num_rows() as u64 > rows.end - rows.start {
             return Err(SourceError::Invalid(format!("{} rows were read instead of {rows:?}", batch.num_rows())));
         }
-        Piece::new(&plan.layout, &batch)
+        let place = |row: usize| format!("{}: ", plan.source.place(rows.start + row as u64));
+        Piece::new(&plan.layout, &batch, &place)
     }
 
     /// Waits for something to do; None if nothing is left, or nobody wants it.

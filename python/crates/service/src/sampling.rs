@@ -16,11 +16,12 @@ pub type JobId = u64;
 /// How jobs of a data set draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SamplerKind {
-    /// What others have just drawn, where the job needs it; nearly uniform, and the fewest reads.
+    /// JOADER's dependent sampling: each job's order is exactly uniform, whatever the others want (Proposition 1).
     #[default]
-    Follow,
-    /// JOADER's dependent sampling: exactly uniform for each job.
     Dependent,
+    /// What others have just drawn, where the job needs it: the fewest reads. Elements that many jobs want come first, so
+    /// that a job's order is uniform only if all jobs want the same elements.
+    Follow,
     /// Each job for itself, for comparison.
     Independent,
 }
@@ -28,8 +29,8 @@ pub enum SamplerKind {
 impl SamplerKind {
     /// All of them, by the names users know.
     pub const ALL: [(&'static str, SamplerKind); 3] = [
-        ("follow", SamplerKind::Follow),
         ("dependent", SamplerKind::Dependent),
+        ("follow", SamplerKind::Follow),
         ("independent", SamplerKind::Independent),
     ];
 
@@ -322,6 +323,33 @@ mod tests {
             let of = run(kind, &jobs, (0..400).map(|i| i / 3));
             assert_eq!(of[0], of[1], "{kind:?}");
         }
+    }
+
+    /// Next to a job that wants the first 30 of 100 elements, the orders of a job that wants all of them.
+    fn orders_next_to_a_part(kind: SamplerKind) -> impl Iterator<Item = Vec<u32>> {
+        (0..200).map(move |seed| {
+            let (mut sampling, mut drawn) = (Sampling::new(kind, seed, 100).unwrap(), Vec::new());
+            sampling.join(0, wanted(set(0..30), 4, 4)).unwrap();
+            sampling.join(1, wanted(set(0..100), 1, 4)).unwrap();
+            for taken in 0..240 {
+                sampling.decide(&mut drawn).unwrap();
+                sampling.taken(taken % 2);
+            }
+            drawn.iter().filter(|draw| draw.job == 1).map(|draw| draw.element).collect()
+        })
+    }
+
+    #[test]
+    fn by_default_a_jobs_order_is_uniform_next_to_jobs_that_want_a_part() {
+        // of 30 shared elements, those that come in the first half of the epoch: 15 of an order that is uniform
+        let early = |kind| {
+            let orders = orders_next_to_a_part(kind);
+            orders.map(|order| order[..50].iter().filter(|element| **element < 30).count()).sum::<usize>() as f64
+                / 200.0
+        };
+        let mean = early(SamplerKind::default());
+        assert!((mean - 15.0).abs() < 0.8, "{mean}: more than 4 standard errors from 15");
+        assert!(early(SamplerKind::Follow) > 25.0, "a job that follows others does not draw uniformly");
     }
 
     #[test]

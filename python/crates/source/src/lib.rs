@@ -9,8 +9,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::datatypes::{DataType, SchemaRef};
 
 /// A run of rows that is cheap to read by itself: a row group, a page of it, a record batch of an Arrow file, a
 /// stretch between two entries of an index, a run of pages of a table.
@@ -44,6 +45,11 @@ pub trait Source: Send + Sync {
     /// filter, a snapshot. A position in an epoch of one source means nothing in another one, which this tells.
     fn fingerprint(&self) -> u64;
 
+    /// What a row is called in messages: its file and its number there, from 0.
+    fn place(&self, row: u64) -> String {
+        format!("row {row}")
+    }
+
     /// How many damaged rows were skipped so far, where that was asked for.
     fn skipped(&self) -> u64 {
         0
@@ -53,6 +59,48 @@ pub trait Source: Send + Sync {
     fn messages(&self) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// The rows that have all of their values, where arrays have no place for a missing one: those of integers and truth
+/// values, and of lists of them. None if all rows have.
+pub fn complete_rows(array: &ArrayRef) -> Option<NullBuffer> {
+    let lists = |values: &ArrayRef, of: &dyn Fn(usize) -> Range<usize>| {
+        let values = complete_rows(values)?;
+        let is_complete = |row| of(row).all(|at| values.is_valid(at));
+        Some(NullBuffer::new(BooleanBuffer::collect_bool(array.len(), is_complete)))
+    };
+    let rows = match array.data_type() {
+        of if has_no_place(of) && !of.is_nested() => array.logical_nulls(),
+        DataType::FixedSizeList(item, length) => {
+            let is_kept = has_no_place(item.data_type());
+            let rows =
+                lists(array.as_fixed_size_list().values(), &|row| row * *length as usize..(row + 1) * *length as usize);
+            NullBuffer::union(rows.as_ref(), array.nulls().filter(|_| is_kept))
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let offsets = list.value_offsets();
+            lists(list.values(), &|row| offsets[row] as usize..offsets[row + 1] as usize)
+        }
+        _ => None,
+    };
+    rows.filter(|rows| rows.null_count() > 0)
+}
+
+/// Whether arrays of this type, or of fixed-size lists of it, have no place for a missing value.
+fn has_no_place(of: &DataType) -> bool {
+    match of {
+        DataType::FixedSizeList(item, _) => has_no_place(item.data_type()),
+        of => of.is_integer() || matches!(of, DataType::Boolean | DataType::FixedSizeBinary(_)),
+    }
+}
+
+/// What is to be said of a value of a column that is missing, and what to do about it.
+pub fn missing(column: &str) -> String {
+    format!(
+        "column {column:?}: a value is missing, and arrays of integers and truth values have no place for that: say in \
+         fill_value what it becomes (nan makes the column one of floating point numbers), or leave such rows out"
+    )
 }
 
 /// Tells threads that read to stop.

@@ -1,13 +1,15 @@
 //! What all formats have in common: parts of units become one batch, and what is damaged is an error or is counted.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use arrow::datatypes::SchemaRef;
-use source::{Cancel, Source, SourceError, Unit};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::{FieldRef, SchemaRef};
+use source::{Cancel, Source, SourceError, Unit, complete_rows, missing};
 
 use crate::layout::Layout;
 
@@ -46,6 +48,9 @@ pub trait UnitReader: Send + Sync {
     /// # Errors
     /// What could not be read, by file and offset.
     fn read(&self, unit: usize, rows: Range<u64>, cancel: &Cancel) -> Result<Part, SourceError>;
+
+    /// The file of a unit.
+    fn file(&self, unit: usize) -> &Path;
 }
 
 /// An opened data set of any format.
@@ -55,6 +60,7 @@ pub struct Dataset {
     layout: Layout,
     fingerprint: u64,
     on_error: OnError,
+    skips_missing: bool,
     skipped: AtomicU64,
     messages: Mutex<Vec<String>>,
 }
@@ -102,9 +108,27 @@ impl Dataset {
             layout: Layout::new(units),
             fingerprint,
             on_error,
+            skips_missing: on_error == OnError::Skip,
             skipped: AtomicU64::new(skipped.rows),
             messages: Mutex::new(skipped.messages),
         }
+    }
+
+    /// Rows with missing values are not skipped: somebody fills these in.
+    pub fn keep_missing(&mut self) {
+        self.skips_missing = false;
+    }
+
+    /// The rows that have all values, if others are to be skipped.
+    fn complete(&self, unit: usize, batch: RecordBatch) -> Result<RecordBatch, SourceError> {
+        let incomplete = |(column, field): (&ArrayRef, &FieldRef)| Some((complete_rows(column)?, field.name().clone()));
+        let columns = batch.columns().iter().zip(batch.schema_ref().fields()).filter_map(incomplete);
+        let both = |(rows, name), (others, _)| (NullBuffer::union(Some(&rows), Some(&others)).unwrap_or(rows), name);
+        let Some((rows, name)) = columns.reduce(both).filter(|_| self.skips_missing) else { return Ok(batch) };
+        let path = self.reader.file(unit).to_owned();
+        self.count_skipped(rows.null_count() as u64, &SourceError::Schema { path, what: missing(&name) });
+        let batch = filter_record_batch(&batch, &BooleanArray::new(rows.into_inner(), None));
+        batch.map_err(|error| SourceError::Invalid(error.to_string()))
     }
 
     fn count_skipped(&self, rows: u64, why: &SourceError) {
@@ -139,7 +163,7 @@ impl Source for Dataset {
                     if let Some(trouble) = trouble {
                         self.count_skipped(count - batch.num_rows() as u64, &trouble);
                     }
-                    batches.push(batch);
+                    batches.push(self.complete(unit, batch)?);
                 }
                 Err(error) if is_skipped(self.on_error, &error) => self.count_skipped(count, &error),
                 Err(error) => return Err(error),
@@ -155,6 +179,16 @@ impl Source for Dataset {
 
     fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+
+    fn place(&self, row: u64) -> String {
+        let Some((unit, part)) = self.layout.parts(row..row + 1).ok().and_then(|mut parts| parts.next()) else {
+            return format!("row {row}");
+        };
+        let path = self.reader.file(unit);
+        let before = (0..unit).rev().take_while(|&unit| self.reader.file(unit) == path);
+        let before: u64 = before.map(|unit| self.layout.units()[unit].rows).sum();
+        format!("{}, row {}", path.display(), before + part.start)
     }
 
     fn skipped(&self) -> u64 {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use arrow::array::{Array, RecordBatch};
 use source::{Cancel, SourceError, Unit};
@@ -125,6 +126,16 @@ impl IndexedFiles {
         Ok(())
     }
 
+    /// Hands out the bytes of the first unit of a file, if it has one.
+    pub(crate) fn first_of(
+        &self,
+        file: usize,
+        see: &mut dyn FnMut(&Chunk<'_>) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
+        let first = self.places.iter().position(|place| place.file as usize == file);
+        first.map_or(Ok(()), |unit| self.with(unit, see))
+    }
+
     /// The units, whose sizes are estimated by the rows of one of them.
     pub(crate) fn units(&self, decoder: &dyn Decode) -> Vec<Unit> {
         let mut factor = 2.0;
@@ -175,6 +186,10 @@ pub(crate) struct IndexedReader<D> {
 impl<D: Decode> UnitReader for IndexedReader<D> {
     fn read(&self, unit: usize, rows: Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
         self.files.with(unit, &mut |chunk| self.decoder.decode(chunk, rows.start as usize..rows.end as usize))
+    }
+
+    fn file(&self, unit: usize) -> &Path {
+        &self.files.files[self.files.places[unit].file as usize].path
     }
 }
 

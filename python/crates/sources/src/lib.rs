@@ -8,6 +8,7 @@ mod columns;
 pub mod csv;
 mod dataset;
 mod files;
+mod filled;
 pub mod index;
 mod indexed;
 pub mod ipc;
@@ -20,3 +21,4 @@ pub mod tfrecord;
 pub mod webdataset;
 
 pub use dataset::{Dataset, OnError, Part, UnitReader};
+pub use filled::Filled;

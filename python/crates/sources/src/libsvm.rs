@@ -23,7 +23,7 @@ pub struct Options {
     /// Rows are given as `x`, with so many numbers (0: as many as the greatest index says); else as `indices` and
     /// `values`.
     pub dense: Option<usize>,
-    /// Whether the first feature is 0 and not 1; else whether any index is 0 tells.
+    /// Whether the first feature is 0 and not 1; else whether any index is 0 tells, in a line that is not wrong.
     pub zero_based: Option<bool>,
     /// What becomes of damaged lines.
     pub on_error: OnError,
@@ -44,22 +44,25 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     print.files(&found);
     print.text(&format!("{:?} {:?}", options.dense, options.zero_based));
     let mut found = indexed::find(found, &LibSvm, &options.index, options.on_error, cancel)?;
-    let [greatest, _] = found.most;
-    let least = u32::MAX - found.most[1];
-    let base = i64::from(!options.zero_based.unwrap_or(least == 0 && found.most[1] > 0));
-    let mut with_query = false;
-    found.sample(1, &mut |chunk| {
-        with_query = lines(chunk.bytes)
-            .any(|(_, line)| line.split(u8::is_ascii_whitespace).any(|word| word.starts_with(b"qid:")));
-        Ok(())
-    })?;
+    let [from_1, beyond_from_0] = found.most;
+    let base = i64::from(!options.zero_based.unwrap_or(beyond_from_0 > 0));
+    // where features begin at 1, lines with a 0 are wrong
+    let greatest = if base == 1 { from_1 } else { from_1.max(beyond_from_0.saturating_sub(1)) };
     let dense =
         options.dense.map(|asked| if asked == 0 { (i64::from(greatest) + 1 - base).max(0) as usize } else { asked });
     if let Some(length) = dense.filter(|length| *length > MOST_DENSE) {
         let why = format!("dense: rows of {length} numbers are longer than {MOST_DENSE}: leave dense out");
         return Err(SourceError::Invalid(why));
     }
-    let decoder = Decoder { schema: schema(dense, with_query), dense, base, with_query, on_error: options.on_error };
+    let on_error = options.on_error;
+    let mut decoder = Decoder { schema: schema(dense, false), dense, base, with_query: false, on_error };
+    found.sample(1, &mut |chunk| {
+        let mut rows = Rows::default();
+        lines(chunk.bytes).for_each(|(_, line)| drop(decoder.push(line, &mut rows)));
+        decoder.with_query = rows.queries.iter().any(Option::is_some);
+        Ok(())
+    })?;
+    decoder.schema = schema(dense, decoder.with_query);
     let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
     let schema = decoder.schema.clone();
     let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
@@ -87,8 +90,8 @@ fn schema(dense: Option<usize>, with_query: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The format, as far as an index is concerned: it keeps the greatest index of a feature, and how far the least one is
-/// below the greatest number.
+/// The format, as far as an index is concerned: it keeps the greatest index of a feature in lines without a feature 0,
+/// and one more than that in the others. Lines that are wrong do not count.
 #[derive(Clone, Copy, Debug)]
 pub struct LibSvm;
 
@@ -97,13 +100,35 @@ impl IndexedFormat for LibSvm {
         "libsvm"
     }
 
+    fn settings(&self) -> String {
+        "lines that are not wrong".into()
+    }
+
     fn scanner(&self) -> Box<dyn Scan> {
-        Box::new(Scanner { line: Vec::new() })
+        let (schema, dense) = (schema(None, true), Some(i32::MAX as usize + 1));
+        let any = Decoder { schema, dense, base: 0, with_query: true, on_error: OnError::Raise };
+        Box::new(Scanner { line: Vec::new(), any, row: Rows::default() })
     }
 }
 
 struct Scanner {
     line: Vec<u8>,
+    /// Takes every line that is right for features from 0 or from 1 on.
+    any: Decoder,
+    row: Rows,
+}
+
+impl Scanner {
+    /// What the index keeps of a line.
+    fn extremes(&mut self) -> [u32; 2] {
+        self.row.indices.clear();
+        self.row.values.clear();
+        if self.any.entries(content(&self.line), &mut self.row).is_err() {
+            return [0, 0];
+        }
+        let greatest = self.row.indices.iter().max().map_or(0, |&index| index as u32);
+        if self.row.indices.contains(&0) { [0, greatest + 1] } else { [greatest, 0] }
+    }
 }
 
 impl Scan for Scanner {
@@ -124,7 +149,7 @@ impl Scan for Scanner {
                 return Ok(None);
             }
             if !content(&self.line).is_empty() {
-                return Ok(Some(Row { end: input.position(), most: extremes(&self.line) }));
+                return Ok(Some(Row { end: input.position(), most: self.extremes() }));
             }
         }
     }
@@ -133,18 +158,6 @@ impl Scan for Scanner {
 /// What of a line is no comment.
 fn content(line: &[u8]) -> &[u8] {
     memchr::memchr(b'#', line).map_or(line, |comment| &line[..comment]).trim_ascii()
-}
-
-/// The greatest index of a line, and how far its least one is below the greatest number.
-fn extremes(line: &[u8]) -> [u32; 2] {
-    let mut most = [0, 0];
-    for word in content(line).split(u8::is_ascii_whitespace).skip(1) {
-        let colon = memchr::memchr(b':', word).unwrap_or(0);
-        if let Some(index) = str::from_utf8(&word[..colon]).ok().and_then(|index| index.parse::<u32>().ok()) {
-            most = [most[0].max(index), most[1].max(u32::MAX - index)];
-        }
-    }
-    most
 }
 
 /// The lines with something in them, and where they begin.
@@ -199,7 +212,14 @@ impl Decoder {
         let line = str::from_utf8(line).map_err(|_| "the line is no UTF-8")?;
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
-        let label = label.parse().map_err(|_| format!("the label {label:?} is no number"))?;
+        let label = label.parse().map_err(|_| match label.strip_prefix('\u{feff}') {
+            Some(_) => {
+                "the file begins with a byte order mark (BOM), which LIBSVM files do not have: remove its first \
+                        three bytes, as with tail -c +4 FILE"
+                    .to_owned()
+            }
+            None => format!("the label {label:?} is no number"),
+        })?;
         let (mut query, begin, mut greatest) = (None, rows.indices.len(), -1);
         for word in words {
             let (index, value) = word.split_once(':').ok_or_else(|| format!("{word:?} is not INDEX:VALUE"))?;
@@ -212,7 +232,8 @@ impl Decoder {
             let limit = self.dense.map_or(i64::from(i32::MAX), |length| length as i64);
             if place < 0 || place >= limit {
                 let last = limit - 1 + self.base;
-                return Err(format!("the index of {word:?} is not from {} to {last}", self.base));
+                let hint = if place == -1 { "; if features begin at 0, say zero_based=True" } else { "" };
+                return Err(format!("the index of {word:?} is not from {} to {last}{hint}", self.base));
             }
             // Most files have them in order.
             if place <= greatest && rows.indices[begin..].contains(&(place as i32)) {

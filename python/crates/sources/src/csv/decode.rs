@@ -1,5 +1,6 @@
 //! Makes columns of rows.
 
+use std::borrow::Cow;
 use std::io::Cursor;
 use std::ops::Range;
 
@@ -7,7 +8,6 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::csv::ReaderBuilder;
 use arrow::datatypes::{Schema, SchemaRef};
-use csv_core::ReadRecordResult;
 use regex::Regex;
 use source::SourceError;
 
@@ -21,6 +21,8 @@ pub(super) struct Decoder {
     schema: SchemaRef,
     lines: CsvLines,
     on_error: OnError,
+    /// What may be wrong with all rows.
+    pub(super) hint: Option<String>,
     builder: Box<dyn Fn() -> ReaderBuilder + Send + Sync>,
 }
 
@@ -37,7 +39,7 @@ impl Decoder {
                 .with_null_regex(null.clone())
                 .with_projection(projection.clone())
         };
-        Self { schema, lines, on_error, builder: Box::new(builder) }
+        Self { schema, lines, on_error, hint: None, builder: Box::new(builder) }
     }
 
     fn read(&self, bytes: &[u8], rows: Range<usize>) -> Result<RecordBatch, String> {
@@ -51,11 +53,22 @@ impl Decoder {
         }
     }
 
+    /// The rows of a chunk that can be read.
+    pub(super) fn readable<'a>(&self, chunk: &Chunk<'a>) -> Cow<'a, [u8]> {
+        let is_right =
+            |bytes: &[u8], rows| self.lines.stray_quote(bytes).is_none() && self.read(bytes, 0..rows).is_ok();
+        if is_right(chunk.bytes, chunk.rows) {
+            return chunk.bytes.into();
+        }
+        let rows = self.lines.places(chunk.bytes).into_iter().map(|(place, _)| &chunk.bytes[place]);
+        rows.filter(|row| is_right(row, 1)).collect::<Vec<_>>().concat().into()
+    }
+
     /// Reads rows one by one, to see which of them is wrong.
     fn one_by_one(&self, chunk: &Chunk<'_>, rows: Range<usize>) -> Result<Part, SourceError> {
         let mut trouble = None;
         let mut batches = Vec::new();
-        for place in self.places(chunk.bytes).into_iter().skip(rows.start).take(rows.len()) {
+        for (place, _) in self.lines.places(chunk.bytes).into_iter().skip(rows.start).take(rows.len()) {
             let bytes = &chunk.bytes[place.clone()];
             let read = match self.lines.stray_quote(bytes) {
                 Some(at) => Err(chunk.damaged(place.start + at, CsvLines::STRAY)),
@@ -78,31 +91,12 @@ impl Decoder {
         let what = what.split_once(" error: ").map_or(what, |(_, what)| what);
         // The library counts lines from where it was told to begin.
         let what = what.split(" at line ").next().unwrap_or(what).replace(" for line 1", "");
-        let hint = if what.contains("parsing") {
-            "; types are those of a sample, unless types says what they are"
-        } else {
-            ""
+        let hint = match &self.hint {
+            Some(hint) => format!("; {hint}"),
+            None if what.contains("parsing") => "; types are those of a sample, unless types says what they are".into(),
+            None => String::new(),
         };
         chunk.damaged(at, format!("{what}{hint}"))
-    }
-
-    /// Where the rows of a chunk are.
-    fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let mut parser = self.lines.parser();
-        let (mut fields, mut ends) = ([0; 4096], [0; 512]);
-        let (mut places, mut start, mut at) = (Vec::new(), 0, 0);
-        loop {
-            let (result, read, ..) = parser.read_record(&bytes[at..], &mut fields, &mut ends);
-            at += read;
-            match result {
-                ReadRecordResult::Record => {
-                    places.push(start..at);
-                    start = at;
-                }
-                ReadRecordResult::End => return places,
-                _ => {}
-            }
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Finds rows: by the parser that reads them, so that both agree about quotes and empty lines.
 
+use std::ops::Range;
+
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use source::SourceError;
 
@@ -26,6 +28,26 @@ const HIGH_BITS: u64 = 0x80 * LOW_BITS;
 impl CsvLines {
     pub(super) fn parser(&self) -> Reader {
         ReaderBuilder::new().delimiter(self.delimiter).quote(self.quote).build()
+    }
+
+    /// Where some whole rows are, and how many fields each has.
+    pub(super) fn places(&self, bytes: &[u8]) -> Vec<(Range<usize>, usize)> {
+        let mut parser = self.parser();
+        let (mut fields, mut ends) = ([0; 4096], [0; 512]);
+        let (mut places, mut start, mut at, mut count) = (Vec::new(), 0, 0, 0);
+        loop {
+            let (result, read, _, ended) = parser.read_record(&bytes[at..], &mut fields, &mut ends);
+            at += read;
+            count += ended;
+            match result {
+                ReadRecordResult::Record => {
+                    places.push((start..at, count));
+                    (start, count) = (at, 0);
+                }
+                ReadRecordResult::End => return places,
+                _ => {}
+            }
+        }
     }
 
     /// Where in some whole rows a quote ends a value, but not the field: behind it stands something else. The parser
@@ -159,7 +181,7 @@ impl Scan for Scanner {
     }
 }
 
-/// The fields of the first row of a file.
+/// The fields of the first row of a file: the names of its columns.
 pub(super) fn first_row(file: &DataFile, lines: &CsvLines) -> Result<Option<Vec<String>>, SourceError> {
     let mut input = Input::open(file)?;
     let mut parser = lines.parser();
@@ -179,12 +201,9 @@ pub(super) fn first_row(file: &DataFile, lines: &CsvLines) -> Result<Option<Vec<
             ReadRecordResult::InputEmpty => {}
         }
     }
-    // without a header it is a row as the others, of which whoever reads it is told
-    if lines.header {
-        let bytes = bytes_of(file, &file.open()?, 0, input.position() as usize)?;
-        if let Some(at) = lines.stray_quote(&bytes) {
-            return Err(file.damaged(at as u64, CsvLines::STRAY));
-        }
+    let bytes = bytes_of(file, &file.open()?, 0, input.position() as usize)?;
+    if let Some(at) = lines.stray_quote(&bytes) {
+        return Err(file.damaged(at as u64, CsvLines::STRAY));
     }
     let mut start = 0;
     let row = ends[..ended].iter().map(|&end| {

@@ -131,6 +131,9 @@ pub(super) fn read(place: &Path, file: &DataFile, format: &dyn IndexedFormat) ->
         return Err(refused(format!("is the index of a file of the format {name}, not {}", format.name())));
     }
     if settings != format.settings() {
+        if settings.is_empty() {
+            return Err(refused("was built by another version".into()));
+        }
         return Err(refused(format!("was built with {settings}, not {}", format.settings())));
     }
     if of != (file.size, file.modified) {

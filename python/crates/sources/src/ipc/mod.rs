@@ -7,6 +7,7 @@ mod bytes;
 mod decode;
 mod messages;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{
@@ -190,6 +191,10 @@ impl UnitReader for Reader {
         let count = RecordBatchOptions::new().with_row_count(Some(part.num_rows()));
         let batch = columns.and_then(|columns| RecordBatch::try_new_with_options(self.schema.clone(), columns, &count));
         Ok(batch.map_err(|error| batches.file.damaged(0, error.to_string()))?.into())
+    }
+
+    fn file(&self, unit: usize) -> &Path {
+        &self.files[self.places[unit].0].file.path
     }
 }
 

@@ -277,26 +277,23 @@ fn fixed_length(footers: &[Footer], field: &Field) -> Option<(Arc<Field>, i32)> 
     }
     let length = i32::try_from(length?).ok()?;
     let fixed = DataType::FixedSizeList(item.clone(), length);
-    let looked_at = [footers.iter().find(|footer| has_rows(footer))?, footers.iter().rfind(|footer| has_rows(footer))?];
-    let mut groups = looked_at.into_iter().zip([false, true]);
-    groups.all(|(footer, last)| is_fixed(footer, last, field, &fixed)).then(|| (item.clone(), length))
+    let mut ends = [false, true].into_iter();
+    ends.all(|last| is_fixed(footers, last, field, &fixed)).then(|| (item.clone(), length))
 }
 
-fn has_rows(footer: &Footer) -> bool {
-    footer.metadata.metadata().file_metadata().num_rows() > 0
-}
-
-/// Whether the first rows of the first row group, or of the last one, fit the type.
-fn is_fixed(footer: &Footer, last: bool, field: &Field, fixed: &DataType) -> bool {
-    let groups = footer.metadata.metadata().row_groups();
-    let mut places = 0..groups.len();
-    let has_rows = |&group: &usize| groups[group].num_rows() > 0;
-    let Some(group) = (if last { places.rfind(has_rows) } else { places.find(has_rows) }) else { return false };
-    let rows = (groups[group].num_rows() as u64).min(LISTS_LOOKED_AT);
-    // If it cannot be read, whoever reads it is told: here it only means that nothing is known.
-    let column = leaves(footer.metadata.metadata(), std::slice::from_ref(field));
-    let column = ProjectionMask::leaves(footer.metadata.parquet_schema(), column);
-    footer
-        .read(group, 0..rows, &column)
-        .is_ok_and(|batch| batch.column_by_name(field.name()).is_some_and(|column| given_as(column, fixed).is_ok()))
+/// Whether the first rows of the first row group, or of the last one, fit the type: of those that can be read.
+fn is_fixed(footers: &[Footer], last: bool, field: &Field, fixed: &DataType) -> bool {
+    let groups = footers.iter().flat_map(|footer| {
+        let groups = footer.metadata.metadata().row_groups().iter().enumerate();
+        groups.map(move |(number, group)| (footer, number, group.num_rows()))
+    });
+    let fits = |(footer, group, rows): (&Footer, usize, i64)| {
+        let column = leaves(footer.metadata.metadata(), std::slice::from_ref(field));
+        let column = ProjectionMask::leaves(footer.metadata.parquet_schema(), column);
+        let batch = footer.read(group, 0..(rows as u64).min(LISTS_LOOKED_AT), &column).ok()?;
+        Some(batch.column_by_name(field.name()).is_some_and(|column| given_as(column, fixed).is_ok()))
+    };
+    let filled: Vec<_> = groups.filter(|(.., rows)| *rows > 0).collect();
+    let found = if last { filled.into_iter().rev().find_map(fits) } else { filled.into_iter().find_map(fits) };
+    found.unwrap_or(false)
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -62,6 +63,10 @@ impl UnitReader for Reader {
         let count = RecordBatchOptions::new().with_row_count(Some((rows.end - rows.start) as usize));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &count);
         Ok(batch.map_err(|error| footer.file.schema(error.to_string()))?.into())
+    }
+
+    fn file(&self, unit: usize) -> &Path {
+        &self.files[self.places[unit].file].file.path
     }
 }
 

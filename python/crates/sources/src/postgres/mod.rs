@@ -14,6 +14,7 @@ mod shuffled;
 mod table;
 mod tls;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
@@ -144,5 +145,9 @@ impl UnitReader for Reader {
         let batch = self.batch(unit, cancel)?;
         let part = batch.slice(rows.start as usize, (rows.end - rows.start) as usize);
         Ok(conform(&part, &self.schema, rows.start, &self.place)?.into())
+    }
+
+    fn file(&self, _: usize) -> &Path {
+        &self.place.path
     }
 }

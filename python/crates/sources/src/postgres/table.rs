@@ -1,6 +1,7 @@
 //! A table: which relations have its rows, how its columns are selected, and how many rows are on its pages.
 
 use ::postgres::Client;
+use ::postgres::error::SqlState;
 use source::{Cancel, SourceError};
 
 use super::Options;
@@ -48,7 +49,13 @@ impl Table {
     pub(super) fn find(client: &mut Client, options: &Options) -> Result<Self, SourceError> {
         let query = "SELECT c.oid, c.oid::regclass::text, c.relkind::text, row_security_active(c.oid) \
                      FROM pg_class c WHERE c.oid = $1::text::regclass";
-        let row = client.query_one(query, &[&options.table]).map_err(refused)?;
+        let row = client.query_one(query, &[&options.table]).map_err(|error| match error.code() {
+            Some(&SqlState::INVALID_NAME) => SourceError::Invalid(format!(
+                "{:?} is not the name of a table; a query is read with server_shuffle=True",
+                options.table
+            )),
+            _ => refused(error),
+        })?;
         let (oid, name, kind, secured): (u32, String, String, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
         if !matches!(kind.as_str(), "r" | "p" | "m") {
             return Err(SourceError::Invalid(format!(

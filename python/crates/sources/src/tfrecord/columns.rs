@@ -66,41 +66,74 @@ impl Feature {
     }
 }
 
-/// What a sample of the records has.
+/// What a sample of the records has: each feature is of the kind that it has in most records. A record that is wrong, or
+/// has one of these columns (or any) of another kind, says nothing of what there is.
 pub(super) fn look(
     found: &IndexedFiles,
     fixed: bool,
+    columns: Option<&[String]>,
     on_error: OnError,
     units: usize,
 ) -> Result<Vec<Feature>, SourceError> {
-    let mut seen = BTreeMap::<String, (Kind, Length)>::new();
-    let mut any = false;
+    let mut seen = Vec::new();
     found.sample(units, &mut |chunk| {
         for record in Records::of(chunk) {
             let looked = record.and_then(|record| {
-                let bytes = record.checked(chunk)?;
-                any = true;
-                see(bytes, &mut seen).map_err(|what| chunk.damaged(record.at, what))
+                let has = see(record.checked(chunk)?).map_err(|what| chunk.damaged(record.at, what))?;
+                Ok((has, chunk.damaged(record.at, "")))
             });
             match looked {
-                Err(error) if !is_skipped(on_error, &error) => return Err(error),
-                _ => {}
+                Ok(looked) => seen.push(looked),
+                Err(error) if is_skipped(on_error, &error) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
     })?;
-    if seen.is_empty() {
-        let what =
-            if any { "no record has a feature" } else { "there is no record; say in features which columns there are" };
+    let mut records = BTreeMap::<&str, [usize; 3]>::new();
+    for (name, (kind, _)) in seen.iter().flat_map(|(has, _)| has) {
+        records.entry(name).or_default()[*kind as usize] += 1;
+    }
+    let kind_of = |name: &str| {
+        let records = records[name];
+        [Kind::Integer, Kind::Float, Kind::Bytes].into_iter().max_by_key(|&kind| records[kind as usize])
+    };
+    let is_read = |name: &String| columns.is_none_or(|columns| columns.contains(name));
+    let mut chosen = BTreeMap::<&str, (Kind, Length)>::new();
+    for (has, place) in &seen {
+        let mut read = has.iter().filter(|(name, _)| is_read(name));
+        if let Some((name, (kind, _))) = read.find(|(name, (kind, _))| kind_of(name) != Some(*kind)) {
+            let what = format!("feature {name:?} is {kind:?}, in most records {:?}", kind_of(name).unwrap_or(*kind));
+            match place {
+                SourceError::Damaged { path, offset, .. } if on_error == OnError::Raise => {
+                    return Err(SourceError::Damaged { path: path.clone(), offset: *offset, what });
+                }
+                _ => continue,
+            }
+        }
+        for (name, &(kind, length)) in has {
+            let of_all = chosen.entry(name).or_insert((kind, length));
+            if of_all.1 != length {
+                of_all.1 = Length::Ragged;
+            }
+        }
+    }
+    if chosen.is_empty() {
+        let what = if seen.is_empty() {
+            "there is no record; say in features which columns there are"
+        } else {
+            "no record has a feature"
+        };
         return Err(SourceError::Invalid(what.into()));
     }
-    Ok(seen
-        .into_iter()
-        .map(|(name, (kind, length))| Feature { name, kind, length: if fixed { length } else { Length::Ragged } })
-        .collect())
+    let length = |length| if fixed { length } else { Length::Ragged };
+    let feature = |(name, (kind, of)): (&str, (Kind, Length))| Feature { name: name.into(), kind, length: length(of) };
+    Ok(chosen.into_iter().map(feature).collect())
 }
 
-fn see(record: &[u8], seen: &mut BTreeMap<String, (Kind, Length)>) -> Result<(), String> {
+/// The features of a record, but for those that are empty, which are as good as missing.
+fn see(record: &[u8]) -> Result<BTreeMap<String, (Kind, Length)>, String> {
+    let mut seen = BTreeMap::new();
     features(record, &mut |name, values| {
         let kind = match values {
             Values::None => return Ok(()),
@@ -108,19 +141,15 @@ fn see(record: &[u8], seen: &mut BTreeMap<String, (Kind, Length)>) -> Result<(),
             Values::Floats(_) => Kind::Float,
             Values::Integers(_) => Kind::Integer,
         };
-        let count = count(values)?;
-        if count == 0 {
-            return Ok(()); // as if it were missing
-        }
-        let length = if count == 1 { Length::One } else { Length::Fixed(count) };
-        match seen.get_mut(name) {
-            None => drop(seen.insert(name.to_owned(), (kind, length))),
-            Some((is, _)) if *is != kind => return Err(format!("feature {name:?} is {kind:?}, in others {is:?}")),
-            Some((_, is)) if *is != length => *is = Length::Ragged,
-            Some(_) => {}
-        }
+        let length = match count(values)? {
+            0 => return Ok(()),
+            1 => Length::One,
+            count => Length::Fixed(count),
+        };
+        seen.insert(name.to_owned(), (kind, length));
         Ok(())
-    })
+    })?;
+    Ok(seen)
 }
 
 /// The values of one column so far.

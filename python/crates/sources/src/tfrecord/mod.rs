@@ -84,7 +84,10 @@ impl Decoder {
     fn of_examples(found: &IndexedFiles, options: &Options) -> Result<Self, SourceError> {
         let mut features = match &options.features {
             Some(features) => features.clone(),
-            None => tfrecord::columns::look(found, options.fixed_lists, options.on_error, UNITS_LOOKED_AT)?,
+            None => {
+                let columns = options.columns.as_deref();
+                tfrecord::columns::look(found, options.fixed_lists, columns, options.on_error, UNITS_LOOKED_AT)?
+            }
         };
         if let Some(columns) = &options.columns {
             features = columns

@@ -49,26 +49,35 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     let names = match &options.columns {
         Some(names) if names.is_empty() => return Err(SourceError::Invalid("columns has no name".into())),
         Some(names) => names.clone(),
-        None => endings(&found)?,
+        None => endings(&found, options.on_error)?,
     };
-    let schema =
-        Arc::new(Schema::new(names.iter().map(|name| Field::new(name, type_of(name), true)).collect::<Vec<_>>()));
-    let decoder = Decoder { schema: schema.clone(), names, on_error: options.on_error };
+    let decoder = Decoder::new(names, options.on_error);
+    let schema = decoder.schema.clone();
     let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
     let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
     Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
 }
 
-fn endings(found: &IndexedFiles) -> Result<Vec<String>, SourceError> {
-    let mut endings = BTreeSet::new();
+/// The endings in a sample of the data, but for those of samples that are wrong.
+fn endings(found: &IndexedFiles, on_error: OnError) -> Result<Vec<String>, SourceError> {
+    let (mut endings, mut trouble) = (BTreeSet::new(), None);
     found.sample(UNITS_LOOKED_AT, &mut |chunk| {
-        for (_, sample) in samples(chunk)? {
-            endings.extend(sample.into_iter().map(|(ending, _)| ending));
+        let samples = match samples(chunk) {
+            Err(error) if is_skipped(on_error, &error) => return Ok(()),
+            samples => samples?,
+        };
+        for (key, files) in samples {
+            let names: Vec<String> = files.iter().map(|(ending, _)| ending.clone()).collect();
+            match Decoder::new(names.clone(), on_error).values(chunk, &key, &files) {
+                Ok(_) => endings.extend(names),
+                Err(error) => trouble = trouble.take().or(Some(error)),
+            }
         }
         Ok(())
     })?;
     if endings.is_empty() {
-        return Err(SourceError::Invalid("there is no sample; say in columns which endings there are".into()));
+        let none = || SourceError::Invalid("there is no sample; say in columns which endings there are".into());
+        return Err(trouble.unwrap_or_else(none));
     }
     Ok([KEY.to_owned()].into_iter().chain(endings).collect())
 }
@@ -169,6 +178,11 @@ enum Value<'a> {
 }
 
 impl Decoder {
+    fn new(names: Vec<String>, on_error: OnError) -> Self {
+        let fields: Vec<Field> = names.iter().map(|name| Field::new(name, type_of(name), true)).collect();
+        Self { schema: Arc::new(Schema::new(fields)), names, on_error }
+    }
+
     fn values<'a>(&self, chunk: &Chunk<'a>, key: &'a str, files: &Sample) -> Result<Vec<Value<'a>>, SourceError> {
         for (at, (ending, member)) in files.iter().enumerate() {
             if files[..at].iter().any(|(other, _)| other == ending) {
