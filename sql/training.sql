@@ -151,7 +151,7 @@ AS $$
 DECLARE
     continued pg_catalog.int8;
     done pg_catalog.int4;
-    recorded pg_catalog.int4;
+    stopped pg_catalog.bool;
     planned pg_catalog.int4 := coalesce(max_epochs, 20);
     epochs pg_catalog.int8;
     last_loss pg_catalog.float8;
@@ -167,15 +167,15 @@ BEGIN
     -- an error at once in a transaction block, and not after the first step
     COMMIT;
     LOOP
-        continued := NULL; done := 0; recorded := 0;
-        SELECT m.model_id, pg_catalog.json_array_length(m.history), (m.hyperparameters OPERATOR(pg_catalog.->>) 'max_epochs')::pg_catalog.int4
-          INTO continued, done, recorded
+        continued := NULL; done := 0; stopped := false;
+        SELECT m.model_id, pg_catalog.json_array_length(m.history), m.hyperparameters OPERATOR(pg_catalog.?) 'stopped'
+          INTO continued, done, stopped
           FROM corgipile.models AS m
          WHERE m.name OPERATOR(pg_catalog.=) corgipile_train_in_steps.name AND m.owner OPERATOR(pg_catalog.=) CURRENT_USER
          ORDER BY m.version DESC LIMIT 1;
         done := coalesce(done, 0);
-        -- fewer epochs than planned: it has converged, or stopped as patience says
-        EXIT WHEN done OPERATOR(pg_catalog.>=) planned OR done OPERATOR(pg_catalog.<) recorded;
+        -- it may have converged, or stopped as patience says
+        EXIT WHEN done OPERATOR(pg_catalog.>=) planned OR stopped;
         SELECT pg_catalog.max(t.epoch), (pg_catalog.array_agg(t.loss ORDER BY t.epoch DESC))[1] INTO epochs, last_loss
           FROM @extschema@.corgipile_train(
                    source => corgipile_train_in_steps.source, model => corgipile_train_in_steps.model,
@@ -184,7 +184,8 @@ BEGIN
                    shuffle => corgipile_train_in_steps.shuffle, block_size => corgipile_train_in_steps.block_size,
                    buffer_size => corgipile_train_in_steps.buffer_size, seed => corgipile_train_in_steps.seed,
                    name => corgipile_train_in_steps.name,
-                   options => CASE WHEN continued IS NULL THEN corgipile_train_in_steps.options ELSE coalesce(corgipile_train_in_steps.options, '{}') OPERATOR(pg_catalog.||) '{"remeasure": false}' END,
+                   options => coalesce(corgipile_train_in_steps.options, '{}') OPERATOR(pg_catalog.||)
+                       CASE WHEN continued IS NULL THEN pg_catalog.jsonb_build_object('planned_epochs', planned) ELSE '{"remeasure": false}' END,
                    loader => corgipile_train_in_steps.loader, workers => corgipile_train_in_steps.workers,
                    warm_start => CASE WHEN continued IS NULL THEN corgipile_train_in_steps.warm_start ELSE continued::pg_catalog.text END,
                    sample => corgipile_train_in_steps.sample, batch_size => corgipile_train_in_steps.batch_size,

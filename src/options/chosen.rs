@@ -52,6 +52,8 @@ pub struct Options {
     pub keep: Keep,
     /// how many versions of the model are kept, if it was said; 0 for all
     pub keep_versions: Option<u32>,
+    /// how many epochs are to be trained in all, where this call trains a part of them
+    pub planned_epochs: Option<u32>,
     /// whether a warm start measures the rows again
     pub remeasure: bool,
     /// whether the source is read together with other sessions, if it was said

@@ -349,7 +349,8 @@ impl Request {
     pub fn choose(&mut self, data: Extent, mean_square: f64, mean_target: Option<f64>) {
         for point in self.points.iter_mut().filter(|point| point.has_open_batch_size) {
             point.has_open_batch_size = false;
-            point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, data.tuples);
+            let epochs = self.options.planned_epochs.unwrap_or(point.max_epochs);
+            point.hyperparameters = point.hyperparameters.with_automatic_batch_size(epochs, data.tuples);
         }
         for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {
             point.choose_rate(data, mean_square, mean_target);

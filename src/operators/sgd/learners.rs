@@ -30,6 +30,8 @@ pub struct Learner {
     /// the model of the best epoch, if that is to be kept, and the number of its loss
     best: Option<(ModelParameters, f64)>,
     state: LearnerState,
+    /// would more epochs change nothing, or has it stopped because they made nothing better?
+    pub has_stopped: bool,
 }
 
 /// A model that is to be judged on the held out tuples of its group.
@@ -305,7 +307,7 @@ impl Learner {
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
         let (sigmoids, best, state) = (None, None, LearnerState::Learning);
-        Learner { group, point, trainer, history, losses, sigmoids, best, state }
+        Learner { group, point, trainer, history, losses, sigmoids, best, state, has_stopped: false }
     }
 
     /// Does it still learn?
@@ -355,7 +357,8 @@ impl Learner {
             self.best = Some((self.trainer.model()?, self.trainer.loss_number()));
         }
         let has_converged = self.trainer.has_converged() == Some(true);
-        if epoch >= last || has_converged || point.stopping.is_some_and(|rule| self.losses.stop(rule)) {
+        self.has_stopped = has_converged || point.stopping.is_some_and(|rule| self.losses.stop(rule));
+        if epoch >= last || self.has_stopped {
             self.state = LearnerState::Done;
         }
         Ok(())

@@ -100,6 +100,7 @@ impl Store<'_> {
         let linear = self.parameters(&mut learner)?;
         let point = &request.points[learner.point];
         let group = groups.and_then(|groups| groups[learner.group].clone());
+        let has_stopped = learner.has_stopped;
         let mut sigmoids = learner.sigmoids.take();
         if decoder.labels().classes().is_some_and(|classes| classes.swapped) {
             sigmoids.iter_mut().for_each(Sigmoids::negate);
@@ -116,7 +117,7 @@ impl Store<'_> {
             classes: decoder.labels().classes().map(|classes| classes.names),
             features: self.features,
             feature_kind: feature_kind(decoder.features(), self.features),
-            hyperparameters: Value::Object(self.record(point, group.as_deref(), report, loss_number)),
+            hyperparameters: Value::Object(self.record(point, group.as_deref(), report, (loss_number, has_stopped))),
             linear,
             standardizer: decoder.standardizer().cloned(),
             fill: decoder.fill(),
@@ -172,7 +173,13 @@ impl Store<'_> {
     }
 
     /// The record of the training: what it takes to train the model of this point again.
-    fn record(&self, point: &Point, group: Option<&str>, report: &ScanReport, loss_number: f64) -> Map<String, Value> {
+    fn record(
+        &self,
+        point: &Point,
+        group: Option<&str>,
+        report: &ScanReport,
+        (loss_number, has_stopped): (f64, bool),
+    ) -> Map<String, Value> {
         let mut record = self.request.to_json(point, report.geometry(), self.processes);
         if self.request.kind.follows_residuals() {
             let scale = self.decoder().target().map_or(1.0, |target| target.scale);
@@ -186,6 +193,9 @@ impl Store<'_> {
             let before = self.resume.map_or(0, |resume| resume.order_digest);
             let digest = before.wrapping_add(report.blocks.order.value());
             record.insert(resume::ORDER_DIGEST.into(), format!("{digest:016x}").into());
+        }
+        if has_stopped {
+            record.insert("stopped".into(), true.into());
         }
         if let Some(says) = &point.says {
             record.insert("grid_point".into(), Value::Object(says.clone()));

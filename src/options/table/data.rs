@@ -201,6 +201,16 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         inherited: Inherited::Never,
         ..Entry::option(
+            "planned_epochs",
+            Values::Integer(1, i32::MAX as u64),
+            Default::None,
+            "how many epochs are to be trained in all, where this call trains only the first of them: what depends on max_epochs is chosen for \
+             these. corgipile_train_in_steps() gives it",
+        )
+    },
+    Entry {
+        inherited: Inherited::Never,
+        ..Entry::option(
             "remeasure",
             Values::Boolean,
             Default::Boolean(true),
