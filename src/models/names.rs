@@ -8,8 +8,8 @@
 //! owner's models and no others.
 //!
 //! A text of digits is the id of a model, unless a model of the user's own has that name: drivers send an id as a text,
-//! too. Another role's model of that name is meant only if no model that the user may use has that id: a role that calls
-//! a model `12` does not take the place of model 12.
+//! too. Another role's model of that name is meant only if no model that the user may use has that id: a role that
+//! calls a model `12` does not take the place of model 12.
 
 use crate::errors::{Error, ModelError, OwnerNeeded, Result, did_you_mean};
 use crate::models::table::{self, Key, ModelRow, ModelTable};

@@ -35,8 +35,8 @@ pub fn inherit(arguments: &mut TrainArguments, before: &Before) {
     arguments.options = inherited_options(given, &decided, before.record);
 }
 
-/// The groups of which an option is given: the others of the group have their defaults then. An option that goes with what was recorded, as
-/// momentum does with the optimizer of that name, leaves it as it was.
+/// The groups of which an option is given: the others of the group have their defaults then. An option that goes with
+/// what was recorded, as momentum does with the optimizer of that name, leaves it as it was.
 fn decided(given: &Map<String, Value>, record: &Map<String, Value>) -> Vec<Group> {
     let goes_with_record = |needs: Option<Needs>| match needs {
         Some(Needs::Word(option, word)) => {

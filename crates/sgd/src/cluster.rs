@@ -13,9 +13,9 @@
 //!
 //! Gradients are those of the loss, with respect to weights and intercepts: the derivative by each decision, times the
 //! tuple with a 1 behind it. At zero weights and intercepts the derivatives are `-y` up to a constant factor for
-//! logistic, svm and linear, `1 / K - [y = k]` for class k of K. So it is enough there to add up tuples times labels, or
-//! the tuples of each class, and K may be found on the way. At a given model, tuples are multiplied by the derivatives,
-//! output by output. Sums are in f64.
+//! logistic, svm and linear, `1 / K - [y = k]` for class k of K. So it is enough there to add up tuples times labels,
+//! or the tuples of each class, and K may be found on the way. At a given model, tuples are multiplied by the
+//! derivatives, output by output. Sums are in f64.
 
 use crate::models::{Objective, ObjectiveVisitor};
 use crate::totals::Totals;

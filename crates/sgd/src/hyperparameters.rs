@@ -167,9 +167,10 @@ impl Hyperparameters {
         Hyperparameters { learning_rate, bounded: true, averaging: true, ..self }
     }
 
-    /// The same for targets that were divided by `scale`: the least of the objective is where it was, in the other unit. The weights of a
-    /// linear model are divided, too, and the loss by a power of the scale, so that penalties are to be multiplied by what is left of that;
-    /// those of a network stay what they are, as only its last layer is divided. A rate at which the penalty would turn signs is lowered.
+    /// The same for targets that were divided by `scale`: the least of the objective is where it was, in the other
+    /// unit. The weights of a linear model are divided, too, and the loss by a power of the scale, so that penalties
+    /// are to be multiplied by what is left of that; those of a network stay what they are, as only its last layer is
+    /// divided. A rate at which the penalty would turn signs is lowered.
     pub fn of_scaled_targets(self, scale: f64) -> Hyperparameters {
         let units = self.kind.target_units();
         let loss_number = self.loss_number / scale.powi(units.number);

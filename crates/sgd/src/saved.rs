@@ -25,8 +25,8 @@ const MAGIC_UNPACKED: &[u8] = b"cgptrn01";
 /// The same of weights that a new training begins with.
 const MAGIC_INITIAL: &[u8] = b"cgpini01";
 
-/// Bytes that [`Trainer::resume`] makes a trainer of before its first epoch, in whatever way it is to learn, whose weights are those of this
-/// model.
+/// Bytes that [`Trainer::resume`] makes a trainer of before its first epoch, in whatever way it is to learn, whose
+/// weights are those of this model.
 pub fn initial_state(model: &ModelParameters) -> Vec<u8> {
     let write = |mut to: Writer| {
         let [dim, outputs, weights] = [model.dim, model.outputs, model.weights.len()].map(|number| number as u64);

@@ -77,7 +77,8 @@ impl ClassWeights {
         self.weights.push(listed.map_or(1.0, LabelWeight::meet));
     }
 
-    /// The classes, by number, are those of a model, of these names; where rows are counted, their weights are still to come.
+    /// The classes, by number, are those of a model, of these names; where rows are counted, their weights are still to
+    /// come.
     pub fn meet_known<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         let mut of_name = |name| {
             let listed = self.listed.as_mut()?;

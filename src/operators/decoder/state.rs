@@ -152,7 +152,8 @@ impl Decoder {
         self.close_by_model()
     }
 
-    /// After [`adopt_model`](Decoder::adopt_model): weights of classes are those of this call, as far as they do not depend on the rows.
+    /// After [`adopt_model`](Decoder::adopt_model): weights of classes are those of this call, as far as they do not
+    /// depend on the rows.
     ///
     /// # Errors
     /// Those of [`Labels::check`](super::labels::Labels::check)
@@ -161,8 +162,8 @@ impl Decoder {
         self.labels.check()
     }
 
-    /// Before a preparation pass over the rows of a training that begins with a model: its classes and categories are known, and everything
-    /// else is to be found again.
+    /// Before a preparation pass over the rows of a training that begins with a model: its classes and categories are
+    /// known, and everything else is to be found again.
     pub fn measure_again(&mut self) {
         (self.preparing, self.scaler, self.target) = (true, None, None);
         self.imputation.iter_mut().for_each(Imputation::seek);

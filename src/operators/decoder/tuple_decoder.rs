@@ -216,8 +216,8 @@ impl Decoder {
         self.preparing
     }
 
-    /// All rows are gone through before anything is learned: what is to be measured must not be transformed before that,
-    /// and of columns with categories, hashed ones too, only the numbers are measured.
+    /// All rows are gone through before anything is learned: what is to be measured must not be transformed before
+    /// that, and of columns with categories, hashed ones too, only the numbers are measured.
     pub fn begin_preparation(&mut self) {
         self.preparing |= matches!(self.features, FeatureColumns::Mixed(_));
         self.logs = None;

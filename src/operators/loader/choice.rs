@@ -77,8 +77,9 @@ impl LoaderChoice {
         buffers.control(&ScanControl { loader, ..ScanControl::default() });
     }
 
-    /// Before anything is read, or after what there was to find out: starts a worker if the user wants one. `prepares` says what a pass before
-    /// the first epoch is to find out; or such a pass is over, and `found` has the first epoch and the last.
+    /// Before anything is read, or after what there was to find out: starts a worker if the user wants one. `prepares`
+    /// says what a pass before the first epoch is to find out; or such a pass is over, and `found` has the first epoch
+    /// and the last.
     pub fn begin(&mut self, buffers: &mut Buffers, prepares: Option<Wanted>, found: Option<(u32, u32)>) {
         if self.loader != Loader::Worker {
             return;

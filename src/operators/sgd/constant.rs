@@ -105,7 +105,8 @@ pub fn warn_of_useless(request: &Request, decoder: &Decoder, shares: &ClassShare
 
 /// What a model is judged by, if it is worse.
 fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option<Figure> {
-    // the loss of the first epoch is that of models that knew next to nothing, unless they began with the weights of another
+    // the loss of the first epoch is that of models that knew next to nothing, unless they began with the weights of
+    // another
     let known = learner.history.get(usize::from(request.resume.is_none())..)?;
     let row = match request.options.keep {
         Keep::Last => known.last(),

@@ -1,8 +1,9 @@
 //! Argument `warm_start`: a training that begins with the weights of a model.
 //!
-//! What the arguments do not say is as it was in that training. Everything that follows from the rows, their weights or the options is found
-//! again. If all of it is as it was, the training goes on: optimizer, learning rate and epochs continue, and the model is the one that so
-//! many more epochs would have trained. If anything differs, it is a new training with these first weights.
+//! What the arguments do not say is as it was in that training. Everything that follows from the rows, their weights or
+//! the options is found again. If all of it is as it was, the training goes on: optimizer, learning rate and epochs
+//! continue, and the model is the one that so many more epochs would have trained. If anything differs, it is a new
+//! training with these first weights.
 
 use super::worker_messages::json;
 use crate::errors::{Error, Notice, Result, TrainingError};
@@ -122,7 +123,8 @@ impl Resume {
         })
     }
 
-    /// Compares what is asked for with what the model was trained with: the training goes on only where that is the same.
+    /// Compares what is asked for with what the model was trained with: the training goes on only where that is the
+    /// same.
     pub fn compare(&mut self, request: &mut Request) {
         let same = |point: &Point| decides_the_same(&self.record, &request.record(point));
         let other_groups = request.row_groups.group.is_some() && self.group.is_none();
@@ -153,8 +155,8 @@ impl Resume {
         request.resume.iter_mut().for_each(|resume| resume.epochs = 0);
     }
 
-    /// Once the decoder knows what tuples are like: the weights of a training that begins anew are those that say of them what the model
-    /// says.
+    /// Once the decoder knows what tuples are like: the weights of a training that begins anew are those that say of
+    /// them what the model says.
     pub fn settle(&mut self, decoder: &Decoder) {
         if self.goes_on {
             return;

@@ -279,8 +279,8 @@ impl Training {
         Ok(PreparationTimes { time: preparation, shuffle })
     }
 
-    /// If there is a model to begin with: its training goes on where nothing that it was derived from is another now, and begins anew with
-    /// its weights elsewhere.
+    /// If there is a model to begin with: its training goes on where nothing that it was derived from is another now,
+    /// and begins anew with its weights elsewhere.
     pub(super) fn begin_with_model(&mut self) {
         let Some(resume) = &mut self.resume else { return };
         let decoder = &mut self.buffers.decoder;

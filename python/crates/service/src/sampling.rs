@@ -19,8 +19,8 @@ pub enum SamplerKind {
     /// JOADER's dependent sampling: each job's order is exactly uniform, whatever the others want (Proposition 1).
     #[default]
     Dependent,
-    /// What others have just drawn, where the job needs it: the fewest reads. Elements that many jobs want come first, so
-    /// that a job's order is uniform only if all jobs want the same elements.
+    /// What others have just drawn, where the job needs it: the fewest reads. Elements that many jobs want come first,
+    /// so that a job's order is uniform only if all jobs want the same elements.
     Follow,
     /// Each job for itself, for comparison.
     Independent,

@@ -24,8 +24,8 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// The rows of a source with `value` where a number or a truth value is missing. With NaN, columns of integers and of
-    /// truth values become columns of doubles.
+    /// The rows of a source with `value` where a number or a truth value is missing. With NaN, columns of integers and
+    /// of truth values become columns of doubles.
     ///
     /// # Errors
     /// [`SourceError::Invalid`] if the value is none of a column's type.

@@ -11,8 +11,8 @@ use crate::operators::wanted::Wanted;
 use crate::options::nodes::Nodes;
 use sgd::{ClusterFactor, ModelKind};
 
-/// Measures blocks at zero weights where they are, if that was asked for and can be; that it cannot is told. The decoder
-/// knows then what all rows have.
+/// Measures blocks at zero weights where they are, if that was asked for and can be; that it cannot is told. The
+/// decoder knows then what all rows have.
 ///
 /// # Errors
 /// [`NodeError`](crate::errors::NodeError); what the servers say is raised.

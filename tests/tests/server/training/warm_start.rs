@@ -174,7 +174,8 @@ fn a_model_of_a_group_goes_on_with_the_rows_of_its_group() {
     }
 }
 
-/// A model that begins with the weights of another one has the same decisions before it has learned anything: one epoch at a rate of nothing.
+/// A model that begins with the weights of another one has the same decisions before it has learned anything: one epoch
+/// at a rate of nothing.
 #[test]
 fn the_weights_say_the_same_whatever_features_and_targets_are_scaled_by() {
     let mut db = Database::new();
@@ -353,7 +354,8 @@ fn a_penalty_that_ends_is_none() {
         let first = db
             .train(&format!("'t', {model}, label => '{label}', features => '{{x}}', {SIZES}, max_epochs => 1"))[0]
             .model_id;
-        // the same tuples in the same order, one at a time, and in mini-batches of one, which another engine learns from
+        // the same tuples in the same order, one at a time, and in mini-batches of one, which another engine learns
+        // from
         let next = |options: &str| {
             format!(r#"'t', warm_start => '{first}', max_epochs => 1, options => '{{"l2": 0{options}}}'"#)
         };

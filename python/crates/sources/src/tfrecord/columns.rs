@@ -66,8 +66,8 @@ impl Feature {
     }
 }
 
-/// What a sample of the records has: each feature is of the kind that it has in most records. A record that is wrong, or
-/// has one of these columns (or any) of another kind, says nothing of what there is.
+/// What a sample of the records has: each feature is of the kind that it has in most records. A record that is wrong,
+/// or has one of these columns (or any) of another kind, says nothing of what there is.
 pub(super) fn look(
     found: &IndexedFiles,
     fixed: bool,
