@@ -336,15 +336,7 @@ impl Trainer {
             theorem.replace(&mut model);
         }
         if let Some(averaging) = &self.averaging {
-            // a mean is never 0 where an iterate was not: the last one says what the penalty has cut off
-            let cut: Vec<usize> = match self.hyper.l1 > 0.0 {
-                true => {
-                    allocation::collect(model.weights.iter().enumerate().filter(|(_, w)| **w == 0.0).map(|(i, _)| i))
-                }
-                false => Vec::new(),
-            };
             averaging.replace(&mut model);
-            cut.into_iter().for_each(|i| model.weights[i] = 0.0);
         }
         Ok(model)
     }

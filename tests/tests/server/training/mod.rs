@@ -22,6 +22,7 @@ mod nodes_probabilities;
 mod nodes_shards;
 mod nodes_together;
 mod options;
+mod penalties;
 mod probabilities;
 mod real_data;
 mod regression_networks;
