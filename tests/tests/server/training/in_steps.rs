@@ -85,3 +85,27 @@ fn patience_ends_it_and_wrong_arguments_are_errors() {
     db.run("ROLLBACK");
     assert_eq!(db.value::<i64>("SELECT count(*) FROM corgipile.models WHERE name = 'n'"), 0);
 }
+
+#[test]
+fn a_session_that_is_cancelled_or_ended_leaves_the_steps_that_it_has_committed() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run("INSERT INTO t SELECT t.* FROM t, generate_series(1, 9)");
+    let whole = db.train("'t', seed => 3, max_epochs => 60")[0].model_id;
+    let call = "CALL corgipile_train_in_steps('t', seed => 3, max_epochs => 60, name => 'm')";
+    let trained = "SELECT coalesce(max(json_array_length(history)), 0) >= ";
+    for (end, enough) in [("pg_cancel_backend", 2), ("pg_terminate_backend", 5)] {
+        let mut session = db.session();
+        let pid = session.pid();
+        let background = session.in_background(call);
+        db.wait_for(&format!("{trained}{enough} FROM corgipile.models WHERE name = 'm'"), "t");
+        db.run(&format!("SELECT {end}({pid})"));
+        let (_, ended) = background.join();
+        assert!(ended.is_err(), "{ended:?}");
+        let models = models(&mut db);
+        assert!(models.len() == 1 && models[0].1 < 60, "{models:?}");
+    }
+    db.run(call);
+    let [(id, 60)] = models(&mut db)[..] else { panic!("{:?}", models(&mut db)) };
+    assert_eq!(db.model(id).bits(), db.model(whole).bits());
+}
