@@ -81,6 +81,12 @@ impl Trainer {
         self.ended.map_or_else(|| self.engine.totals().tuples, |ended| ended.tuples)
     }
 
+    /// Has it learned from tuples in this epoch, all of which have the weight 0?
+    pub fn weighs_nothing(&self) -> bool {
+        let totals = self.engine.totals();
+        self.ended.is_none() && totals.tuples > 0 && totals.weight == 0.0
+    }
+
     /// When it makes a step, if it learns together with others.
     pub fn steps(&self) -> Steps {
         self.hyper.steps()

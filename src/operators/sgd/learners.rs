@@ -337,6 +337,9 @@ impl Learner {
         name: &dyn Fn(usize, usize) -> Option<String>,
     ) -> Result<()> {
         let point = &request.points[self.point];
+        if self.trainer.weighs_nothing() {
+            return Err(TrainingError::NoWeight.into());
+        }
         let Some(row) = self.history.last_mut() else { return Ok(()) };
         if judgement.is_some_and(|judgement| !judgement.loss.is_finite()) {
             let epoch = row.epoch as u32;

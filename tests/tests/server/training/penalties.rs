@@ -76,3 +76,27 @@ fn the_threshold_is_that_of_the_epoch_that_is_kept() {
     let (kept, own) = (db.line(&threshold(epochs[0].model_id)), db.line(&threshold(last)));
     assert_eq!(kept, own);
 }
+
+#[test]
+fn a_group_without_weight_is_the_error_that_it_is_alone() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run(
+        "CREATE TABLE w AS SELECT y, x, CASE WHEN x > 0 THEN 'some' ELSE 'none' END AS site, (x > 0)::int AS w FROM t",
+    );
+    for solver in ["newton", "sgd"] {
+        let train = |source: &str, more: &str| {
+            format!(
+                r#"SELECT corgipile_train('{source}', model => 'linear', label => 'y', features => '{{x}}', max_epochs => 2{more},
+                       options => '{{"weight": "w", "solver": "{solver}"}}')"#
+            )
+        };
+        let alone = db.fails_with(&train("SELECT * FROM w WHERE w = 0", ""), "22000").message;
+        assert_eq!(db.fails_with(&train("w", ", group_by => 'site'"), "22000").message, alone);
+        assert_eq!(
+            db.fails_with(&train("w", ", group_by => 'site', workers => 2, block_size => '8kB'"), "22000").message,
+            alone
+        );
+        db.run(&train("w", ""));
+    }
+}
