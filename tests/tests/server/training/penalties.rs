@@ -25,7 +25,8 @@ fn the_least_squares_with_a_penalty_are_where_they_are_computed_to_be() {
         ));
         effect(db, last[0].model_id)
     };
-    // bounded steps are shorter than the rate, which the penalty is not; of one standardized feature, the Lasso takes l1 from the coefficient, and the ridge divides it by 1 + l2
+    // bounded steps are shorter than the rate, which the penalty is not; of one standardized feature, the Lasso takes
+    // l1 from the coefficient, and the ridge divides it by 1 + l2
     for l1 in [2.0, 400.0] {
         let found = train(&mut db, &format!("l1 => {l1}"));
         assert!((found - (without - l1)).abs() < 0.01 * without, "l1 {l1}: {found}, not {}", without - l1);
