@@ -64,7 +64,24 @@ fn no_member_is_left(db: &mut Database) {
 }
 
 /// Two trainings that have decoded all pages in common, but for the last, at which they wait: gate 2 is still shut.
+/// On a busy machine the two may miss each other; then others begin.
 fn two_at_gate_2(db: &mut Database) -> [(i32, corgipile_tests::Background); 2] {
+    for _ in 0..20 {
+        let started = may_be_at_gate_2(db);
+        if started.iter().map(|(pid, _)| taken_by(db, *pid)).sum::<i64>() > 0 {
+            return started;
+        }
+        db.run("SELECT pg_advisory_unlock(2)");
+        for (_, training) in started {
+            let (_, ended) = training.join();
+            ended.expect("a training that takes nothing ends as any other");
+        }
+        no_member_is_left(db);
+    }
+    panic!("no pages were taken");
+}
+
+fn may_be_at_gate_2(db: &mut Database) -> [(i32, corgipile_tests::Background); 2] {
     db.run("SELECT pg_advisory_lock(1), pg_advisory_lock(2)");
     let started = [0, 1].map(|_| {
         let mut session = db.session();
@@ -76,8 +93,6 @@ fn two_at_gate_2(db: &mut Database) -> [(i32, corgipile_tests::Background); 2] {
     let at_gate_2 = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND NOT granted
                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     db.wait_for(at_gate_2, "2");
-    let taken: i64 = started.iter().map(|(pid, _)| taken_by(db, *pid)).sum();
-    assert!(taken > 0, "pages were taken");
     started
 }
 
