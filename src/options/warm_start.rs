@@ -98,3 +98,16 @@ fn inherited_options(
     }
     given
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn test_what_decides_is_recorded() {
+        let is_recorded = |name: &str| table::entries().any(|entry| entry.name == name && entry.record.is_some());
+        assert!(DECISIVE.into_iter().all(is_recorded));
+    }
+}

@@ -111,13 +111,10 @@ impl CategoryColumn {
     /// In how many rows the pass has met each category, by place, and how many NULLs.
     pub fn counts(&self) -> (Vec<u64>, u64) {
         let mut counts: Vec<u64> = allocation::zeros(self.names.len());
-        for (place, count) in self.places.iter().zip(&self.met) {
-            counts[*place as usize] = *count;
-        }
-        if self.state == CategoryState::Continued {
-            // what was met was counted by its final place
-            counts.fill(0);
-            counts.iter_mut().zip(&self.met).for_each(|(all, met)| *all = *met);
+        // where the categories are those of a model, their places were final when they were counted
+        let is_final = self.state == CategoryState::Continued;
+        for (i, (place, count)) in self.places.iter().zip(&self.met).enumerate() {
+            counts[if is_final { i } else { *place as usize }] = *count;
         }
         if let (true, Some(last)) = (self.names.has_null, counts.last_mut()) {
             *last = self.met_nulls;

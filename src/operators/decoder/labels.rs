@@ -187,10 +187,6 @@ impl Labels {
                 let why = format!("label column \"{}\" has more than {} different values", self.column, classes.limit);
                 return Err(NodeError::Differ(why).into());
             }
-            if !is_known && classes.closed == Some(Closed::Model) {
-                let why = format!("the model was not trained on label {}", excerpt(value));
-                return Err(NodeError::Differ(why).into());
-            }
             if !is_known {
                 classes.codes.push(code(classes.limit, class));
             }

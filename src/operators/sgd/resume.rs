@@ -370,12 +370,7 @@ fn check_held_out(arguments: &TrainArguments, model: &Model, record: &Map<String
     if !held_out && was_fraction.is_none() && was_column.is_none() && !fits_probabilities {
         return Ok(());
     }
-    let differs = |key: &str, given: Option<Value>, default: &str| {
-        let was = record
-            .get(key)
-            .map_or_else(|| default.to_owned(), |was| was.as_str().map_or_else(|| was.to_string(), str::to_owned));
-        given.is_some_and(|given| given.as_str().map_or_else(|| given.to_string(), str::to_owned) != was)
-    };
+    let differs = |key: &str, given: Option<Value>| given.is_some_and(|given| record.get(key) != Some(&given));
     let by_block = record.get("validation_by").and_then(Value::as_str) == Some("block");
     let sorts = |strategy: &str| strategy.parse::<Strategy>().is_ok_and(Strategy::sorts);
     let was_sorted = record.get("shuffle").and_then(Value::as_str).is_some_and(sorts);
@@ -386,14 +381,10 @@ fn check_held_out(arguments: &TrainArguments, model: &Model, record: &Map<String
             let given = says(FRACTION);
             says(COLUMN).is_some()
                 || given.is_some_and(|given| given != fraction)
-                || differs(
-                    "validation_by",
-                    given.map(|_| says("validation_by").cloned().unwrap_or("row".into())),
-                    "row",
-                )
-                || differs("seed", arguments.seed.map(Value::from), "")
+                || differs("validation_by", given.map(|_| says("validation_by").cloned().unwrap_or("row".into())))
+                || differs("seed", arguments.seed.map(Value::from))
                 || arguments.shuffle.as_deref().is_some_and(|given| sorts(given) != was_sorted)
-                || (by_block && differs("block_size", arguments.block_size.clone().map(Value::from), ""))
+                || (by_block && differs("block_size", arguments.block_size.clone().map(Value::from)))
         }
         (None, Some(column)) => says(FRACTION).is_some() || says(COLUMN).is_some_and(|given| given != column),
     };
