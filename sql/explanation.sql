@@ -1,31 +1,31 @@
 -- Explaining models.
 
-CREATE FUNCTION corgipile_coefficients(model_id bigint, source text, level float8 DEFAULT NULL)
+CREATE FUNCTION corgipile_coefficients(model_id bigint, source text, level float8 DEFAULT NULL, weights text DEFAULT NULL)
 RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_coefficients_wrapper';
-COMMENT ON FUNCTION corgipile_coefficients(bigint, text, float8)
-    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default';
+COMMENT ON FUNCTION corgipile_coefficients(bigint, text, float8, text)
+    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default, and weights of rows are precisions, or frequencies';
 
-CREATE FUNCTION corgipile_coefficients(model_id bigint, source regclass, level float8 DEFAULT NULL)
+CREATE FUNCTION corgipile_coefficients(model_id bigint, source regclass, level float8 DEFAULT NULL, weights text DEFAULT NULL)
 RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_coefficients_relation_wrapper';
-COMMENT ON FUNCTION corgipile_coefficients(bigint, regclass, float8)
+COMMENT ON FUNCTION corgipile_coefficients(bigint, regclass, float8, text)
     IS 'the same of a relation that is named by its OID';
 
-CREATE FUNCTION corgipile_coefficients(name text, source text, level float8 DEFAULT NULL)
+CREATE FUNCTION corgipile_coefficients(name text, source text, level float8 DEFAULT NULL, weights text DEFAULT NULL)
 RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_coefficients_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_coefficients(text, text, float8)
-    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default';
+COMMENT ON FUNCTION corgipile_coefficients(text, text, float8, text)
+    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default, and weights of rows are precisions, or frequencies';
 
-CREATE FUNCTION corgipile_coefficients(name text, source regclass, level float8 DEFAULT NULL)
+CREATE FUNCTION corgipile_coefficients(name text, source regclass, level float8 DEFAULT NULL, weights text DEFAULT NULL)
 RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_coefficients_relation_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_coefficients(text, regclass, float8)
+COMMENT ON FUNCTION corgipile_coefficients(text, regclass, float8, text)
     IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_importance(model_id bigint, source text, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)

@@ -54,6 +54,8 @@ pub enum Notice {
     NotConverged { models: usize, all: usize, of_classes: bool, separated: bool },
     /// A weight of the model is so many standard errors from that of the least loss.
     NotOptimum { feature: String, distance: f64 },
+    /// Nothing was said of what the weights of rows are.
+    Precisions,
     /// The least loss is where the weights of these features are infinite.
     AtInfinity { features: Vec<String> },
     /// Only so many rows, of blocks drawn at random, were looked at.
@@ -252,6 +254,10 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
                     "the model is not that of the least loss on these rows: {feature} is {distance:.2} standard errors from it"
                 ),
                 Some("Train it with solver => 'newton' on these rows, and they tell the errors of the optimum."),
+            ),
+            Notice::Precisions => (
+                "weights of rows are taken as precisions: only how they compare counts".to_owned(),
+                Some("Give weights => 'frequencies' if a row of weight 2 is two rows, or weights => 'precisions'."),
             ),
             Notice::AtInfinity { features } => (
                 format!("the least loss on these rows is at infinite weights of {}", some_of(&features)),

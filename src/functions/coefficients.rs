@@ -1,15 +1,16 @@
 //! corgipile_coefficients(): weights with their standard errors on given rows, tests and confidence intervals.
 
 use super::of_model_and_source::of_model_and_source;
-use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
+use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError, excerpt};
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
 use crate::operators::nulls::{notice_left_out, notice_unseen};
+use crate::options::choices::{Choice, choice};
 use pg::check_for_interrupts;
 use pg::encoding::Text;
 use pgrx::prelude::*;
 use serde_json::Value;
-use sgd::{Estimates, Inference, Solver, two_sided_quantile, two_sided_tail};
+use sgd::{Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
 use std::ops::Range;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -17,7 +18,7 @@ use tuples::{Batch, TupleSource};
 of_model_and_source! {
     [corgipile_coefficients, corgipile_coefficients_by_name, corgipile_coefficients_relation, corgipile_coefficients_relation_by_name]
     {
-        (level: f64) -> (
+        (level: f64, weights: Text<'_>) -> (
             name!(feature, String),
             name!(coefficient, f64),
             name!(std_error, Option<f64>),
@@ -37,13 +38,30 @@ const LEVEL: f64 = 0.95;
 /// A model whose weight is this many standard errors from that of the least loss was not trained to the end.
 const FAR: f64 = 0.01;
 
-fn coefficients(model: Rc<Model>, source: &str, level: Option<f64>) -> Result<Vec<Row>> {
+choice! {
+    /// What the weights of rows say.
+    WeightsAre {
+        /// how precise each row is
+        Precisions = "precisions",
+        /// how often each row was observed
+        Frequencies = "frequencies",
+    }
+}
+
+fn coefficients(model: Rc<Model>, source: &str, level: Option<f64>, weights: Option<Text<'_>>) -> Result<Vec<Row>> {
     let level = level.unwrap_or(LEVEL);
     if !(level > 0.0 && level < 1.0) {
         let reason = format!("{level} is not between 0 and 1");
         return Err(ArgumentError::InvalidArgument { argument: "level", reason, hint: None }.into());
     }
-    let estimates = estimates(&model, source)?;
+    let given = weights.as_deref().map(|name| {
+        WeightsAre::named(name).ok_or_else(|| ArgumentError::InvalidArgument {
+            argument: "weights",
+            reason: format!("{} is none of {}", excerpt(name), WeightsAre::names().join(", ")),
+            hint: None,
+        })
+    });
+    let estimates = estimates(&model, source, given.transpose()?)?;
     let names = model.weight_names();
     let name = |place: usize| names.get(place).map_or("(intercept)", String::as_str).to_owned();
     let (place, distance) = estimates.furthest;
@@ -58,7 +76,7 @@ fn coefficients(model: Rc<Model>, source: &str, level: Option<f64>) -> Result<Ve
 }
 
 /// Reads all rows.
-fn estimates(model: &Model, source: &str) -> Result<Estimates> {
+fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result<Estimates> {
     if !model.kind.is_smooth() {
         return Err(refuse(model, format!("it is {}", model.kind.description())));
     }
@@ -95,11 +113,18 @@ fn estimates(model: &Model, source: &str) -> Result<Estimates> {
     notice_unseen(&decoder);
     let none = || TrainingError::no_rows("compare the model with", decoder.skipped());
     let inference = inference.filter(|inference| inference.tuples() > 0).ok_or_else(none)?;
-    if decoder.all_weigh_nothing() {
+    if inference.weight() == 0.0 {
         return Err(TrainingError::NoWeight.into());
     }
+    if weight.is_some() && weights.is_none() {
+        pg::report_notice(Notice::Precisions);
+    }
+    let weighting = match weights.unwrap_or_default() {
+        WeightsAre::Precisions => Weighting::Precisions,
+        WeightsAre::Frequencies => Weighting::Frequencies,
+    };
     let columns: Vec<Range<usize>> = model.weights_by_column().into_iter().map(|(_, places)| places).collect();
-    Ok(inference.finish(model.to_standardizer().as_ref(), &columns)?)
+    Ok(inference.finish(model.to_standardizer().as_ref(), &columns, weighting)?)
 }
 
 fn refuse(model: &Model, why: String) -> crate::errors::Error {

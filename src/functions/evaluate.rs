@@ -3,6 +3,7 @@
 use super::of_model_and_source::of_model_and_source;
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
+use crate::operators::Source;
 use crate::operators::judge::{Judge, Scores};
 use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use crate::operators::sgd::judge_there;
@@ -41,9 +42,12 @@ fn evaluate(
 /// # Errors
 /// Whatever can be wrong with source and rows; those of the nodes.
 fn read(model: &Rc<Model>, source: &str, policies: Policies, nodes: &Nodes) -> Result<Vec<Metric>> {
-    let mut rows = ModelRows::plain(policies).plan(model, source)?;
+    let source = Source::resolve(source)?;
+    let weight = models::weight_column(model.id).filter(|name| source.columns().iter().any(|c| c.name == *name));
+    let reading = ModelRows { weight: weight.as_deref(), ..ModelRows::plain(policies) };
+    let mut rows = reading.plan_source(model, source)?;
     let mut judge = Judge::new(model.clone());
-    let (areas, decoder) = match judge_there(model, policies, &mut rows, (nodes, &mut judge))? {
+    let (areas, decoder) = match judge_there(model, &reading, &mut rows, (nodes, &mut judge))? {
         Some(areas) => (areas, rows.decoder),
         None => {
             let mut buffers = rows.start();
@@ -54,6 +58,9 @@ fn read(model: &Rc<Model>, source: &str, policies: Policies, nodes: &Nodes) -> R
     let skipped = tell_of_rows(&decoder);
     if judge.evaluation().tuples() == 0 {
         return Err(TrainingError::no_rows("evaluate on", skipped).into());
+    }
+    if judge.evaluation().weight() == 0.0 {
+        return Err(TrainingError::NoWeight.into());
     }
     Ok(metrics(model, judge.evaluation(), judge.log_loss(), areas, skipped))
 }

@@ -38,4 +38,4 @@ pub use profiles::{feature_shapes, profile, rows_left_out};
 pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};
-pub use stored_training::{MAX_STATE_BYTES, StoredTraining, stored_training};
+pub use stored_training::{MAX_STATE_BYTES, StoredTraining, stored_training, weight_column};

@@ -18,6 +18,14 @@ pub struct StoredTraining {
     pub history: Vec<Box<RawValue>>,
 }
 
+/// The column that rows had their weights in when this model was trained, if there was one.
+pub fn weight_column(id: i64) -> Option<String> {
+    let table = ModelTable::open();
+    let record = table.find(&Key::Id(id), |row| row.json(c"hyperparameters"));
+    table.close();
+    record.and_then(|record| record.ok().flatten()?.get("weight")?.as_str().map(str::to_owned))
+}
+
 /// A larger state is not kept: model and state are one row.
 pub const MAX_STATE_BYTES: usize = 256 << 20;
 

@@ -66,6 +66,7 @@ impl Judge {
     fn add(&mut self, parameters: &ModelParameters, batch: &Batch) -> Option<u64> {
         let Judge { model, evaluation, fitted_log_loss, curves, probabilities } = self;
         let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+        let mut weights = batch.weights().unwrap_or_default().iter();
         evaluation.add_and_show(parameters, batch, |decisions, label| {
             rows += 1;
             let beyond = |z: &f32| !z.is_finite() || !model.kind.link().prediction(*z).is_finite();
@@ -76,7 +77,8 @@ impl Judge {
             if model.sigmoids.is_some() {
                 model.probabilities(decisions, probabilities);
                 // never infinite, as scikit-learn has it
-                *fitted_log_loss -= probabilities[class_of_label(model.kind, label)].max(f64::EPSILON).ln();
+                let weight = weights.next().copied().map_or(1.0, f64::from);
+                *fitted_log_loss -= weight * probabilities[class_of_label(model.kind, label)].max(f64::EPSILON).ln();
             }
         });
         fault
@@ -104,7 +106,7 @@ impl Judge {
     /// The mean log loss, of fitted probabilities if there are some.
     pub fn log_loss(&self) -> f64 {
         match self.model.sigmoids {
-            Some(_) => self.fitted_log_loss / self.evaluation.tuples().max(1) as f64,
+            Some(_) => self.fitted_log_loss / self.evaluation.weight(),
             None => self.evaluation.log_loss(),
         }
     }

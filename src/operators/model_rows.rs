@@ -57,7 +57,15 @@ impl ModelRows<'_> {
     /// # Errors
     /// As there.
     pub fn plan(&self, model: &Model, source: &str) -> Result<PlannedRows> {
-        self.plan_rows(model, Source::resolve(source)?, with_label(model))
+        self.plan_source(model, Source::resolve(source)?)
+    }
+
+    /// The same of a source that is resolved.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn plan_source(&self, model: &Model, source: Source) -> Result<PlannedRows> {
+        self.plan_rows(model, source, with_label(model))
     }
 
     /// As [`open`](ModelRows::open), of features alone: the source need not have a label's column, and its rows have a

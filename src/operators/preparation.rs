@@ -6,7 +6,7 @@
 //! there is no such pass.
 
 use super::buffers::Buffers;
-use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Met, Statistics};
+use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Met, RowSums, Statistics};
 use super::scan_control::ScanControl;
 use super::wanted::Wanted;
 use crate::errors::{NodeError, Notice, Result, TrainingError};
@@ -28,7 +28,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         return Ok(());
     }
     let found = measure(buffers, batch, wanted)?;
-    finish(&mut buffers.decoder, wanted, found.counts, found.measured)
+    finish(&mut buffers.decoder, wanted, &found.sums, found.measured)
 }
 
 /// Goes through all rows in epoch 0, so that a decoder whose knowledge is that of a model has met all groups. `batch`
@@ -57,27 +57,19 @@ pub fn measure(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         buffers.decoder.take_more_classes();
     }
     let mut measured = Measured::default();
-    let mut counts: Vec<u64> = Vec::new();
+    let mut sums = RowSums::default();
     while buffers.next_batch(batch)? {
         check_for_interrupts();
         buffers.decoder.meet_dim(batch.dim());
         if !wanted.held_out {
             leave_held_out(batch);
         }
+        buffers.decoder.add_up(batch, &mut sums);
+        leave_weightless(batch);
         measured.add(wanted, &mut buffers.decoder, batch)?;
-        let labels_of_blocks =
-            (0..if batch.has_mini_batches() { batch.len() } else { 0 }).flat_map(|i| batch.mini_batch(i).labels());
-        let labels_of_tuples = if batch.has_mini_batches() { &[] } else { batch.labels() };
-        for label in labels_of_tuples.iter().chain(labels_of_blocks) {
-            let class = buffers.decoder.labels().class(*label);
-            if class >= counts.len() {
-                counts.resize(class + 1, 0);
-            }
-            counts[class] += 1;
-        }
     }
     *batch = Batch::dense(0);
-    Ok(Found { counts, measured, met: buffers.decoder.met() })
+    Ok(Found { sums, measured, met: buffers.decoder.met() })
 }
 
 /// Takes what other processes have found, each in rows of its own, for what the decoder has met, and ends its
@@ -90,25 +82,26 @@ pub fn unite(decoder: &mut Decoder, wanted: Wanted, all: &[Found]) -> Result<Vec
     if wanted.more_classes {
         decoder.take_more_classes();
     }
-    let (mut counts, mut measured, mut parts) = (Vec::new(), Measured::default(), Vec::new());
+    let (mut sums, mut measured, mut parts) = (RowSums::default(), Measured::default(), Vec::new());
     for found in all {
-        let mut before = counts.clone();
-        decoder.unite(&found.met, &found.counts, &mut counts)?;
+        let mut before = sums.of_classes();
+        decoder.unite(&found.met, &found.sums, &mut sums)?;
+        let counts = sums.of_classes();
         before.resize(counts.len(), 0);
-        parts.push(counts.iter().zip(&before).map(|(after, before): (&u64, &u64)| after - before).collect());
+        parts.push(counts.iter().zip(&before).map(|(after, before)| after - before).collect());
         if !measured.unite(&found.measured) {
             return Err(
                 NodeError::Differ("rows have not as many features on one server as on another".to_owned()).into()
             );
         }
     }
-    finish(decoder, wanted, counts, measured)?;
+    finish(decoder, wanted, &sums, measured)?;
     Ok(parts)
 }
 
 /// Ends a decoder's preparation.
-fn finish(decoder: &mut Decoder, wanted: Wanted, counts: Vec<u64>, mut measured: Measured) -> Result<()> {
-    if counts.is_empty() {
+fn finish(decoder: &mut Decoder, wanted: Wanted, sums: &RowSums, mut measured: Measured) -> Result<()> {
+    if sums.is_empty() {
         return Err(TrainingError::no_rows("train on", decoder.skipped()).into());
     }
     if let FewTargets::Two(values) = measured.few {
@@ -117,14 +110,14 @@ fn finish(decoder: &mut Decoder, wanted: Wanted, counts: Vec<u64>, mut measured:
     measured.impute();
     measured.warn_of_coarse(wanted, decoder);
     let statistics = measured.finish(wanted, decoder);
-    decoder.end_preparation(&counts, statistics)
+    decoder.end_preparation(sums, statistics)
 }
 
 /// What a pass over some rows has found.
 #[derive(Serialize, Deserialize)]
 pub struct Found {
-    /// rows of each class, by the numbers that classes have there
-    counts: Vec<u64>,
+    /// what rows add up to, by the numbers that groups and classes have there
+    sums: RowSums,
     measured: Measured,
     met: Met,
 }
@@ -144,9 +137,9 @@ struct Measured {
     shapes: Option<Shapes>,
     targets: TargetMoments,
     few: FewTargets,
-    /// of sparse tuples that are not scaled: the sum of |x|², and how many there were. Nothing is kept by feature.
+    /// of sparse tuples that are not scaled: the sum of |x|², and what they weigh. Nothing is kept by feature.
     squares: f64,
-    tuples: u64,
+    weight: f64,
     /// of dense rows
     sample: Option<RowSample>,
 }
@@ -158,7 +151,8 @@ impl Measured {
             self.sample.get_or_insert_with(|| RowSample::new(batch.dim())).add(batch);
         }
         if decoder.labels().are_targets() && !batch.has_mini_batches() {
-            batch.labels().iter().for_each(|target| self.targets.add(*target));
+            let weight = |i: usize| batch.weights().map_or(1.0, |weights| weights[i]);
+            (0..).zip(batch.labels()).for_each(|(i, target)| self.targets.add(*target, weight(i)));
         }
         if wanted.targets {
             self.few.add(batch.labels());
@@ -178,8 +172,11 @@ impl Measured {
         }
         if wanted.moments && batch.is_sparse() && !wanted.scales {
             let square = |i: usize| batch.sparse_row(i).1.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
-            self.squares += (0..batch.len()).map(square).sum::<f64>();
-            self.tuples += batch.len() as u64;
+            let weight = |i: usize| batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
+            for i in 0..batch.len() {
+                self.squares += weight(i) * square(i);
+                self.weight += weight(i);
+            }
         } else if wanted.moments && batch.dim() > 0 {
             decoder.check_size(batch.dim(), wanted.scales)?;
             let dim = if batch.is_sparse() { 0 } else { batch.dim() };
@@ -193,7 +190,7 @@ impl Measured {
         self.targets.unite(&other.targets);
         self.few.unite(other.few);
         self.squares += other.squares;
-        self.tuples += other.tuples;
+        self.weight += other.weight;
         unite_some(&mut self.moments, &other.moments, Moments::unite)
             && unite_some(&mut self.present, &other.present, PresentMoments::unite)
             && unite_some(&mut self.shapes, &other.shapes, Shapes::unite)
@@ -229,7 +226,8 @@ impl Measured {
     /// these were measured as they are.
     fn profile(&self, decoder: &Decoder) -> Option<Vec<FeatureProfile>> {
         let mut features = self.sample.as_ref()?.features();
-        if decoder.logs_of_arrays().is_some() {
+        // what comes later is compared with the rows as they are
+        if decoder.logs_of_arrays().is_some() || decoder.weighs_rows() {
             return Some(features);
         }
         if let Some(present) = &self.present {
@@ -265,7 +263,13 @@ impl Measured {
         // columns of categories alone have no numbers to be measured
         let mean_square = wanted.moments.then(|| match &self.moments {
             Some(moments) => moments.mean_square(standardizer.as_ref()),
-            None => self.squares / self.tuples.max(1) as f64,
+            None => {
+                if self.weight > 0.0 {
+                    self.squares / self.weight
+                } else {
+                    0.0
+                }
+            }
         });
         Statistics {
             standardizer,
@@ -339,6 +343,14 @@ fn means_of_logs(means: &mut [f32], logs: &LogTransform) {
 fn leave_held_out(batch: &mut Batch) {
     let Some(tags) = batch.tags().filter(|tags| tags.iter().any(|tag| tag & HELD_OUT != 0)) else { return };
     let stay = (0..).zip(tags).filter(|(_, tag)| *tag & HELD_OUT == 0).map(|(place, _)| place);
+    let stay: Vec<u32> = allocation::collect(stay);
+    batch.retain(&stay);
+}
+
+/// Removes the tuples that weigh nothing, after they were added up: nothing is to be as if there were such rows.
+fn leave_weightless(batch: &mut Batch) {
+    let Some(weights) = batch.weights().filter(|weights| weights.contains(&0.0)) else { return };
+    let stay = (0..).zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(place, _)| place);
     let stay: Vec<u32> = allocation::collect(stay);
     batch.retain(&stay);
 }

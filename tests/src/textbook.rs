@@ -89,6 +89,7 @@ impl Textbook {
     /// the end.
     pub fn epoch(&mut self, tuples: &[Tuple]) -> f64 {
         let (mut loss, mut weight, mut right) = (0.0, 0.0, 0);
+        let mean = tuples.iter().map(|tuple| tuple.weight).sum::<f64>() / tuples.len() as f64;
         for batch in tuples.chunks(self.batch_size) {
             let mut gradient = vec![vec![0.0; self.rows[0].len()]; self.rows.len()];
             for tuple in batch {
@@ -97,7 +98,7 @@ impl Textbook {
                 right += usize::from(self.is_right(tuple));
                 for (gradient, slope) in gradient.iter_mut().zip(self.gradients(tuple)) {
                     for (g, x) in gradient.iter_mut().zip(inputs(tuple)) {
-                        *g += tuple.weight * slope * x / batch.len() as f64;
+                        *g += tuple.weight / mean * slope * x / batch.len() as f64;
                     }
                 }
             }

@@ -16,7 +16,7 @@ use crate::network::decide_rows;
 use crate::variance_sum::VarianceSum;
 use crate::{Hyperparameters, Link, ModelKind, ModelParameters, Output};
 
-/// Evaluates a model on any number of batches. Weights of tuples do not count.
+/// Evaluates a model on any number of batches. Weights of tuples count in the loss, and nowhere else.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
     kind: ModelKind,
@@ -26,6 +26,8 @@ pub struct Evaluation {
     /// of a network
     output: Option<Output>,
     loss: f64,
+    /// of the tuples, each of which counts 1 if it has none
+    weight: f64,
     /// of more than two classes, each with its own output
     log_loss: f64,
     correct: u64,
@@ -133,6 +135,7 @@ impl Evaluation {
             level,
             output: None,
             loss: 0.0,
+            weight: 0.0,
             log_loss: 0.0,
             correct: 0,
             tuples: 0,
@@ -194,7 +197,7 @@ impl Evaluation {
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * batch.len() + i];
             }
-            self.count(&row, y);
+            self.count(&row, y, batch.weights().map(|weights| weights[i]));
             show(&row, y);
         }
         self.tuples += batch.len() as u64;
@@ -205,8 +208,8 @@ impl Evaluation {
         if let Some(network) = &model.network {
             self.output = Some(network.output);
             let decisions = decide_rows(network, &model.view(), mini_batch.matrix());
-            for (row, &y) in decisions.chunks_exact(model.outputs).zip(mini_batch.labels()) {
-                self.count(row, y);
+            for (i, (row, &y)) in decisions.chunks_exact(model.outputs).zip(mini_batch.labels()).enumerate() {
+                self.count(row, y, mini_batch.weights().map(|weights| weights[i]));
                 show(row, y);
             }
             self.tuples += mini_batch.len() as u64;
@@ -224,7 +227,7 @@ impl Evaluation {
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * mini_batch.len() + i] + model.intercepts[k];
             }
-            self.count(&row, y);
+            self.count(&row, y, mini_batch.weights().map(|weights| weights[i]));
             show(&row, y);
         }
         self.tuples += mini_batch.len() as u64;
@@ -243,24 +246,28 @@ impl Evaluation {
                 model.decisions(batch.features(i), &mut decisions);
             }
             pauses.after(model.weights.len());
-            self.count(&decisions, y);
+            self.count(&decisions, y, batch.weights().map(|weights| weights[i]));
             show(&decisions, y);
         }
         self.decisions = decisions;
         self.tuples += batch.len() as u64;
     }
 
-    /// Counts one tuple of the given decisions and label.
-    fn count(&mut self, decisions: &[f32], y: f32) {
+    /// Counts one tuple of the given decisions, label and weight.
+    fn count(&mut self, decisions: &[f32], y: f32, weight: Option<f32>) {
+        let weight = weight.map_or(1.0, f64::from);
+        self.weight += weight;
         self.in_range &= decisions.iter().all(|z| z.is_finite());
-        self.loss += match self.output {
+        let loss = match self.output {
             Some(output) if output.has_classes() => {
                 let (loss, log_loss) = output.losses(decisions, y as usize);
-                self.log_loss += log_loss;
+                self.log_loss += weight * log_loss;
                 loss
             }
             _ => self.kind.exact_loss(decisions, y, self.number),
         };
+        // what weighs nothing adds nothing, however wrong it is
+        self.loss += if weight > 0.0 { weight * loss } else { 0.0 };
         if !self.kind.is_classifier() {
             let (prediction, target) = (self.kind.link().prediction(decisions[0]), f64::from(y));
             self.in_range &= prediction.is_finite();
@@ -283,12 +290,16 @@ impl Evaluation {
     /// than two classes.
     pub fn log_loss(&self) -> f64 {
         let own = self.output == Some(Output::Sigmoid) && self.confusion.classes.len() > 2;
-        if own { self.mean(self.log_loss) } else { self.loss() }
+        if own { self.mean_loss(self.log_loss) } else { self.loss() }
     }
 
-    /// The mean loss, without a penalty; 0 if there were no tuples; infinite or NaN if a decision is beyond f32.
+    /// Σ w·loss / Σ w, without a penalty; 0 if there were no tuples; infinite or NaN if a decision is beyond f32.
     pub fn loss(&self) -> f64 {
-        self.mean(self.loss)
+        self.mean_loss(self.loss)
+    }
+
+    fn mean_loss(&self, sum: f64) -> f64 {
+        if self.weight > 0.0 { sum / self.weight } else { 0.0 }
     }
 
     /// The fraction of tuples in their class, 0 of none: positive if the decision is above 0, negative otherwise; with
@@ -330,7 +341,7 @@ impl Evaluation {
         let (mean, _) = self.targets.moments();
         let of_mean = self.target_logs - if mean > 0.0 { self.tuples as f64 * mean * mean.ln() } else { 0.0 };
         let explained = if of_mean > 0.0 { 1.0 - self.loss / of_mean } else { f64::from(u8::from(self.loss == 0.0)) };
-        has_counts.then(|| (2.0 * self.mean(self.loss), explained))
+        has_counts.then(|| (2.0 * self.loss(), explained))
     }
 
     /// By the loss of which kind of model.
@@ -351,6 +362,11 @@ impl Evaluation {
     /// Whether all decisions were finite. If not, no result is right: an infinity may have any sign.
     pub fn in_range(&self) -> bool {
         self.in_range
+    }
+
+    /// What the tuples weigh that were evaluated.
+    pub fn weight(&self) -> f64 {
+        self.weight
     }
 
     /// How many tuples were evaluated.

@@ -26,6 +26,8 @@ pub struct Moments {
     dim: usize,
     level: Level,
     count: u64,
+    /// of the rows, each of which counts 1 if it has none
+    weight: f64,
     mean: Vec<Columns>,
     /// sums of squared deviations from the mean
     squares: Vec<Columns>,
@@ -43,6 +45,7 @@ pub struct Moments {
 struct MomentsParts {
     dim: usize,
     count: u64,
+    weight: f64,
     mean: Vec<f64>,
     squares: Vec<f64>,
     binary: Vec<bool>,
@@ -51,10 +54,10 @@ struct MomentsParts {
 
 impl From<Moments> for MomentsParts {
     fn from(moments: Moments) -> MomentsParts {
-        let Moments { dim, count, mean, squares, binary, sparse, .. } = moments;
+        let Moments { dim, count, weight, mean, squares, binary, sparse, .. } = moments;
         let first = |all: Vec<Columns>| allocation::collect(all.into_iter().flatten().take(dim));
         let binary = allocation::collect(binary.into_iter().flatten().take(dim));
-        MomentsParts { dim, count, mean: first(mean), squares: first(squares), binary, sparse }
+        MomentsParts { dim, count, weight, mean: first(mean), squares: first(squares), binary, sparse }
     }
 }
 
@@ -62,12 +65,12 @@ impl TryFrom<MomentsParts> for Moments {
     type Error = &'static str;
 
     fn try_from(parts: MomentsParts) -> Result<Moments, &'static str> {
-        let MomentsParts { dim, count, mean, squares, binary, sparse } = parts;
+        let MomentsParts { dim, count, weight, mean, squares, binary, sparse } = parts;
         if [mean.len(), squares.len(), binary.len()] != [dim; 3] {
             return Err("not as many moments as columns");
         }
         let mut moments = Moments::new(dim);
-        (moments.count, moments.sparse) = (count, sparse);
+        (moments.count, moments.weight, moments.sparse) = (count, weight, sparse);
         moments.mean.iter_mut().flatten().zip(mean).for_each(|(place, mean)| *place = mean);
         moments.squares.iter_mut().flatten().zip(squares).for_each(|(place, squares)| *place = squares);
         moments.binary.iter_mut().flatten().zip(binary).for_each(|(place, binary)| *place = binary);
@@ -85,10 +88,10 @@ impl Moments {
         let zeros = || allocation::zeros(dim / LANES + 1);
         let (mean, squares, block, origin) = (zeros(), zeros(), zeros(), zeros());
         let binary = allocation::filled([true; LANES], mean.len());
-        Moments { dim, level, count: 0, mean, squares, block, origin, binary, sparse: None }
+        Moments { dim, level, count: 0, weight: 0.0, mean, squares, block, origin, binary, sparse: None }
     }
 
-    /// Adds all rows of `batch`, by place. Of sparse tuples, what is not stored counts as 0, and there may be more
+    /// Adds all rows of `batch`, by place, each as much as it weighs, which is more than 0. Of sparse tuples, what is not stored counts as 0, and there may be more
     /// features than before.
     ///
     /// # Errors
@@ -106,8 +109,9 @@ impl Moments {
         let (rows, _) = batch.rows().as_chunks::<LANES>();
         let per_row = self.mean.len();
         let per_block = (BLOCK_BYTES / (per_row * size_of::<Chunk>())).max(MIN_BLOCK_ROWS);
-        for rows in rows.chunks(per_block * per_row) {
-            self.add_block(rows);
+        for (i, rows) in rows.chunks(per_block * per_row).enumerate() {
+            let weights = batch.weights().map(|weights| &weights[i * per_block..][..rows.len() / per_row]);
+            self.add_block(rows, weights);
         }
         Ok(())
     }
@@ -118,7 +122,12 @@ impl Moments {
     /// If it has another number of features.
     pub fn add_row(&mut self, features: &[f32]) {
         assert_eq!(features.len(), self.dim, "as many features as the moments were made for");
-        self.add_block(&allocation::collect(to_chunks(features)));
+        self.add_block(&allocation::collect(to_chunks(features)), None);
+    }
+
+    /// What the dense rows weigh that were added.
+    pub(crate) fn weight(&self) -> f64 {
+        self.weight
     }
 
     /// How many rows were added.
@@ -131,7 +140,7 @@ impl Moments {
         if let Some(sparse) = &self.sparse {
             return sparse.finish();
         }
-        let count = self.count.max(1) as f64;
+        let count = self.weight_or_one();
         let mean = self.mean.iter().flatten().take(self.dim);
         let squares = self.squares.iter().flatten().take(self.dim);
         let deviation = |&square: &f64| if square == 0.0 { 1.0 } else { (square / count).sqrt() };
@@ -168,14 +177,14 @@ impl Moments {
 
     /// Mean and deviation of each feature of dense rows.
     pub fn describe(&self) -> impl Iterator<Item = (f64, f64)> {
-        let count = self.count.max(1) as f64;
+        let count = self.weight_or_one();
         self.means_and_squares().map(move |(mean, squares)| (mean, (squares / count).sqrt()))
     }
 
     /// The features of dense rows of which float32 keeps only steps that are coarse beside their deviation, because
     /// their numbers lie far from 0: see [`is_coarse`].
     pub fn coarse(&self) -> Vec<u32> {
-        let count = self.count.max(1) as f64;
+        let count = self.weight_or_one();
         let moments = (0..).zip(self.means_and_squares());
         moments.filter(|(_, (mean, squares))| is_coarse(*mean, (squares / count).sqrt())).map(|(j, _)| j).collect()
     }
@@ -192,7 +201,7 @@ impl Moments {
         if let Some(sparse) = &self.sparse {
             return sparse.moments().enumerate().map(|(j, (mean, variance))| of_feature(j, mean, variance)).sum();
         }
-        let count = self.count.max(1) as f64;
+        let count = self.weight_or_one();
         let moments = self.mean.iter().flatten().zip(self.squares.iter().flatten()).take(self.dim);
         moments.enumerate().map(|(j, (mean, squares))| of_feature(j, *mean, squares / count)).sum()
     }
@@ -247,7 +256,7 @@ impl Moments {
         } else if other.count > 0 {
             self.origin.clone_from(&other.mean);
             self.block.clone_from(&other.squares);
-            self.merge(other.count as f64);
+            self.merge(other.count, other.weight);
             let binary = self.binary.as_flattened_mut().iter_mut().zip(other.binary.as_flattened());
             binary.for_each(|(both, other)| *both &= other);
         }
@@ -255,25 +264,32 @@ impl Moments {
     }
 
     /// Adds the rows of one block, at least one.
-    fn add_block(&mut self, rows: &[Chunk]) {
+    fn add_block(&mut self, rows: &[Chunk], weights: Option<&[f32]>) {
         self.look_for_binary(rows);
-        let count = (rows.len() / self.mean.len()) as f64;
+        let count = rows.len() / self.mean.len();
+        let weight = weights.map_or(count as f64, |weights| weights.iter().copied().map(f64::from).sum());
         for (origin, first) in self.origin.iter_mut().zip(rows) {
             *origin = first.map(f64::from);
         }
-        self.level.run(Sums { rows, origin: &self.origin, sums: &mut self.block });
+        self.level.run(Sums { rows, weights, origin: &self.origin, sums: &mut self.block });
         // from here on, the origin is the mean of the block
         for (origin, sum) in self.origin.iter_mut().flatten().zip(self.block.iter().flatten()) {
-            *origin += sum / count;
+            *origin += sum / weight;
         }
-        self.level.run(Squares { rows, origin: &self.origin, squares: &mut self.block });
-        self.merge(count);
+        self.level.run(Squares { rows, weights, origin: &self.origin, squares: &mut self.block });
+        self.merge(count as u64, weight);
     }
 
-    fn merge(&mut self, count: f64) {
-        let before = self.count as f64;
-        self.count += count as u64;
-        let share = count / self.count as f64;
+    /// The weight that sums are divided by.
+    fn weight_or_one(&self) -> f64 {
+        if self.count > 0 { self.weight } else { 1.0 }
+    }
+
+    fn merge(&mut self, count: u64, weight: f64) {
+        let before = self.weight;
+        self.count += count;
+        self.weight += weight;
+        let share = weight / self.weight;
         let means = self.mean.iter_mut().flatten().zip(self.origin.iter().flatten());
         let squares = self.squares.iter_mut().flatten().zip(self.block.iter().flatten());
         for ((mean, block_mean), (squares, block_squares)) in means.zip(squares) {

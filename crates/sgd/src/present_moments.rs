@@ -24,6 +24,8 @@ pub struct PresentMoments {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Present {
     count: u64,
+    /// of the rows in which they are
+    weight: f64,
     mean: f64,
     /// sum of squared deviations from the mean
     squares: f64,
@@ -37,7 +39,7 @@ impl PresentMoments {
         PresentMoments { rows: 0, columns: allocation::filled(Present::default(), dim) }
     }
 
-    /// Adds all rows of `batch`. Where values are missing, the first value of the column that was there is put in their
+    /// Adds all rows of `batch`, each as much as it weighs. Where values are missing, the first value of the column that was there is put in their
     /// place, so that others who look at the batch find only what can be; 0 as long as there was none.
     ///
     /// # Errors
@@ -55,7 +57,7 @@ impl PresentMoments {
                 if column.count == 0 && !batch.is_empty() {
                     column.first = batch.features(0)[i];
                 }
-                column.merge(moments.count(), mean, squares);
+                column.merge((moments.count(), moments.weight()), mean, squares);
             }
             return Ok(());
         }
@@ -76,7 +78,7 @@ impl PresentMoments {
             if column.count == 0 {
                 column.first = other.first;
             }
-            column.merge(other.count, other.mean, other.squares);
+            column.merge((other.count, other.weight), other.mean, other.squares);
         }
         true
     }
@@ -85,28 +87,30 @@ impl PresentMoments {
     fn add_block(&mut self, batch: &mut Batch, rows: std::ops::Range<usize>) {
         let mut block = allocation::filled(Present::default(), self.columns.len());
         // sums of differences from the first value
+        let weight = |i: usize| batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
         for i in rows.clone() {
             for (value, column) in batch.features(i).iter().zip(&mut block).filter(|(value, _)| !value.is_nan()) {
                 if column.count == 0 {
                     column.first = *value;
                 }
                 column.count += 1;
-                column.mean += f64::from(*value) - f64::from(column.first);
+                column.weight += weight(i);
+                column.mean += weight(i) * (f64::from(*value) - f64::from(column.first));
             }
         }
         for column in block.iter_mut().filter(|column| column.count > 0) {
-            column.mean = f64::from(column.first) + column.mean / column.count as f64;
+            column.mean = f64::from(column.first) + column.mean / column.weight;
         }
         for i in rows.clone() {
             for (value, column) in batch.features(i).iter().zip(&mut block).filter(|(value, _)| !value.is_nan()) {
-                column.squares += (f64::from(*value) - column.mean).powi(2);
+                column.squares += weight(i) * (f64::from(*value) - column.mean).powi(2);
             }
         }
         for (column, block) in self.columns.iter_mut().zip(&block).filter(|(_, block)| block.count > 0) {
             if column.count == 0 {
                 column.first = block.first;
             }
-            column.merge(block.count, block.mean, block.squares);
+            column.merge((block.count, block.weight), block.mean, block.squares);
         }
         for i in rows {
             let values = batch.features_mut(i).iter_mut().zip(&self.columns);
@@ -127,7 +131,7 @@ impl PresentMoments {
     /// Mean and deviation of the values that are there, and the share of those that are not, of each column.
     pub fn describe(&self) -> impl Iterator<Item = (f64, f64, f64)> {
         self.columns.iter().map(|column| {
-            let deviation = (column.squares / column.count.max(1) as f64).sqrt();
+            let deviation = if column.count > 0 { (column.squares / column.weight).sqrt() } else { 0.0 };
             (column.mean, deviation, (self.rows - column.count) as f64 / self.rows.max(1) as f64)
         })
     }
@@ -145,13 +149,14 @@ impl PresentMoments {
 }
 
 impl Present {
-    fn merge(&mut self, count: u64, mean: f64, squares: f64) {
+    fn merge(&mut self, (count, weight): (u64, f64), mean: f64, squares: f64) {
         if count == 0 {
             return;
         }
-        let before = self.count as f64;
+        let before = self.weight;
         self.count += count;
-        let share = count as f64 / self.count as f64;
+        self.weight += weight;
+        let share = weight / self.weight;
         let difference = mean - self.mean;
         self.mean += difference * share;
         self.squares += squares + difference * difference * before * share;

@@ -37,9 +37,10 @@ pub struct Shapes {
     values: Vec<f64>,
     logs: Vec<f64>,
     labels: Vec<f64>,
+    weights: Vec<f64>,
 }
 
-/// Sums of powers of deviations from the mean.
+/// Sums of powers of deviations from the mean, each times its weight, of which `count` is the sum.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Shape {
     count: f64,
@@ -75,29 +76,31 @@ impl Shapes {
     /// No rows yet, of `dim` features.
     pub fn new(dim: usize) -> Shapes {
         let columns = allocation::filled([Shape::default(); 2], dim);
-        let (values, logs, labels) = (Vec::new(), Vec::new(), Vec::new());
-        Shapes { level: Level::detect(), rows: 0, columns, values, logs, labels }
+        let (values, logs, labels, weights) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Shapes { level: Level::detect(), rows: 0, columns, values, logs, labels, weights }
     }
 
-    /// Adds all rows of `batch`.
+    /// Adds all rows of `batch`, each as much as it weighs.
     ///
     /// # Panics
     /// If the batch is not dense, or has another number of features.
     pub fn add(&mut self, batch: &Batch) {
         assert_eq!(batch.dim(), self.columns.len(), "as many features as the shapes were made for");
         self.rows += batch.len() as u64;
-        let Shapes { level, columns, values, logs, labels, .. } = self;
+        let Shapes { level, columns, values, logs, labels, weights, .. } = self;
         for first in (0..batch.len()).step_by(BLOCK_ROWS) {
             let rows = first..(first + BLOCK_ROWS).min(batch.len());
             for (j, [plain, log]) in columns.iter_mut().enumerate() {
                 values.clear();
                 labels.clear();
+                weights.clear();
                 for i in rows.clone().filter(|i| !batch.features(*i)[j].is_nan()) {
                     allocation::push(values, f64::from(batch.features(i)[j]));
                     allocation::push(labels, f64::from(batch.labels()[i]));
+                    allocation::push(weights, batch.weights().map_or(1.0, |weights| f64::from(weights[i])));
                 }
                 allocation::resize(logs, values.len(), 0.0);
-                let [of_values, of_logs] = level.run(OfBlock { values, logs, labels });
+                let [of_values, of_logs] = level.run(OfBlock { values, logs, labels, weights });
                 plain.merge(of_values);
                 log.merge(of_logs);
             }
@@ -146,22 +149,22 @@ impl Shapes {
 
 impl Shape {
     #[inline(always)]
-    fn of(values: &[f64], labels: &[f64]) -> Shape {
+    fn of(values: &[f64], labels: &[f64], weights: &[f64]) -> Shape {
         if values.is_empty() {
             return Shape::default();
         }
-        let count = values.len() as f64;
+        let count: f64 = weights.iter().sum();
         let mean_of = |numbers: &[f64]| {
             let first = numbers[0];
-            first + numbers.iter().map(|number| number - first).sum::<f64>() / count
+            first + numbers.iter().zip(weights).map(|(number, weight)| weight * (number - first)).sum::<f64>() / count
         };
         let (mean, label_mean) = (mean_of(values), mean_of(labels));
         let (mut squares, mut cubes, mut products) = (0.0, 0.0, 0.0);
-        for (value, label) in values.iter().zip(labels) {
-            let square = (value - mean) * (value - mean);
+        for ((value, label), weight) in values.iter().zip(labels).zip(weights) {
+            let square = weight * ((value - mean) * (value - mean));
             squares += square;
             cubes += square * (value - mean);
-            products += (value - mean) * (label - label_mean);
+            products += weight * ((value - mean) * (label - label_mean));
         }
         Shape { count, mean, squares, cubes, label_mean, products }
     }
@@ -202,6 +205,8 @@ struct OfBlock<'a> {
     logs: &'a mut [f64],
     /// as many
     labels: &'a [f64],
+    /// as many, above 0
+    weights: &'a [f64],
 }
 
 impl Kernel for OfBlock<'_> {
@@ -210,7 +215,7 @@ impl Kernel for OfBlock<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> [Shape; 2] {
         self.logs.iter_mut().zip(self.values).for_each(|(log, value)| *log = signed_log_f64(*value));
-        [Shape::of(self.values, self.labels), Shape::of(self.logs, self.labels)]
+        [Shape::of(self.values, self.labels, self.weights), Shape::of(self.logs, self.labels, self.weights)]
     }
 }
 

@@ -12,7 +12,8 @@ use crate::Standardizer;
 /// Moments of one feature's stored values.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Stored {
-    count: u64,
+    /// of the tuples that they are of
+    weight: f64,
     mean: f64,
     /// sum of squared deviations from the mean
     squares: f64,
@@ -22,11 +23,13 @@ struct Stored {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SparseMoments {
     tuples: u64,
+    /// of the tuples, each of which counts 1 if it has none
+    weight: f64,
     features: Vec<Stored>,
 }
 
 impl SparseMoments {
-    /// Adds all tuples of a sparse batch.
+    /// Adds all tuples of a sparse batch, each as much as it weighs, which is more than 0.
     ///
     /// # Errors
     /// [`OutOfMemory`]; nothing has been added then.
@@ -37,9 +40,11 @@ impl SparseMoments {
         self.features.resize(dim, Stored::default());
         self.tuples += batch.len() as u64;
         for i in 0..batch.len() {
+            let weight = batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
+            self.weight += weight;
             let (indices, values) = batch.sparse_row(i);
             for (&index, &value) in indices.iter().zip(values) {
-                self.features[index as usize].add(f64::from(value));
+                self.features[index as usize].add(f64::from(value), weight);
             }
         }
         Ok(())
@@ -48,6 +53,7 @@ impl SparseMoments {
     /// Adds what was measured elsewhere.
     pub(crate) fn unite(&mut self, other: &SparseMoments) {
         self.tuples += other.tuples;
+        self.weight += other.weight;
         let dim = self.features.len().max(other.features.len());
         allocation::resize(&mut self.features, dim, Stored::default());
         self.features.iter_mut().zip(&other.features).for_each(|(stored, other)| stored.merge(other));
@@ -60,9 +66,9 @@ impl SparseMoments {
 
     /// Mean and variance of each feature, among all tuples.
     pub(crate) fn moments(&self) -> impl Iterator<Item = (f64, f64)> {
-        let all = self.tuples.max(1) as f64;
+        let all = if self.tuples > 0 { self.weight } else { 1.0 };
         self.features.iter().map(move |stored| {
-            let (mean, squares) = stored.with_zeros(self.tuples);
+            let (mean, squares) = stored.with_zeros(all);
             (mean, squares / all)
         })
     }
@@ -77,31 +83,31 @@ impl SparseMoments {
 
 impl Stored {
     #[inline]
-    fn add(&mut self, value: f64) {
-        self.count += 1;
+    fn add(&mut self, value: f64, weight: f64) {
+        self.weight += weight;
         let difference = value - self.mean;
-        self.mean += difference / self.count as f64;
-        self.squares += difference * (value - self.mean);
+        self.mean += difference * (weight / self.weight);
+        self.squares += weight * difference * (value - self.mean);
     }
 
     /// Adds values that were met elsewhere.
     fn merge(&mut self, other: &Stored) {
-        if other.count == 0 {
+        if other.weight == 0.0 {
             return;
         }
-        let before = self.count as f64;
-        self.count += other.count;
-        let share = other.count as f64 / self.count as f64;
+        let before = self.weight;
+        self.weight += other.weight;
+        let share = other.weight / self.weight;
         let difference = other.mean - self.mean;
         self.mean += difference * share;
         self.squares += other.squares + difference * difference * before * share;
     }
 
-    /// Mean and sum of squared deviations from it among all tuples.
-    fn with_zeros(&self, tuples: u64) -> (f64, f64) {
-        let all = tuples.max(1) as f64;
-        let share = self.count as f64 / all;
-        let zeros = (tuples - self.count) as f64;
+    /// Mean and sum of squared deviations from it among all tuples, which weigh so much.
+    fn with_zeros(&self, all: f64) -> (f64, f64) {
+        let share = self.weight / all;
+        // but for rounding, not below 0
+        let zeros = (all - self.weight).max(0.0);
         let squares = self.squares + self.mean * self.mean * share * zeros;
         (self.mean * share, squares)
     }

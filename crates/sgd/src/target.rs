@@ -15,9 +15,9 @@ impl TargetMoments {
         self.0.merge(&other.0);
     }
 
-    /// Adds a target.
-    pub fn add(&mut self, target: f32) {
-        self.0.add(target.into());
+    /// Adds a target that weighs so much.
+    pub fn add(&mut self, target: f32, weight: f32) {
+        self.0.add_weighted(target.into(), weight.into());
     }
 
     /// Does float32 keep only steps that are coarse beside their deviation? See [`is_coarse`].
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_model_of_scaled_targets_predicts_targets_when_it_is_unscaled() {
         let mut moments = TargetMoments::default();
-        [1e6, 1e6 + 2.0, 1e6 + 4.0, 1e6 + 2.0].iter().for_each(|y| moments.add(*y));
+        [1e6, 1e6 + 2.0, 1e6 + 4.0, 1e6 + 2.0].iter().for_each(|y| moments.add(*y, 1.0));
         let scale = moments.finish();
         assert_eq!((scale.mean, scale.scale), (1e6 + 2.0, 2.0_f64.sqrt()));
         let mut model =
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn targets_that_are_all_the_same_are_moved_only() {
         let mut moments = TargetMoments::default();
-        (0..5).for_each(|_| moments.add(7.0));
+        (0..5).for_each(|_| moments.add(7.0, 1.0));
         assert_eq!(moments.finish(), TargetScale { mean: 7.0, scale: 1.0 });
         assert_eq!(TargetMoments::default().finish(), TargetScale { mean: 0.0, scale: 1.0 });
     }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct VarianceSum {
-    count: u64,
+    /// of the targets, each of which counts 1 if it has none
+    weight: f64,
     /// the first target
     origin: f64,
     /// of the differences from the origin
@@ -23,30 +24,40 @@ impl VarianceSum {
     /// Adds a target.
     #[inline(always)]
     pub(crate) fn add(&mut self, target: f64) {
-        if self.count == 0 {
+        self.add_weighted(target, 1.0);
+    }
+
+    /// Adds a target that weighs so much.
+    #[inline(always)]
+    pub(crate) fn add_weighted(&mut self, target: f64, weight: f64) {
+        if self.weight == 0.0 {
             self.origin = target;
         }
         let difference = target - self.origin;
-        self.count += 1;
-        self.sum += difference;
-        self.squares += difference * difference;
+        self.weight += weight;
+        self.sum += weight * difference;
+        self.squares += weight * difference * difference;
     }
 
     /// Adds the targets of another spread.
     pub(crate) fn merge(&mut self, other: &VarianceSum) {
-        if self.count == 0 {
+        if self.weight == 0.0 {
             *self = *other;
-        } else if other.count > 0 {
-            let (n, shift) = (other.count as f64, other.origin - self.origin);
-            self.count = self.count.saturating_add(other.count);
+        } else if other.weight > 0.0 {
+            let (n, shift) = (other.weight, other.origin - self.origin);
+            self.weight += n;
             self.squares += other.squares + shift * (2.0 * other.sum + n * shift);
             self.sum += other.sum + n * shift;
         }
     }
 
+    fn weight_or_one(&self) -> f64 {
+        if self.weight > 0.0 { self.weight } else { 1.0 }
+    }
+
     /// Mean and variance; 0 of no targets.
     pub(crate) fn moments(&self) -> (f64, f64) {
-        let count = self.count.max(1) as f64;
+        let count = self.weight_or_one();
         let mean = self.sum / count;
         (self.origin + mean, (self.squares / count - mean * mean).max(0.0))
     }
@@ -54,7 +65,7 @@ impl VarianceSum {
     /// 1 - `residuals` / Σ (y - mean y)², where `residuals` is the sum of the squared errors. If all targets are the
     /// same, it is 1 if there is no error, else 0, as scikit-learn has it.
     pub(crate) fn r2(&self, residuals: f64) -> f64 {
-        let count = self.count.max(1) as f64;
+        let count = self.weight_or_one();
         let total = self.squares - self.sum * (self.sum / count);
         match total > 0.0 {
             true => 1.0 - residuals / total,

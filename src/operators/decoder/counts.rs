@@ -15,8 +15,6 @@ pub struct RowCounts {
     pub(super) unseen: u64,
     /// numbers that were cut off since then
     pub(super) clipped: u64,
-    /// the largest weight that was met
-    pub(super) max_weight: f32,
 }
 
 /// What a decoder counts in an epoch.
@@ -42,15 +40,14 @@ impl Decoder {
 
     /// What was counted so far, for another process.
     pub fn counts(&self) -> RowCounts {
-        let Decoder { skipped, decoded, unseen, clipped, max_weight, .. } = *self;
-        RowCounts { skipped, decoded, unseen, clipped, max_weight }
+        let Decoder { skipped, decoded, unseen, clipped, .. } = *self;
+        RowCounts { skipped, decoded, unseen, clipped }
     }
 
     /// Takes over what another process has counted.
     pub fn set_counts(&mut self, counts: RowCounts) {
         (self.skipped, self.decoded, self.unseen) = (counts.skipped, counts.decoded, counts.unseen);
         self.clipped = counts.clipped;
-        self.max_weight = self.max_weight.max(counts.max_weight);
     }
 
     /// Rows left out since the epoch began.
@@ -86,7 +83,6 @@ impl Decoder {
         self.decoded += counts.decoded;
         self.unseen += counts.unseen;
         self.clipped += counts.clipped;
-        self.max_weight = self.max_weight.max(counts.max_weight);
     }
 
     /// Rows are left out that are not decoded again.

@@ -7,6 +7,7 @@
 //! numbers follow the type's order.
 
 use super::class_weights::ClassWeights;
+use super::weight::{Factors, RowSums};
 use crate::errors::{NodeError, Result, RowFault, TrainingError, excerpt};
 use crate::limits::{FEW_CLASSES, MAX_CLASSES, MAX_TEXT_BYTES};
 use crate::options::rows::ClassWeight;
@@ -69,19 +70,8 @@ pub struct MetClasses {
     /// as text, in the sequence in which they were met, and their labels for the learner
     values: Vec<String>,
     codes: Vec<f32>,
-    /// by the number of the class, the bits of each
-    weights: Option<Vec<u32>>,
-    /// which of the labels in class_weight were met
-    met: Vec<bool>,
     /// has a pass over the rows found them all?
     prepared: bool,
-}
-
-impl MetClasses {
-    /// By the number of the class, the bits of the weight of each, if classes have weights.
-    pub fn weights(&self) -> Option<&[u32]> {
-        self.weights.as_deref()
-    }
 }
 
 impl Labels {
@@ -136,12 +126,9 @@ impl Labels {
     /// The classes that were met; None if there are no classes.
     pub fn met_classes(&self) -> Option<MetClasses> {
         let Meaning::Class(classes) = &self.meaning else { return None };
-        let weights = classes.weights.as_ref().map(|weights| weights.all().iter().map(|w| w.to_bits()).collect());
         Some(MetClasses {
             values: (0..classes.values.len()).map(|i| classes.values.text(i)).collect(),
             codes: classes.codes.clone(),
-            weights,
-            met: classes.weights.as_ref().map(ClassWeights::are_met).unwrap_or_default(),
             prepared: classes.closed.is_some(),
         })
     }
@@ -156,29 +143,18 @@ impl Labels {
         if met.prepared && classes.limit == 2 && met.values.len() > 2 {
             classes.limit = MAX_CLASSES;
         }
-        if let (Some(weights), Some(bits)) = (&mut classes.weights, &met.weights) {
-            weights.set_all(bits.iter().map(|bits| f32::from_bits(*bits)).collect(), &met.met);
-        }
         classes.closed = met.prepared.then_some(Closed::Prepared);
     }
 
-    /// Meets the classes that another process has met, each in so many rows, and adds these to `counts`, by the numbers
-    /// that classes have here. The other has the same column, and has not [closed](Labels::close) its classes.
+    /// Meets the classes that another process has met. Gives the numbers that they have here, by their numbers there. The
+    /// other has the same column, and has not [closed](Labels::close) its classes.
     ///
     /// # Errors
     /// [`TrainingError::LabelValue`], [`NodeError::Differ`] if there are too many classes together
-    pub fn unite(&mut self, met: Option<&MetClasses>, of_each: &[u64], counts: &mut Vec<u64>) -> Result<()> {
-        let mut count = |class: usize, rows: u64| {
-            if counts.len() <= class {
-                counts.resize(class + 1, 0);
-            }
-            counts[class] += rows;
-        };
-        let (Meaning::Class(classes), Some(met)) = (&mut self.meaning, met) else {
-            of_each.iter().for_each(|rows| count(0, *rows));
-            return Ok(());
-        };
-        for (i, value) in met.values.iter().enumerate() {
+    pub fn unite(&mut self, met: Option<&MetClasses>) -> Result<Vec<usize>> {
+        let (Meaning::Class(classes), Some(met)) = (&mut self.meaning, met) else { return Ok(vec![0]) };
+        let mut numbers = Vec::new();
+        for value in &met.values {
             let Some((class, is_known)) = classes.values.add_text(value) else {
                 let (column, type_name) = (self.column.clone(), classes.type_name.clone());
                 return Err(TrainingError::LabelValue { column, type_name, value: excerpt(value) }.into());
@@ -190,13 +166,9 @@ impl Labels {
             if !is_known {
                 classes.codes.push(code(classes.limit, class));
             }
-            if let Some(weights) = &mut classes.weights {
-                let weight = met.weights.as_ref().and_then(|weights| weights.get(i)).map(|bits| f32::from_bits(*bits));
-                weights.unite(&met.met, weight.filter(|_| !is_known).into_iter());
-            }
-            count(class, of_each.get(i).copied().unwrap_or_default());
+            numbers.push(class);
         }
-        Ok(())
+        Ok(numbers)
     }
 
     /// The classes that were adopted are those of a model. False if some of them are no values of the column.
@@ -204,16 +176,6 @@ impl Labels {
         let Meaning::Class(classes) = &mut self.meaning else { return true };
         classes.closed = Some(Closed::Model);
         classes.values.len() == classes.codes.len()
-    }
-
-    /// The classes that were adopted are those of a model, whose weights are those of this call.
-    pub fn weigh_known(&mut self) {
-        let Meaning::Class(classes) = &mut self.meaning else { return };
-        let Some(weights) = &mut classes.weights else { return };
-        let names = (0..).zip(&classes.codes).map(|(i, code)| (*code, classes.values.text(i)));
-        let mut names: Vec<(f32, String)> = names.collect();
-        names.sort_by(|a, b| a.0.total_cmp(&b.0));
-        weights.meet_known(names.iter().map(|(_, name)| name.as_str()));
     }
 
     /// What labels mean, in words that are the same for whoever gives the same values the same labels, but perhaps for
@@ -273,23 +235,19 @@ impl Labels {
     /// Must the classes be known before anything can be learned?
     pub fn need_preparation(&self) -> bool {
         let Meaning::Class(classes) = &self.meaning else { return false };
-        let balanced = classes.weights.as_ref().is_some_and(ClassWeights::need_counts);
-        classes.closed.is_none() && (classes.limit > 2 || balanced)
+        classes.closed.is_none() && classes.limit > 2
     }
 
     /// All rows have been read: the classes are those that were met. `counts` has the rows of each. Gives the order
     /// that classes have from now on, by their numbers so far.
     ///
     /// # Errors
-    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::NearlyUniqueLabel`]
+    /// [`TrainingError::OneClass`], [`TrainingError::NearlyUniqueLabel`]
     pub fn close(&mut self, counts: &[u64]) -> Result<Vec<u32>> {
         self.check()?;
         let Meaning::Class(classes) = &mut self.meaning else { return Ok(vec![0]) };
         if classes.closed == Some(Closed::Model) {
-            let order: Vec<u32> = (0..classes.values.len() as u32).collect();
-            let counts: Vec<u64> = order.iter().map(|i| counts.get(*i as usize).copied().unwrap_or_default()).collect();
-            classes.weights.iter_mut().for_each(|weights| weights.close(&order, &counts));
-            return Ok(order);
+            return Ok((0..classes.values.len() as u32).collect());
         }
         if classes.may_be_two && classes.values.len() == 2 {
             classes.limit = 2;
@@ -303,11 +261,27 @@ impl Labels {
                 classes.codes[*i as usize] = rank as f32;
             }
         }
-        if let Some(weights) = &mut classes.weights {
-            weights.close(&order, counts);
-        }
         classes.closed = Some(Closed::Prepared);
         Ok(order)
+    }
+
+    /// What the weights of rows that add up to this are to be multiplied by, once the classes are
+    /// [closed](Labels::close), in this order.
+    ///
+    /// # Errors
+    /// [`TrainingError::NoSuchClass`], [`TrainingError::NoWeight`]
+    pub fn factors(&mut self, sums: &RowSums, order: &[u32]) -> Result<Factors> {
+        let Meaning::Class(classes) = &mut self.meaning else { return sums.factors(Some(&[]), order) };
+        let ClassLabels { values, codes, weights: Some(weights), .. } = &mut **classes else {
+            return sums.factors(Some(&[]), order);
+        };
+        let mut by_label: Vec<usize> = (0..values.len()).collect();
+        by_label.sort_by(|a, b| codes[*a].total_cmp(&codes[*b]));
+        let names: Vec<String> = by_label.into_iter().map(|i| values.text(i)).collect();
+        match weights.of_classes(&names) {
+            Ok(of_classes) => sums.factors(of_classes.as_deref(), order),
+            Err(label) => Err(TrainingError::NoSuchClass { label: excerpt(label), known: listed(values) }.into()),
+        }
     }
 
     /// Which class a label that [`read`](Labels::read) gave stands for, counted from 0.
@@ -323,17 +297,6 @@ impl Labels {
         matches!(&self.meaning, Meaning::Class(classes) if classes.weights.is_some())
     }
 
-    /// The weight of the class that a label stands for.
-    #[inline]
-    pub fn weight(&self, label: f32) -> f32 {
-        match &self.meaning {
-            Meaning::Class(classes) => {
-                classes.weights.as_ref().map_or(1.0, |weights| weights.of_class(classes.class(label)))
-            }
-            _ => 1.0,
-        }
-    }
-
     /// The number of a model's outputs: one per class if there may be more than two.
     pub fn outputs(&self) -> usize {
         match &self.meaning {
@@ -342,10 +305,10 @@ impl Labels {
         }
     }
 
-    /// Checks whether there are two classes or more, and whether all classes with a listed weight were met.
+    /// Checks whether there are two classes or more.
     ///
     /// # Errors
-    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`]
+    /// [`TrainingError::OneClass`]
     pub fn check(&self) -> Result<()> {
         let Meaning::Class(classes) = &self.meaning else { return Ok(()) };
         if classes.values.len() == 1 {
@@ -355,10 +318,7 @@ impl Labels {
             }
             .into());
         }
-        match classes.weights.as_ref().and_then(ClassWeights::not_met) {
-            Some(label) => Err(TrainingError::NoSuchClass { label: excerpt(label), known: classes.listed() }.into()),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The classes in ascending order; None if there are no classes.
@@ -382,7 +342,7 @@ impl ClassLabels {
         {
             return Err(RowFault::LabelNotFinite(number));
         }
-        let known = if self.closed.is_some() { self.listed() } else { String::new() };
+        let known = if self.closed.is_some() { listed(&self.values) } else { String::new() };
         let class = self.values.add(label);
         if self.values.size(class) > MAX_TEXT_BYTES {
             return Err(RowFault::LabelTooLong(self.values.size(class)));
@@ -402,9 +362,6 @@ impl ClassLabels {
             return Err(RowFault::ThirdClass { column, values: values.join(", ") });
         }
         self.check_whole(column, label)?;
-        if let Some(weights) = &mut self.weights {
-            weights.met(label);
-        }
         self.codes.push(code(self.limit, class));
         Ok(self.codes[class])
     }
@@ -430,20 +387,20 @@ impl ClassLabels {
         let are_numbers = self.values.are_numbers();
         Err(TrainingError::NearlyUniqueLabel { column: column.to_owned(), classes, rows, are_numbers }.into())
     }
-
-    /// The classes, for a message: the first few.
-    fn listed(&self) -> String {
-        const FEW: usize = 10;
-        let order = self.values.sorted();
-        let mut names: Vec<String> = order.iter().take(FEW).map(|i| excerpt(&self.values.text(*i as usize))).collect();
-        if order.len() > FEW {
-            names.push(format!("and {} more", order.len() - FEW));
-        }
-        names.join(", ")
-    }
 }
 
 /// The label for the learner of class `i` of up to `limit`.
+/// Some classes, for a message: the first few.
+fn listed(classes: &Distinct) -> String {
+    const FEW: usize = 10;
+    let order = classes.sorted();
+    let mut names: Vec<String> = order.iter().take(FEW).map(|i| excerpt(&classes.text(*i as usize))).collect();
+    if order.len() > FEW {
+        names.push(format!("and {} more", order.len() - FEW));
+    }
+    names.join(", ")
+}
+
 fn code(limit: usize, i: usize) -> f32 {
     match (limit, i) {
         (2, 0) => -1.0,

@@ -47,10 +47,9 @@ impl Decoder {
             Err(fault) => return Err(fault.at(place_of(at)).into()),
         };
         let mut mini_batch = MiniBatch::new(matrix, values.into());
-        if self.is_weighted() {
-            let weights = mini_batch.labels().iter().map(|label| self.labels.weight(*label));
+        if let Some(factors) = self.factors.as_ref().filter(|_| !self.preparing) {
+            let weights = mini_batch.labels().iter().map(|label| factors.of(0, self.labels.class(*label)) as f32);
             let weights: Box<[f32]> = allocation::collect(weights).into();
-            self.max_weight = weights.iter().copied().fold(self.max_weight, f32::max);
             mini_batch = mini_batch.with_weights(weights);
         }
         self.shape_mini_batches(batch, mini_batch.matrix().columns());

@@ -38,6 +38,7 @@ pub use spec::{DecoderSpec, ModelSchema, OwnedSpec, is_vector};
 pub use state::DecoderState;
 pub use tuple_decoder::{Decoder, Statistics};
 pub use united::Met;
+pub use weight::RowSums;
 
 #[cfg(any(test, feature = "pg_test"))]
 #[pgrx::pg_schema]

@@ -173,6 +173,11 @@ impl RowGroups {
         names.iter().filter_map(|name| values.add_text(name)).map(|(number, _)| number).collect()
     }
 
+    /// Do rows fall into groups?
+    pub fn has_groups(&self) -> bool {
+        self.group.is_some()
+    }
+
     /// How many groups were met.
     pub fn count(&self) -> usize {
         self.group.as_ref().map_or(1, |group| group.values.len())

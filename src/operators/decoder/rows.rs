@@ -466,4 +466,4 @@ fn settle(batch: &mut Batch, last: usize, label_and_weight: Option<(f32, f32)>) 
 }
 
 /// The label of a row that is to be left out.
-const SKIPPED: f32 = f32::NAN;
+pub const SKIPPED: f32 = f32::NAN;

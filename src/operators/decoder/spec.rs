@@ -155,7 +155,9 @@ impl<'a> DecoderSpec<'a> {
         let imputation = self.imputation(columns, &features)?;
         let transformed = Transformed::new(self.transform, &features)?;
         let scaling = (standardizer, self.clip);
-        let decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), scaling, row_groups);
+        let mut decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), scaling, row_groups);
+        // what a model is compared with weighs what the rows say
+        decoder.preparing |= self.known.is_none() && decoder.has_weights();
         Ok(decoder.with_transformed(transformed))
     }
 

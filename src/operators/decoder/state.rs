@@ -10,14 +10,14 @@ use super::labels::MetClasses;
 use super::row_groups::RowGroups;
 use super::transformed::Transformed;
 use super::tuple_decoder::{Decoder, MetRows, are_close};
-use crate::errors::Result;
+use super::weight::Factors;
 use crate::models::Coding;
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
 use sgd::{Standardizer, TargetScale};
 
 impl DecoderState {
-    /// Without what the model keeps by feature, and what was counted.
+    /// Without what the model keeps by feature, what was counted, and what is of many groups.
     pub fn without_features(self) -> DecoderState {
         DecoderState {
             standardizer: None,
@@ -25,6 +25,7 @@ impl DecoderState {
             nulls: NullCounts::default(),
             continued: false,
             profile: None,
+            factors: self.factors.filter(Factors::are_of_one_group),
             ..self
         }
     }
@@ -74,6 +75,11 @@ pub struct DecoderState {
     /// None in what an earlier version has written
     #[serde(default)]
     rows: Option<MetRows>,
+    /// what the weights of rows are multiplied by
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    factors: Option<Factors>,
+    #[serde(default)]
+    effective: f64,
     /// which numbers are taken by their logarithms
     #[serde(default)]
     transformed: Transformed,
@@ -119,6 +125,8 @@ impl Decoder {
             mean_square: self.mean_square,
             met: self.met,
             rows: Some(self.rows.clone()),
+            factors: self.factors.clone(),
+            effective: self.effective,
             transformed: self.transformed.clone(),
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
@@ -152,16 +160,6 @@ impl Decoder {
         self.close_by_model()
     }
 
-    /// After [`adopt_model`](Decoder::adopt_model): weights of classes are those of this call, as far as they do not
-    /// depend on the rows.
-    ///
-    /// # Errors
-    /// Those of [`Labels::check`](super::labels::Labels::check)
-    pub fn weigh_known_classes(&mut self) -> Result<()> {
-        self.labels.weigh_known();
-        self.labels.check()
-    }
-
     /// Before a preparation pass over the rows of a training that begins with a model: its classes and categories are
     /// known, and everything else is to be found again.
     pub fn measure_again(&mut self) {
@@ -177,10 +175,8 @@ impl Decoder {
         };
         let fill = |fill: Option<Vec<f32>>| fill.unwrap_or_default().into_iter().map(f64::from).collect::<Vec<f64>>();
         let (a, b) = (fill(self.fill()), fill(state.fill.clone()));
-        let classes = self.labels.met_classes();
         scaled
             && are_close(&a, &b, &a.iter().map(|a| a.abs()).collect::<Vec<f64>>())
-            && classes.as_ref().and_then(MetClasses::weights) == state.classes.as_ref().and_then(MetClasses::weights)
             && self.met == state.met
             && state.rows.as_ref().is_none_or(|rows| self.rows.are(rows))
     }
@@ -233,6 +229,7 @@ impl Decoder {
         self.set_standardizer(state.standardizer.clone());
         self.profile.clone_from(&state.profile);
         (self.target, self.mean_target) = (state.target, state.mean_target);
+        (self.factors, self.effective) = (state.factors.clone(), state.effective);
         (self.mean_square, self.met, self.rows) =
             (state.mean_square, state.met, state.rows.clone().unwrap_or_default());
         self.meet_groups(&state.groups);

@@ -3,9 +3,10 @@
 use super::features::FeatureColumns;
 use super::imputation::Imputation;
 use super::labels::Labels;
-use super::row_groups::RowGroups;
+use super::row_groups::{HELD_OUT, RowGroups};
+use super::rows::SKIPPED;
 use super::transformed::Transformed;
-use super::weight::Weight;
+use super::weight::{Factors, RowSum, RowSums, Weight};
 use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
@@ -41,12 +42,16 @@ pub struct MetRows {
     classes: Vec<u64>,
     /// mean and deviation of targets
     targets: Option<[f64; 2]>,
+    /// of what weights are multiplied by
+    #[serde(default)]
+    weights: u64,
 }
 
 impl MetRows {
     /// Are they the same, but for the order in which targets were added up?
     pub fn are(&self, other: &MetRows) -> bool {
         self.classes == other.classes
+            && self.weights == other.weights
             && match (self.targets, other.targets) {
                 (Some(a), Some(b)) => are_close(&a, &b, &[a[1], a[1]]),
                 (a, b) => a.is_none() && b.is_none(),
@@ -98,8 +103,10 @@ pub struct Decoder {
     /// rows that have become tuples since the epoch began, and those of them in which something is unknown to the model
     pub(super) decoded: u64,
     pub(super) unseen: u64,
-    /// the largest weight that was met
-    pub(super) max_weight: f32,
+    /// what weights are multiplied by; None if they are taken as they are
+    pub(super) factors: Option<Factors>,
+    /// how many rows of one weight would determine a model as well as those that a preparation pass has met
+    pub(super) effective: f64,
     /// dimensions of sparse tuples that a preparation pass has met
     pub(super) observed_dim: usize,
     /// bits of the labels, and weights, of a page
@@ -149,7 +156,8 @@ impl Decoder {
             skipped: 0,
             decoded: 0,
             unseen: 0,
-            max_weight: 0.0,
+            factors: None,
+            effective: 0.0,
             observed_dim: 0,
             values: Vec::new(),
             row_weights: Vec::new(),
@@ -223,17 +231,21 @@ impl Decoder {
         self.logs = None;
     }
 
-    /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and
-    /// the rest was found, too: it is what the tuples are to be scaled by from now on.
+    /// All rows have been gone through: they add up to `sums`, by classes in the sequence of [`Labels::class`], and the
+    /// rest was found, too: it is what the tuples are to be scaled by from now on.
     ///
     /// # Errors
-    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
-    pub fn end_preparation(&mut self, counts: &[u64], found: Statistics) -> Result<()> {
-        let classes = self.labels.close(counts)?;
+    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::NoWeight`],
+    /// [`TrainingError::TooManyWeights`]
+    pub fn end_preparation(&mut self, sums: &RowSums, found: Statistics) -> Result<()> {
+        let counts = sums.of_classes();
+        let classes = self.labels.close(&counts)?;
+        self.factors = if self.has_weights() { Some(self.labels.factors(sums, &classes)?) } else { None };
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.end_preparation(&classes));
-        self.met = counts.iter().sum();
+        (self.met, self.effective) = (counts.iter().sum(), sums.effective());
         let classes = classes.iter().filter_map(|i| counts.get(*i as usize).copied());
-        self.rows = MetRows { classes: classes.collect(), targets: found.targets };
+        let weights = self.factors.as_ref().map_or(0, Factors::digest);
+        self.rows = MetRows { classes: classes.collect(), targets: found.targets, weights };
         let mut standardizer = found.standardizer;
         (self.target, self.mean_target) = (found.target, found.mean_target);
         // of each column of categories, a tuple has one feature of 1
@@ -390,14 +402,45 @@ impl Decoder {
         self.features.convert()
     }
 
-    /// Have all tuples the weight 0?
-    pub fn all_weigh_nothing(&self) -> bool {
-        self.is_weighted() && self.max_weight == 0.0
+    /// Have rows or classes weights?
+    pub fn has_weights(&self) -> bool {
+        self.weight.is_some() || self.labels.have_weights()
     }
 
-    /// Have tuples weights?
+    /// Have rows weights of their own?
+    pub fn weighs_rows(&self) -> bool {
+        self.weight.is_some()
+    }
+
+    /// Have tuples weights? In a preparation pass they are those of the rows.
     pub(super) fn is_weighted(&self) -> bool {
-        !self.preparing && (self.weight.is_some() || self.labels.have_weights())
+        self.weight.is_some() || (!self.preparing && self.labels.have_weights())
+    }
+
+    /// What the weights of rows are multiplied by, if that was to be found.
+    pub fn factors(&self) -> Option<&Factors> {
+        self.factors.as_ref()
+    }
+
+    /// Adds the rows of a batch of a preparation pass to `sums`.
+    pub fn add_up(&self, batch: &Batch, sums: &mut RowSums) {
+        if batch.has_mini_batches() {
+            let labels = (0..batch.len()).flat_map(|i| batch.mini_batch(i).labels());
+            return labels.for_each(|label| sums.add(0, self.labels.class(*label), RowSum::of_row(1.0)));
+        }
+        for (i, label) in batch.labels().iter().enumerate() {
+            let weight = batch.weights().map_or(1.0, |weights| weights[i]);
+            let group = if self.has_weights() { self.group_of(batch.tags(), i) } else { 0 };
+            sums.add(group, self.labels.class(*label), RowSum::of_row(weight));
+        }
+    }
+
+    /// The number of the group that the tuple in place `i` is of, by its tag.
+    fn group_of(&self, tags: Option<&[u32]>, i: usize) -> usize {
+        match (&self.row_groups, tags) {
+            (Some(row_groups), Some(tags)) if row_groups.has_groups() => (tags[i] & !HELD_OUT) as usize,
+            _ => 0,
+        }
     }
 
     /// Does a row have a whole mini-batch?
@@ -426,11 +469,14 @@ impl Decoder {
             self.finish_tags(&batch.labels()[first..], batch.has_mini_batches());
             batch.tags_mut()[first..].copy_from_slice(&self.group_tags);
         }
-        if self.preparing || first == batch.len() || batch.has_mini_batches() {
+        if first == batch.len() || batch.has_mini_batches() {
             return;
         }
         if self.is_weighted() {
             self.weigh(batch, first);
+        }
+        if self.preparing {
+            return;
         }
         if let Some(logs) = &self.logs {
             logs.apply(batch, first..batch.len());
@@ -451,12 +497,26 @@ impl Decoder {
         }
     }
 
-    fn weigh(&mut self, batch: &mut Batch, first: usize) {
+    /// Nothing is learned from rows that weigh nothing: it is as if they were not there.
+    fn weigh(&self, batch: &mut Batch, first: usize) {
+        let factors = self.factors.as_ref().filter(|_| !self.preparing);
+        let mut has_weightless = false;
         for i in first..batch.len() {
             let own = if self.weight.is_some() { self.row_weights[i - first] } else { 1.0 };
-            let weight = own * self.labels.weight(batch.label(i));
-            self.max_weight = self.max_weight.max(weight);
+            let Some(factors) = factors else {
+                batch.weights_mut()[i] = own;
+                continue;
+            };
+            let (group, class) = (self.group_of(batch.tags(), i), self.labels.class(batch.label(i)));
+            let weight = (f64::from(own) * factors.of(group, class)) as f32;
             batch.weights_mut()[i] = weight;
+            if weight == 0.0 {
+                batch.labels_mut()[i] = SKIPPED;
+                has_weightless = true;
+            }
+        }
+        if has_weightless {
+            batch.retain_from(first, |label| !label.is_nan());
         }
     }
 }

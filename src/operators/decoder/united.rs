@@ -5,6 +5,7 @@ use super::features::FeatureColumns;
 use super::imputation::NullCounts;
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
+use super::weight::RowSums;
 use crate::errors::{NodeError, Result};
 use serde::{Deserialize, Serialize};
 
@@ -56,13 +57,13 @@ impl Decoder {
         }
     }
 
-    /// Meets what another decoder of the same columns has met, in rows of its own, and adds its rows of each class to
-    /// `counts`.
+    /// Meets what another decoder of the same columns has met, in rows of its own, and adds what these add up to to
+    /// `sums`.
     ///
     /// # Errors
     /// [`NodeError::Differ`], [`TrainingError::LabelValue`]
-    pub fn unite(&mut self, met: &Met, of_each: &[u64], counts: &mut Vec<u64>) -> Result<()> {
-        self.labels.unite(met.classes.as_ref(), of_each, counts)?;
+    pub fn unite(&mut self, met: &Met, own: &RowSums, sums: &mut RowSums) -> Result<()> {
+        let classes = self.labels.unite(met.classes.as_ref())?;
         let differ = |what: &str, a: usize, b: usize| {
             NodeError::Differ(format!("{what} have {a} numbers on one server and {b} on another"))
         };
@@ -86,7 +87,11 @@ impl Decoder {
                 (known, new) => column.set_dim(known.or(new)),
             },
         }
-        self.meet_groups(&met.groups);
+        let groups = self.meet_groups(&met.groups);
+        for (group, class, sum) in own.all() {
+            let group = groups.get(group).copied().unwrap_or_default();
+            sums.add(group, classes.get(class).copied().unwrap_or_default(), sum);
+        }
         self.observed_dim = self.observed_dim.max(met.observed_dim);
         self.skipped += met.skipped;
         self.decoded += met.decoded;

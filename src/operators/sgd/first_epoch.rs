@@ -1,6 +1,6 @@
 //! Checks that need all rows, made after the first epoch rather than at the end.
 
-use crate::errors::{Notice, Result, TrainingError};
+use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::options::request::Request;
 use shuffle::Geometry;
@@ -11,12 +11,9 @@ const FEW_BLOCKS: u32 = 10;
 /// Checks the rows that the first epoch has seen.
 ///
 /// # Errors
-/// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::NoWeight`]
+/// [`TrainingError::OneClass`](crate::errors::TrainingError::OneClass)
 pub fn check_first_epoch(request: &Request, buffers: &Buffers) -> Result<()> {
     buffers.decoder.labels().check()?;
-    if buffers.decoder.all_weigh_nothing() {
-        return Err(TrainingError::NoWeight.into());
-    }
     notice_few_blocks(request, buffers);
     Ok(())
 }

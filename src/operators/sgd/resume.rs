@@ -13,7 +13,7 @@ use crate::options::call::TrainArguments;
 use crate::options::chosen::Point;
 use crate::options::loss::Loss;
 use crate::options::request::{Request, WarmStart};
-use crate::options::rows::{ClassWeight, Clip, Hashing, Transform};
+use crate::options::rows::{Clip, Hashing, Transform};
 use crate::options::warm_start::{Before, decides_the_same, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -168,25 +168,6 @@ impl Resume {
         decoder.target().iter().for_each(|target| target.scale(&mut model));
         model.restandardize(self.model.to_standardizer().as_ref(), decoder.standardizer());
         self.trainer = sgd::initial_state(&model);
-    }
-
-    /// The same where rows are on other servers, which do not measure them again.
-    ///
-    /// # Errors
-    /// [`TrainingError::WarmStart`]
-    pub fn settle_there(&mut self, decoder: &mut Decoder, class_weight: Option<&ClassWeight>) -> Result<()> {
-        if self.goes_on {
-            decoder.adopt_model(&self.decoder_state);
-        } else if class_weight == Some(&ClassWeight::Balanced) {
-            let hint = "Give the weights as an object, as in {\"yes\": 2}, or use nodes => 'off'.";
-            return Err(refuse(
-                &self.model,
-                "balanced weights of classes follow from rows that are on other servers",
-                hint,
-            ));
-        }
-        self.settle(decoder);
-        Ok(())
     }
 
     /// The part of it that changes the request.

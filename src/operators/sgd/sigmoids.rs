@@ -67,7 +67,7 @@ pub fn fit(
                     continue;
                 }
                 if let Some(batch) = held_out.of_group(fit.group) {
-                    fit.add(kind, batch, rows.buffers.decoder.labels());
+                    fit.add(kind, batch, &rows.buffers.decoder);
                 }
             }
         }
@@ -119,7 +119,7 @@ pub fn decide(
     } else {
         for fit in &mut fits {
             if let Some(batch) = held_out.of_group(fit.group) {
-                fit.add(kind, batch, rows.buffers.decoder.labels());
+                fit.add(kind, batch, &rows.buffers.decoder);
             }
         }
     }
@@ -210,7 +210,7 @@ fn read(kind: ModelKind, fits: &mut [Fit], rows: &mut EndedEpoch<'_>) -> Result<
     let mut held_out: Option<Batch> = None;
     let mut groups: Vec<usize> = fits.iter().map(|fit| fit.group).collect();
     groups.dedup();
-    read_held_out(rows.again(), |group, labels, batch, places| {
+    read_held_out(rows.again(), |group, decoder, batch, places| {
         if groups.binary_search(&group).is_err() {
             return Ok(());
         }
@@ -219,7 +219,7 @@ fn read(kind: ModelKind, fits: &mut [Fit], rows: &mut EndedEpoch<'_>) -> Result<
             scratch.clear();
             copy(batch, places, scratch)?;
             for fit in fits.iter_mut().filter(|fit| fit.group == group) {
-                fit.add(kind, scratch, labels);
+                fit.add(kind, scratch, decoder);
             }
         }
         Ok(())
@@ -242,8 +242,8 @@ impl Fit {
         decoder: &Decoder,
     ) -> Result<bool> {
         let mut outputs = vec![HeldOutDecisions::default(); self.outputs.len()];
-        let (kind, labels) = (request.kind, decoder.labels());
-        let add = |model: &ModelParameters, batch: &Batch| add(&mut outputs, kind, (model, batch), labels);
+        let (kind, group) = (request.kind, self.group);
+        let add = |model: &ModelParameters, batch: &Batch| add(&mut outputs, kind, (model, batch), (decoder, group));
         let has_crossed = cross_fit.decide((request, resume), decoder, learner, add)?;
         if has_crossed {
             (self.outputs, self.crossed) = (outputs, true);
@@ -252,18 +252,26 @@ impl Fit {
     }
 
     /// Takes the decisions for all tuples of the batch.
-    fn add(&mut self, kind: ModelKind, batch: &Batch, labels: &Labels) {
-        add(&mut self.outputs, kind, (&self.model, batch), labels);
+    fn add(&mut self, kind: ModelKind, batch: &Batch, decoder: &Decoder) {
+        add(&mut self.outputs, kind, (&self.model, batch), (decoder, self.group));
     }
 }
 
-/// Takes the decisions of a model for all tuples of a batch, output by output.
-fn add(outputs: &mut [HeldOutDecisions], kind: ModelKind, (model, batch): (&ModelParameters, &Batch), labels: &Labels) {
+/// Takes the decisions of a model for all tuples of a batch, which are of one group, output by output.
+fn add(
+    outputs: &mut [HeldOutDecisions],
+    kind: ModelKind,
+    (model, batch): (&ModelParameters, &Batch),
+    (decoder, group): (&Decoder, usize),
+) {
     check_for_interrupts();
     let mut weights = weights(batch);
     Evaluation::new(kind).add_and_show(model, batch, |decisions, label| {
-        let (weight, class_weight) = (weights.next().unwrap_or(1.0), labels.weight(label));
-        let weight = if class_weight > 0.0 { f64::from(weight) / f64::from(class_weight) } else { 0.0 };
+        // probabilities are those of the rows, whatever their classes weigh
+        let weight = match (weights.next(), decoder.factors()) {
+            (Some(weight), Some(factors)) => factors.without_class(group, decoder.labels().class(label), weight),
+            _ => 1.0,
+        };
         for (output, (decisions_of, decision)) in outputs.iter_mut().zip(decisions).enumerate() {
             let class = class_of_label(kind, label);
             let is_of_class = if kind.is_binary() { class == 1 } else { class == output };

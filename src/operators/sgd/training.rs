@@ -137,7 +137,7 @@ impl Training {
         let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
-        // also where a model says what classes and categories there are: weights of classes follow from the rows
+        // also where a model says what classes and categories there are: what rows weigh follows from them
         let needs_preparation = decoder.needs_preparation();
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
         if !flags.explain_only() {
@@ -151,12 +151,10 @@ impl Training {
         let counts = (request.row_groups.folds.is_some() && !decoder.has_mini_batches()) || numbers_groups;
         // what a model has learned from may be other rows than these
         let compares = resume.as_ref().is_some_and(|resume| resume.decoder_state.has_met());
-        let is_known = !request.options.remeasure && resume.as_ref().is_some_and(Resume::goes_on);
+        let weighs_groups = decoder.has_weights() && request.row_groups.group.is_some();
+        let is_known = !request.options.remeasure && !weighs_groups && resume.as_ref().is_some_and(Resume::goes_on);
         let prepares = wanted.anything() || needs_preparation || counts || compares;
         let prepares = (prepares && !is_known).then_some(wanted);
-        if resume.as_ref().is_some_and(|resume| prepares.is_some() || !resume.goes_on()) {
-            decoder.weigh_known_classes()?;
-        }
         let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));
         let planned = source.plan(&spec, &shuffling_of(&request, passes))?;
         let place = Place::new(&request, &spec, &planned)?;
@@ -165,9 +163,6 @@ impl Training {
             pg::report_notice(Notice::OrderNotFixed);
         }
         let owned_spec = OwnedSpec::new(&spec, source.columns());
-        if let Some(resume) = resume.as_mut().filter(|_| !comes_here) {
-            resume.compare_sources(&mut request);
-        }
         fit_to_mini_batches(&mut request, &decoder);
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
             request.options.unseen.get_or_insert_default();
@@ -269,6 +264,7 @@ impl Training {
         self.begin_with_model();
         match &self.resume {
             Some(_) => {
+                self.buffers.control(&ScanControl::epoch(self.request.first_epoch().into()));
                 let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
                 self.loader.begin(&mut self.buffers, None, Some((first, last)));
             }
@@ -293,7 +289,6 @@ impl Training {
         resume.settle(decoder);
         // the next epoch is the first of this training, whichever was read before
         decoder.begin_epoch();
-        self.buffers.control(&ScanControl::epoch(self.request.first_epoch().into()));
     }
 
     /// Learns, epoch by epoch, and stores what was learned. The first epoch is the next.

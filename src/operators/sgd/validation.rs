@@ -7,7 +7,7 @@ use super::group_order::GroupOrder;
 use super::learners::{Judged, Judgement};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::Labels;
+use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::{CacheControl, Rank, ScanControl};
 use crate::options::chosen::Validation;
 use crate::options::request::Request;
@@ -253,17 +253,17 @@ fn judge_by_reading(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Eva
     Ok(judges.evaluations())
 }
 
-/// Reads the epoch once more, and passes what is held out to `hold`, which gets a group, what labels mean, and places
-/// in the batch.
+/// Reads the epoch once more, and passes what is held out to `hold`, which gets a group, the decoder, and places in the
+/// batch.
 ///
 /// # Errors
 /// Those of `hold`; what is wrong with the rows
 pub fn read_held_out(
     epoch: EndedEpoch<'_>,
-    mut hold: impl FnMut(usize, &Labels, &Batch, &[u32]) -> Result<()>,
+    mut hold: impl FnMut(usize, &Decoder, &Batch, &[u32]) -> Result<()>,
 ) -> Result<()> {
-    read_again(epoch, |group_order, labels, batch| {
-        group_order.held_out(batch, |group, batch, places| hold(group, labels, batch, places))
+    read_again(epoch, |group_order, decoder, batch| {
+        group_order.held_out(batch, |group, batch, places| hold(group, decoder, batch, places))
     })
 }
 
@@ -278,14 +278,14 @@ pub fn read_all(epoch: EndedEpoch<'_>, mut take: impl FnMut(usize, &Batch, &[u32
 /// Reads the epoch once more, buffer by buffer.
 fn read_again(
     epoch: EndedEpoch<'_>,
-    mut take: impl FnMut(&mut GroupOrder, &Labels, &Batch) -> Result<()>,
+    mut take: impl FnMut(&mut GroupOrder, &Decoder, &Batch) -> Result<()>,
 ) -> Result<()> {
     let EndedEpoch { epoch, buffers, group_order, batch, .. } = epoch;
     buffers.decoder.begin_epoch();
     buffers.control(&ScanControl::epoch(epoch.into()));
     while buffers.next_batch(batch)? {
         check_for_interrupts();
-        take(group_order, buffers.decoder.labels(), batch)?;
+        take(group_order, &buffers.decoder, batch)?;
     }
     Ok(())
 }

@@ -13,12 +13,12 @@ use crate::variance_sum::VarianceSum;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvaluationSums {
     output: Option<Output>,
-    /// bits of the sums of losses, log losses, absolute errors, squared errors, and y ln y
-    sums: [u64; 5],
+    /// bits of the sums of losses, weights, log losses, absolute errors, squared errors, and y ln y
+    sums: [u64; 6],
     /// tuples that are correct, tuples in all, and targets below what is predicted
     counts: [u64; 3],
     in_range: bool,
-    /// the targets' count, origin, sum and squares; the last three as bits
+    /// bits of the targets' weight, origin, sum and squares
     targets: [u64; 4],
     classes: Vec<[u64; 3]>,
     cells: Vec<u64>,
@@ -27,7 +27,7 @@ pub struct EvaluationSums {
 impl Evaluation {
     /// What was counted so far.
     pub fn sums(&self) -> EvaluationSums {
-        let sums = [self.loss, self.log_loss, self.absolute, self.squares, self.target_logs];
+        let sums = [self.loss, self.weight, self.log_loss, self.absolute, self.squares, self.target_logs];
         EvaluationSums {
             output: self.output,
             sums: sums.map(f64::to_bits),
@@ -55,7 +55,8 @@ impl Evaluation {
                 .chain(own.cells.iter_mut().zip(others.1))
                 .for_each(|(own, other)| *own = own.saturating_add(*other));
         }
-        let own = [&mut self.loss, &mut self.log_loss, &mut self.absolute, &mut self.squares, &mut self.target_logs];
+        let Evaluation { loss, weight, log_loss, absolute, squares, target_logs, .. } = self;
+        let own = [loss, weight, log_loss, absolute, squares, target_logs];
         own.into_iter().zip(other.sums).for_each(|(own, other)| *own += f64::from_bits(other));
         let own = [&mut self.correct, &mut self.tuples, &mut self.below];
         own.into_iter().zip(other.counts).for_each(|(own, other)| *own = own.saturating_add(other));

@@ -10,6 +10,8 @@ pub(crate) type Columns = [f64; LANES];
 pub(crate) struct Sums<'a> {
     /// Whole rows of as many chunks as `origin` has.
     pub(crate) rows: &'a [Chunk],
+    /// What each row counts; all the same if that is None.
+    pub(crate) weights: Option<&'a [f32]>,
     /// What to subtract.
     pub(crate) origin: &'a [Columns],
     /// What comes out.
@@ -21,7 +23,7 @@ impl Kernel for Sums<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        fold(self.rows, self.origin, self.sums, |difference| difference);
+        fold((self.rows, self.weights), self.origin, self.sums, |difference| difference);
     }
 }
 
@@ -29,6 +31,8 @@ impl Kernel for Sums<'_> {
 pub(crate) struct Squares<'a> {
     /// Whole rows of as many chunks as `origin` has.
     pub(crate) rows: &'a [Chunk],
+    /// What each row counts; all the same if that is None.
+    pub(crate) weights: Option<&'a [f32]>,
     /// What to subtract.
     pub(crate) origin: &'a [Columns],
     /// What comes out.
@@ -40,19 +44,36 @@ impl Kernel for Squares<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        fold(self.rows, self.origin, self.squares, |difference| difference * difference);
+        fold((self.rows, self.weights), self.origin, self.squares, |difference| difference * difference);
     }
 }
 
 /// Sums `term` of the differences from `origin`: the columns of a chunk at a time, whose sums then stay in registers.
 #[inline(always)]
-fn fold(rows: &[Chunk], origin: &[Columns], sums: &mut [Columns], term: impl Fn(f64) -> f64) {
-    let per_row = origin.len();
-    for (c, (origin, out)) in origin.iter().zip(sums).enumerate() {
+fn fold(
+    (rows, weights): (&[Chunk], Option<&[f32]>),
+    origin: &[Columns],
+    sums: &mut [Columns],
+    term: impl Fn(f64) -> f64,
+) {
+    for (c, (origin_of_chunk, out)) in origin.iter().zip(sums).enumerate() {
         let mut sum = [0.0; LANES];
-        for row in rows.chunks_exact(per_row) {
-            for lane in 0..LANES {
-                sum[lane] += term(f64::from(row[c][lane]) - origin[lane]);
+        let rows = rows.chunks_exact(origin.len());
+        match weights {
+            None => {
+                for row in rows {
+                    for lane in 0..LANES {
+                        sum[lane] += term(f64::from(row[c][lane]) - origin_of_chunk[lane]);
+                    }
+                }
+            }
+            Some(weights) => {
+                for (row, weight) in rows.zip(weights) {
+                    for lane in 0..LANES {
+                        let difference = f64::from(row[c][lane]) - origin_of_chunk[lane];
+                        sum[lane] += f64::from(*weight) * term(difference);
+                    }
+                }
             }
         }
         *out = sum;

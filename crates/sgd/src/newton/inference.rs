@@ -29,6 +29,18 @@ pub struct Inference {
     point: Vec<f64>,
     /// the largest absolute value of each feature, and behind them 1
     extents: Vec<f64>,
+    /// rows that weigh something
+    rows: u64,
+}
+
+/// What the weights of rows say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weighting {
+    /// How often each row was observed: of weight 2 it is two rows. There are as many rows as the weights add up to.
+    Frequencies,
+    /// How precise each row is, as in weighted least squares: the variance of its target is inverse to its weight. Only
+    /// how weights compare counts, and there are as many rows as have one above 0.
+    Precisions,
 }
 
 /// A weight, or the intercept, as far as rows determine it.
@@ -78,7 +90,7 @@ impl Inference {
         let point = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
         let mut extents = allocation::try_zeros(model.dim + 1)?;
         extents[model.dim] = 1.0;
-        Ok(Inference { l2, sums, point, extents })
+        Ok(Inference { l2, sums, point, extents, rows: 0 })
     }
 
     /// Adds all tuples of a batch, whose labels are as in training but not scaled.
@@ -91,6 +103,8 @@ impl Inference {
             pause();
             self.sums.add(batch, places, &self.point);
         }
+        let weighs = |place: &&u32| batch.weights().is_none_or(|weights| weights[**place as usize] > 0.0);
+        self.rows += batch.order().iter().filter(weighs).count() as u64;
         let extend = |extent: &mut f64, x: f32| *extent = extent.max(f64::from(x).abs());
         for &place in batch.order() {
             if batch.is_sparse() {
@@ -107,6 +121,11 @@ impl Inference {
         self.sums.totals().tuples
     }
 
+    /// What the rows that were added weigh together.
+    pub fn weight(&self) -> f64 {
+        self.sums.totals().weight
+    }
+
     /// What the rows say of the weights of standardized features, or of plain ones without a standardizer. The features
     /// are those of `columns`, one upon the other. Of features that depend on each other the later ones are left out,
     /// and of a column the first one that some row has: it is the one that the others are compared with.
@@ -117,8 +136,14 @@ impl Inference {
         self,
         standardizer: Option<&Standardizer>,
         columns: &[Range<usize>],
+        weighting: Weighting,
     ) -> Result<Estimates, OutOfMemory> {
         let (dim, tuples) = (self.sums.dim(), self.tuples());
+        let (weight, counted) = (self.weight(), self.rows as f64);
+        let (rows, unit) = match weighting {
+            Weighting::Frequencies => (weight, 1.0),
+            Weighting::Precisions => (counted, if weight > 0.0 { counted / weight } else { 0.0 }),
+        };
         // the intercept first, and of each column what may be left out last
         let sequence = columns.iter().flat_map(|column| {
             let is_there = |place: &usize| self.sums.hessian(*place, *place) > 0.0;
@@ -127,23 +152,26 @@ impl Inference {
         });
         let places: Vec<usize> = [dim].into_iter().chain(sequence).collect();
         assert_eq!(places.len(), dim + 1, "each feature once");
-        let penalty = |place: usize| if place < dim { self.l2 * tuples as f64 } else { 0.0 };
-        let plain = |i: usize, j: usize| self.sums.hessian(places[i], places[j]);
+        let penalty = |place: usize| if place < dim { self.l2 * rows } else { 0.0 };
+        let plain = |i: usize, j: usize| unit * self.sums.hessian(places[i], places[j]);
         let mut equations = Cholesky::new(dim + 1)?;
         equations.factor(|i, j| plain(i, j) + if i == j { penalty(places[i]) } else { 0.0 });
         let rank = (0..=dim).filter(|i| equations.keeps(*i)).count();
-        let freedom = self.sums.has_dispersion().then_some(tuples as f64 - rank as f64);
+        let freedom = self.sums.has_dispersion().then_some(rows - rank as f64);
         // of as many weights as rows nothing is known
-        let dispersion = freedom
-            .map_or(1.0, |freedom| if freedom > 0.0 { 2.0 * self.sums.totals().loss / freedom } else { f64::NAN });
+        let dispersion =
+            freedom.map_or(
+                1.0,
+                |freedom| if freedom > 0.0 { 2.0 * unit * self.sums.totals().loss / freedom } else { f64::NAN },
+            );
         let covariance = Covariance { equations: &equations, plain: &plain, penalised: self.l2 > 0.0, dispersion };
-        let values = self.without_aliases(&equations, &places);
+        let values = self.without_aliases(&equations, &places, unit);
         let scale = |place: usize| standardizer.and_then(|s| s.scale.get(place).copied()).unwrap_or(1.0);
         let mean = |place: usize| standardizer.and_then(|s| s.mean.get(place).copied()).unwrap_or(0.0);
         let mut all = vec![Estimate { value: 0.0, std_error: None }; dim + 1];
         let (mut at_zero, mut contrast) = (0.0, vec![0.0; dim + 1]);
         let (mut furthest, mut infinite) = ((dim, 0.0), Vec::new());
-        let step = self.step(&equations, &places, &penalty);
+        let step = self.step(&equations, &places, (&penalty, unit));
         for (i, &place) in places.iter().enumerate() {
             pause();
             let mut unit = vec![0.0; dim + 1];
@@ -172,14 +200,15 @@ impl Inference {
     }
 
     /// The weights, in the sequence of the equations, of the same model without the features that depend on others.
-    fn without_aliases(&self, equations: &Cholesky, places: &[usize]) -> Vec<f64> {
+    fn without_aliases(&self, equations: &Cholesky, places: &[usize], unit: f64) -> Vec<f64> {
         let count = places.len();
         let mut values: Vec<f64> = places.iter().map(|place| self.point[*place]).collect();
         let dropped: Vec<usize> = (0..count).filter(|i| !equations.keeps(*i)).collect();
         if dropped.is_empty() {
             return values;
         }
-        let decided = |i: usize| dropped.iter().map(|j| self.sums.hessian(places[i], places[*j]) * values[*j]).sum();
+        let hessian = |i: usize, j: usize| unit * self.sums.hessian(places[i], places[j]);
+        let decided = |i: usize| dropped.iter().map(|j| hessian(i, *j) * values[*j]).sum();
         let mut moved: Vec<f64> = (0..count).map(decided).collect();
         equations.solve(&mut moved);
         for (i, (value, moved)) in values.iter_mut().zip(moved).enumerate() {
@@ -189,8 +218,8 @@ impl Inference {
     }
 
     /// Newton's step from the model, in the sequence of the equations.
-    fn step(&self, equations: &Cholesky, places: &[usize], penalty: &impl Fn(usize) -> f64) -> Vec<f64> {
-        let gradient = |place: &usize| -(self.sums.gradient(*place) + penalty(*place) * self.point[*place]);
+    fn step(&self, equations: &Cholesky, places: &[usize], (penalty, unit): (&impl Fn(usize) -> f64, f64)) -> Vec<f64> {
+        let gradient = |place: &usize| -(unit * self.sums.gradient(*place) + penalty(*place) * self.point[*place]);
         let mut step: Vec<f64> = places.iter().map(gradient).collect();
         equations.solve(&mut step);
         step

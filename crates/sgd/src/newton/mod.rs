@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use distributions::{two_sided_quantile, two_sided_tail};
 pub(crate) use engine::NewtonEngine;
-pub use inference::{Estimate, Estimates, Inference};
+pub use inference::{Estimate, Estimates, Inference, Weighting};
 
 /// Multiplications between two pauses: some milliseconds.
 const PER_PAUSE: usize = 1 << 24;

@@ -7,7 +7,7 @@ use tuples::Batch;
 use super::cholesky::Cholesky;
 use super::sums::Sums;
 use crate::tests::{Noise, noisy_batch};
-use crate::{EpochReport, Hyperparameters, Inference, ModelKind, Solver, Trainer};
+use crate::{EpochReport, Hyperparameters, Inference, ModelKind, Solver, Trainer, Weighting};
 
 const SMOOTH: [ModelKind; 3] = [ModelKind::Linear, ModelKind::Logistic, ModelKind::Poisson];
 
@@ -222,7 +222,7 @@ fn a_weight_without_a_least_loss_is_known_to_be_infinite() {
             }
             let mut inference = Inference::new(kind, &trainer.model().unwrap(), 0.0, false).unwrap();
             inference.add(&batch);
-            let estimates = inference.finish(None, std::slice::from_ref(&(0..3))).unwrap();
+            let estimates = inference.finish(None, std::slice::from_ref(&(0..3)), Weighting::Frequencies).unwrap();
             assert_eq!(estimates.infinite, if finite { vec![] } else { vec![1] }, "{kind}: {estimates:?}");
         }
     }

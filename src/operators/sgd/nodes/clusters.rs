@@ -51,7 +51,7 @@ pub fn clusters_at_there(
 impl Cluster {
     fn clusters(&mut self, kind: ModelKind, decoder: &mut Decoder, wanted: Wanted) -> Result<ClusterFactor> {
         // classes and categories have the same numbers everywhere, and features and targets the same scale
-        self.prepare(decoder, wanted)?;
+        self.prepare(decoder, wanted, false)?;
         let (dim, outputs, sparse) = (decoder.dim(), decoder.labels().outputs(), decoder.is_sparse());
         let kind = if outputs > 1 { kind.one_vs_rest().unwrap_or(kind) } else { kind };
         self.order(|_| {

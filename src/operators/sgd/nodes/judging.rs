@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 /// [`NodeError`](crate::errors::NodeError); what the servers say is raised.
 pub fn judge_there(
     model: &Model,
-    policies: Policies,
+    reading: &ModelRows<'_>,
     rows: &mut PlannedRows,
     (nodes, judge): (&Nodes, &mut Judge),
 ) -> Result<Option<Vec<Option<f64>>>> {
@@ -31,9 +31,8 @@ pub fn judge_there(
         return Ok(None);
     }
     let (document, unfit) = document_of(model)?;
-    let cluster =
-        ModelRows::plain(policies).with_spec(model, |spec| open_for(rows, spec, nodes, (Errand::Evaluation, unfit)))?;
-    cluster.map(|mut cluster| cluster.judge(policies, &document, rows, judge)).transpose()
+    let cluster = reading.with_spec(model, |spec| open_for(rows, spec, nodes, (Errand::Evaluation, unfit)))?;
+    cluster.map(|mut cluster| cluster.judge(reading.policies, &document, rows, judge)).transpose()
 }
 
 impl Cluster {

@@ -30,7 +30,7 @@ pub enum Order {
     /// Say the types of the columns.
     Describe,
     /// Go through all rows, and say what was found.
-    Prepare(Wanted),
+    Prepare(Wanted, Option<Box<DecoderState>>),
     /// Go through all rows, as they come to who knows this, and say which groups there are. The epoch behind that comes
     /// next.
     FindGroups(Box<DecoderState>, u32),

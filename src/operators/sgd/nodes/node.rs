@@ -14,6 +14,7 @@ use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::feature_profile::{self, measure_features};
 use crate::operators::model_rows::ModelRows;
 use crate::operators::preparation::{find_groups, measure};
+use crate::operators::scan_control::ScanControl;
 use crate::operators::sgd::learn::learn_side_by_side;
 use crate::operators::sgd::sigmoids::{self, Decided};
 use crate::operators::sgd::team::{OwnBuffer, needs_others};
@@ -124,6 +125,8 @@ struct NodeTraining {
     places: Vec<Range<usize>>,
     /// have rows been gone through?
     has_read: bool,
+    /// is the next epoch that of a training that a model has come through?
+    goes_on: bool,
     /// the next tuple of the buffer to learn from
     place: usize,
     /// has the epoch no more buffers?
@@ -161,6 +164,7 @@ impl NodeTraining {
             parts: None,
             places: Vec::new(),
             has_read: false,
+            goes_on: false,
             place: 0,
             at_end: false,
             stopped: None,
@@ -209,8 +213,15 @@ impl NodeTraining {
     fn follow(&mut self, order: Order, words: &mut Vec<u32>, answer: &mut Answer) -> Result<Option<Says>> {
         match order {
             Order::Describe => answer.types = Some(self.types.clone()),
-            Order::Prepare(wanted) => {
+            Order::Prepare(wanted, of_model) => {
                 self.has_read = true;
+                if let Some(state) = of_model {
+                    let mut decoder = self.spec.decoder()?;
+                    decoder.adopt(&state);
+                    decoder.measure_again();
+                    self.buffers.decoder = decoder;
+                    self.goes_on = true;
+                }
                 answer.found = Some(measure(&mut self.buffers, &mut self.batch, wanted)?);
             }
             Order::FindGroups(state, epoch) => answer.groups = Some(self.find_groups(&state, epoch)?),
@@ -333,7 +344,12 @@ impl NodeTraining {
     }
 
     fn begin_epoch(&mut self, epoch: u32) -> Result<()> {
-        self.go_to_next_pass()?;
+        if std::mem::take(&mut self.goes_on) {
+            self.buffers.decoder.begin_epoch();
+            self.buffers.control(&ScanControl::epoch(epoch.into()));
+        } else {
+            self.go_to_next_pass()?;
+        }
         (self.at_end, self.epoch) = (false, epoch);
         self.replicas.begin_epoch();
         self.parts.iter_mut().for_each(|parts| parts.begin_epoch(epoch.into()));

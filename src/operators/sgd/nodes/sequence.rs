@@ -44,13 +44,16 @@ impl AllFilled {
 }
 
 impl Cluster {
-    /// Has each node go through its rows, and ends the decoder's preparation with what they have found. Gives the rows
-    /// of each class that each node has.
+    /// Has each node go through its rows, and ends the decoder's preparation with what they have found. What
+    /// the decoder knows may be that of a model, whose classes and categories stay. Gives the rows of each class that each node has.
     ///
     /// # Errors
     /// As [`unite`]; what is wrong with the rows is raised.
-    pub fn prepare(&mut self, decoder: &mut Decoder, wanted: Wanted) -> Result<Vec<Vec<u64>>> {
-        self.order(|_| Order::Prepare(wanted));
+    pub fn prepare(&mut self, decoder: &mut Decoder, wanted: Wanted, is_of_model: bool) -> Result<Vec<Vec<u64>>> {
+        self.order(|_| Order::Prepare(wanted, is_of_model.then(|| Box::new(decoder.state()))));
+        if is_of_model {
+            decoder.measure_again();
+        }
         let found: Option<Vec<Found>> = self.ask()?.into_iter().map(|answer| answer.found).collect();
         let found = found.ok_or_else(|| self.nonsense())?;
         let parts = unite(decoder, wanted, &found)?;

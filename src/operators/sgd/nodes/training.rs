@@ -4,7 +4,7 @@ use super::choice::{Place, There, opened_or_told, task};
 use super::cluster::Cluster;
 use super::messages::Order;
 use super::models::words_of_models;
-use crate::errors::{Errand, Notice, Result, TrainingError};
+use crate::errors::{Errand, Notice, Result};
 use crate::operators::decoder::DecoderSpec;
 use crate::operators::sgd::learners::Learners;
 use crate::operators::sgd::opening::{goes_on_in_groups, notice_steps};
@@ -62,7 +62,7 @@ impl Training {
         // nodes go through their rows before the first epoch, whether anything is wanted or not, unless it is all known
         let shuffling = shuffling_of(
             &self.request,
-            self.resume.is_none() || goes_on_in_groups(&self.request, self.resume.as_ref()),
+            self.prepares.is_some() || self.resume.is_none() || goes_on_in_groups(&self.request, self.resume.as_ref()),
         );
         let opened = Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.columns, &shuffling));
         let cluster = opened_or_told(opened, self.request.nodes_may_be_off(), Errand::Training)?;
@@ -75,23 +75,21 @@ impl Training {
     /// Trains on the nodes. Also gives the time of the pass before the first epoch.
     fn train_on_nodes(&mut self, cluster: &mut Cluster) -> Result<(Learners, Duration)> {
         let start = Instant::now();
-        if self.resume.is_none() {
-            let wanted = self.prepares.unwrap_or(Wanted::NOTHING);
-            let parts = cluster.prepare(&mut self.buffers.decoder, wanted)?;
+        let wanted = self.prepares.or(self.resume.is_none().then_some(Wanted::NOTHING));
+        if let Some(wanted) = wanted {
+            let parts = cluster.prepare(&mut self.buffers.decoder, wanted, self.resume.is_some())?;
             self.count_imputed();
             self.fit_to_mix(&parts);
             self.class_shares.take_counts(&self.request, &parts);
         } else if goes_on_in_groups(&self.request, self.resume.as_ref()) {
             cluster.find_groups(&mut self.buffers.decoder, self.request.first_epoch())?;
         }
-        if self.prepares.is_some() && self.resume.is_none() {
+        if self.prepares.is_some() {
             self.choose();
         } else {
             self.choose_features();
         }
-        if let Some(resume) = &mut self.resume {
-            resume.settle_there(&mut self.buffers.decoder, self.request.options.class_weight.as_ref())?;
-        }
+        self.begin_with_model();
         self.request.train_together();
         let preparation = start.elapsed();
         self.phases.end(Phase::Preparation);
@@ -106,9 +104,7 @@ impl Training {
             pg::report_notice(Notice::NodesAverage);
         }
         let mut learners = self.learners_of(trainers)?;
-        self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |training| {
-            if training.buffers.decoder.all_weigh_nothing() { Err(TrainingError::NoWeight.into()) } else { Ok(()) }
-        })?;
+        self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |_| Ok(()))?;
         if self.request.options.probability {
             let (request, resume, labels) = (&self.request, self.resume.as_ref(), self.buffers.decoder.labels());
             sigmoids::fit_there((request, resume), &mut learners, labels, |models| cluster.decide(models))?;

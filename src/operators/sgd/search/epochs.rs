@@ -97,9 +97,6 @@ impl<'c> Runner<'c, '_> {
             return Err(TrainingError::no_rows("train on", decoder.skipped()).into());
         }
         decoder.labels().check()?;
-        if decoder.all_weigh_nothing() {
-            return Err(TrainingError::NoWeight.into());
-        }
         candidates.check_parts()
     }
 

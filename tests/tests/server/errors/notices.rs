@@ -346,6 +346,14 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  Train it with solver => 'newton' on these rows, and they tell the errors of the optimum.\n",
     ),
     (
+        "Notice::Precisions",
+        &["SELECT FROM corgipile_train('SELECT i % 3 AS y, i % 5 AS x, i % 2 + 1 AS w FROM generate_series(1, 100) i', 'linear', 'y',
+               solver => 'newton', name => 'weighted', options => '{\"weight\": \"w\"}')",
+          "SELECT FROM corgipile_coefficients('weighted', 'SELECT i % 3 AS y, i % 5 AS x, i % 2 + 1 AS w FROM generate_series(1, 100) i')"],
+        "...NOTICE:  weights of rows are taken as precisions: only how they compare counts\n\
+         HINT:  Give weights => 'frequencies' if a row of weight 2 is two rows, or weights => 'precisions'.\n",
+    ),
+    (
         "Notice::Sampled",
         &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,
                name => 'sampled')",

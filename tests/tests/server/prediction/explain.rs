@@ -44,9 +44,11 @@ fn coefficients_are_those_of_statsmodels_on_six_sets() {
             set["weight"].as_str().map_or(String::new(), |weight| format!(", \"{weight}\"")),
         ));
         let sql = "SELECT feature, coefficient, std_error, statistic, p_value, lower, upper
-                     FROM corgipile_coefficients($1::text, $1 || '_rows', 0.9)";
+                     FROM corgipile_coefficients($1::text, $1 || '_rows', 0.9, $2)";
+        // statsmodels has weights of least squares, and frequencies of other models
+        let weights = if model == "linear" { "precisions" } else { "frequencies" };
         let (mut left_out, mut compared) = (0, 0);
-        for row in db.rows(sql, &[name]) {
+        for row in db.rows(sql, &[name, &weights]) {
             let (feature, coefficient): (String, f64) = (row.get(0), row.get(1));
             let Some(expected) = set["estimates"].get(&feature) else {
                 // the category that the others are compared with

@@ -43,6 +43,25 @@ fn with(options: &str, more: &str) -> String {
     }
 }
 
+/// The loss of a model on the rows that are held out, each of which weighs the inverse of the rows of its class that were
+/// learned from.
+fn balanced_loss(db: &mut Database, id: i64, label: &str) -> f64 {
+    let (mut losses, mut weights) = (0.0, 0.0);
+    for row in db.rows(&format!("SELECT {label}::text, count(*) FROM t WHERE NOT test GROUP BY 1"), &[]) {
+        let (class, rows): (String, i64) = (row.get(0), row.get(1));
+        let of_class = |metric: &str| {
+            format!(
+                "SELECT value FROM corgipile_evaluate({id}, 'SELECT * FROM t WHERE test AND {label}::text = ''{class}''')
+                  WHERE metric = '{metric}'"
+            )
+        };
+        let (loss, tuples): (f64, f64) = (db.value(&of_class("loss")), db.value(&of_class("tuples")));
+        losses += loss * tuples / rows as f64;
+        weights += tuples / rows as f64;
+    }
+    losses / weights
+}
+
 #[test]
 fn rows_that_are_held_out_are_not_learned_from_and_are_what_validation_is_about() {
     let mut db = Database::new();
@@ -60,7 +79,10 @@ fn rows_that_are_held_out_are_not_learned_from_and_are_what_validation_is_about(
         let judged =
             db.rows("SELECT metric, value FROM corgipile_evaluate($1::bigint, 'SELECT * FROM t WHERE test')", &[&id]);
         for (column, row) in [("validation_score", 0), ("validation_loss", 1)] {
-            let (given, expected): (f64, f64) = (last.get(column), judged[row].get(1));
+            let (given, mut expected): (f64, f64) = (last.get(column), judged[row].get(1));
+            if column == "validation_loss" && options.contains("balanced") {
+                expected = balanced_loss(&mut db, id, label);
+            }
             assert!(
                 (given - expected).abs() < 1e-9 * expected.abs().max(1.0),
                 "{way:?}, {column}: {given}, {expected}"

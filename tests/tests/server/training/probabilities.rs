@@ -34,6 +34,9 @@ fn decisions(db: &mut Session, model: &str, outputs: usize) -> String {
         .join(", ")
 }
 
+/// The weight of a row, in units of the mean of those that models learn from.
+const MEAN_1: &str = "w / (SELECT avg(w) FROM t WHERE NOT held)";
+
 /// How far the derivatives of the cross entropy by slope and offset are from 0, per row: output by output.
 fn gradients(db: &mut Session, model: &str, classes: &[&str], label: &str, weight: &str, held: &str) -> Vec<f64> {
     let outputs = if classes.len() == 2 { 1 } else { classes.len() };
@@ -66,9 +69,9 @@ fn sigmoids_are_of_the_least_cross_entropy_on_the_rows_held_out_however_features
     for (i, (label, features, options, weight)) in [
         ("label", "a,b", "", "1"),
         ("opposite", "x", "", "1"),
-        ("label", "x", r#", "weight": "w""#, "w"),
+        ("label", "x", r#", "weight": "w""#, MEAN_1),
         ("label", "k,x", r#", "class_weight": "balanced""#, "1"),
-        ("animal", "a,b", r#", "weight": "w", "class_weight": {"bee": 3}"#, "w"),
+        ("animal", "a,b", r#", "weight": "w", "class_weight": {"bee": 3}"#, MEAN_1),
         ("animal", "x", r#", "keep": "best", "patience": 2"#, "1"),
     ]
     .into_iter()
@@ -91,7 +94,8 @@ fn sigmoids_are_of_the_least_cross_entropy_on_the_rows_held_out_however_features
         let (told, counted): (f64, f64) = (
             db.value(&log_loss),
             db.value(&format!(
-                "SELECT avg(-ln((corgipile_predict_proba('{name}', t))[array_position(m.classes, t.{label}::text)]))
+                "SELECT sum(-ln((corgipile_predict_proba('{name}', t))[array_position(m.classes, t.{label}::text)]) * {weight})
+                          / sum({weight})
                    FROM t, corgipile.models AS m WHERE m.name = '{name}'"
             )),
         );
@@ -306,7 +310,7 @@ fn sigmoids_of_several_processes_are_those_of_one() {
     for (i, (label, features, options, weight)) in [
         ("label", "a,b", "", "1"),
         ("label", "k,x", r#", "class_weight": "balanced""#, "1"),
-        ("animal", "a,b", r#", "weight": "w", "keep": "best", "batch_size": 16"#, "w"),
+        ("animal", "a,b", r#", "weight": "w", "keep": "best", "batch_size": 16"#, MEAN_1),
     ]
     .into_iter()
     .enumerate()

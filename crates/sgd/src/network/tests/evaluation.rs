@@ -32,12 +32,13 @@ fn what_is_judged_is_what_is_decided_dense_or_sparse() {
         train(&mut trainer, &dense(&tuples), 2);
         let model = trainer.model().unwrap();
         let (book, network) = (Book::new(&model), model.network.unwrap());
+        let weights: f64 = tuples.iter().map(|(.., weight)| f64::from(*weight)).sum();
         for batch in [dense(&tuples), sparse(&tuples)] {
             let mut evaluation = Evaluation::new(ModelKind::Mlp);
             let mut shown = Vec::new();
             evaluation.add_and_show(&model, &batch, |decisions, y| shown.push((decisions.to_vec(), y)));
             let (mut correct, mut log_loss) = (0.0, 0.0);
-            for ((decisions, y), (label, x, _)) in shown.iter().zip(&tuples) {
+            for ((decisions, y), (label, x, weight)) in shown.iter().zip(&tuples) {
                 let mut own = vec![0.0; model.outputs];
                 if batch.is_sparse() {
                     let (i, v): (Vec<u32>, Vec<f32>) = (0..).zip(x).filter(|(_, x)| **x != 0.0).unzip();
@@ -48,11 +49,11 @@ fn what_is_judged_is_what_is_decided_dense_or_sparse() {
                 assert_eq!((decisions, y), (&own, label));
                 let mut p = vec![0.0; classes];
                 network.probabilities(&own, &mut p);
-                log_loss -= p[*y as usize].ln() / 60.0;
+                log_loss -= f64::from(*weight) * p[*y as usize].ln() / weights;
                 let class = (0..classes).fold(0, |best, k| if p[k] > p[best] { k } else { best });
                 correct += f64::from(u8::from(class == *y as usize)) / 60.0;
             }
-            let loss = tuples.iter().map(|(y, x, _)| book.loss(x, *y)).sum::<f64>() / 60.0;
+            let loss = tuples.iter().map(|(y, x, w)| f64::from(*w) * book.loss(x, *y)).sum::<f64>() / weights;
             assert!((evaluation.loss() - loss).abs() < 1e-5, "{} {loss}", evaluation.loss());
             assert!((evaluation.log_loss() - log_loss).abs() < 1e-9, "{} {log_loss}", evaluation.log_loss());
             assert!((evaluation.accuracy().unwrap() - correct).abs() < 1e-9);
@@ -61,7 +62,7 @@ fn what_is_judged_is_what_is_decided_dense_or_sparse() {
         let mut mini_batches = Batch::mini_batches(7);
         tuples.chunks(25).for_each(|tuples| mini_batches.push_mini_batch(mini_batch(tuples)).unwrap());
         evaluation.add(&model, &mini_batches);
-        let loss = tuples.iter().map(|(y, x, _)| book.loss(x, *y)).sum::<f64>() / 60.0;
+        let loss = tuples.iter().map(|(y, x, w)| f64::from(*w) * book.loss(x, *y)).sum::<f64>() / weights;
         assert!((evaluation.loss() - loss).abs() < 1e-5, "{} {loss}", evaluation.loss());
         assert_eq!(evaluation.tuples(), 60);
     }
