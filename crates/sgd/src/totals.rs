@@ -14,7 +14,8 @@ pub(crate) struct Totals {
     pub(crate) weight: f64,
     /// The sum of the squared errors, if the loss is that.
     pub(crate) residuals: f64,
-    /// The sum of the squared errors, each cut at the square of the loss's threshold, if it has one that follows them.
+    /// The sum of the squared errors times their weights, each cut at the square of the loss's threshold, if it has one
+    /// that follows them.
     pub(crate) cut_residuals: f64,
     /// The targets, if the loss is the squared error.
     pub(crate) targets: VarianceSum,

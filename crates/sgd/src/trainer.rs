@@ -311,7 +311,8 @@ impl Trainer {
 
     /// Takes the scale of the residuals, if the loss follows it; a scale of 0 would leave no gradient.
     fn follow_residuals(&mut self, totals: &Totals) {
-        let scale = (totals.cut_residuals / totals.tuples.max(1) as f64).sqrt();
+        let scale = (totals.cut_residuals / totals.weight).sqrt();
+        // of no rows it is not a number
         if self.hyper.kind.follows_residuals() && scale > f64::from(f32::MIN_POSITIVE) {
             self.residual_scale = scale;
         }

@@ -1,14 +1,18 @@
 //! What a decoder counts of the rows that it meets, here and in other processes.
 
-use super::imputation::NullCounts;
+use super::imputation::{NullCounts, add_one, add_up};
 use super::tuple_decoder::Decoder;
+use pg::tuples::row::Row;
 use serde::{Deserialize, Serialize};
 
 /// What a decoder counts.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RowCounts {
     /// rows left out since the epoch began
     pub(super) skipped: u64,
+    /// of these, those of each group, as far as their groups are known
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) skipped_of: Vec<u64>,
     /// rows that have become tuples since then
     pub(super) decoded: u64,
     /// of these, rows with what is unknown to the model
@@ -33,6 +37,7 @@ impl Decoder {
     /// Forgets how many rows there were, and how many were left out: a new epoch begins.
     pub fn begin_epoch(&mut self) {
         (self.skipped, self.decoded, self.unseen, self.clipped) = (0, 0, 0, 0);
+        self.skipped_of.clear();
         if let Some(imputation) = &mut self.imputation {
             imputation.set_counts(NullCounts::default());
         }
@@ -41,18 +46,31 @@ impl Decoder {
     /// What was counted so far, for another process.
     pub fn counts(&self) -> RowCounts {
         let Decoder { skipped, decoded, unseen, clipped, .. } = *self;
-        RowCounts { skipped, decoded, unseen, clipped }
+        RowCounts { skipped, skipped_of: self.skipped_of.clone(), decoded, unseen, clipped }
     }
 
     /// Takes over what another process has counted.
     pub fn set_counts(&mut self, counts: RowCounts) {
         (self.skipped, self.decoded, self.unseen) = (counts.skipped, counts.decoded, counts.unseen);
-        self.clipped = counts.clipped;
+        (self.clipped, self.skipped_of) = (counts.clipped, counts.skipped_of);
     }
 
     /// Rows left out since the epoch began.
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// Of these, those of each group; none where rows were not decoded again.
+    pub fn skipped_of(&self) -> &[u64] {
+        &self.skipped_of
+    }
+
+    /// A row was left out: it counts in its group, if it has one.
+    #[cold]
+    pub(super) fn skip_in_group(&mut self, row: Row<'_>) {
+        if let Some(group) = self.row_groups.as_mut().and_then(|row_groups| row_groups.group_of(row)) {
+            add_one(&mut self.skipped_of, group);
+        }
     }
 
     /// Rows that have become tuples since the epoch began.
@@ -80,6 +98,7 @@ impl Decoder {
             imputation.set_counts(nulls);
         }
         self.skipped += counts.skipped;
+        add_up(&mut self.skipped_of, &counts.skipped_of);
         self.decoded += counts.decoded;
         self.unseen += counts.unseen;
         self.clipped += counts.clipped;

@@ -36,15 +36,31 @@ pub struct NullCounts {
     pub rows: u64,
     /// by feature, up to the last that was NULL
     pub features: Vec<u64>,
+    /// the rows of each group, if there are groups
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<u64>,
+}
+
+/// Adds one to the count of this number.
+pub fn add_one(counts: &mut Vec<u64>, i: usize) {
+    let len = counts.len().max(i + 1);
+    allocation::resize(counts, len, 0);
+    counts[i] += 1;
+}
+
+/// Adds other counts, of which there may be more, or fewer.
+pub fn add_up(counts: &mut Vec<u64>, others: &[u64]) {
+    let len = counts.len().max(others.len());
+    allocation::resize(counts, len, 0);
+    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
 }
 
 impl NullCounts {
     /// Adds those of other rows.
     pub fn add(&mut self, other: &NullCounts) {
         self.rows += other.rows;
-        let len = self.features.len().max(other.features.len());
-        allocation::resize(&mut self.features, len, 0);
-        self.features.iter_mut().zip(&other.features).for_each(|(count, other)| *count += other);
+        add_up(&mut self.features, &other.features);
+        add_up(&mut self.groups, &other.groups);
     }
 }
 
@@ -129,14 +145,14 @@ impl Imputation {
         !self.row.is_empty()
     }
 
-    /// The row under way has become a tuple, or was left out.
+    /// The row under way has become a tuple, of this group if there are groups, or was left out.
     #[cold]
-    pub fn end_row(&mut self, is_tuple: bool) {
+    pub fn end_row(&mut self, is_tuple: bool, group: Option<usize>) {
         for i in self.row.drain(..).filter(|_| is_tuple) {
-            let i = i as usize;
-            let len = self.counts.features.len().max(i + 1);
-            allocation::resize(&mut self.counts.features, len, 0);
-            self.counts.features[i] += 1;
+            add_one(&mut self.counts.features, i as usize);
+        }
+        if let Some(group) = group.filter(|_| is_tuple) {
+            add_one(&mut self.counts.groups, group);
         }
         self.counts.rows += u64::from(is_tuple);
     }

@@ -31,6 +31,7 @@ pub use columns::{FEATURE_TYPES, column, is_category};
 pub use counts::{EpochCounts, RowCounts};
 pub use features::FeatureColumns;
 pub use hashed::one_hot_categories;
+pub use imputation::NullCounts;
 pub use labels::Labels;
 pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;

@@ -173,6 +173,13 @@ impl RowGroups {
         names.iter().filter_map(|name| values.add_text(name)).map(|(number, _)| number).collect()
     }
 
+    /// The number of the group of a row that is left out, if it has one.
+    pub fn group_of(&mut self, row: Row<'_>) -> Option<usize> {
+        let GroupColumn { column, values, place } = self.group.as_mut()?;
+        let value = row.get(*place)?;
+        values.find(value).or_else(|| add(column, values, value).ok().map(|group| group as usize))
+    }
+
     /// Do rows fall into groups?
     pub fn has_groups(&self) -> bool {
         self.group.is_some()

@@ -3,7 +3,7 @@
 use super::category_column::MixedFault;
 use super::columns::{FIRST_FEATURE, number_fault};
 use super::features::FeatureColumns;
-use super::row_groups::GroupFault;
+use super::row_groups::{GroupFault, HELD_OUT};
 use super::sparse::{self, SparseError};
 use super::tuple_decoder::Decoder;
 use crate::errors::{Error, Result, RowAt, RowFault};
@@ -96,7 +96,7 @@ impl Decoder {
                     self.row_weights.push(weight);
                     self.push_tag(|| page.at(i));
                 }
-                Ok(None) => {}
+                Ok(None) => self.skip_in_group(page.row(i)),
                 Err(AppendError::Row(fault)) => return Err(fault.at(place_of(page.at(i))).into()),
                 Err(AppendError::Other(error)) => return Err(error),
             }
@@ -162,6 +162,7 @@ impl Decoder {
                     label
                 }
                 Ok(None) => {
+                    self.skip_in_group(page.row(i));
                     skipped = true;
                     SKIPPED
                 }
@@ -227,7 +228,7 @@ impl Decoder {
             self.append_dense(batch, row)
         };
         match appended {
-            Ok(None) => {}
+            Ok(None) => self.skip_in_group(row),
             Ok(Some(weight)) => {
                 self.row_weights.push(weight);
                 self.push_tag(|| at);
@@ -367,7 +368,8 @@ impl Decoder {
         if let Some(imputation) = &mut self.imputation
             && imputation.has_nulls()
         {
-            imputation.end_row(is_tuple);
+            let has_groups = self.row_groups.as_ref().is_some_and(|row_groups| row_groups.has_groups());
+            imputation.end_row(is_tuple, has_groups.then_some((self.group_tag & !HELD_OUT) as usize));
         }
     }
 

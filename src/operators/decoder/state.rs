@@ -23,6 +23,7 @@ impl DecoderState {
             standardizer: None,
             fill: None,
             nulls: NullCounts::default(),
+            skipped_of: Vec::new(),
             continued: false,
             profile: None,
             factors: self.factors.filter(Factors::are_of_one_group),
@@ -78,8 +79,6 @@ pub struct DecoderState {
     /// what the weights of rows are multiplied by
     #[serde(default, skip_serializing_if = "Option::is_none")]
     factors: Option<Factors>,
-    #[serde(default)]
-    effective: f64,
     /// which numbers are taken by their logarithms
     #[serde(default)]
     transformed: Transformed,
@@ -88,6 +87,9 @@ pub struct DecoderState {
     fill: Option<Vec<f32>>,
     #[serde(default)]
     nulls: NullCounts,
+    /// rows of each group that were left out
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped_of: Vec<u64>,
     /// what was met of each feature
     #[serde(default, skip_serializing_if = "Option::is_none")]
     profile: Option<Profile>,
@@ -126,10 +128,10 @@ impl Decoder {
             met: self.met,
             rows: Some(self.rows.clone()),
             factors: self.factors.clone(),
-            effective: self.effective,
             transformed: self.transformed.clone(),
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
+            skipped_of: self.skipped_of.clone(),
             profile: self.profile.clone(),
             continued: self.continued,
             cuts: self.row_groups.as_ref().and_then(|row_groups| row_groups.cuts()),
@@ -229,7 +231,8 @@ impl Decoder {
         self.set_standardizer(state.standardizer.clone());
         self.profile.clone_from(&state.profile);
         (self.target, self.mean_target) = (state.target, state.mean_target);
-        (self.factors, self.effective) = (state.factors.clone(), state.effective);
+        self.factors.clone_from(&state.factors);
+        self.skipped_of.clone_from(&state.skipped_of);
         (self.mean_square, self.met, self.rows) =
             (state.mean_square, state.met, state.rows.clone().unwrap_or_default());
         self.meet_groups(&state.groups);

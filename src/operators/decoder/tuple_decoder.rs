@@ -100,13 +100,13 @@ pub struct Decoder {
     /// are classes and categories those of a model whose training is continued?
     pub(super) continued: bool,
     pub(super) skipped: u64,
+    /// those of each group
+    pub(super) skipped_of: Vec<u64>,
     /// rows that have become tuples since the epoch began, and those of them in which something is unknown to the model
     pub(super) decoded: u64,
     pub(super) unseen: u64,
     /// what weights are multiplied by; None if they are taken as they are
     pub(super) factors: Option<Factors>,
-    /// how many rows of one weight would determine a model as well as those that a preparation pass has met
-    pub(super) effective: f64,
     /// dimensions of sparse tuples that a preparation pass has met
     pub(super) observed_dim: usize,
     /// bits of the labels, and weights, of a page
@@ -154,10 +154,10 @@ impl Decoder {
             preparing,
             continued: false,
             skipped: 0,
+            skipped_of: Vec::new(),
             decoded: 0,
             unseen: 0,
             factors: None,
-            effective: 0.0,
             observed_dim: 0,
             values: Vec::new(),
             row_weights: Vec::new(),
@@ -242,7 +242,7 @@ impl Decoder {
         let classes = self.labels.close(&counts)?;
         self.factors = if self.has_weights() { Some(self.labels.factors(sums, &classes)?) } else { None };
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.end_preparation(&classes));
-        (self.met, self.effective) = (counts.iter().sum(), sums.effective());
+        self.met = counts.iter().sum();
         let classes = classes.iter().filter_map(|i| counts.get(*i as usize).copied());
         let weights = self.factors.as_ref().map_or(0, Factors::digest);
         self.rows = MetRows { classes: classes.collect(), targets: found.targets, weights };

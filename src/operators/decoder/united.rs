@@ -2,7 +2,7 @@
 //! takes it for what it has met itself.
 
 use super::features::FeatureColumns;
-use super::imputation::NullCounts;
+use super::imputation::{NullCounts, add_up};
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
 use super::weight::RowSums;
@@ -20,6 +20,8 @@ pub struct Met {
     /// dimensions of sparse tuples
     observed_dim: usize,
     skipped: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped_of: Vec<u64>,
     decoded: u64,
     nulls: NullCounts,
     /// the groups of rows, by their numbers
@@ -32,6 +34,13 @@ impl Met {
     pub fn groups(&self) -> &[String] {
         &self.groups
     }
+}
+
+/// Counts of groups by the numbers that they have here.
+fn renumbered(counts: &[u64], numbers: &[usize]) -> Vec<u64> {
+    let mut here = vec![0; numbers.iter().max().map_or(0, |greatest| greatest + 1)];
+    counts.iter().zip(numbers).for_each(|(count, number)| here[*number] += count);
+    here
 }
 
 impl Decoder {
@@ -51,6 +60,7 @@ impl Decoder {
             },
             observed_dim: self.observed_dim,
             skipped: self.skipped,
+            skipped_of: self.skipped_of.clone(),
             decoded: self.decoded,
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             groups: self.group_names(),
@@ -95,9 +105,10 @@ impl Decoder {
         self.observed_dim = self.observed_dim.max(met.observed_dim);
         self.skipped += met.skipped;
         self.decoded += met.decoded;
+        add_up(&mut self.skipped_of, &renumbered(&met.skipped_of, &groups));
         if let Some(imputation) = &mut self.imputation {
             let mut nulls = imputation.counts().clone();
-            nulls.add(&met.nulls);
+            nulls.add(&NullCounts { groups: renumbered(&met.nulls.groups, &groups), ..met.nulls.clone() });
             imputation.set_counts(nulls);
         }
         Ok(())

@@ -39,22 +39,20 @@ pub struct RowSums(Vec<Vec<RowSum>>);
 pub struct RowSum {
     /// those that weigh something
     rows: u64,
-    /// of their own weights, and of the squares of these
+    /// of their own weights
     weight: f64,
-    squares: f64,
 }
 
 impl RowSum {
     /// One row of this weight.
     pub fn of_row(weight: f32) -> RowSum {
         let weight = f64::from(weight);
-        RowSum { rows: u64::from(weight > 0.0), weight, squares: weight * weight }
+        RowSum { rows: u64::from(weight > 0.0), weight }
     }
 
     fn add(&mut self, other: RowSum) {
         self.rows += other.rows;
         self.weight += other.weight;
-        self.squares += other.squares;
     }
 }
 
@@ -92,13 +90,6 @@ impl RowSums {
             (0..).zip(classes.clone()).map(move |(class, sum)| (group, class, sum)).collect::<Vec<_>>()
         };
         self.0.iter().enumerate().flat_map(of_group)
-    }
-
-    /// How many rows of one weight determine a model as well as these: (Σw)² / Σw².
-    pub fn effective(&self) -> f64 {
-        let sum = |of: fn(&RowSum) -> f64| self.0.iter().flatten().map(of).sum::<f64>();
-        let (weight, squares) = (sum(|sum| sum.weight), sum(|sum| sum.squares));
-        if squares > 0.0 { weight * weight / squares } else { 0.0 }
     }
 
     /// What weights are to be multiplied by. `order` has the classes in their final sequence, by their numbers here, and

@@ -39,7 +39,7 @@ pub fn explain(training: &Training, explain: Explain) {
         }
         explain.integer(c"Tuples", tuples);
         explain.integer(c"Skipped Tuples", training.buffers.decoder.skipped() as i64);
-        if let Some(imputed) = training.imputed.filter(|imputed| *imputed > 0) {
+        if let Some(imputed) = training.imputed.as_ref().map(|counts| counts.rows).filter(|imputed| *imputed > 0) {
             explain.integer(c"Imputed Tuples", imputed as i64);
         }
         if !request.trains_several() {

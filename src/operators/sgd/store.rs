@@ -7,7 +7,7 @@ use super::resume::{self, Resume};
 use crate::errors::{Result, SourceError, TrainingError};
 use crate::models::{self, NewModel};
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{Decoder, RowGroups};
+use crate::operators::decoder::{Decoder, NullCounts, RowGroups};
 use crate::operators::scan_control::ScanReport;
 use crate::options::chosen::Point;
 use crate::options::loss::THRESHOLD;
@@ -29,7 +29,9 @@ pub struct Store<'a> {
     pub label_type: pg_sys::Oid,
     pub buffers: &'a Buffers,
     /// rows in which NULLs of features were imputed; None if they do not impute
-    pub imputed: Option<u64>,
+    pub imputed: Option<&'a NullCounts>,
+    /// rows of each group that were left out
+    pub skipped_of: &'a [u64],
     /// processes that have trained them
     pub processes: u32,
     /// time of the pass before the first epoch, without a full shuffle
@@ -100,6 +102,10 @@ impl Store<'_> {
         let linear = self.parameters(&mut learner)?;
         let point = &request.points[learner.point];
         let group = groups.and_then(|groups| groups[learner.group].clone());
+        let of_group = group.as_ref().map(|_| {
+            let count = |counts: &[u64]| counts.get(learner.group).copied().unwrap_or_default();
+            (count(self.skipped_of), count(self.imputed.map(|counts| &counts.groups[..]).unwrap_or_default()))
+        });
         let has_stopped = learner.has_stopped;
         let mut sigmoids = learner.sigmoids.take();
         if decoder.labels().classes().is_some_and(|classes| classes.swapped) {
@@ -121,8 +127,8 @@ impl Store<'_> {
             linear,
             standardizer: decoder.standardizer().cloned(),
             fill: decoder.fill(),
-            skipped: decoder.skipped(),
-            imputed: self.imputed,
+            skipped: of_group.map_or(decoder.skipped(), |group| group.0),
+            imputed: self.imputed.map(|counts| of_group.map_or(counts.rows, |group| group.1)),
             preparation: self.preparation,
             shuffle_bytes: report.full_shuffle_bytes(),
             history: as_json(before, &history),

@@ -17,7 +17,7 @@ use super::workers::WorkerGroup;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{DecoderSpec, FeatureColumns, OwnedSpec, RowGroups, one_hot_categories};
+use crate::operators::decoder::{DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups, one_hot_categories};
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
@@ -69,7 +69,9 @@ pub struct Training {
     /// what models learn from in the first epoch
     pub(super) class_shares: ClassShares,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
-    pub(super) imputed: Option<u64>,
+    pub(super) imputed: Option<NullCounts>,
+    /// rows of each group that were left out in that pass; None before it
+    pub(super) skipped_of: Option<Vec<u64>>,
     /// was it told what of the rows is left out or cut off? A search has done so when its last training begins, which
     /// may get them from the cache, where nothing is left out or cut off again.
     pub(super) has_told_rows: bool,
@@ -182,6 +184,7 @@ impl Training {
             only_group: OnlyGroup::default(),
             class_shares: ClassShares::default(),
             imputed: None,
+            skipped_of: None,
             has_told_rows: false,
             place,
             traffic: None,
@@ -323,7 +326,8 @@ impl Training {
             features: &self.features,
             label_type: self.label_type,
             buffers: &self.buffers,
-            imputed: self.imputed,
+            imputed: self.imputed.as_ref(),
+            skipped_of: self.skipped_of.as_deref().unwrap_or_default(),
             processes: self.processes.unwrap_or(1),
             preparation,
             shuffle,
@@ -450,12 +454,13 @@ impl Training {
         Ok(EpochTiming { tuples, load: elapsed.saturating_sub(learn), learn })
     }
 
-    /// Keeps and tells what was imputed in the first pass over the rows,
+    /// Keeps what was left out and imputed in the first pass over the rows, and tells what was imputed,
     /// which is the only one that decodes all of them.
     pub(super) fn count_imputed(&mut self) {
         let decoder = &self.buffers.decoder;
-        if let (None, Some(imputation)) = (self.imputed, decoder.imputation()) {
-            self.imputed = Some(imputation.counts().rows);
+        self.skipped_of.get_or_insert_with(|| decoder.skipped_of().to_vec());
+        if let (None, Some(imputation)) = (&self.imputed, decoder.imputation()) {
+            self.imputed = Some(imputation.counts().clone());
             notice_imputed(decoder);
         }
     }

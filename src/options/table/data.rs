@@ -72,7 +72,8 @@ pub const ENTRIES: &[Entry] = &[
             "weight",
             Values::Column,
             Default::None,
-            "column of the rows' weights, numbers from 0. It is no feature unless it is named as one",
+            "column of the rows' weights, numbers from 0, of which only how they compare counts. Of weight 2, a row is there \
+             twice, and of weight 0 not at all. It is no feature unless it is named as one",
         )
     },
     Entry {
@@ -86,8 +87,8 @@ pub const ENTRIES: &[Entry] = &[
             "class_weight",
             Values::Other("string or object", Some("balanced, or numbers from 0 by label")),
             Default::None,
-            "weights of classes, times those of the rows; labels that are not in the object have 1. balanced: rows / (classes * \
-             rows of the class)",
+            "weights of classes, times those of the rows; labels that are not in the object have 1. balanced: all \
+             classes weigh the same",
         )
     },
     Entry {

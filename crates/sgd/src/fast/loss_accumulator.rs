@@ -93,7 +93,7 @@ impl LossAccumulator {
         let mut sums = [0.0; LANES];
         simd.store(sum, &mut sums);
         self.totals.loss += fold(sums);
-        loss.count(&mut self.totals, &self.margins, &self.labels);
+        loss.count(&mut self.totals, &self.margins, &self.labels, &self.weights);
         self.waiting = 0;
     }
 
@@ -105,7 +105,7 @@ impl LossAccumulator {
             self.totals.loss += f64::from(w) * f64::from(loss.loss(m, y));
             self.totals.weight += f64::from(w);
         }
-        loss.count(&mut self.totals, margins, labels);
+        loss.count(&mut self.totals, margins, labels, &self.weights[..waiting]);
     }
 
     /// All tuples so far, of a model of this kind with this number of the loss.

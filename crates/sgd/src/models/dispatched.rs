@@ -81,8 +81,8 @@ macro_rules! dispatched {
             }
 
             #[inline(always)]
-            fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
-                match self { $(Dispatched::$loss(loss) => Pointwise::count(loss, totals, margins, labels),)* }
+            fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32], weights: &[f32]) {
+                match self { $(Dispatched::$loss(loss) => Pointwise::count(loss, totals, margins, labels, weights),)* }
             }
         }
     };

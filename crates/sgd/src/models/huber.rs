@@ -34,11 +34,11 @@ impl Pointwise for Huber {
     }
 
     #[inline(always)]
-    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
+    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32], weights: &[f32]) {
         totals.count_targets(margins, labels);
         let threshold = f64::from(self.threshold);
-        for (m, y) in margins.iter().zip(labels) {
-            totals.cut_residuals += f64::from(y - m).abs().min(threshold).powi(2);
+        for ((m, y), weight) in margins.iter().zip(labels).zip(weights) {
+            totals.cut_residuals += f64::from(*weight) * f64::from(y - m).abs().min(threshold).powi(2);
         }
     }
 }

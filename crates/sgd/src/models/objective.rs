@@ -83,9 +83,9 @@ pub(crate) trait Pointwise: Copy {
         self.loss(m, y)
     }
 
-    /// Counts tuples with these margins and labels into what is not the loss.
+    /// Counts tuples with these margins, labels and weights into what is not the loss.
     #[inline(always)]
-    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
+    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32], _weights: &[f32]) {
         totals.count_targets(margins, labels);
     }
 }
@@ -162,7 +162,7 @@ impl<L: Pointwise> Objective for L {
     #[inline(always)]
     fn loss_and_gradient<S: Simd>(self, simd: S, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32 {
         let m = self.factor(y) * out[0];
-        self.count(totals, &[m], &[y]);
+        self.count(totals, &[m], &[y], &[weight]);
         out[0] = weight * (self.direction(y) * self.negative_gradient(simd, m, y));
         self.single_loss(m, y)
     }
@@ -194,7 +194,7 @@ impl<L: Pointwise> Objective for L {
                 totals.loss += f64::from(weight) * f64::from(loss);
                 totals.weight += f64::from(weight);
             }
-            self.count(totals, &margins[..count], labels);
+            self.count(totals, &margins[..count], labels, weights);
             totals.tuples += count as u64;
         }
     }
@@ -234,7 +234,7 @@ impl<L: MarginLoss> Pointwise for L {
     }
 
     #[inline(always)]
-    fn count(self, totals: &mut Totals, margins: &[f32], _: &[f32]) {
+    fn count(self, totals: &mut Totals, margins: &[f32], _: &[f32], _: &[f32]) {
         totals.correct += u64::from(margins.iter().map(|&m| u32::from(m > 0.0)).sum::<u32>());
     }
 }

@@ -73,7 +73,7 @@ impl Pointwise for Poisson {
     }
 
     #[inline(always)]
-    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
+    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32], _: &[f32]) {
         for (&m, &y) in margins.iter().zip(labels) {
             let error = f64::from(y - rate(m));
             totals.residuals += error * error;

@@ -155,7 +155,7 @@ impl Textbook {
                 weights += weight;
                 let predicted = if self.hyper.kind == ModelKind::Poisson { z[0].exp() } else { z[0] };
                 residuals += (predicted - y).powi(2);
-                cut += (predicted - y).abs().min(number).powi(2);
+                cut += weight * (predicted - y).abs().min(number).powi(2);
                 correct += usize::from(match self.hyper.kind {
                     ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
                     ModelKind::Softmax | ModelKind::SvmOneVsRest | ModelKind::SquaredHingeOneVsRest => {
@@ -191,7 +191,7 @@ impl Textbook {
         }
         let n = tuples.len() as f64;
         if self.hyper.kind == ModelKind::Huber {
-            self.scale = (cut / n).sqrt();
+            self.scale = (cut / weights).sqrt();
         }
         let mean = tuples.iter().map(|tuple| f64::from(tuple.label)).sum::<f64>() / n;
         let total: f64 = tuples.iter().map(|tuple| (f64::from(tuple.label) - mean).powi(2)).sum();

@@ -159,3 +159,211 @@ fn class_weights_of_unknown_labels_are_refused() {
     rejects(&mut db, "'linear', 'b'", r#""balanced""#, "22023").says(&["class_weight", "linear"]);
     rejects(&mut db, "'logistic'", r#"{"0": 0, "1": 0}"#, "22000").says(&["weight 0"]);
 }
+
+/// The ways in which a model is trained, with what they call their labels.
+const WAYS: [&str; 9] = [
+    "'linear', 'b', features => '{a}', solver => 'newton', options => '{\"l2\": 0.1%}'",
+    "'logistic', features => '{a,b}', solver => 'newton', options => '{\"l2\": 0.1%}'",
+    "'poisson', features => '{a,b}', options => '{\"l2\": 0.1%}'",
+    "'logistic', features => '{a,b}', options => '{\"l2\": 0.01%}'",
+    "'svm', 'word', features => '{a,b}', optimizer => 'adam', batch_size => 16, options => '{\"averaging\": true%}'",
+    "'huber', 'b', features => '{a}', options => '{\"l2\": 0.01%}'",
+    "'softmax', 'word', features => '{a,b}', l1 => 0.001, options => '{\"keep\": \"best\"%}'",
+    "'mlp', 'word', features => '{a,b}', hidden_layers => '{4}', options => '{\"l2\": 0.01%}'",
+    "'logistic', features => '{a,b}', options => '{\"class_weight\": \"balanced\", \"validation_fraction\": 0.2%}'",
+];
+
+/// Trains in one of the ways with this column of weights, if there is one.
+fn of_way(db: &mut Database, source: &str, way: &str, weight: Option<&str>) -> (Model, Vec<f64>) {
+    let option = weight.map_or(String::new(), |weight| format!(", \"weight\": \"{weight}\""));
+    let way = way.replace('%', &option);
+    let rows = db.rows(
+        &format!(
+            "SELECT * FROM corgipile_train($${source}$$, {way}, shuffle => 'no_shuffle', max_epochs => 4, seed => 3)"
+        ),
+        &[],
+    );
+    let losses = rows.iter().flat_map(|row| {
+        [Some(row.get::<_, f64>("loss")), row.get::<_, Option<f64>>("validation_loss")].into_iter().flatten()
+    });
+    (db.model(rows[0].get("model_id")), losses.collect())
+}
+
+#[test]
+fn only_how_weights_compare_counts() {
+    let mut db = Database::new();
+    table(&mut db);
+    for way in WAYS {
+        let (model, losses) = of_way(&mut db, "t", way, Some("w"));
+        // a power of 2 has the bits of no rounding
+        let (scaled, of_scaled) = of_way(&mut db, "SELECT *, w * 1024 AS v2 FROM t", way, Some("v2"));
+        assert_eq!((scaled.bits(), of_scaled), (model.bits(), losses.clone()), "{way}");
+        for factor in ["1500.0", "1 / 20000.0"] {
+            let source = format!("SELECT *, w * {factor} AS v2 FROM t");
+            let (scaled, of_scaled) = of_way(&mut db, &source, way, Some("v2"));
+            assert_close(&scaled.parameters(), &model.parameters(), 1e-4);
+            assert_close(&of_scaled, &losses, 1e-5);
+        }
+        let (plain, plain_losses) = of_way(&mut db, "t", way, None);
+        let (same, same_losses) = of_way(&mut db, "SELECT *, 7 AS seven FROM t", way, Some("seven"));
+        assert_close(&same.parameters(), &plain.parameters(), 1e-5);
+        assert_close(&same_losses, &plain_losses, 1e-6);
+    }
+}
+
+#[test]
+fn with_newtons_method_a_weight_of_2_is_a_row_that_is_there_twice() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run("CREATE TABLE twice AS SELECT t.* FROM t, generate_series(1, w) ORDER BY id");
+    for way in WAYS.iter().take(3).copied().chain([
+        "'logistic', features => '{a,b}', solver => 'newton', options => '{\"l2\": 0.1, \"class_weight\": \"balanced\"%}'",
+        "'logistic', features => '{a,b}', solver => 'newton', options => '{\"l2\": 0.1, \"class_weight\": {\"1\": 3}%}'",
+        "'linear', 'b', features => '{n}', solver => 'newton', options => '{\"l2\": 0.1%}'",
+    ]) {
+        // a mean that stands for NULLs is that of the weighted rows, too
+        let nulls = |table: &str| format!("SELECT *, CASE WHEN id % 4 > 0 THEN a END AS n FROM {table}");
+        let (weighted, losses) = of_way(&mut db, &nulls("t"), way, Some("w"));
+        let (twice, of_twice) = of_way(&mut db, &nulls("twice"), way, None);
+        assert_close(&weighted.parameters(), &twice.parameters(), 1e-5);
+        assert_close(&losses, &of_twice, 1e-6);
+    }
+}
+
+#[test]
+fn rows_of_weight_0_are_as_if_they_were_not_there() {
+    let mut db = Database::new();
+    table(&mut db);
+    for way in WAYS.iter().filter(|way| !way.contains("validation_fraction")) {
+        let far =
+            "SELECT id, label, word, CASE w WHEN 1 THEN 1e6 ELSE a END AS a, b, (w > 1)::int * 2.5 AS used FROM t";
+        let (zero, losses) = of_way(&mut db, far, way, Some("used"));
+        let (without, of_without) = of_way(&mut db, "SELECT * FROM t WHERE w > 1", way, None);
+        assert_eq!((zero.bits(), losses), (without.bits(), of_without), "{way}");
+    }
+}
+
+#[test]
+fn a_group_is_weighted_and_balanced_as_it_is_alone() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run("CREATE TABLE g AS SELECT *, CASE WHEN id % 5 = 0 THEN 'rare' ELSE 'often' END AS site, CASE WHEN id % 5 = 0 THEN 100 * w ELSE w END AS w2 FROM t");
+    for weights in
+        [r#"{"weight": "w2"}"#, r#"{"class_weight": "balanced"}"#, r#"{"weight": "w2", "class_weight": {"1": 5}}"#]
+    {
+        let training = format!(
+            "features => '{{a,b}}', shuffle => 'no_shuffle', max_epochs => 3, learning_rate => 0.05, standardize => false,
+             l2 => 0.1, options => '{weights}'"
+        );
+        let rows = db.rows(
+            &format!("SELECT DISTINCT group_value, model_id FROM corgipile_train('g', {training}, group_by => 'site')"),
+            &[],
+        );
+        assert_eq!(rows.len(), 2);
+        for row in rows {
+            let (group, id): (String, i64) = (row.get(0), row.get(1));
+            let alone = db.trained(&format!("$$SELECT * FROM g WHERE site = '{group}'$$, {training}"));
+            assert_eq!(db.model(id).bits(), alone.bits(), "{weights} {group}");
+        }
+    }
+}
+
+#[test]
+fn losses_of_held_out_rows_and_of_evaluations_are_weighted() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run(
+        "CREATE TABLE h AS SELECT *, id % 3 = 0 AS held FROM t;
+         CREATE TABLE twice AS SELECT h.* FROM h, generate_series(1, w) WHERE held ORDER BY id",
+    );
+    for (model, label) in [("logistic", "label"), ("linear", "b"), ("softmax", "word")] {
+        let rows = db.rows(
+            &format!(
+                "SELECT * FROM corgipile_train('h', '{model}', '{label}', '{{a}}', max_epochs => 2, name => '{model}',
+                     options => '{{\"weight\": \"w\", \"validation_column\": \"held\"}}')"
+            ),
+            &[],
+        );
+        let judged: f64 = rows[1].get("validation_loss");
+        let mut loss = |source: &str| -> f64 {
+            let sql = format!("SELECT value FROM corgipile_evaluate('{model}', $${source}$$) WHERE metric = 'loss'");
+            db.value(&sql)
+        };
+        let expected = loss("SELECT id, label, word, a, b FROM twice");
+        for found in [judged, loss("SELECT * FROM h WHERE held")] {
+            assert!((found - expected).abs() < 1e-6 * expected, "{model}: {found} {expected}");
+        }
+    }
+    db.fails_with("SELECT * FROM corgipile_evaluate('linear', 'SELECT a, b, 0 AS w FROM t')", "22000")
+        .says(&["weight 0"]);
+}
+
+#[test]
+fn what_is_skipped_and_imputed_is_told_by_group() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run(
+        "CREATE TABLE g AS SELECT CASE WHEN id % 10 > 0 THEN label END AS label, CASE WHEN id % 7 > 1 THEN a END AS a, b,
+                CASE WHEN id <= 100 THEN 'first' ELSE 'second' END AS site FROM t",
+    );
+    for more in ["", ", standardize => false, learning_rate => 0.01", ", workers => 2", ", loader => 'worker'"] {
+        let training = |source: &str| format!("$${source}$$, features => '{{a,b}}', max_epochs => 2 {more}");
+        let of_model = "SELECT skipped || ' ' || imputed FROM corgipile.models WHERE model_id = ";
+        let groups = db.rows(
+            &format!(
+                "SELECT DISTINCT group_value, model_id FROM corgipile_train({}, group_by => 'site')",
+                training("g")
+            ),
+            &[],
+        );
+        assert_eq!(groups.len(), 2);
+        for row in groups {
+            let (group, id): (String, i64) = (row.get(0), row.get(1));
+            let found = db.line(&format!("{of_model} {id}"));
+            let alone = db.train(&training(&format!("SELECT * FROM g WHERE site = '{group}'")))[0].model_id;
+            assert_eq!(found, db.line(&format!("{of_model} {alone}")), "{more} {group}");
+            assert_ne!(found, "0 0");
+        }
+    }
+}
+
+#[test]
+fn weights_are_frequencies_or_precisions_as_the_user_says() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run("CREATE TABLE twice AS SELECT t.* FROM t, generate_series(1, w) ORDER BY id");
+    for (model, label, l2) in
+        [("linear", "b", 0.0), ("logistic", "label", 0.0), ("linear", "b", 0.1), ("logistic", "label", 0.1)]
+    {
+        let mut estimates = |source: &str, weight: &str, weights: &str| -> Vec<f64> {
+            let options = if weight.is_empty() { String::new() } else { format!(", \"weight\": \"{weight}\"") };
+            db.run(&format!(
+                "SELECT FROM corgipile_train($${source}$$, '{model}', '{label}', '{{a}}', solver => 'newton', name => 'm',
+                     options => '{{\"l2\": {l2}{options}}}')"
+            ));
+            db.column::<f64>(&format!(
+                "SELECT unnest(ARRAY[coefficient, std_error, p_value])
+                   FROM corgipile_coefficients('m', $${source}$$, weights => {weights})"
+            ))
+        };
+        let twice = estimates("twice", "", "NULL");
+        let frequencies = estimates("t", "w", "'frequencies'");
+        assert_close(&frequencies, &twice, 1e-5);
+        let precisions = estimates("t", "w", "'precisions'");
+        for (source, weight) in [
+            ("SELECT *, w * 1500.0 AS v2 FROM t", "v2"),
+            ("SELECT *, w AS v2 FROM t UNION ALL SELECT *, 0 FROM t WHERE id % 2 = 0", "v2"),
+        ] {
+            assert_close(&estimates(source, weight, "'precisions'"), &precisions, 1e-4);
+        }
+        // of one weight they are those of no weights
+        let plain = estimates("t", "", "NULL");
+        assert_close(&estimates("SELECT *, 3 AS v2 FROM t", "v2", "'precisions'"), &plain, 1e-5);
+        assert!(frequencies.iter().zip(&precisions).any(|(a, b)| (a - b).abs() > 1e-3 * a.abs()));
+    }
+    db.fails_with("SELECT * FROM corgipile_coefficients('m', 't', weights => 'counts')", "22023").says(&[
+        "weights",
+        "counts",
+        "precisions, frequencies",
+    ]);
+}
