@@ -18,10 +18,10 @@ def rows():
     u = (i * 7919 % 1000) / 1000 - 0.5
     v = (i * 104729 % 997) / 997 - 0.5
     e = (i * 15485863 % 991) / 991 - 0.5
-    a, b = 4 * u, 3 + 6 * v
+    a, b = 4 * u, 1 + 3 * v
     number = 10 + 3 * a - b + 8 * e + np.where(i % 20 == 0, 60, 0)
     binary = (a + v + 4 * e > 0.7).astype(int)
-    triple = np.where(a + 2 * e > 0.8, 2, np.where(b + 4 * e > 3.2, 1, 0))
+    triple = np.where(a + 2 * e > 0.8, 2, np.where(b + 2 * e > 1.1, 1, 0))
     count = np.floor(np.exp(1 + 0.4 * a) * (1 + e))
     # heavy and light rows, some of none, and more weight where b is large
     w = (i % 5) * (1 + (v > 0)) * 0.25

@@ -77,7 +77,7 @@ impl Call {
     pub fn label(&self) -> &str {
         self.get("label").and_then(Value::as_str).unwrap_or_else(|| match self.get("model").and_then(Value::as_str) {
             Some("linear") => "number",
-            _ => "binary",
+            _ => "kind",
         })
     }
 

@@ -6,17 +6,17 @@ use super::call::Call;
 /// are no pair.
 const FEATURES: &[(&str, &str)] = &[
     // models
-    ("logistic", r#"{"model": "logistic", "label": "binary"}"#),
-    ("svm", r#"{"model": "svm", "label": "binary", "loss": "hinge"}"#),
+    ("logistic", r#"{"model": "logistic", "label": "kind"}"#),
+    ("svm", r#"{"model": "svm", "label": "kind", "loss": "hinge"}"#),
     ("svm of three", r#"{"model": "svm", "label": "triple"}"#),
-    ("squared hinge", r#"{"model": "svm", "label": "binary", "loss": "squared_hinge"}"#),
+    ("squared hinge", r#"{"model": "svm", "label": "kind", "loss": "squared_hinge"}"#),
     ("linear", r#"{"model": "linear", "label": "number"}"#),
     ("softmax", r#"{"model": "softmax", "label": "triple"}"#),
     ("poisson", r#"{"model": "poisson", "label": "count"}"#),
     ("quantile", r#"{"model": "quantile", "label": "number"}"#),
     ("epsilon_insensitive", r#"{"model": "epsilon_insensitive", "label": "number", "loss_epsilon": 0.1}"#),
     ("huber", r#"{"model": "huber", "label": "number"}"#),
-    ("mlp", r#"{"model": "mlp", "label": "binary", "hidden_layers": [4]}"#),
+    ("mlp", r#"{"model": "mlp", "label": "kind", "hidden_layers": [4]}"#),
     ("mlp of three", r#"{"model": "mlp", "label": "triple", "hidden_layers": [4]}"#),
     ("mlp_regression", r#"{"model": "mlp_regression", "label": "number", "hidden_layers": [4]}"#),
     // solvers, optimizers, rates
@@ -51,7 +51,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("query", r#"{"source": "query"}"#),
     // weights
     ("weight", r#"{"weight": "w"}"#),
-    ("class_weight", r#"{"label": "binary", "class_weight": {"yes": 3}}"#),
+    ("class_weight", r#"{"label": "kind", "class_weight": {"yes": 3}}"#),
     ("balanced", r#"{"class_weight": "balanced"}"#),
     // validation
     ("validation_fraction", r#"{"validation_fraction": 0.25}"#),

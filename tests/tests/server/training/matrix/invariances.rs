@@ -258,7 +258,7 @@ fn at_once(call: &Call) -> Option<Call> {
 /// With a label of the same classes under other names, in the same order.
 fn renamed(call: &Call, names: &[(&str, &str)], column: &str) -> Option<Call> {
     let label = call.label();
-    let has_classes = ["binary", "triple"].contains(&label);
+    let has_classes = ["kind", "triple"].contains(&label);
     let is_packed = call.get("source").is_some_and(|source| source == "packed");
     let mut renamed = call.clone().set("label", format!("{label}_{column}"));
     if let Some(Value::Object(weights)) = call.get("class_weight") {

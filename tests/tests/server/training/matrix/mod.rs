@@ -23,10 +23,10 @@ use std::env;
 /// The rows, and the same rows in other ways.
 const TABLES: &str = "
     CREATE TABLE t (
-        id int, triple text, binary text, number float8, count int, a real, b real, c real, holes real, x real[], x_holes real[],
+        id int, triple text, kind text, number float8, count int, a real, b real, c real, holes real, x real[], x_holes real[],
         a_8 float8, b_8 float8, c_8 float8, holes_8 float8, x_8 float8[], k int[], v real[], site text, word text, day date,
         w real, w_1024 real, w_1500 float8, eighth real, used int, held boolean, twin text, extra boolean,
-        binary_renamed text, triple_renamed text, binary_as_number int, triple_as_number int);
+        kind_renamed text, triple_renamed text, kind_as_number int, triple_as_number int);
     INSERT INTO t
     SELECT i, (ARRAY['ant', 'bee', 'cat'])[1 + three], (ARRAY['no', 'yes'])[1 + two], 20 + 5 * (a - b + noise),
            floor(exp(1 + 0.5 * a) * (0.5 + uniform(i, 9))), a, b, c, holes, ARRAY[a, b, c], ARRAY[a, b, c, holes],
@@ -47,16 +47,16 @@ const TABLES: &str = "
     INSERT INTO parts SELECT * FROM t ORDER BY id;
     CREATE TABLE more (LIKE t);
     INSERT INTO more SELECT * FROM t ORDER BY id;
-    UPDATE more SET extra = true, binary = 'perhaps', triple = 'dog', a = 1e6, b = NULL, w = 0, twin = 'C', site = 'west';
+    UPDATE more SET extra = true, kind = 'perhaps', triple = 'dog', a = 1e6, b = NULL, w = 0, twin = 'C', site = 'west';
     INSERT INTO more SELECT * FROM t ORDER BY id;
     CREATE VIEW seen AS SELECT * FROM t;
     CREATE TABLE twins (LIKE t);
     INSERT INTO twins SELECT t.* FROM t, generate_series(1, 2) ORDER BY id;
     UPDATE twins SET twin = 'B', w = 5 * w WHERE (ctid::text::point)[1]::int % 2 = 0;
-    SELECT FROM corgipile_compress('t', 'packed_binary', label => 'binary', features => '{x}', seed => 1),
-                corgipile_compress('t', 'packed_triple', label => 'triple', features => '{x}', seed => 1),
-                corgipile_compress('t', 'packed_number', label => 'number', features => '{x}', seed => 1),
-                corgipile_compress('t', 'packed_count', label => 'count', features => '{x}', seed => 1);
+    SELECT FROM corgipile_compress('t', 'packed_kind', label => 'kind', features => '{x}', seed => 1);
+    SELECT FROM corgipile_compress('t', 'packed_triple', label => 'triple', features => '{x}', seed => 1);
+    SELECT FROM corgipile_compress('t', 'packed_number', label => 'number', features => '{x}', seed => 1);
+    SELECT FROM corgipile_compress('t', 'packed_count', label => 'count', features => '{x}', seed => 1);
     ANALYZE";
 
 /// Runs a call in a transaction that is rolled back: models do not pile up.
