@@ -39,10 +39,7 @@ pub fn inherit(arguments: &mut TrainArguments, before: &Before) {
 /// what was recorded decides nothing, nor does one that goes with what was recorded, as momentum does with the optimizer
 /// of that name.
 fn decided(given: &Map<String, Value>, record: &Map<String, Value>) -> Vec<Group> {
-    let says_again = |name: &str| match (given.get(name), record.get(name)) {
-        (Some(Value::String(given)), Some(Value::String(recorded))) => given.eq_ignore_ascii_case(recorded),
-        (given, recorded) => given.is_some() && given == recorded,
-    };
+    let says_again = |name: &str| given.contains_key(name) && given.get(name) == record.get(name);
     let goes_with_record = |needs: Option<Needs>| match needs {
         Some(Needs::Word(option, word)) => {
             let is_open = !given.contains_key(option) || says_again(option);

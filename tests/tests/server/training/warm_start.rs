@@ -141,6 +141,26 @@ fn the_column_of_weights_is_that_of_the_first_training() {
     both(&mut db, &format!(r#"label => 'answer', features => '{{x}}', {SIZES}, options => '{{"weight": "w"}}'"#), "");
 }
 
+#[test]
+fn what_is_said_again_changes_nothing() {
+    let mut db = Database::new();
+    table(&mut db);
+    for again in [
+        "optimizer => 'sgd'",
+        "optimizer => 'momentum'",
+        r#"optimizer => 'momentum', options => '{"momentum": 0.8}'"#,
+        "schedule => 'exponential'",
+        r#"options => '{"validation_fraction": 0.3, "validation_by": "row"}'"#,
+    ] {
+        let rest = format!("label => 'answer', features => '{{x}}', seed => 7, {again}");
+        let whole = db.trained(&format!("'t', {rest}, max_epochs => 4"));
+        let begun = db.trained(&format!("'t', {rest}, max_epochs => 2"));
+        let next = db.train(&format!("'t', warm_start => '{}', max_epochs => 2, {again}", begun.id));
+        assert_eq!(next[0].epoch, 3, "{again}");
+        assert_eq!(db.model(next[0].model_id).bits(), whole.bits(), "{again}");
+    }
+}
+
 /// Values and numbers of the models that a call stores, by group.
 fn groups(db: &mut Session, arguments: &str) -> Vec<(String, i64)> {
     let sql =

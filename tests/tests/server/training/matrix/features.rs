@@ -57,7 +57,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("validation_fraction", r#"{"validation_fraction": 0.25}"#),
     ("validation_column", r#"{"validation_column": "held"}"#),
     ("keep best", r#"{"keep": "best"}"#),
-    ("patience", r#"{"patience": 1, "tolerance": 0.02}"#),
+    ("patience", r#"{"patience": 2, "tolerance": 0.02}"#),
     ("probability", r#"{"model": "svm", "probability": true}"#),
     // order and processes
     ("no_shuffle", r#"{"shuffle": "no_shuffle"}"#),

@@ -36,7 +36,7 @@ impl From<Call> for Change {
 const ROUNDING: Same = Same::Within(2e-4);
 
 /// What other last bits of means and rates leave.
-const NEARLY: Same = Same::Within(2e-5);
+pub const NEARLY: Same = Same::Within(2e-5);
 
 pub const INVARIANCES: &[Invariance] = &[
     Invariance {

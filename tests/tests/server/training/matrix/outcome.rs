@@ -9,6 +9,8 @@ pub enum Same {
     Bits,
     /// So far apart at most, relative to the largest number of its kind, or to 1.
     Within(f64),
+    /// As [`Same::Within`], but for accuracy and R².
+    ButScores(f64),
 }
 
 /// A model of a call.
@@ -114,7 +116,8 @@ pub fn difference(left: &Trained, right: &Trained, same: Same, by_name: bool) ->
                 .or_else(|| apart("history", &left.history, &right.history, 1e-12))
                 .or_else(|| apart("metrics", &left.metrics, &right.metrics, 1e-12))
         }
-        Same::Within(tolerance) => near(left, right, tolerance, by_name),
+        Same::Within(tolerance) => near(left, right, (tolerance, tolerance.max(0.015)), by_name),
+        Same::ButScores(tolerance) => near(left, right, (tolerance, f64::INFINITY), by_name),
     }
 }
 
@@ -128,7 +131,7 @@ fn bits(what: &str, left: &[f64], right: &[f64]) -> Option<String> {
     Some(format!("{what}: number {first} is {:e}, not {:e}; {n} of {} differ", right[first], left[first], left.len()))
 }
 
-fn near(left: &Trained, right: &Trained, tolerance: f64, by_name: bool) -> Option<String> {
+fn near(left: &Trained, right: &Trained, (tolerance, of_scores): (f64, f64), by_name: bool) -> Option<String> {
     let coefficients = |model: &Trained| {
         let mut coefficients = model.coefficients.clone();
         if by_name {
@@ -143,7 +146,7 @@ fn near(left: &Trained, right: &Trained, tolerance: f64, by_name: bool) -> Optio
     let probabilities = |model: &Trained| if model.are_classes { Vec::new() } else { model.predictions.clone() };
     [
         ("losses", losses(left, &[3, 6]), losses(right, &[3, 6]), tolerance),
-        ("scores", losses(left, &[4, 5, 7]), losses(right, &[4, 5, 7]), tolerance.max(0.015)),
+        ("scores", losses(left, &[4, 5, 7]), losses(right, &[4, 5, 7]), of_scores),
         ("coefficients", coefficients(left), coefficients(right), tolerance),
         ("predictions", probabilities(left), probabilities(right), tolerance),
     ]
