@@ -36,8 +36,8 @@ pub fn inherit(arguments: &mut TrainArguments, before: &Before) {
 }
 
 /// The groups of which an option is given: the others of the group have their defaults then. An option that says again
-/// what was recorded decides nothing, nor does one that goes with what was recorded, as momentum does with the optimizer
-/// of that name.
+/// what was recorded leaves them as they were. So does one that belongs to what was recorded, as momentum does to the
+/// optimizer of that name.
 fn decided(given: &Map<String, Value>, record: &Map<String, Value>) -> Vec<Group> {
     let says_again = |name: &str| given.contains_key(name) && given.get(name) == record.get(name);
     let goes_with_record = |needs: Option<Needs>| match needs {

@@ -34,6 +34,12 @@ const OTHER_COLUMNS: &[&str] = &[
 
 pub const EXCEPTIONS: &[Exception] = &[
     Exception {
+        invariances: &["one group or no groups"],
+        features: &[&["sliding_window", "mrs", "compressed"]],
+        holds: Holds::Refused("0A000"),
+        because: "groups are not for rows that stay in the buffer, or whose mini-batches are made already",
+    },
+    Exception {
         invariances: OTHER_PLACES,
         features: &[&["validation_fraction", "probability", "sample"]],
         holds: Holds::Nothing,
@@ -68,12 +74,6 @@ pub const EXCEPTIONS: &[Exception] = &[
         features: &[&["shuffle_once", "epoch_shuffle"]],
         holds: Holds::Same(NEARLY),
         because: "the copy has another column: means are added up over other pages",
-    },
-    Exception {
-        invariances: &["one group or no groups"],
-        features: &[&["sliding_window", "mrs", "compressed"]],
-        holds: Holds::Refused("0A000"),
-        because: "groups are not for rows that stay in the buffer, or whose mini-batches are made already",
     },
     Exception {
         invariances: &["equal weights or none"],

@@ -249,7 +249,7 @@ const IN_GRIDS: [&str; 14] = [
     "activation",
 ];
 
-/// All rows in one mini-batch, so that a step is that of the objective, whatever the order; Newton's method needs none of that.
+/// All rows in one mini-batch, so that a step is that of the objective, whatever the order. Newton's steps are already.
 fn at_once(call: &Call) -> Option<Call> {
     let is_newton = call.get("solver").is_some_and(|solver| solver == "newton")
         || call.get("model").is_some_and(|model| model == "poisson") && call.is_silent_about_steps();
