@@ -46,13 +46,13 @@ pub const EXCEPTIONS: &[Exception] = &[
         because: "rows and blocks are drawn by their place in the table",
     },
     Exception {
-        invariances: OTHER_PLACES,
+        invariances: &["filter or table", "partitions or one table"],
         features: &[&["theorem1"]],
         holds: Holds::Nothing,
         because: "the rate is that of the rows in a buffer, and buffers are pages",
     },
     Exception {
-        invariances: OTHER_COLUMNS,
+        invariances: &["array or columns", "float8 or real", "one group or no groups", "equal weights or none"],
         features: &[&["newton"], &["query", "shuffle_once", "epoch_shuffle"]],
         holds: Holds::Same(Same::ButScores(2e-5)),
         because: "in the first pass all decisions are 0, and count for the class that is met first in the copy",
@@ -64,7 +64,13 @@ pub const EXCEPTIONS: &[Exception] = &[
         because: "the copy of the query's rows has other columns, so that other rows share a block",
     },
     Exception {
-        invariances: OTHER_COLUMNS,
+        invariances: &[
+            "array or columns",
+            "float8 or real",
+            "sparse or dense",
+            "one group or no groups",
+            "equal weights or none",
+        ],
         features: &[&["shuffle_once", "epoch_shuffle"], &["theorem1", "probability"]],
         holds: Holds::Nothing,
         because: "the copy has other columns, so that other rows share a buffer; parts of rows are dealt by their place",
