@@ -34,11 +34,18 @@ pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> 
         return Ok((options, vec![point]));
     };
     let all = all(grid)?;
-    let mut options = None;
+    let mut options: Option<Options> = None;
     let mut points = Vec::with_capacity(all.len());
     for says in all {
         let (of_point, point) = base.point(Some(says))?;
-        options.get_or_insert(of_point);
+        match &mut options {
+            None => options = Some(of_point),
+            // what some sources refuse is refused at any point
+            Some(shared) => {
+                shared.has_batch_size |= of_point.has_batch_size;
+                shared.wants_bounded_steps |= of_point.wants_bounded_steps;
+            }
+        }
         points.push(point);
     }
     Ok((options.ok_or_else(|| invalid("it has no points"))?, points))

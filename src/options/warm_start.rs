@@ -35,17 +35,20 @@ pub fn inherit(arguments: &mut TrainArguments, before: &Before) {
     arguments.options = inherited_options(given, &decided, before.record);
 }
 
-/// The groups of which an option is given: the others of the group have their defaults then. An option that goes with
-/// what was recorded, as momentum does with the optimizer of that name, leaves it as it was.
+/// The groups of which an option is given: the others of the group have their defaults then. An option that says again
+/// what was recorded leaves them as they were. So does one that belongs to what was recorded, as momentum does to the
+/// optimizer of that name.
 fn decided(given: &Map<String, Value>, record: &Map<String, Value>) -> Vec<Group> {
+    let says_again = |name: &str| given.contains_key(name) && given.get(name) == record.get(name);
     let goes_with_record = |needs: Option<Needs>| match needs {
         Some(Needs::Word(option, word)) => {
-            !given.contains_key(option) && record.get(option).and_then(Value::as_str) == Some(word)
+            let is_open = !given.contains_key(option) || says_again(option);
+            is_open && record.get(option).and_then(Value::as_str) == Some(word)
         }
         _ => false,
     };
-    let given = table::options().filter(|option| given.contains_key(option.name) && !goes_with_record(option.needs));
-    given.filter_map(|option| option.group).collect()
+    let decides = |name: &str, needs| given.contains_key(name) && !says_again(name) && !goes_with_record(needs);
+    table::options().filter(|option| decides(option.name, option.needs)).filter_map(|option| option.group).collect()
 }
 
 /// What decides which weights a training comes to, but for the order of the rows.

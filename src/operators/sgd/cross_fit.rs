@@ -148,7 +148,7 @@ fn train(
 /// The epoch whose model is the learner's, counted from the first one of the training that it continues.
 fn epochs(request: &Request, resume: Option<&Resume>, learner: &Learner) -> u32 {
     if let (Some(resume), true) = (resume, learner.keeps_earlier(request)) {
-        return resume.epochs;
+        return resume.best_epoch();
     }
     let best = || learner.history.iter().min_by(|a, b| a.judged_loss().total_cmp(&b.judged_loss()));
     let row = if request.options.keep == Keep::Best { best() } else { learner.history.last() };

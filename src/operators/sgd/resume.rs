@@ -98,7 +98,9 @@ impl Resume {
         }
         inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record });
         let mut losses = header.losses;
-        losses.forgive();
+        if record.contains_key("stopped") {
+            losses.forgive();
+        }
         let decoder_state =
             header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
         let decoder_state = decoder_state.with_profile(models::profile(model.id, &model.feature_kind, model.dim())?);
@@ -121,6 +123,17 @@ impl Resume {
             goes_on: true,
             model,
         })
+    }
+
+    /// The epoch whose model `keep` `best` has stored: that of the lowest loss, of the rows held out if there are some.
+    pub fn best_epoch(&self) -> u32 {
+        let judged = |row: &RawValue| {
+            let row: Value = serde_json::from_str(row.get()).ok()?;
+            let loss = ["validation_loss", "loss"].into_iter().find_map(|name| row.get(name)?.as_f64())?;
+            Some((row.get("epoch")?.as_u64()?.try_into().ok()?, loss))
+        };
+        let best = self.history.iter().filter_map(|row| judged(row)).min_by(|a: &(u32, f64), b| a.1.total_cmp(&b.1));
+        best.map_or(self.epochs, |(epoch, _)| epoch)
     }
 
     /// Compares what is asked for with what the model was trained with: the training goes on only where that is the

@@ -113,6 +113,7 @@ fn what_does_not_go_with_compressed_tables_is_refused() {
     for arguments in [
         "'c', options => '{\"standardize\": true}'",
         "'c', options => '{\"batch_size\": 10}'",
+        "'c', grid => '[{\"l2\": 0.1}, {\"batch_size\": 10}]'",
         "'w', features => '{features_v}', group_by => 'g'",
         "'w', features => '{features_v}', options => '{\"weight\": \"g\"}'",
         "'w', features => '{features_v}', options => '{\"validation_column\": \"held\"}'",

@@ -25,6 +25,10 @@ fn steps_train_the_model_of_one_call_bit_for_bit() {
         ("seed => 3, model => 'mlp', hidden_layers => '{4}', workers => 2, block_size => '16kB'", 2),
         (r#"seed => 3, options => '{"solver": "newton"}'"#, 1),
         ("seed => 3, patience => 1", 1),
+        // each step says again what the first has said
+        ("seed => 3, optimizer => 'momentum', schedule => 'exponential'", 2),
+        // the epochs that were no better are counted from step to step
+        (r#"seed => 3, patience => 2, options => '{"tolerance": 0.02}'"#, 1),
     ] {
         let mut db = Database::new();
         table(&mut db);

@@ -141,6 +141,45 @@ fn the_column_of_weights_is_that_of_the_first_training() {
     both(&mut db, &format!(r#"label => 'answer', features => '{{x}}', {SIZES}, options => '{{"weight": "w"}}'"#), "");
 }
 
+#[test]
+fn probabilities_are_fitted_to_models_of_the_best_epoch() {
+    let mut db = Database::new();
+    table(&mut db);
+    // so few rows that they are fitted to models of parts of them, and a rate that makes the first epoch the best
+    let rest = r#"'SELECT * FROM t WHERE id <= 300', model => 'svm', label => 'answer', features => '{x}', seed => 5,
+                  learning_rate => 3, options => '{"probability": true, "keep": "best"}'"#;
+    let sigmoids = |db: &mut Session, id: i64| {
+        db.line(&format!("SELECT weights, sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE model_id = {id}"))
+    };
+    let whole = db.trained(&format!("{rest}, max_epochs => 5")).id;
+    let begun = db.trained(&format!("{rest}, max_epochs => 3")).id;
+    let next = db.trained(&format!("'SELECT * FROM t WHERE id <= 300', warm_start => '{begun}', max_epochs => 2")).id;
+    assert_eq!(sigmoids(&mut db, next), sigmoids(&mut db, whole));
+    let best = "SELECT epoch FROM corgipile.all_training_history WHERE model_id = ";
+    let best: i32 = db.value(&format!("{best}{next} ORDER BY coalesce(validation_loss, loss), epoch LIMIT 1"));
+    assert!(best < 3, "the best epoch is before the last of the first training: {best}");
+}
+
+#[test]
+fn what_is_said_again_changes_nothing() {
+    let mut db = Database::new();
+    table(&mut db);
+    for again in [
+        "optimizer => 'sgd'",
+        "optimizer => 'momentum'",
+        r#"optimizer => 'momentum', options => '{"momentum": 0.8}'"#,
+        "schedule => 'exponential'",
+        r#"options => '{"validation_fraction": 0.3, "validation_by": "row"}'"#,
+    ] {
+        let rest = format!("label => 'answer', features => '{{x}}', seed => 7, {again}");
+        let whole = db.trained(&format!("'t', {rest}, max_epochs => 4"));
+        let begun = db.trained(&format!("'t', {rest}, max_epochs => 2"));
+        let next = db.train(&format!("'t', warm_start => '{}', max_epochs => 2, {again}", begun.id));
+        assert_eq!(next[0].epoch, 3, "{again}");
+        assert_eq!(db.model(next[0].model_id).bits(), whole.bits(), "{again}");
+    }
+}
+
 /// Values and numbers of the models that a call stores, by group.
 fn groups(db: &mut Session, arguments: &str) -> Vec<(String, i64)> {
     let sql =
@@ -575,7 +614,8 @@ fn an_argument_that_is_given_is_honoured_also_if_it_is_the_default() {
     }
     for (options, key, expected) in [
         (r#"{"decay": 0.95}"#, "decay", "0.95"),
-        (r#"{"schedule": "exponential"}"#, "decay", "0.95"),
+        // the schedule is as it was, and so is its number
+        (r#"{"schedule": "exponential"}"#, "decay", "0.5"),
         (r#"{"l2": 0}"#, "l2", "0"),
         (r#"{"tolerance": 0.001}"#, "tolerance", "0.001"),
         (r#"{"patience": 5}"#, "patience", "5"),
