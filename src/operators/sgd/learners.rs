@@ -5,6 +5,7 @@ use super::learn::learn_side_by_side;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
+use crate::operators::decoder::Decoder;
 use crate::operators::progress;
 use crate::options::chosen::{Keep, Point};
 use crate::options::request::Request;
@@ -12,6 +13,7 @@ use crate::options::rows::Standardize;
 use pg::check_for_interrupts;
 use sgd::platt::Sigmoids;
 use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -235,6 +237,24 @@ impl Learners {
 
     /// Ends an epoch that has taken so long, and a full shuffle before it. A loss is to be multiplied by `unit`.
     ///
+    /// Reports features that others determine, or nearly, in any of the models.
+    ///
+    /// # Errors
+    /// [`PgError::OutOfMemory`]
+    pub fn warn_of_collinear(&self, decoder: &Decoder) -> Result<()> {
+        let (mut features, mut condition) = (BTreeSet::new(), 1.0_f64);
+        for learner in self.trained() {
+            let found = learner.trainer.collinear(decoder.standardizer())?;
+            features.extend(found.features);
+            condition = condition.max(found.condition);
+        }
+        let features: Vec<String> = features.into_iter().filter_map(|i| decoder.features().number_at(i)).collect();
+        if !features.is_empty() {
+            pg::report_notice(Notice::Collinear { features, condition });
+        }
+        Ok(())
+    }
+
     /// # Errors
     /// [`TrainingError::Diverged`]
     pub fn end_epoch(&mut self, request: &Request, unit: f64, elapsed: Duration, shuffle: Duration) -> Result<()> {

@@ -230,6 +230,7 @@ impl Training {
         self.phases.resume();
         if let Some((learners, preparation)) = self.train_there()? {
             learners.warn_of_unconverged(self.request.kind);
+            learners.warn_of_collinear(&self.buffers.decoder)?;
             return self.store(learners, preparation, Duration::ZERO);
         }
         self.buffers.start_to_run();
@@ -314,6 +315,7 @@ impl Training {
             return Err(TrainingError::NoRows("train on").into());
         }
         learners.warn_of_unconverged(self.request.kind);
+        learners.warn_of_collinear(&self.buffers.decoder)?;
         self.fit_probabilities(&mut learners, batch)?;
         self.phases.end(Phase::Epochs);
         self.store(learners, preparation, shuffle)

@@ -10,7 +10,7 @@ use tuples::{Batch, OutOfMemory};
 
 use crate::models::Derivatives;
 use crate::totals::Totals;
-use crate::{Link, ModelKind};
+use crate::{Link, ModelKind, Standardizer};
 
 /// The sums over tuples of weight times loss, and of its first and second derivatives by weights and intercept.
 #[derive(Debug)]
@@ -135,6 +135,21 @@ impl Sums {
         self.hessian.fill(0.0);
         self.gradient.fill(0.0);
         self.totals = Totals::default();
+    }
+
+    /// What the rounding of a feature to f32 adds to its second derivative at most, if it was rounded before it was
+    /// standardized.
+    pub(crate) fn rounding(&self, i: usize, standardizer: Option<&Standardizer>) -> f64 {
+        let (mean, scale) = match standardizer {
+            Some(Standardizer { mean, scale }) => (mean.get(i).copied(), scale.get(i).copied()),
+            None => (None, None),
+        };
+        let offset = mean.unwrap_or(0.0) / scale.unwrap_or(1.0);
+        // the sum of the squares of the features as they were, in units of the scale
+        let (intercept, last) = (self.hessian(self.dim, self.dim), self.hessian(i, self.dim));
+        let squares = offset * offset * intercept + 2.0 * offset * last + self.hessian(i, i);
+        // of an error that is uniform up to half a unit in the last place
+        (f64::from(f32::EPSILON) / 2.0).powi(2) / 3.0 * squares
     }
 
     /// The first derivatives, and behind them the rows of the upper triangle of the second ones.
