@@ -94,6 +94,11 @@ impl Confusion {
         self.classes.get(class).map_or(0, |counts| counts[0])
     }
 
+    /// Of each class, are there tuples of it? Nothing if there were none at all.
+    pub fn occur(&self) -> Vec<bool> {
+        allocation::collect(self.classes.iter().map(|[actual, ..]| *actual > 0))
+    }
+
     /// How well this class was found.
     pub fn retrieval(&self, class: usize) -> Retrieval {
         let [actual, predicted, both] = self.classes.get(class).copied().unwrap_or_default();

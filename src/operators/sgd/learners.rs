@@ -29,6 +29,8 @@ pub struct Learner {
     pub losses: Losses,
     /// what its decisions say of probabilities, if that was fitted
     pub sigmoids: Option<Sigmoids>,
+    /// by class, is a row of it held out?
+    pub held_out: Vec<bool>,
     /// the model of the best epoch, if that is to be kept, and the number of its loss
     best: Option<(ModelParameters, f64)>,
     state: LearnerState,
@@ -235,8 +237,6 @@ impl Learners {
         Ok(())
     }
 
-    /// Ends an epoch that has taken so long, and a full shuffle before it. A loss is to be multiplied by `unit`.
-    ///
     /// Reports features that others determine, or nearly, in any of the models.
     ///
     /// # Errors
@@ -255,6 +255,8 @@ impl Learners {
         Ok(())
     }
 
+    /// Ends an epoch that has taken so long, and a full shuffle before it. A loss is to be multiplied by `unit`.
+    ///
     /// # Errors
     /// [`TrainingError::Diverged`]
     pub fn end_epoch(&mut self, request: &Request, unit: f64, elapsed: Duration, shuffle: Duration) -> Result<()> {
@@ -326,8 +328,8 @@ impl Learner {
     /// A model that begins to learn.
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
-        let (sigmoids, best, state) = (None, None, LearnerState::Learning);
-        Learner { group, point, trainer, history, losses, sigmoids, best, state, has_stopped: false }
+        let (sigmoids, held_out, best, state) = (None, Vec::new(), None, LearnerState::Learning);
+        Learner { group, point, trainer, history, losses, sigmoids, held_out, best, state, has_stopped: false }
     }
 
     /// Does it still learn?

@@ -121,11 +121,11 @@ pub fn judge(
     request: &Request,
     models: Vec<Judged>,
     epoch: EndedEpoch<'_>,
-) -> Result<Vec<Option<Judgement>>> {
+) -> Result<Vec<Evaluation>> {
     if epoch.is_first && !held_out.end_first_epoch() {
         check_held_out(request, 0)?;
     }
-    Ok(evaluate(held_out, request.kind, models, epoch)?.iter().map(judgement).collect())
+    evaluate(held_out, request.kind, models, epoch)
 }
 
 /// Checks whether anything is held out. For probabilities a draw may have held out none of few rows: they are fitted to
