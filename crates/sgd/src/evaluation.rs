@@ -165,11 +165,12 @@ impl Evaluation {
         self.add_and_show(model, batch, |_, _| {});
     }
 
-    /// As [`add`](Evaluation::add), and shows the decisions for each tuple, one per output, and its label.
+    /// As [`add`](Evaluation::add), and shows the decisions for each tuple, one per output, and its label as exactly as it is
+    /// known.
     ///
     /// # Panics
     /// As [`add`](Evaluation::add).
-    pub fn add_and_show(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
+    pub fn add_and_show(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f64)) {
         if batch.has_mini_batches() {
             return (0..batch.len()).for_each(|i| self.add_mini_batch(model, batch.mini_batch(i), &mut show));
         }
@@ -194,7 +195,8 @@ impl Evaluation {
             }
         }
         let (mut row, mut pauses) = (vec![0.0; model.outputs], Pauses::default());
-        for (i, &y) in batch.labels().iter().enumerate() {
+        for i in 0..batch.len() {
+            let y = batch.exact_label(i);
             pauses.after(model.outputs);
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * batch.len() + i];
@@ -206,11 +208,12 @@ impl Evaluation {
     }
 
     /// Evaluates `model` on all tuples of a mini-batch.
-    fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f32)) {
+    fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f64)) {
         if let Some(network) = &model.network {
             self.output = Some(network.output);
             let decisions = decide_rows(network, &model.view(), mini_batch.matrix());
-            for (row, &y) in decisions.chunks_exact(model.outputs).zip(mini_batch.labels()) {
+            for (i, row) in decisions.chunks_exact(model.outputs).enumerate() {
+                let y = mini_batch.exact_label(i);
                 self.count(row, y);
                 show(row, y);
             }
@@ -225,7 +228,8 @@ impl Evaluation {
             mini_batch.matrix().times_vector(model.weights_of(k), decisions, &mut scratch);
         }
         let mut row = vec![0.0; model.outputs];
-        for (i, &y) in mini_batch.labels().iter().enumerate() {
+        for i in 0..mini_batch.len() {
+            let y = mini_batch.exact_label(i);
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * mini_batch.len() + i] + model.intercepts[k];
             }
@@ -236,11 +240,12 @@ impl Evaluation {
     }
 
     /// The same for a network, a tuple at a time.
-    fn add_network(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
+    fn add_network(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f64)) {
         let (mut decisions, mut pauses) = (std::mem::take(&mut self.decisions), Pauses::default());
         decisions.resize(model.outputs, 0.0);
         self.output = model.network.map(|network| network.output);
-        for (i, &y) in batch.labels().iter().enumerate() {
+        for i in 0..batch.len() {
+            let y = batch.exact_label(i);
             if batch.is_sparse() {
                 let (indices, values) = batch.sparse_row(i);
                 model.decisions_sparse(indices, values, &mut decisions);
@@ -256,7 +261,7 @@ impl Evaluation {
     }
 
     /// Counts one tuple of the given decisions and label.
-    fn count(&mut self, decisions: &[f32], y: f32) {
+    fn count(&mut self, decisions: &[f32], y: f64) {
         self.in_range &= decisions.iter().all(|z| z.is_finite());
         self.loss += match self.output {
             Some(output) if output.has_classes() => {
@@ -267,7 +272,7 @@ impl Evaluation {
             _ => self.kind.exact_loss(decisions, y, self.number),
         };
         if !self.kind.is_classifier() {
-            let (prediction, target) = (self.kind.link().prediction(decisions[0]), f64::from(y));
+            let (prediction, target) = (self.kind.link().prediction(decisions[0]), y);
             self.in_range &= prediction.is_finite();
             self.targets.add(target);
             self.absolute += (prediction - target).abs();

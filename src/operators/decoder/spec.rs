@@ -156,7 +156,8 @@ impl<'a> DecoderSpec<'a> {
         let transformed = Transformed::new(self.transform, &features)?;
         let scaling = (standardizer, self.clip);
         let decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), scaling, row_groups);
-        Ok(decoder.with_transformed(transformed))
+        let decoder = decoder.with_transformed(transformed);
+        Ok(if self.known.is_some() { decoder.with_exact_targets() } else { decoder })
     }
 
     /// What stands for NULLs. Sparse features have nothing that does: what they do not say is 0.

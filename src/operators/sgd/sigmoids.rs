@@ -262,7 +262,7 @@ fn add(outputs: &mut [HeldOutDecisions], kind: ModelKind, (model, batch): (&Mode
     check_for_interrupts();
     let mut weights = weights(batch);
     Evaluation::new(kind).add_and_show(model, batch, |decisions, label| {
-        let (weight, class_weight) = (weights.next().unwrap_or(1.0), labels.weight(label));
+        let (weight, class_weight) = (weights.next().unwrap_or(1.0), labels.weight(label as f32));
         let weight = if class_weight > 0.0 { f64::from(weight) / f64::from(class_weight) } else { 0.0 };
         for (output, (decisions_of, decision)) in outputs.iter_mut().zip(decisions).enumerate() {
             let class = class_of_label(kind, label);

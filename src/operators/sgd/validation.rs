@@ -387,6 +387,7 @@ pub fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
 pub fn like(batch: &Batch) -> Batch {
     let mut like = kind_of(batch);
     like.set_weighted(batch.weights().is_some());
+    like.set_exact(batch.exact_labels().is_some());
     like
 }
 

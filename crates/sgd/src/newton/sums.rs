@@ -229,7 +229,7 @@ impl Sums {
         let all = || entries().chain([(self.dim, 1.0)]);
         let z = entries().map(|(j, x)| point[j] * x).sum::<f64>() + point[self.dim];
         let weight = batch.weights().map_or(1.0, |weights| f64::from(weights[place]));
-        let y = batch.label(place);
+        let y = batch.exact_label(place);
         let mut derivatives = [Derivatives::default()];
         self.kind.derivatives(&[z], &[y], &mut derivatives);
         let Derivatives { first, second, .. } = derivatives[0].times(weight);
@@ -250,7 +250,7 @@ fn stride(dim: usize) -> usize {
 
 /// Counts a tuple of this decision.
 #[inline(always)]
-fn count(totals: &mut Totals, kind: ModelKind, z: f64, y: f32, weight: f64, derivatives: Derivatives) {
+fn count(totals: &mut Totals, kind: ModelKind, z: f64, y: f64, weight: f64, derivatives: Derivatives) {
     totals.loss += weight * derivatives.loss;
     totals.weight += weight;
     totals.tuples += 1;
@@ -260,7 +260,7 @@ fn count(totals: &mut Totals, kind: ModelKind, z: f64, y: f32, weight: f64, deri
     } else {
         // the first derivative is the error, of all regressions that have a second one
         totals.residuals += derivatives.first * derivatives.first;
-        totals.targets.add(y.into());
+        totals.targets.add(y);
     }
 }
 
@@ -291,7 +291,7 @@ impl Kernel for AddBlock<'_> {
         }
         let (mut labels, mut weights) = ([0.0; MOST_ROWS], [1.0; MOST_ROWS]);
         for (k, &place) in places.iter().enumerate() {
-            labels[k] = batch.label(place as usize);
+            labels[k] = batch.exact_label(place as usize);
             if let Some(of_batch) = batch.weights() {
                 weights[k] = f64::from(of_batch[place as usize]);
             }
