@@ -154,7 +154,7 @@ pub(crate) trait Engine: Debug {
         None
     }
 
-    /// Features that are combinations of others, or nearly, as the last epoch has found; none if the engine cannot tell.
+    /// Features that are combinations of others, or nearly, in the last epoch; none if the engine cannot tell.
     ///
     /// # Errors
     /// [`OutOfMemory`]

@@ -165,8 +165,8 @@ impl Evaluation {
         self.add_and_show(model, batch, |_, _| {});
     }
 
-    /// As [`add`](Evaluation::add), and shows the decisions for each tuple, one per output, and its label as exactly as it is
-    /// known.
+    /// As [`add`](Evaluation::add), and shows the decisions for each tuple, one per output, and its label as exactly
+    /// as it is known.
     ///
     /// # Panics
     /// As [`add`](Evaluation::add).

@@ -347,8 +347,8 @@ impl Trainer {
         self.engine.has_converged()
     }
 
-    /// Features that are combinations of others, or nearly, so that the rows of the last epoch do not tell their weights,
-    /// if features are standardized like this. None are found unless the solver is Newton's method.
+    /// Features that are combinations of others, or nearly, so that the rows of the last epoch do not tell their
+    /// weights, if features are standardized like this. None are found unless the solver is Newton's method.
     ///
     /// # Errors
     /// [`OutOfMemory`]
