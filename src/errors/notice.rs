@@ -58,6 +58,8 @@ pub enum Notice {
     Precisions,
     /// The least loss is where the weights of these features are infinite.
     AtInfinity { features: Vec<String> },
+    /// These features are combinations of others, or nearly; the condition number is at least this.
+    Collinear { features: Vec<String>, condition: f64 },
     /// Only so many rows, of blocks drawn at random, were looked at.
     Sampled { rows: u64 },
     /// The worker that was asked for is not to be had.
@@ -264,6 +266,16 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
                 Some(
                     "Their errors mean nothing. A category whose labels are all the same makes those infinite that are compared with it: \
                      leave it out, or train with an l2, such as 0.001.",
+                ),
+            ),
+            Notice::Collinear { features, condition } => (
+                format!(
+                    "features are nearly linear combinations of others (condition number {condition:.0e} or more): {}",
+                    some_of(&features)
+                ),
+                Some(
+                    "The weights of these features and of those others mean nothing by themselves. Leave features out, or train with \
+                     an l2, such as 0.001.",
                 ),
             ),
             Notice::Sampled { rows } => (

@@ -10,7 +10,7 @@ use pg::check_for_interrupts;
 use pg::encoding::Text;
 use pgrx::prelude::*;
 use serde_json::Value;
-use sgd::{Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
+use sgd::{Collinearity, Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
 use std::ops::Range;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -71,6 +71,11 @@ fn coefficients(model: Rc<Model>, source: &str, level: Option<f64>, weights: Opt
     if !estimates.infinite.is_empty() {
         let features = estimates.infinite.iter().map(|place| name(*place)).collect();
         pg::report_notice(Notice::AtInfinity { features });
+    }
+    let Collinearity { features, condition } = &estimates.collinear;
+    if !features.is_empty() {
+        let features = features.iter().map(|place| name(*place)).collect();
+        pg::report_notice(Notice::Collinear { features, condition: *condition });
     }
     Ok(rows(names, &estimates, level))
 }

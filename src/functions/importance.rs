@@ -5,6 +5,7 @@ use crate::errors::{ArgumentError, Notice, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::Buffers;
 use crate::operators::model_rows::{ModelRows, tell_of_rows};
+use crate::operators::sgd::like;
 use crate::options::shuffling::Shuffling;
 use pg::check_for_interrupts;
 use pg::encoding::Text;
@@ -89,25 +90,13 @@ fn sample(buffers: &mut Buffers, most: usize) -> Result<Batch> {
     let mut rows: Option<Batch> = None;
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        let sparse = batch.is_sparse();
-        let rows = rows.get_or_insert_with(|| if sparse { Batch::sparse() } else { Batch::dense(batch.dim()) });
-        if sparse {
-            rows.set_dim(batch.dim());
-        }
+        let rows = rows.get_or_insert_with(|| like(&batch));
         for &place in batch.order() {
-            let place = place as usize;
             if rows.len() == most || rows.bytes() > MAX_BYTES {
                 pg::report_notice(Notice::Sampled { rows: rows.len() as u64 });
                 return Ok(std::mem::replace(rows, Batch::dense(0)));
             }
-            if sparse {
-                let (indices, values) = batch.sparse_row(place);
-                let (new_indices, new_values) = rows.push_sparse(batch.label(place), indices.len())?;
-                new_indices.copy_from_slice(indices);
-                new_values.copy_from_slice(values);
-            } else {
-                rows.push(batch.label(place))?.copy_from_slice(batch.features(place));
-            }
+            rows.push_copy(&batch, place as usize)?;
         }
     }
     Ok(rows.unwrap_or_else(|| Batch::dense(0)))

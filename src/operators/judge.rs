@@ -141,7 +141,7 @@ impl Curves {
         Curves { sorts, probabilities: vec![0.0; curves], has_probabilities: model.kind.has_probabilities() }
     }
 
-    fn add(&mut self, model: &ModelParameters, decisions: &[f32], label: f32) {
+    fn add(&mut self, model: &ModelParameters, decisions: &[f32], label: f64) {
         match self.sorts.as_mut_slice() {
             [] => {}
             [binary] => binary.push(rank_key_of_f32(decisions[0], label > 0.0)),

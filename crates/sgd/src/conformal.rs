@@ -108,15 +108,15 @@ impl Calibration {
     }
 }
 
-/// What is left to rounding where a score is compared with a threshold: decisions and labels are of single precision,
+/// What is left to rounding where a score is compared with a threshold: decisions are of single precision,
 /// and a row that gave the threshold is to be within it.
 fn slack(size: f64) -> f64 {
     4.0 * f64::from(f32::EPSILON) * size.abs()
 }
 
 /// The score of a regression: how far the truth is from the prediction.
-pub fn residual(prediction: f64, truth: f32) -> f64 {
-    (f64::from(truth) - prediction).abs()
+pub fn residual(prediction: f64, truth: f64) -> f64 {
+    (truth - prediction).abs()
 }
 
 /// The numbers that are no farther from the prediction than `threshold`; all numbers without one.
@@ -147,7 +147,7 @@ pub fn class_scores(kind: ModelKind, model: &ParametersView, decisions: &[f32], 
 }
 
 /// The class that a label stands for, as training has it.
-pub fn class_of_label(kind: ModelKind, label: f32) -> usize {
+pub fn class_of_label(kind: ModelKind, label: f64) -> usize {
     if kind.is_binary() { usize::from(label > 0.0) } else { label as usize }
 }
 
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn the_row_that_gave_the_threshold_is_within_it() {
         for (prediction, truth) in [(f64::from(0.3f32), 0.1f64), (1e6, 1e6 + 0.1), (-2.5, 7.3), (0.0, 0.1)] {
-            let (low, high) = interval(prediction, Some(residual(prediction, truth as f32)));
+            let (low, high) = interval(prediction, Some(residual(prediction, truth)));
             assert!(low <= truth && truth <= high, "{prediction} {truth}: {low} {high}");
         }
         assert_eq!(interval(1.0, None), (f64::NEG_INFINITY, f64::INFINITY));

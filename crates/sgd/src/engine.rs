@@ -6,11 +6,12 @@ use std::ops::Range;
 
 use tuples::{Batch, Matrix, OutOfMemory};
 
-use crate::ModelParameters;
 use crate::bytes::Writer;
 use crate::exchange::{Interrupted, OpenExchange};
 use crate::mean::Mean;
+use crate::newton::Collinearity;
 use crate::totals::Totals;
+use crate::{ModelParameters, Standardizer};
 
 /// What learns. All of its methods but those that learn take a time proportional to the number of weights.
 pub(crate) trait Engine: Debug {
@@ -151,6 +152,14 @@ pub(crate) trait Engine: Debug {
     /// Whether the model is the optimum, but for rounding; None if the engine cannot tell.
     fn has_converged(&self) -> Option<bool> {
         None
+    }
+
+    /// Features that are combinations of others, or nearly, in the last epoch; none if the engine cannot tell.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    fn collinear(&self, _: Option<&Standardizer>) -> Result<Collinearity, OutOfMemory> {
+        Ok(Collinearity::default())
     }
 
     /// Writes everything that learning goes on from, of an engine that is flushed.

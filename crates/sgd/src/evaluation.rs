@@ -96,6 +96,11 @@ impl Confusion {
         self.classes.get(class).map_or(0, |counts| counts[0])
     }
 
+    /// Of each class, are there tuples of it? Nothing if there were none at all.
+    pub fn occur(&self) -> Vec<bool> {
+        allocation::collect(self.classes.iter().map(|[actual, ..]| *actual > 0))
+    }
+
     /// How well this class was found.
     pub fn retrieval(&self, class: usize) -> Retrieval {
         let [actual, predicted, both] = self.classes.get(class).copied().unwrap_or_default();
@@ -163,11 +168,12 @@ impl Evaluation {
         self.add_and_show(model, batch, |_, _| {});
     }
 
-    /// As [`add`](Evaluation::add), and shows the decisions for each tuple, one per output, and its label.
+    /// As [`add`](Evaluation::add), and shows the decisions for each tuple, one per output, and its label as exactly
+    /// as it is known.
     ///
     /// # Panics
     /// As [`add`](Evaluation::add).
-    pub fn add_and_show(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
+    pub fn add_and_show(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f64)) {
         if batch.has_mini_batches() {
             return (0..batch.len()).for_each(|i| self.add_mini_batch(model, batch.mini_batch(i), &mut show));
         }
@@ -192,7 +198,8 @@ impl Evaluation {
             }
         }
         let (mut row, mut pauses) = (vec![0.0; model.outputs], Pauses::default());
-        for (i, &y) in batch.labels().iter().enumerate() {
+        for i in 0..batch.len() {
+            let y = batch.exact_label(i);
             pauses.after(model.outputs);
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * batch.len() + i];
@@ -204,11 +211,12 @@ impl Evaluation {
     }
 
     /// Evaluates `model` on all tuples of a mini-batch.
-    fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f32)) {
+    fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f64)) {
         if let Some(network) = &model.network {
             self.output = Some(network.output);
             let decisions = decide_rows(network, &model.view(), mini_batch.matrix());
-            for (i, (row, &y)) in decisions.chunks_exact(model.outputs).zip(mini_batch.labels()).enumerate() {
+            for (i, row) in decisions.chunks_exact(model.outputs).enumerate() {
+                let y = mini_batch.exact_label(i);
                 self.count(row, y, mini_batch.weights().map(|weights| weights[i]));
                 show(row, y);
             }
@@ -223,7 +231,8 @@ impl Evaluation {
             mini_batch.matrix().times_vector(model.weights_of(k), decisions, &mut scratch);
         }
         let mut row = vec![0.0; model.outputs];
-        for (i, &y) in mini_batch.labels().iter().enumerate() {
+        for i in 0..mini_batch.len() {
+            let y = mini_batch.exact_label(i);
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * mini_batch.len() + i] + model.intercepts[k];
             }
@@ -234,11 +243,12 @@ impl Evaluation {
     }
 
     /// The same for a network, a tuple at a time.
-    fn add_network(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
+    fn add_network(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f64)) {
         let (mut decisions, mut pauses) = (std::mem::take(&mut self.decisions), Pauses::default());
         decisions.resize(model.outputs, 0.0);
         self.output = model.network.map(|network| network.output);
-        for (i, &y) in batch.labels().iter().enumerate() {
+        for i in 0..batch.len() {
+            let y = batch.exact_label(i);
             if batch.is_sparse() {
                 let (indices, values) = batch.sparse_row(i);
                 model.decisions_sparse(indices, values, &mut decisions);
@@ -254,7 +264,7 @@ impl Evaluation {
     }
 
     /// Counts one tuple of the given decisions, label and weight.
-    fn count(&mut self, decisions: &[f32], y: f32, weight: Option<f32>) {
+    fn count(&mut self, decisions: &[f32], y: f64, weight: Option<f32>) {
         let weight = weight.map_or(1.0, f64::from);
         self.weight += weight;
         self.in_range &= decisions.iter().all(|z| z.is_finite());
@@ -269,7 +279,7 @@ impl Evaluation {
         // what weighs nothing adds nothing, however wrong it is
         self.loss += if weight > 0.0 { weight * loss } else { 0.0 };
         if !self.kind.is_classifier() {
-            let (prediction, target) = (self.kind.link().prediction(decisions[0]), f64::from(y));
+            let (prediction, target) = (self.kind.link().prediction(decisions[0]), y);
             self.in_range &= prediction.is_finite();
             self.targets.add(target);
             self.absolute += (prediction - target).abs();

@@ -117,6 +117,7 @@ fn permuted(rows: &Batch, features: &Range<usize>, donors: &[usize]) -> Result<B
     if rows.is_sparse() {
         permuted.set_dim(rows.dim());
     }
+    permuted.set_exact(rows.exact_labels().is_some());
     for (i, &donor) in donors.iter().enumerate() {
         if !rows.is_sparse() {
             let row = permuted.push(rows.label(i))?;
@@ -132,5 +133,6 @@ fn permuted(rows: &Batch, features: &Range<usize>, donors: &[usize]) -> Result<B
         let all = values[..own.start].iter().chain(&its_values[given]).chain(&values[own.end..]);
         new_values.iter_mut().zip(all).for_each(|(place, value)| *place = *value);
     }
+    permuted.exact_labels_mut().copy_from_slice(rows.exact_labels().unwrap_or_default());
     Ok(permuted)
 }

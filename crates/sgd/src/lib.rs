@@ -84,7 +84,7 @@ pub use model::{ModelParameters, ParametersView};
 pub use models::{Link, LossNumber, ModelKind, TargetUnits, Task, UnknownModel};
 pub use moments::{Moments, Standardizer, is_coarse, standardize_entries, standardize_row};
 pub use network::{Activation, Design, Hidden, Network, Output};
-pub use newton::{Estimate, Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
+pub use newton::{Collinearity, Estimate, Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
 pub use optimizers::Optimizer;
 pub use packed::MAX_UNPACKED;
 pub use panel::Panel;

@@ -16,7 +16,7 @@ use crate::elsewhere::EndedElsewhere;
 use crate::engine::Engine;
 use crate::engines::EngineKind;
 use crate::totals::Totals;
-use crate::{EpochReport, Hyperparameters, ModelParameters, Schedule, Solver};
+use crate::{Collinearity, EpochReport, Hyperparameters, ModelParameters, Schedule, Solver, Standardizer};
 
 /// A parameter or the loss has become infinite or NaN; usually the learning rate is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -346,6 +346,15 @@ impl Trainer {
     /// cannot tell.
     pub fn has_converged(&self) -> Option<bool> {
         self.engine.has_converged()
+    }
+
+    /// Features that are combinations of others, or nearly, so that the rows of the last epoch do not tell their
+    /// weights, if features are standardized like this. None are found unless the solver is Newton's method.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn collinear(&self, standardizer: Option<&Standardizer>) -> Result<Collinearity, OutOfMemory> {
+        self.engine.collinear(standardizer)
     }
 
     /// Features that there are weights for.

@@ -14,6 +14,8 @@ pub struct MiniBatch {
     labels: Box<[f32]>,
     /// None if all are 1
     weights: Option<Box<[f32]>>,
+    /// the labels in double precision, if they are known
+    exact: Option<Box<[f64]>>,
 }
 
 impl MiniBatch {
@@ -23,7 +25,7 @@ impl MiniBatch {
     /// If there are not as many labels as rows.
     pub fn new(matrix: Box<dyn Matrix>, labels: Box<[f32]>) -> MiniBatch {
         assert_eq!(matrix.rows(), labels.len(), "a label for each row");
-        MiniBatch { matrix, labels, weights: None }
+        MiniBatch { matrix, labels, weights: None, exact: None }
     }
 
     /// The same block with these weights.
@@ -33,6 +35,20 @@ impl MiniBatch {
     pub fn with_weights(self, weights: Box<[f32]>) -> MiniBatch {
         assert_eq!(weights.len(), self.labels.len(), "a weight for each row");
         MiniBatch { weights: Some(weights), ..self }
+    }
+
+    /// The same block with these labels in double precision.
+    ///
+    /// # Panics
+    /// If there are not as many as labels.
+    pub fn with_exact_labels(self, exact: Box<[f64]>) -> MiniBatch {
+        assert_eq!(exact.len(), self.labels.len(), "a label for each row");
+        MiniBatch { exact: Some(exact), ..self }
+    }
+
+    /// The label of row `i` as exactly as it is known.
+    pub fn exact_label(&self, i: usize) -> f64 {
+        self.exact.as_ref().map_or_else(|| f64::from(self.labels[i]), |exact| exact[i])
     }
 
     /// The features.
@@ -63,7 +79,8 @@ impl MiniBatch {
     /// Memory that it takes, in bytes.
     pub fn bytes(&self) -> usize {
         let numbers = self.labels.len() + self.weights.as_ref().map_or(0, |weights| weights.len());
-        size_of::<MiniBatch>() + self.matrix.bytes() + numbers * size_of::<f32>()
+        let exact = self.exact.as_ref().map_or(0, |exact| size_of_val(&**exact));
+        size_of::<MiniBatch>() + self.matrix.bytes() + numbers * size_of::<f32>() + exact
     }
 }
 

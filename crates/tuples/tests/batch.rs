@@ -25,6 +25,28 @@ fn filled(dim: usize, tuples: u32) -> Batch {
 }
 
 #[test]
+fn exact_labels_move_with_their_tuples() {
+    let mut batch = Batch::new(1);
+    batch.set_exact(true);
+    for i in 0..5 {
+        batch.push(i as f32).unwrap()[0] = i as f32;
+    }
+    assert_eq!(batch.exact_labels(), Some(&[0.0, 1.0, 2.0, 3.0, 4.0][..]), "those of new tuples");
+    batch.exact_labels_mut().iter_mut().for_each(|label| *label += 1e-9);
+    batch.fill_holes([(4, 0)].into_iter(), 4);
+    batch.retain_from(1, |label| label != 2.0);
+    assert_eq!(batch.exact_labels(), Some(&[4.0 + 1e-9, 1.0 + 1e-9, 3.0 + 1e-9][..]));
+    let mut copy = Batch::new(1);
+    copy.push_copy(&batch, 0).unwrap();
+    assert_eq!((copy.exact_labels(), copy.exact_label(0)), (None, 4.0));
+    copy.set_exact(true);
+    copy.push_copy(&batch, 1).unwrap();
+    assert_eq!(copy.exact_label(0), 1.0 + 1e-9);
+    copy.set_exact(false);
+    assert!(copy.is_empty() && copy.exact_labels().is_none());
+}
+
+#[test]
 fn a_new_batch_allocates_nothing() {
     let batch = Batch::new(28);
     assert_eq!((batch.len(), batch.capacity(), batch.bytes()), (0, 0, 0));

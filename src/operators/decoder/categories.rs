@@ -229,6 +229,12 @@ impl MixedColumns {
         all
     }
 
+    /// The column of numbers whose dimension this is.
+    pub fn number_at(&self, dimension: usize) -> Option<&str> {
+        let is_it = |c: &&MixedColumn| c.first as usize == dimension && matches!(c.kind, MixedKind::Number(_));
+        self.columns.iter().find(is_it).map(|column| column.name.as_str())
+    }
+
     /// Of numbers by feature, those of each column; 0 for categories.
     pub fn by_column(&self, features: &[f32]) -> Vec<f32> {
         let of_column = |column: &MixedColumn| match column.kind {

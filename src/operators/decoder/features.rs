@@ -127,6 +127,15 @@ impl FeatureColumns {
         }
     }
 
+    /// The feature of weight `i`, as the user knows it, unless it is a category.
+    pub fn number_at(&self, i: usize) -> Option<String> {
+        match self {
+            FeatureColumns::Mixed(columns) => columns.number_at(i).map(str::to_owned),
+            FeatureColumns::Sparse(columns) => Some((i as i64 + columns.base()).to_string()),
+            _ => Some(self.name(i)),
+        }
+    }
+
     /// Feature `i` of a dense row, from 0, as the user knows it.
     pub fn name(&self, i: usize) -> String {
         match self {

@@ -227,6 +227,15 @@ impl Labels {
         }
     }
 
+    /// The number that a row's target is, in double precision; 0 of a class.
+    #[inline(always)]
+    pub fn exact(&self, label: TypedDatum<'_>) -> f64 {
+        match self.meaning {
+            Meaning::Target(number, _) => number.read(label),
+            Meaning::Class(_) => 0.0,
+        }
+    }
+
     /// Are they numbers to be predicted?
     pub fn are_targets(&self) -> bool {
         matches!(self.meaning, Meaning::Target(..))

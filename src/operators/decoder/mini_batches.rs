@@ -26,7 +26,8 @@ impl Decoder {
         let FeatureColumns::Compressed(columns) = &mut self.features else { return Ok(()) };
         // the specification says that the column is of type corgipile.toc
         let matrix = with_bytes(features, |bytes| columns.matrix(bytes)).map_err(faulty)?;
-        let (rows, labels) = (matrix.rows(), &mut self.labels);
+        let (rows, labels, is_exact) = (matrix.rows(), &mut self.labels, self.is_exact);
+        let mut exact: Vec<f64> = Vec::new();
         let read = columns.labels.with_elements(label, |elements| {
             if elements.len() != rows {
                 return Err(Box::new(RowFault::LabelCount(elements.len(), rows)));
@@ -34,7 +35,12 @@ impl Decoder {
             // a row that is left out is not read: its classes are not met
             match elements.iter().position(Option::is_none) {
                 Some(null) => Err(Box::new(RowFault::NullElement(columns.label.clone(), null + 1))),
-                None => elements.iter().flatten().map(|element| labels.read(*element)).collect(),
+                None => {
+                    let elements = || elements.iter().flatten();
+                    let exact_of = elements().filter(|_| is_exact).map(|element| labels.exact(*element));
+                    allocation::extend(&mut exact, exact_of);
+                    elements().map(|element| labels.read(*element)).collect()
+                }
             }
         });
         let malformed = |fault| match fault {
@@ -47,6 +53,9 @@ impl Decoder {
             Err(fault) => return Err(fault.at(place_of(at)).into()),
         };
         let mut mini_batch = MiniBatch::new(matrix, values.into());
+        if is_exact {
+            mini_batch = mini_batch.with_exact_labels(exact.into());
+        }
         if let Some(factors) = self.factors.as_ref().filter(|_| !self.preparing) {
             let weights = mini_batch.labels().iter().map(|label| factors.of(0, self.labels.class(*label)) as f32);
             let weights: Box<[f32]> = allocation::collect(weights).into();

@@ -86,15 +86,13 @@ impl Decoder {
         }
         self.shape_sparse(batch);
         let first = batch.len();
-        self.row_weights.clear();
-        self.group_tags.clear();
+        self.begin_columns();
         for i in 0..page.len() {
             // the next page is fetched as if this one were read from its end
             page.prefetch_next(page.len() - 1 - i);
             match self.append_sparse(batch, page.row(i)) {
                 Ok(Some(weight)) => {
-                    self.row_weights.push(weight);
-                    self.push_tag(|| page.at(i));
+                    self.push_columns(weight, || page.at(i));
                 }
                 Ok(None) => self.skip_in_group(page.row(i)),
                 Err(AppendError::Row(fault)) => return Err(fault.at(place_of(page.at(i))).into()),
@@ -121,6 +119,8 @@ impl Decoder {
         self.group_tags.clear();
         let tags = if self.row_groups.is_some() { page.len() } else { 0 };
         allocation::resize(&mut self.group_tags, tags, 0);
+        self.exact_labels.clear();
+        allocation::resize(&mut self.exact_labels, if self.is_exact { page.len() } else { 0 }, 0.0);
         let mut rows = batch.extend(page.len())?;
         let skipped = self.dense_rows(page, &mut rows)?;
         if let Some(row_groups) = &self.row_groups {
@@ -159,6 +159,7 @@ impl Decoder {
                 Ok(Some((label, weight))) => {
                     self.row_weights.get_mut(i).into_iter().for_each(|place| *place = weight);
                     self.group_tags.get_mut(i).into_iter().for_each(|place| *place = self.group_tag);
+                    self.exact_labels.get_mut(i).into_iter().for_each(|place| *place = self.exact_label);
                     label
                 }
                 Ok(None) => {
@@ -174,14 +175,16 @@ impl Decoder {
 
     /// Removes the rows from `first` on that are to be left out, whose labels say so.
     fn remove_skipped(&mut self, batch: &mut Batch, first: usize) {
-        if self.row_groups.is_some() {
-            let mut labels = batch.labels()[first..].iter();
-            self.group_tags.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
-        }
-        if self.weight.is_some() {
-            let mut labels = batch.labels()[first..].iter();
-            self.row_weights.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
-        }
+        let labels = &batch.labels()[first..];
+        let is_kept = || {
+            let mut labels = labels.iter();
+            move || labels.next().is_some_and(|label| !label.is_nan())
+        };
+        let (mut of_tags, mut of_weights, mut of_exact) = (is_kept(), is_kept(), is_kept());
+        // each is as long as the page, or empty
+        self.group_tags.retain(|_| of_tags());
+        self.row_weights.retain(|_| of_weights());
+        self.exact_labels.retain(|_| of_exact());
         batch.retain_from(first, |label| !label.is_nan());
     }
 
@@ -202,8 +205,11 @@ impl Decoder {
             return Ok(end); // row by row, then, to find the one at fault
         }
         for i in (run.first..end).rev() {
-            labels[i] =
-                self.labels.read(uniform.value(self.values[i])).map_err(|fault| fault.at(place_of(page.at(i))))?;
+            let label = uniform.value(self.values[i]);
+            labels[i] = self.labels.read(label).map_err(|fault| fault.at(place_of(page.at(i))))?;
+            if let Some(exact) = self.exact_labels.get_mut(i) {
+                *exact = self.labels.exact(label);
+            }
         }
         Ok(run.first)
     }
@@ -212,8 +218,7 @@ impl Decoder {
     pub fn decode_row(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         let first = batch.len();
         if !self.finishes_later {
-            self.row_weights.clear();
-            self.group_tags.clear();
+            self.begin_columns();
         }
         if self.has_mini_batches() {
             self.append_mini_batch(batch, row, at)?;
@@ -230,8 +235,7 @@ impl Decoder {
         match appended {
             Ok(None) => self.skip_in_group(row),
             Ok(Some(weight)) => {
-                self.row_weights.push(weight);
-                self.push_tag(|| at);
+                self.push_columns(weight, || at);
             }
             Err(AppendError::Row(fault)) => return Err(fault.at(place_of(at)).into()),
             Err(AppendError::Other(error)) => return Err(error),
@@ -292,17 +296,31 @@ impl Decoder {
 
     /// Has `batch` weights and group tags exactly if tuples have some?
     fn fits_others(&self, batch: &Batch) -> bool {
-        batch.weights().is_some() == self.is_weighted() && batch.tags().is_some() == self.row_groups.is_some()
+        batch.weights().is_some() == self.is_weighted()
+            && batch.tags().is_some() == self.row_groups.is_some()
+            && batch.exact_labels().is_some() == self.is_exact
     }
 
     fn shape_others(&self, batch: &mut Batch) {
         batch.set_weighted(self.is_weighted());
         batch.set_tagged(self.row_groups.is_some());
+        batch.set_exact(self.is_exact);
     }
 
-    /// Keeps the group tag of the row that was just appended until the end of the page.
+    /// Forgets what was kept of the rows of a page.
+    pub(super) fn begin_columns(&mut self) {
+        self.row_weights.clear();
+        self.group_tags.clear();
+        self.exact_labels.clear();
+    }
+
+    /// Keeps weight, group tag and exact label of the row that was just appended until the end of the page.
     #[inline(always)]
-    fn push_tag(&mut self, at: impl FnOnce() -> RowAt) {
+    fn push_columns(&mut self, weight: f32, at: impl FnOnce() -> RowAt) {
+        self.row_weights.push(weight);
+        if self.is_exact {
+            self.exact_labels.push(self.exact_label);
+        }
         if let Some(row_groups) = &self.row_groups {
             self.group_tags.push(self.group_tag | row_groups.of_place(at()));
         }
@@ -389,6 +407,9 @@ impl Decoder {
                 Err(GroupFault::Null(fault)) => return self.null(fault),
                 Err(GroupFault::Row(fault)) => return Err(fault),
             };
+        }
+        if self.is_exact {
+            self.exact_label = self.labels.exact(label);
         }
         Ok(Some((self.labels.read(label)?, weight)))
     }

@@ -55,6 +55,9 @@ impl Decoder {
             }
             FeatureColumns::Compressed(_) => return None,
         };
+        if self.is_exact {
+            return None; // labels are written in single precision
+        }
         let labels = self.labels.meaning()?;
         let tags = match &self.row_groups {
             Some(row_groups) => Some(row_groups.description()?),
@@ -68,8 +71,7 @@ impl Decoder {
     /// [`finish_page`](Decoder::finish_page).
     pub fn begin_page(&mut self) {
         self.finishes_later = true;
-        self.row_weights.clear();
-        self.group_tags.clear();
+        self.begin_columns();
     }
 
     /// Weighs and standardizes the tuples of the page, which were appended from `first` on.

@@ -158,7 +158,8 @@ impl<'a> DecoderSpec<'a> {
         let mut decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), scaling, row_groups);
         // what a model is compared with weighs what the rows say
         decoder.preparing |= self.known.is_none() && decoder.has_weights();
-        Ok(decoder.with_transformed(transformed))
+        let decoder = decoder.with_transformed(transformed);
+        Ok(if self.known.is_some() { decoder.with_exact_targets() } else { decoder })
     }
 
     /// What stands for NULLs. Sparse features have nothing that does: what they do not say is 0.

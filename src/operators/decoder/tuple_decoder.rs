@@ -117,6 +117,10 @@ pub struct Decoder {
     /// the group tag of the row under way as far as its columns determine it, and those of a page
     pub(super) group_tag: u32,
     pub(super) group_tags: Vec<u32>,
+    /// do tuples have their targets in double precision, too? That of the row under way, and those of a page
+    pub(super) is_exact: bool,
+    pub(super) exact_label: f64,
+    pub(super) exact_labels: Vec<f64>,
     /// are the tuples of a page weighed and standardized when all of them are there, and were written down?
     pub(super) finishes_later: bool,
 }
@@ -164,6 +168,9 @@ impl Decoder {
             row_groups,
             group_tag: 0,
             group_tags: Vec::new(),
+            is_exact: false,
+            exact_label: 0.0,
+            exact_labels: Vec::new(),
             finishes_later: false,
         }
     }
@@ -171,6 +178,12 @@ impl Decoder {
     /// The same decoder, which takes these numbers by their logarithms.
     pub(super) fn with_transformed(mut self, transformed: Transformed) -> Decoder {
         self.set_transformed(transformed);
+        self
+    }
+
+    /// The same decoder, for rows that a model is compared with: their targets are kept in double precision.
+    pub(super) fn with_exact_targets(mut self) -> Decoder {
+        self.is_exact = self.labels.are_targets();
         self
     }
 
@@ -471,6 +484,9 @@ impl Decoder {
         }
         if first == batch.len() || batch.has_mini_batches() {
             return;
+        }
+        if self.is_exact {
+            batch.exact_labels_mut()[first..].copy_from_slice(&self.exact_labels);
         }
         if self.is_weighted() {
             self.weigh(batch, first);

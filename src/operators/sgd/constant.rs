@@ -2,10 +2,11 @@
 
 use super::learners::{Learner, Learners};
 use crate::errors::{Figure, Notice, excerpt};
-use crate::operators::decoder::Decoder;
+use crate::operators::decoder::{Decoder, RowGroups};
 use crate::options::chosen::Keep;
 use crate::options::loss::Loss;
 use crate::options::request::Request;
+use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Output};
 use std::ops::Range;
 use tuples::Batch;
@@ -17,7 +18,7 @@ const SLACK: f64 = 0.1;
 const COUNTS: f64 = 1.0;
 
 /// The weights of the classes in what models learn from, by group.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct ClassShares(Vec<Vec<f64>>);
 
 impl ClassShares {
@@ -41,6 +42,16 @@ impl ClassShares {
             } else {
                 add(batch.labels()[place], batch.weights().map_or(1.0, |weights| weights[place]));
             }
+        }
+    }
+
+    /// Adds what another process has learned from.
+    pub fn unite(&mut self, other: &ClassShares) {
+        for (group, classes) in other.0.iter().enumerate() {
+            self.0.resize_with(self.0.len().max(group + 1), Vec::new);
+            let all = &mut self.0[group];
+            all.resize(all.len().max(classes.len()), 0.0);
+            all.iter_mut().zip(classes).for_each(|(all, weight)| *all += weight);
         }
     }
 
@@ -70,24 +81,33 @@ impl ClassShares {
     }
 }
 
-/// The classes of which a model has learned from no row, because those that they have are held out.
-fn held_out_classes(request: &Request, decoder: &Decoder, shares: &ClassShares) -> Vec<String> {
-    // of several processes, each knows its own rows; and a class need not occur in each group
-    let is_known = request.row_groups.hold_out.is_some() && request.row_groups.group.is_none() && request.workers <= 1;
-    let (true, Some(classes), [learned]) = (is_known, decoder.labels().classes(), shares.0.as_slice()) else {
-        return Vec::new();
-    };
+/// The classes of which a model has learned from no row, because those that it has are held out; where there are
+/// groups, with the group.
+fn held_out_classes(decoder: &Decoder, shares: &ClassShares, learners: &Learners) -> Vec<String> {
+    let of_first_points = learners.trained().filter(|learner| learner.point == 0);
+    let unlearned = of_first_points.flat_map(|learner| {
+        let learned = shares.0.get(learner.group);
+        let is_learned = move |class: usize| learned.is_none_or(|learned| learned.get(class).is_some_and(|w| *w > 0.0));
+        let held_out = (0..learner.held_out.len()).filter(|class| learner.held_out[*class]);
+        held_out.filter(move |class| !is_learned(*class)).map(|class| (learner.group, class))
+    });
+    let mut unlearned = unlearned.peekable();
+    let (Some(_), Some(classes)) = (unlearned.peek(), decoder.labels().classes()) else { return Vec::new() };
     let mut names = classes.names;
     if classes.swapped {
         names.reverse();
     }
-    let is_learned = |class: usize| learned.get(class).is_some_and(|weight| *weight > 0.0);
-    names.into_iter().enumerate().filter(|(class, _)| !is_learned(*class)).map(|(_, name)| excerpt(&name)).collect()
+    let groups = decoder.row_groups().map(RowGroups::groups).unwrap_or_default();
+    let name = |(group, class): (usize, usize)| match groups.get(group).and_then(Option::as_deref) {
+        Some(group) => format!("{} (group {})", excerpt(&names[class]), excerpt(group)),
+        None => excerpt(&names[class]),
+    };
+    unlearned.map(name).collect()
 }
 
 /// Warns of classes that are only held out, or else of models that are worse than a constant.
 pub fn warn_of_useless(request: &Request, decoder: &Decoder, shares: &ClassShares, learners: &Learners) {
-    let classes = held_out_classes(request, decoder, shares);
+    let classes = held_out_classes(decoder, shares, learners);
     if !classes.is_empty() {
         pg::report_notice(Notice::HeldOutClasses { column: request.label.clone(), classes });
         return;

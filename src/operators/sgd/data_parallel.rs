@@ -4,6 +4,7 @@
 //! whole mini-batches, take turns ([`Turns`]), so that each process knows at which of its own a step is made. A process
 //! may have more of them in a buffer than the others, or none.
 
+use super::constant::ClassShares;
 use super::learn::learn_side_by_side;
 use super::learners::Judged;
 use super::team::{Cohort, Here, OwnBuffer, Turns};
@@ -30,6 +31,8 @@ pub struct Replica {
     /// how this process's rows are dealt out, if they fall into groups or some are held out
     parts: Option<OwnParts>,
     has_begun: bool,
+    /// what all processes learn from, once the first epoch has ended
+    pub class_shares: ClassShares,
     /// time spent learning, which includes waiting for the others
     pub compute: Duration,
 }
@@ -49,7 +52,15 @@ struct Held {
 impl Replica {
     /// The replicas of process number `rank`.
     pub fn new(all_gather: AllGather, rank: usize, parts: Option<OwnParts>) -> Replica {
-        Replica { collective: Collective(all_gather), rank, parts, has_begun: false, compute: Duration::ZERO }
+        let class_shares = ClassShares::default();
+        Replica {
+            collective: Collective(all_gather),
+            rank,
+            parts,
+            has_begun: false,
+            class_shares,
+            compute: Duration::ZERO,
+        }
     }
 
     /// Goes through an epoch, which the caller's trainers have begun, and which the caller ends. `check` is called
@@ -63,7 +74,8 @@ impl Replica {
         (trainers, groups): (&mut [&mut Trainer], &[usize]),
         check: impl Fn(&[&mut Trainer]) -> Result<()>,
     ) -> Result<()> {
-        if std::mem::replace(&mut self.has_begun, true) {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        if !is_first {
             buffers.next_epoch()?;
         }
         if let (Some(parts), Some(first)) = (&mut self.parts, trainers.first()) {
@@ -75,7 +87,14 @@ impl Replica {
         loop {
             let held = match mine.take() {
                 Some(held) => held, // the others are not done with the buffer before
-                None => self.fill(buffers, batch)?,
+                None => {
+                    let held = self.fill(buffers, batch)?;
+                    let of_classes = is_first && !buffers.decoder.labels().are_targets();
+                    for (group, places) in held.parts.iter().cloned().enumerate().filter(|_| of_classes) {
+                        self.class_shares.add(&buffers.decoder, batch, group, places);
+                    }
+                    held
+                }
             };
             let all = self.collective.gather_buffers(&held)?;
             let buffer = all.iter().map(|(buffer, _)| *buffer).min().unwrap_or(END);
@@ -105,6 +124,11 @@ impl Replica {
         }
         for trainer in trainers.iter_mut() {
             trainer.count_synchronized(&mut self.collective)?;
+        }
+        if is_first {
+            let all: Vec<ClassShares> = self.collective.gather_values(&self.class_shares)?;
+            self.class_shares = ClassShares::default();
+            all.iter().for_each(|shares| self.class_shares.unite(shares));
         }
         self.count(buffers)
     }

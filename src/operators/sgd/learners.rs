@@ -5,6 +5,7 @@ use super::learn::learn_side_by_side;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
+use crate::operators::decoder::Decoder;
 use crate::operators::progress;
 use crate::options::chosen::{Keep, Point};
 use crate::options::request::Request;
@@ -12,6 +13,7 @@ use crate::options::rows::Standardize;
 use pg::check_for_interrupts;
 use sgd::platt::Sigmoids;
 use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -27,6 +29,8 @@ pub struct Learner {
     pub losses: Losses,
     /// what its decisions say of probabilities, if that was fitted
     pub sigmoids: Option<Sigmoids>,
+    /// by class, is a row of it held out?
+    pub held_out: Vec<bool>,
     /// the model of the best epoch, if that is to be kept, and the number of its loss
     best: Option<(ModelParameters, f64)>,
     state: LearnerState,
@@ -233,6 +237,24 @@ impl Learners {
         Ok(())
     }
 
+    /// Reports features that others determine, or nearly, in any of the models.
+    ///
+    /// # Errors
+    /// [`PgError::OutOfMemory`]
+    pub fn warn_of_collinear(&self, decoder: &Decoder) -> Result<()> {
+        let (mut features, mut condition) = (BTreeSet::new(), 1.0_f64);
+        for learner in self.trained() {
+            let found = learner.trainer.collinear(decoder.standardizer())?;
+            features.extend(found.features);
+            condition = condition.max(found.condition);
+        }
+        let features: Vec<String> = features.into_iter().filter_map(|i| decoder.features().number_at(i)).collect();
+        if !features.is_empty() {
+            pg::report_notice(Notice::Collinear { features, condition });
+        }
+        Ok(())
+    }
+
     /// Ends an epoch that has taken so long, and a full shuffle before it. A loss is to be multiplied by `unit`.
     ///
     /// # Errors
@@ -306,8 +328,8 @@ impl Learner {
     /// A model that begins to learn.
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
-        let (sigmoids, best, state) = (None, None, LearnerState::Learning);
-        Learner { group, point, trainer, history, losses, sigmoids, best, state, has_stopped: false }
+        let (sigmoids, held_out, best, state) = (None, Vec::new(), None, LearnerState::Learning);
+        Learner { group, point, trainer, history, losses, sigmoids, held_out, best, state, has_stopped: false }
     }
 
     /// Does it still learn?

@@ -42,6 +42,7 @@ use pg::values::output::OutputValue;
 use rows_once::{RowsOnce, Work};
 pub use search::{SEARCH_WORKERS, Search, SearchRow, SearchScan};
 pub use training::Training;
+pub use validation::like;
 pub use workers::KIND as TRAINING_WORKERS;
 
 /// The node.

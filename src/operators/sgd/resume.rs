@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer, Unfit};
-use shuffle::Strategy;
+use shuffle::{BlockSize, Strategy};
 use std::rc::Rc;
 
 /// A training that is continued.
@@ -296,7 +296,7 @@ fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
 ///
 /// # Errors
 /// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
-fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
+fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     let is_other = |given: &String| match given.parse::<ModelKind>() {
         // what a network predicts may have been decided by the labels, and a loss by an option
         Ok(given) => {
@@ -340,20 +340,20 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
         let reason = format!("it was trained with index_base {index_base}");
         return Err(refuse(model, &reason, "Leave option index_base out to continue as it was trained."));
     }
-    check_held_out(arguments, model, record)?;
     let best = Some("best");
     if says("keep").and_then(Value::as_str) == best && record.get("keep").and_then(Value::as_str) != best {
         let hint = "Leave option keep out, or give it to the first training too.";
         return unsupported("the weights of its best epoch were not kept", hint);
     }
-    Ok(())
+    check_held_out(arguments, model, record)
 }
 
-/// Rows are held out to evaluate the model on what it has never learned from: the same must be held out as before.
+/// Rows are held out to evaluate the model on what it has never learned from: the same must be held out as before. If
+/// they are held out by block, blocks are as large as then, also where the table has grown.
 ///
 /// # Errors
 /// [`TrainingError::WarmStart`]
-fn check_held_out(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
+fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     const FRACTION: &str = "validation_fraction";
     const COLUMN: &str = "validation_column";
     let says = |key: &str| arguments.options.get(key);
@@ -387,7 +387,10 @@ fn check_held_out(arguments: &TrainArguments, model: &Model, record: &Map<String
                     by a column and name it in validation_column; or train without warm_start.";
         return Err(refuse(model, "it may have learned from rows that are to be held out", hint));
     }
-    if was_fraction.is_some() && says("remeasure") != Some(&Value::Bool(false)) {
+    if let Some(pages) = record.get("pages_per_block").and_then(Value::as_u64).filter(|_| by_block) {
+        arguments.block_size = Some(BlockSize::Bytes(pages * u64::from(pg::PAGE_BYTES)).to_string());
+    }
+    if was_fraction.is_some() && arguments.options.get("remeasure") != Some(&Value::Bool(false)) {
         pg::report_notice(Notice::HeldOutByPlace { model_id: model.id });
     }
     Ok(())

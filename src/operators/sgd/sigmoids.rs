@@ -269,7 +269,7 @@ fn add(
     Evaluation::new(kind).add_and_show(model, batch, |decisions, label| {
         // probabilities are those of the rows, whatever their classes weigh
         let weight = match (weights.next(), decoder.factors()) {
-            (Some(weight), Some(factors)) => factors.without_class(group, decoder.labels().class(label), weight),
+            (Some(weight), Some(factors)) => factors.without_class(group, decoder.labels().class(label as f32), weight),
             _ => 1.0,
         };
         for (output, (decisions_of, decision)) in outputs.iter_mut().zip(decisions).enumerate() {

@@ -4,15 +4,15 @@
 //! diverged; and that only the leader says what becomes of the others: which are the best so far, and which learn on.
 
 use super::first_epoch::check_first_epoch;
-use super::learners::{Judgement, Learners};
+use super::learners::Learners;
 use super::team::{Here, Team};
 use super::training::Training;
-use super::validation::{United, check_held_out, judgement};
+use super::validation::{United, check_held_out};
 use super::workers::WorkerGroup;
 use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::RowGroups;
 use crate::operators::nulls::notice_left_out;
-use sgd::Trainer;
+use sgd::{Evaluation, Trainer};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tuples::Batch;
@@ -58,6 +58,7 @@ impl Training {
             check_first_epoch(&training.request, &training.buffers)
         })?;
         self.compute = workers.replica.compute;
+        self.class_shares = std::mem::take(&mut workers.replica.class_shares);
         workers.finish(&mut self.buffers);
         Ok(learners)
     }
@@ -94,8 +95,8 @@ impl Training {
                 self.look_at_first_epoch(learners)?;
             }
             learners.end_epoch(&self.request, unit, begin.elapsed(), Duration::ZERO)?;
-            let judgements = self.judge_together(team, learners, epoch, batch)?;
-            self.take_judgements(learners, judgements)?;
+            let evaluations = self.judge_together(team, learners, epoch, batch)?;
+            self.take_evaluations(learners, &evaluations)?;
             let learning: Vec<_> = learners.learning().map(|learner| (learner.group, learner.point)).collect();
             let is_over = learning.is_empty();
             team.go_on(learning)?;
@@ -126,7 +127,7 @@ impl Training {
         learners: &mut Learners,
         epoch: u32,
         batch: &mut Batch,
-    ) -> Result<Vec<Option<Judgement>>> {
+    ) -> Result<Vec<Evaluation>> {
         if self.request.row_groups.hold_out.is_none() {
             return Ok(Vec::new());
         }
@@ -134,6 +135,6 @@ impl Training {
         let here = Here { buffers: &mut self.buffers, batch };
         let United { evaluations, held_out } = team.evaluate(self.request.kind, models, epoch, here)?;
         check_held_out(&self.request, held_out)?;
-        Ok(evaluations.iter().map(judgement).collect())
+        Ok(evaluations)
     }
 }

@@ -12,7 +12,7 @@ use super::phases::{Phase, Phases, PreparationTimes};
 use super::resume::Resume;
 use super::sigmoids;
 use super::store::{Store, suffix};
-use super::validation::{EndedEpoch, HeldOut, judge};
+use super::validation::{EndedEpoch, HeldOut, judge, judgement};
 use super::workers::WorkerGroup;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
@@ -36,7 +36,7 @@ use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Column, Running};
 use pg::snapshot::Snapshot;
 use pgrx::pg_sys;
-use sgd::{Losses, Trainer};
+use sgd::{Evaluation, Losses, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -228,6 +228,7 @@ impl Training {
         self.phases.resume();
         if let Some((learners, preparation)) = self.train_there()? {
             learners.warn_of_unconverged(self.request.kind);
+            learners.warn_of_collinear(&self.buffers.decoder)?;
             return self.store(learners, preparation, Duration::ZERO);
         }
         self.buffers.start_to_run();
@@ -312,6 +313,7 @@ impl Training {
             return Err(TrainingError::NoRows("train on").into());
         }
         learners.warn_of_unconverged(self.request.kind);
+        learners.warn_of_collinear(&self.buffers.decoder)?;
         self.fit_probabilities(&mut learners, batch)?;
         self.phases.end(Phase::Epochs);
         self.store(learners, preparation, shuffle)
@@ -515,7 +517,7 @@ impl Training {
     /// Evaluates the models on the held out rows after an epoch, and decides which of them learn on.
     fn judge(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
         let (request, first) = (&self.request, self.request.first_epoch());
-        let judgements = match (&mut self.held_out, &mut self.group_order) {
+        let evaluations = match (&mut self.held_out, &mut self.group_order) {
             (Some(held_out), Some(group_order)) => {
                 let buffers = &mut self.buffers;
                 let ended = EndedEpoch { epoch, is_first: epoch == first, buffers, group_order, batch };
@@ -523,19 +525,22 @@ impl Training {
             }
             _ => Vec::new(),
         };
-        self.take_judgements(learners, judgements)
+        self.take_evaluations(learners, &evaluations)
     }
 
     /// Takes what the held out rows say of the models that learn, if there are any, and decides which learn on.
     ///
     /// # Errors
     /// [`TrainingError::Diverged`], [`PgError::OutOfMemory`]
-    pub(super) fn take_judgements(&self, learners: &mut Learners, judgements: Vec<Option<Judgement>>) -> Result<()> {
+    pub(super) fn take_evaluations(&self, learners: &mut Learners, evaluations: &[Evaluation]) -> Result<()> {
+        for (learner, evaluation) in learners.learning().zip(evaluations) {
+            learner.held_out = evaluation.confusion().occur();
+        }
         let groups = self.buffers.decoder.row_groups().map(RowGroups::groups);
         let name = |group: usize, point: usize| suffix(&self.request, groups.as_deref(), group, point);
         let unit = self.loss_unit();
         let in_units = |judgement: Judgement| Judgement { loss: judgement.loss * unit, ..judgement };
-        let judgements = judgements.into_iter().map(|judgement| judgement.map(in_units));
+        let judgements = evaluations.iter().map(|evaluation| judgement(evaluation).map(in_units));
         learners.judge(&self.request, self.request.first_epoch(), judgements, &name)
     }
 }

@@ -121,11 +121,11 @@ pub fn judge(
     request: &Request,
     models: Vec<Judged>,
     epoch: EndedEpoch<'_>,
-) -> Result<Vec<Option<Judgement>>> {
+) -> Result<Vec<Evaluation>> {
     if epoch.is_first && !held_out.end_first_epoch() {
         check_held_out(request, 0)?;
     }
-    Ok(evaluate(held_out, request.kind, models, epoch)?.iter().map(judgement).collect())
+    evaluate(held_out, request.kind, models, epoch)
 }
 
 /// Checks whether anything is held out. For probabilities a draw may have held out none of few rows: they are fitted to
@@ -387,6 +387,7 @@ pub fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
 pub fn like(batch: &Batch) -> Batch {
     let mut like = kind_of(batch);
     like.set_weighted(batch.weights().is_some());
+    like.set_exact(batch.exact_labels().is_some());
     like
 }
 

@@ -149,7 +149,7 @@ pub(crate) trait Model {
 
     /// The loss of a tuple with these decisions, to the rounding of f64, if this is the [number](Model::LOSS_NUMBER) of
     /// the loss.
-    fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64;
+    fn exact_loss(decisions: &[f32], y: f64, number: f64) -> f64;
 
     /// The least mean loss of a model that says the same of every tuple, if classes have these shares of the tuples,
     /// which add up to 1; None of a model without classes.

@@ -41,8 +41,8 @@ impl Model for EpsilonInsensitive {
         Some(LossNumber { name: "loss_epsilon", range: Range::from(0.0), default: 0.0 });
     const TARGET_UNITS: TargetUnits = TargetUnits { loss: 1, number: 1 };
 
-    fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
-        let beyond = (f64::from(y) - f64::from(decisions[0])).abs() - number;
+    fn exact_loss(decisions: &[f32], y: f64, number: f64) -> f64 {
+        let beyond = (y - f64::from(decisions[0])).abs() - number;
         if beyond < 0.0 { 0.0 } else { beyond }
     }
 

@@ -54,8 +54,8 @@ impl Model for Huber {
         Some(LossNumber { name: "loss_epsilon", range: Range::above(0.0), default: 1.35 });
     const FOLLOWS_RESIDUALS: bool = true;
 
-    fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
-        let error = (f64::from(y) - f64::from(decisions[0])).abs();
+    fn exact_loss(decisions: &[f32], y: f64, number: f64) -> f64 {
+        let error = (y - f64::from(decisions[0])).abs();
         if error > number { number * (error - number / 2.0) } else { error * error / 2.0 }
     }
 }
@@ -80,10 +80,10 @@ mod tests {
             z in -9.0f32..9.0, y in -9.0f32..9.0, threshold in 0.1f32..5.0,
         ) {
             let (huber, number, h) = (Huber { threshold }, f64::from(threshold), 1.0 / 1024.0);
-            let [above, below] = [z + h, z - h].map(|z| Huber::exact_loss(&[z], y, number));
+            let [above, below] = [z + h, z - h].map(|z| Huber::exact_loss(&[z], y.into(), number));
             let slope = (below - above) / f64::from((z + h) - (z - h));
             prop_assert!((f64::from(Pointwise::negative_gradient(huber, Portable, z, y)) - slope).abs() < 2e-3);
-            let exact = Huber::exact_loss(&[z], y, number);
+            let exact = Huber::exact_loss(&[z], y.into(), number);
             prop_assert!((f64::from(Pointwise::loss(huber, z, y)) - exact).abs() <= 1e-6 * (1.0 + exact));
         }
     }

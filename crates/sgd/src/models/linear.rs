@@ -37,8 +37,8 @@ impl Model for Linear {
         Derivatives { loss: 0.5 * (error * error), first: error, second: 1.0 }
     }
 
-    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
-        (f64::from(decisions[0]) - f64::from(y)).powi(2) / 2.0
+    fn exact_loss(decisions: &[f32], y: f64, _: f64) -> f64 {
+        (f64::from(decisions[0]) - y).powi(2) / 2.0
     }
 }
 

@@ -76,8 +76,8 @@ impl Model for Logistic {
         Derivatives { loss, first: -y * of_other, second: near * far }
     }
 
-    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
-        softplus(-f64::from(y * decisions[0]))
+    fn exact_loss(decisions: &[f32], y: f64, _: f64) -> f64 {
+        softplus(-y * f64::from(decisions[0]))
     }
 
     fn constant_loss(shares: &[f64]) -> Option<f64> {

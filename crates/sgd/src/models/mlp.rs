@@ -19,7 +19,7 @@ impl Model for Mlp {
     const CURVATURE: f64 = 1.0;
 
     /// That of softmax outputs.
-    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f64, _: f64) -> f64 {
         cross_entropy(decisions, y as usize)
     }
 

@@ -17,7 +17,7 @@ impl Model for MlpRegression {
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = 1.0;
 
-    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f64, _: f64) -> f64 {
         Linear::exact_loss(decisions, y, 0.0)
     }
 

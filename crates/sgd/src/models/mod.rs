@@ -150,11 +150,11 @@ macro_rules! models {
             /// # Panics
             /// If it is not [smooth](ModelKind::is_smooth).
             #[inline(always)]
-            pub(crate) fn derivatives(self, decisions: &[f64], labels: &[f32], out: &mut [Derivatives]) {
+            pub(crate) fn derivatives(self, decisions: &[f64], labels: &[f64], out: &mut [Derivatives]) {
                 match self {
                     $(ModelKind::$linear => {
                         for ((&z, &y), out) in decisions.iter().zip(labels).zip(out) {
-                            *out = <$linear_type>::derivatives(z, f64::from(y));
+                            *out = <$linear_type>::derivatives(z, y);
                         }
                     })*
                     $(ModelKind::$network)|* => unreachable!("no network is smooth"),
@@ -170,7 +170,7 @@ macro_rules! models {
             }
 
             /// The loss of a tuple with these decisions, to the rounding of f64, if this is the number of the loss.
-            pub(crate) fn exact_loss(self, decisions: &[f32], y: f32, number: f64) -> f64 {
+            pub(crate) fn exact_loss(self, decisions: &[f32], y: f64, number: f64) -> f64 {
                 match self {
                     $(ModelKind::$linear => <$linear_type>::exact_loss(decisions, y, number),)*
                     $(ModelKind::$network => <$network_type>::exact_loss(decisions, y, number),)*

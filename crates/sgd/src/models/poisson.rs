@@ -106,8 +106,8 @@ impl Model for Poisson {
         Derivatives { loss, first: rate - y, second: rate }
     }
 
-    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
-        let (z, y) = (f64::from(decisions[0]), f64::from(y));
+    fn exact_loss(decisions: &[f32], y: f64, _: f64) -> f64 {
+        let z = f64::from(decisions[0]);
         if y > 0.0 {
             let d = z - y.ln();
             y * (d.exp_m1() - d)
@@ -150,7 +150,11 @@ mod tests {
             (5.0, 100.0, 8.930_177_701_385_73),
         ] {
             assert!((Poisson::exact_loss(&[z], y, 0.0) - expected).abs() <= 1e-12 * expected, "{z} {y}");
-            assert!((f64::from(loss(z, y)) - expected).abs() <= 1e-6 * expected, "{z} {y}: {}", loss(z, y));
+            assert!(
+                (f64::from(loss(z, y as f32)) - expected).abs() <= 1e-6 * expected,
+                "{z} {y}: {}",
+                loss(z, y as f32)
+            );
         }
     }
 
@@ -159,7 +163,7 @@ mod tests {
         for y in [0.0f32, 1e-30, 0.25, 1.0, 3.0, 1000.0, 3e7] {
             for z in [-700.0f32, -20.0, -1.5, 0.0, 0.7, 5.0, 6.9, 17.2, 300.0] {
                 let Derivatives { loss, first, second } = Poisson::derivatives(z.into(), y.into());
-                let (exact, rate) = (Poisson::exact_loss(&[z], y, 0.0), f64::from(z).exp());
+                let (exact, rate) = (Poisson::exact_loss(&[z], y.into(), 0.0), f64::from(z).exp());
                 assert!((loss - exact).abs() <= 1e-12 * exact + 1e-15 * f64::from(y), "{z} {y}: {loss} {exact}");
                 assert!((second - rate).abs() <= 1e-15 * rate, "{z} {y}: {second}");
                 assert_eq!(first, second - f64::from(y));
@@ -183,7 +187,7 @@ mod tests {
         #[test]
         fn the_loss_is_within_rounding_of_the_exact_one(z in -20.0f32..20.0, d in -3.0f32..3.0) {
             let y = (z + d).exp();
-            let exact = Poisson::exact_loss(&[z], y, 0.0);
+            let exact = Poisson::exact_loss(&[z], y.into(), 0.0);
             // what the decision is rounded to moves the loss by its derivative
             let rounding = f64::from(y - z.exp()).abs() * 6e-6 + 1e-6 * exact + f64::from(y) * 1e-11;
             prop_assert!((f64::from(loss(z, y)) - exact).abs() <= rounding, "{z} {y}: {} {exact}", loss(z, y));
@@ -193,7 +197,7 @@ mod tests {
         #[test]
         fn gradients_are_minus_the_finite_differences_of_the_losses(z in -5.0f32..5.0, y in 0u32..50) {
             let (h, y) = (1.0 / 256.0, y as f32);
-            let [above, below] = [z + h, z - h].map(|z| Poisson::exact_loss(&[z], y, 0.0));
+            let [above, below] = [z + h, z - h].map(|z| Poisson::exact_loss(&[z], y.into(), 0.0));
             let slope = (below - above) / f64::from((z + h) - (z - h));
             prop_assert!((f64::from(negative_gradient(z, y)) - slope).abs() <= 1e-5 * (1.0 + f64::from(z.exp())));
         }

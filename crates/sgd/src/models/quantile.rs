@@ -41,8 +41,8 @@ impl Model for Quantile {
         Some(LossNumber { name: "quantile", range: Range::above(0.0).below(1.0), default: 0.5 });
     const TARGET_UNITS: TargetUnits = TargetUnits { loss: 1, number: 0 };
 
-    fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
-        let short = f64::from(y) - f64::from(decisions[0]);
+    fn exact_loss(decisions: &[f32], y: f64, number: f64) -> f64 {
+        let short = y - f64::from(decisions[0]);
         if short < 0.0 { (number - 1.0) * short } else { number * short }
     }
 
@@ -75,7 +75,7 @@ mod tests {
         {
             assert!((Quantile::exact_loss(&[z], y, q) - expected).abs() < 1e-12);
             let quantile = Quantile { quantile: q as f32 };
-            assert!((f64::from(Pointwise::loss(quantile, z, y)) - expected).abs() < 1e-6);
+            assert!((f64::from(Pointwise::loss(quantile, z, y as f32)) - expected).abs() < 1e-6);
         }
     }
 
@@ -92,7 +92,7 @@ mod tests {
         fn the_least_mean_loss_is_at_the_quantile(numbers in proptest::collection::vec(-99i8..99, 1..40), q in 0.05f64..0.95) {
             let mut sorted = numbers.clone();
             sorted.sort_unstable();
-            let loss = |z: f32| numbers.iter().map(|y| Quantile::exact_loss(&[z], f32::from(*y), q)).sum::<f64>();
+            let loss = |z: f32| numbers.iter().map(|y| Quantile::exact_loss(&[z], f64::from(*y), q)).sum::<f64>();
             let at = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1;
             let least = loss(f32::from(sorted[at]));
             for z in -100..100 {

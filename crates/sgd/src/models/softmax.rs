@@ -19,7 +19,7 @@ impl Model for Softmax {
     const HAS_PROBABILITIES: bool = true;
     const CURVATURE: f64 = 0.5;
 
-    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f64, _: f64) -> f64 {
         cross_entropy(decisions, y as usize)
     }
 

@@ -41,8 +41,8 @@ impl Model for SquaredHinge {
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = 2.0;
 
-    fn exact_loss(decisions: &[f32], y: f32, _: f64) -> f64 {
-        let margin = f64::from(y * decisions[0]);
+    fn exact_loss(decisions: &[f32], y: f64, _: f64) -> f64 {
+        let margin = y * f64::from(decisions[0]);
         if margin >= 1.0 { 0.0 } else { (1.0 - margin).powi(2) }
     }
 

@@ -17,7 +17,7 @@ impl Model for SquaredHingeOneVsRest {
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = SquaredHinge::CURVATURE;
 
-    fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f64, number: f64) -> f64 {
         Self::sum(decisions, y, |margin| SquaredHinge::exact_loss(&[margin], 1.0, number))
     }
 

@@ -18,7 +18,7 @@ pub(crate) type SvmOneVsRest = OneVsRest<Svm>;
 
 impl<L> OneVsRest<L> {
     /// The sum over the classes of a loss of the margin.
-    pub(super) fn sum(decisions: &[f32], y: f32, loss: impl Fn(f32) -> f64) -> f64 {
+    pub(super) fn sum(decisions: &[f32], y: f64, loss: impl Fn(f32) -> f64) -> f64 {
         let of_class = |(k, z): (usize, &f32)| loss(if k == y as usize { *z } else { -z });
         decisions.iter().enumerate().map(of_class).sum()
     }
@@ -32,7 +32,7 @@ impl Model for SvmOneVsRest {
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = Svm::CURVATURE;
 
-    fn exact_loss(decisions: &[f32], y: f32, number: f64) -> f64 {
+    fn exact_loss(decisions: &[f32], y: f64, number: f64) -> f64 {
         Self::sum(decisions, y, |margin| Svm::exact_loss(&[margin], 1.0, number))
     }
 
@@ -127,8 +127,8 @@ mod tests {
         fn each_output_is_the_svm_of_its_class_against_the_others(
             z in prop::array::uniform5(-3.0f32..3.0), class in 0usize..5, weight in 0.5f32..2.0,
         ) {
-            check(Svm, z, class, weight, SvmOneVsRest::exact_loss(&z, class as f32, 0.0))?;
-            check(SquaredHinge, z, class, weight, SquaredHingeOneVsRest::exact_loss(&z, class as f32, 0.0))?;
+            check(Svm, z, class, weight, SvmOneVsRest::exact_loss(&z, class as f64, 0.0))?;
+            check(SquaredHinge, z, class, weight, SquaredHingeOneVsRest::exact_loss(&z, class as f64, 0.0))?;
         }
     }
 }

@@ -8,8 +8,10 @@
 use bytemuck::{Pod, Zeroable};
 use tuples::OutOfMemory;
 
+use super::Collinearity;
 use super::cholesky::Cholesky;
 use super::sums::Sums;
+use crate::Standardizer;
 use crate::bytes::{Reader, Writer};
 
 /// Where the passes have come to.
@@ -164,16 +166,9 @@ impl Descent {
         if self.shorten(objective, &rows) {
             return;
         }
-        let penalty = |i: usize| if i < dim { self.l2 } else { 0.0 };
-        // the intercept comes first, so that features which say the same as it are those that are left out
-        let place = |i: usize| i.checked_sub(1).unwrap_or(dim);
-        let gradient = |i: usize| sums.gradient(i) / tuples + penalty(i) * self.point[i];
-        let hessian = |i: usize, j: usize| {
-            let (i, j) = (place(i), place(j));
-            sums.hessian(i, j) / tuples + if i == j { penalty(i) } else { 0.0 }
-        };
-        let mut solution: Vec<f64> = allocation::collect((0..=dim).map(|i| -gradient(place(i))));
-        self.equations.factor(hessian);
+        let gradient = |i: usize| sums.gradient(i) / tuples + if i < dim { self.l2 } else { 0.0 } * self.point[i];
+        let mut solution: Vec<f64> = allocation::collect((0..=dim).map(|i| -gradient(place(i, dim))));
+        self.equations.factor(hessian(sums, self.l2));
         self.equations.solve(&mut solution);
         let direction: Vec<f64> = allocation::collect((0..=dim).map(|i| solution[(i + 1) % (dim + 1)]));
         let slope: f64 = direction.iter().enumerate().map(|(i, d)| d * gradient(i)).sum();
@@ -185,6 +180,20 @@ impl Descent {
         let from = allocation::copy(&self.point);
         self.point.iter_mut().zip(&direction).for_each(|(w, d)| *w += d);
         self.step = Some(Step { from, direction, objective, slope, length: 1.0, rows });
+    }
+
+    /// Features that are combinations of others, or nearly, given what a pass has found at the point.
+    pub(crate) fn collinear(
+        &self,
+        sums: &Sums,
+        standardizer: Option<&Standardizer>,
+    ) -> Result<Collinearity, OutOfMemory> {
+        let (dim, tuples) = (sums.dim(), sums.totals().tuples as f64);
+        let mut equations = Cholesky::new(dim + 1)?;
+        equations.factor(hessian(sums, self.l2));
+        let rounding = |i: usize| if i > 0 { sums.rounding(place(i, dim), standardizer) / tuples } else { 0.0 };
+        let found = equations.collinear(hessian(sums, self.l2), rounding);
+        Ok(Collinearity::of(found.into_iter().map(|found| (place(found.unknown, dim), found.share))))
     }
 
     /// Shortens the last step if it has led to an objective that is too large; whether that was done.
@@ -240,6 +249,18 @@ impl Descent {
         let equations = Cholesky::new(dim + 1).ok()?;
         Some(Descent { l2, point, norms: (0.0, 0.0), step, converged: false, equations })
     }
+}
+
+/// Which weight, of so many, is number `i` of the equations: the intercept comes first, so that features which say the
+/// same as it are those that are left out.
+fn place(i: usize, dim: usize) -> usize {
+    i.checked_sub(1).unwrap_or(dim)
+}
+
+/// The Hessian of the objective, in the sequence of the equations.
+fn hessian(sums: &Sums, l2: f64) -> impl Fn(usize, usize) -> f64 {
+    let (dim, tuples) = (sums.dim(), sums.totals().tuples as f64);
+    move |i, j| sums.hessian(place(i, dim), place(j, dim)) / tuples + if i == j && i > 0 { l2 } else { 0.0 }
 }
 
 /// Half the mean squared target, as much as it weighs: what errors of nothing but rounding are small beside.

@@ -7,15 +7,15 @@ use simd::Level;
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
 
-use super::PER_PAUSE;
 use super::descent::Descent;
 use super::sums::Sums;
+use super::{Collinearity, PER_PAUSE};
 use crate::bytes::{Reader, Writer};
 use crate::engine::Engine;
 use crate::exchange::{Interrupted, OpenExchange, sum_of_doubles};
 use crate::mean::Mean;
 use crate::totals::Totals;
-use crate::{Hyperparameters, ModelParameters};
+use crate::{Hyperparameters, ModelParameters, Standardizer};
 
 /// Newton's method for a loss of one decision.
 #[derive(Debug)]
@@ -154,6 +154,10 @@ impl Engine for NewtonEngine {
 
     fn step_length(&self) -> Option<f64> {
         Some(self.descent.length())
+    }
+
+    fn collinear(&self, standardizer: Option<&Standardizer>) -> Result<Collinearity, OutOfMemory> {
+        self.descent.collinear(&self.sums, standardizer)
     }
 
     fn has_converged(&self) -> Option<bool> {

@@ -1,9 +1,10 @@
 //! How well the rows determine the weights of a linear model: standard errors from the Hessian at the model.
 //!
 //! Guarantees: everything is in f64, and in the units of the features as they were before they were standardized. A
-//! weight that the rows do not determine, because its feature is a combination of others, is 0 without a standard
-//! error, and the others are those of a model without that feature: so a column of categories is compared with its
-//! first one. It prevents standard errors of nothing but rounding, or infinite ones.
+//! weight that the rows do not determine, because its feature is a combination of others, be it but for the rounding of
+//! features to f32, is 0 without a standard error, and the others are those of a model without that feature: so a
+//! column of categories is compared with its first one. It prevents standard errors of nothing but rounding, or infinite
+//! ones.
 //!
 //! For a loss that is a negative log likelihood, the inverse of the Hessian of its sum over the rows is the covariance
 //! of the weights (McCullagh and Nelder, Generalized Linear Models, 2.5); half the squared error is one but for the
@@ -17,7 +18,7 @@ use tuples::{Batch, OutOfMemory};
 
 use super::cholesky::Cholesky;
 use super::sums::Sums;
-use super::{PER_PAUSE, Solver};
+use super::{Collinearity, PER_PAUSE, Solver};
 use crate::{ModelKind, ModelParameters, Standardizer};
 
 /// The rows that a model is compared with, while they arrive.
@@ -67,6 +68,8 @@ pub struct Estimates {
     pub furthest: (usize, f64),
     /// The features whose weights are infinite where the loss is least, as far as rows can show that.
     pub infinite: Vec<usize>,
+    /// The features that are nearly combinations of others, and a lower bound of the condition number.
+    pub collinear: Collinearity,
 }
 
 /// Where a loss only falls towards its limit, as e^z does, Newton's step moves decisions by 1 however far the weights
@@ -155,7 +158,19 @@ impl Inference {
         let penalty = |place: usize| if place < dim { self.l2 * rows } else { 0.0 };
         let plain = |i: usize, j: usize| unit * self.sums.hessian(places[i], places[j]);
         let mut equations = Cholesky::new(dim + 1)?;
-        equations.factor(|i, j| plain(i, j) + if i == j { penalty(places[i]) } else { 0.0 });
+        let element = |i: usize, j: usize| plain(i, j) + if i == j { penalty(places[i]) } else { 0.0 };
+        equations.factor(element);
+        let rounding = |i: usize| if i > 0 { unit * self.sums.rounding(places[i], standardizer) } else { 0.0 };
+        let collinear = equations.collinear(element, rounding);
+        let rounded = collinear.iter().filter(|found| found.is_rounding && equations.keeps(found.unknown));
+        let rounded: Vec<usize> = rounded.map(|found| found.unknown).collect();
+        if !rounded.is_empty() {
+            equations.factor_without(element, &rounded);
+        }
+        // of a column of several features, one depends on the others whatever the rows are
+        let is_alone = |place: usize| columns.iter().any(|column| *column == (place..place + 1));
+        let collinear = collinear.into_iter().map(|found| (places[found.unknown], found.share));
+        let collinear = Collinearity::of(collinear.filter(|(place, _)| is_alone(*place)));
         let rank = (0..=dim).filter(|i| equations.keeps(*i)).count();
         let freedom = self.sums.has_dispersion().then_some(rows - rank as f64);
         // of as many weights as rows nothing is known
@@ -196,7 +211,7 @@ impl Inference {
         }
         let std_error = equations.keeps(0).then(|| covariance.of(contrast).sqrt());
         all[dim] = Estimate { value: at_zero, std_error };
-        Ok(Estimates { all, tuples, freedom, furthest, infinite })
+        Ok(Estimates { all, tuples, freedom, furthest, infinite, collinear })
     }
 
     /// The weights, in the sequence of the equations, of the same model without the features that depend on others.

@@ -10,7 +10,7 @@ use tuples::{Batch, OutOfMemory};
 
 use crate::models::Derivatives;
 use crate::totals::Totals;
-use crate::{Link, ModelKind};
+use crate::{Link, ModelKind, Standardizer};
 
 /// The sums over tuples of weight times loss, and of its first and second derivatives by weights and intercept.
 #[derive(Debug)]
@@ -137,6 +137,21 @@ impl Sums {
         self.totals = Totals::default();
     }
 
+    /// What the rounding of a feature to f32 adds to its second derivative at most, if it was rounded before it was
+    /// standardized.
+    pub(crate) fn rounding(&self, i: usize, standardizer: Option<&Standardizer>) -> f64 {
+        let (mean, scale) = match standardizer {
+            Some(Standardizer { mean, scale }) => (mean.get(i).copied(), scale.get(i).copied()),
+            None => (None, None),
+        };
+        let offset = mean.unwrap_or(0.0) / scale.unwrap_or(1.0);
+        // the sum of the squares of the features as they were, in units of the scale
+        let (intercept, last) = (self.hessian(self.dim, self.dim), self.hessian(i, self.dim));
+        let squares = offset * offset * intercept + 2.0 * offset * last + self.hessian(i, i);
+        // of an error that is uniform up to half a unit in the last place
+        (f64::from(f32::EPSILON) / 2.0).powi(2) / 3.0 * squares
+    }
+
     /// The first derivatives, and behind them the rows of the upper triangle of the second ones.
     ///
     /// # Errors
@@ -214,7 +229,7 @@ impl Sums {
         let all = || entries().chain([(self.dim, 1.0)]);
         let z = entries().map(|(j, x)| point[j] * x).sum::<f64>() + point[self.dim];
         let weight = batch.weights().map_or(1.0, |weights| f64::from(weights[place]));
-        let y = batch.label(place);
+        let y = batch.exact_label(place);
         let mut derivatives = [Derivatives::default()];
         self.kind.derivatives(&[z], &[y], &mut derivatives);
         let Derivatives { first, second, .. } = derivatives[0].times(weight);
@@ -235,7 +250,7 @@ fn stride(dim: usize) -> usize {
 
 /// Counts a tuple of this decision.
 #[inline(always)]
-fn count(totals: &mut Totals, kind: ModelKind, z: f64, y: f32, weight: f64, derivatives: Derivatives) {
+fn count(totals: &mut Totals, kind: ModelKind, z: f64, y: f64, weight: f64, derivatives: Derivatives) {
     totals.loss += weight * derivatives.loss;
     totals.weight += weight;
     totals.tuples += 1;
@@ -245,7 +260,7 @@ fn count(totals: &mut Totals, kind: ModelKind, z: f64, y: f32, weight: f64, deri
     } else {
         // the first derivative is the error, of all regressions that have a second one
         totals.residuals += derivatives.first * derivatives.first;
-        totals.targets.add(y.into());
+        totals.targets.add(y);
     }
 }
 
@@ -276,7 +291,7 @@ impl Kernel for AddBlock<'_> {
         }
         let (mut labels, mut weights) = ([0.0; MOST_ROWS], [1.0; MOST_ROWS]);
         for (k, &place) in places.iter().enumerate() {
-            labels[k] = batch.label(place as usize);
+            labels[k] = batch.exact_label(place as usize);
             if let Some(of_batch) = batch.weights() {
                 weights[k] = f64::from(of_batch[place as usize]);
             }

@@ -7,7 +7,7 @@ use tuples::Batch;
 use super::cholesky::Cholesky;
 use super::sums::Sums;
 use crate::tests::{Noise, noisy_batch};
-use crate::{EpochReport, Hyperparameters, Inference, ModelKind, Solver, Trainer, Weighting};
+use crate::{EpochReport, Hyperparameters, Inference, ModelKind, Moments, Solver, Standardizer, Trainer, Weighting};
 
 const SMOOTH: [ModelKind; 3] = [ModelKind::Linear, ModelKind::Logistic, ModelKind::Poisson];
 
@@ -152,6 +152,66 @@ fn features_that_depend_on_others_keep_their_weights_and_the_others_are_those_wi
         assert_eq!(with.weights[3..], [0.0, 0.0]);
         for (a, b) in with.weights.iter().zip(&without.weights) {
             assert!((a - b).abs() < 1e-5, "{kind}: {with:?} {without:?}");
+        }
+    }
+}
+
+/// Rows of a and b near a number, and a third feature that follows from both; targets a - b and noise.
+fn near(mean: f64, third: impl Fn(f64, f64, f64) -> f64) -> (Batch, Standardizer) {
+    let (mut noise, mut raw) = (Noise::new(11), Batch::new(3));
+    let mut moments = Moments::new(3);
+    for _ in 0..2000 {
+        let mut next = || (0..6).map(|_| f64::from(noise.next())).sum::<f64>();
+        let (a, b) = (next(), next());
+        let features = [a + mean, b + mean, third(a + mean, b + mean, next())].map(|x| x as f32);
+        raw.push((a - b + next()) as f32).unwrap().copy_from_slice(&features);
+    }
+    moments.add(&raw).unwrap();
+    let standardizer = moments.finish();
+    (0..raw.len()).for_each(|i| standardizer.apply(raw.features_mut(i)));
+    (raw, standardizer)
+}
+
+#[test]
+fn a_feature_that_others_determine_but_for_rounding_is_told_and_one_that_is_correlated_is_not() {
+    for mean in [0.0, 100.0, 1e4, 1e5] {
+        for (what, is_told, third) in [
+            ("sum", true, (|a, b, _| a + b) as fn(f64, f64, f64) -> f64),
+            ("difference", true, |a, b, _| a - b),
+            ("sum and a thousandth of noise", mean < 1e4, |a, b, noise| a + b + 5e-4 * noise),
+            ("correlation of .99", false, |a, _, noise| a + 0.14 * noise),
+            ("correlation of .9999", false, |a, _, noise| a + 0.014 * noise),
+        ] {
+            if what.contains("thousandth") && mean >= 1e4 {
+                continue; // between both
+            }
+            let (batch, standardizer) = near(mean, third);
+            let (trainer, _) = train(hyper(ModelKind::Linear, 0.0), &batch);
+            let found = trainer.collinear(Some(&standardizer)).unwrap();
+            let expected = if is_told { vec![2] } else { vec![] };
+            assert_eq!(found.features, expected, "{what} near {mean}: {found:?}");
+            assert!(found.condition < if is_told { f64::INFINITY } else { 1.1 }, "{what} near {mean}: {found:?}");
+            let model = trainer.model().unwrap();
+            let mut inference = Inference::new(ModelKind::Linear, &model, 0.0, false).unwrap();
+            inference.add(&batch);
+            let estimates = inference.finish(Some(&standardizer), &[0..1, 1..2, 2..3], Weighting::Frequencies).unwrap();
+            assert_eq!(estimates.collinear.features, found.features, "{what} near {mean}");
+            let [a, b, third, _] = estimates.all[..] else { panic!("{estimates:?}") };
+            let is_left_out = matches!(what, "sum" | "difference");
+            assert_eq!(third.std_error.is_none(), is_left_out, "{what} near {mean}: {estimates:?}");
+            if is_left_out {
+                assert_eq!(third.value, 0.0);
+                assert!(
+                    (a.value - 1.0).abs() < 0.2 && (b.value + 1.0).abs() < 0.2,
+                    "{what} near {mean}: {estimates:?}"
+                );
+            }
+            let (trainer, _) = train(hyper(ModelKind::Linear, 0.001), &batch);
+            assert_eq!(
+                trainer.collinear(Some(&standardizer)).unwrap().features,
+                [0; 0],
+                "{what} near {mean}, with a penalty"
+            );
         }
     }
 }

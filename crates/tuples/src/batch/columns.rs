@@ -1,4 +1,4 @@
-//! What a tuple has beside its row: label, weight and tag.
+//! What a tuple has beside its row: label, weight, tag, and the label in double precision.
 
 use crate::OutOfMemory;
 
@@ -10,13 +10,16 @@ pub(super) struct Columns {
     pub(super) weights: Option<Vec<f32>>,
     /// None: nobody wants any
     pub(super) tags: Option<Vec<u32>>,
+    /// the labels in double precision; None: nobody wants them
+    pub(super) exact: Option<Vec<f64>>,
 }
 
 impl Columns {
     /// Bytes of a tuple in all columns.
     #[inline]
     pub(super) fn tuple_bytes(&self) -> usize {
-        size_of::<f32>() * (1 + usize::from(self.weights.is_some()) + usize::from(self.tags.is_some()))
+        let exact = if self.exact.is_some() { size_of::<f64>() } else { 0 };
+        exact + size_of::<f32>() * (1 + usize::from(self.weights.is_some()) + usize::from(self.tags.is_some()))
     }
 
     /// Tuples that fit into all columns without another allocation.
@@ -24,6 +27,7 @@ impl Columns {
     pub(super) fn capacity(&self) -> usize {
         let labels = self.labels.capacity();
         let labels = self.weights.as_ref().map_or(labels, |weights| weights.capacity().min(labels));
+        let labels = self.exact.as_ref().map_or(labels, |exact| exact.capacity().min(labels));
         self.tags.as_ref().map_or(labels, |tags| tags.capacity().min(labels))
     }
 
@@ -35,6 +39,9 @@ impl Columns {
         }
         if let Some(tags) = &mut self.tags {
             allocation::try_reserve_exact(tags, more).map_err(|_| error)?;
+        }
+        if let Some(exact) = &mut self.exact {
+            allocation::try_reserve_exact(exact, more).map_err(|_| error)?;
         }
         Ok(())
     }
@@ -49,6 +56,9 @@ impl Columns {
         if let Some(tags) = &mut self.tags {
             tags.resize(len, 0);
         }
+        if let Some(exact) = &mut self.exact {
+            exact.resize(len, label.into());
+        }
     }
 
     /// Removes the tuples behind the first `len`.
@@ -60,6 +70,9 @@ impl Columns {
         }
         if let Some(tags) = &mut self.tags {
             tags.truncate(len);
+        }
+        if let Some(exact) = &mut self.exact {
+            exact.truncate(len);
         }
     }
 
@@ -73,11 +86,14 @@ impl Columns {
         if let Some(tags) = &mut self.tags {
             tags[to] = tags[from];
         }
+        if let Some(exact) = &mut self.exact {
+            exact[to] = exact[from];
+        }
     }
 
-    /// Makes the columns copies of these, without tags.
+    /// Makes the columns copies of these, without tags and exact labels.
     pub(super) fn copy_from(&mut self, labels: &[f32], weights: Option<&[f32]>) -> Result<(), OutOfMemory> {
-        self.tags = None;
+        (self.tags, self.exact) = (None, None);
         copy(&mut self.labels, labels)?;
         self.weights = match (self.weights.take(), weights) {
             (_, None) => None,

@@ -33,6 +33,7 @@ impl Batch {
         self.append(1)?;
         let last = self.len - 1;
         self.columns.labels[last] = label;
+        self.exact_labels_mut().last_mut().into_iter().for_each(|exact| *exact = label.into());
         Ok(self.features_mut(last))
     }
 
@@ -84,7 +85,7 @@ impl Batch {
     }
 
     /// Appends a copy of tuple `i` of another batch of the same kind, without its tag; with its weight, if both batches
-    /// have weights.
+    /// have weights, and with its exact label.
     ///
     /// # Errors
     /// As [`reserve`](Batch::reserve).
@@ -107,6 +108,9 @@ impl Batch {
         }
         if let (Some(to), Some(weights)) = (self.weights_mut().last_mut(), from.weights()) {
             *to = weights[i];
+        }
+        if let Some(to) = self.exact_labels_mut().last_mut() {
+            *to = from.exact_label(i);
         }
         Ok(())
     }

@@ -345,6 +345,33 @@ impl Batch {
         self.columns.weights.as_deref_mut().unwrap_or_default()
     }
 
+    /// Says whether labels are also kept in double precision, and removes all tuples.
+    pub fn set_exact(&mut self, exact: bool) {
+        self.clear();
+        if exact != self.columns.exact.is_some() {
+            self.columns.exact = exact.then(Vec::new);
+        }
+    }
+
+    /// The labels in double precision, by place, not by order; None if they are not kept.
+    #[inline]
+    pub fn exact_labels(&self) -> Option<&[f64]> {
+        self.columns.exact.as_deref()
+    }
+
+    /// The labels in double precision, by place, not by order: the [label](Batch::label) of a new tuple. Empty if they
+    /// are not kept.
+    #[inline]
+    pub fn exact_labels_mut(&mut self) -> &mut [f64] {
+        self.columns.exact.as_deref_mut().unwrap_or_default()
+    }
+
+    /// The label of tuple `i` as exactly as it is known.
+    #[inline]
+    pub fn exact_label(&self, i: usize) -> f64 {
+        self.columns.exact.as_ref().map_or_else(|| f64::from(self.label(i)), |exact| exact[i])
+    }
+
     /// Says whether the tuples have tags, and removes all tuples.
     pub fn set_tagged(&mut self, tagged: bool) {
         self.clear();

@@ -148,6 +148,23 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          source.\n",
     ),
     (
+        "Notice::HeldOutClasses",
+        &["SELECT FROM corgipile_train('SELECT CASE WHEN id % 10 = 0 THEN 2 ELSE label END AS label, a, id % 20 = 0 AS v, \
+           CASE WHEN id % 4 = 0 THEN ''one'' ELSE ''other'' END AS site FROM t', 'softmax', group_by => 'site', \
+           max_epochs => 3, features => '{a}', seed => 1, options => '{\"validation_column\": \"v\"}')"],
+        "...WARNING:  the model has learned from no row in which label column \"label\" is 2 (group one)\n\
+         HINT:  All such rows are held out. Hold out others, with seed or validation_column, or leave such rows out with a query as \
+         source.\n",
+    ),
+    (
+        "Notice::Collinear",
+        &["SELECT FROM corgipile_train('SELECT a, b, 100000 + a AS far, 100000 + a + b AS total FROM t', 'linear', 'a', '{far,b,total}', \
+           solver => 'newton')"],
+        "...NOTICE:  features are nearly linear combinations of others (condition number ... or more): total\n\
+         HINT:  The weights of these features and of those others mean nothing by themselves. Leave features out, or train with an l2, \
+         such as 0.001.\n",
+    ),
+    (
         "Notice::BlockCut",
         &[
             "SET corgipile.max_buffer_memory = '64kB'",

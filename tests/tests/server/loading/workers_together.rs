@@ -350,3 +350,28 @@ fn held_out_rows_that_are_too_many_to_be_kept_are_read_once_more_by_each_process
         assert!((score.unwrap() - score_of_one.unwrap()).abs() < 1e-4, "{together:?} for {alone:?}");
     }
 }
+
+#[test]
+fn what_all_processes_have_learned_from_decides_whether_a_model_is_useless() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t (id int, label int, a real, held_out bool, site text);
+         INSERT INTO t SELECT i, CASE WHEN i % 20 = 0 THEN 2 ELSE (uniform(i, 1) < 0.5)::int END, normal(i, 2), i % 20 = 0,
+                              (ARRAY['one', 'other'])[1 + i / 2 % 2]
+           FROM generate_series(1, 20000) i",
+    );
+    for more in ["", ", workers => 2", ", group_by => 'site'", ", group_by => 'site', workers => 2"] {
+        let told = db.notices(&[&format!(
+            "SELECT FROM corgipile_train('t', 'softmax', features => '{{a}}', max_epochs => 1{more}, options => '{{\"validation_column\": \"held_out\"}}')"
+        )]);
+        let groups = if more.contains("site") { "2 (group one)" } else { "2\n" };
+        assert!(
+            told.contains(&format!("learned from no row in which label column \"label\" is {groups}")),
+            "{more}: {told}"
+        );
+    }
+    let told = db.notices(&[
+        "SELECT FROM corgipile_train('SELECT * FROM t WHERE label < 2', features => '{a}', max_epochs => 3, workers => 2, learning_rate => 1000, options => '{\"averaging\": false}')",
+    ]);
+    assert!(told.contains("worse than one that always says the same"), "{told}");
+}

@@ -282,3 +282,72 @@ fn names_of_metrics_are_those_of_one_pair_of_classes() {
         assert!(distinct.contains(&name.to_owned()), "{name} is not in {names:?}");
     }
 }
+
+#[test]
+fn targets_are_compared_as_the_table_has_them_and_not_in_single_precision() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE far AS SELECT 1e12::float8 + 1000 * x AS y, x, ARRAY[x] AS v, ARRAY[1] AS k, i % 10 = 0 AS odd
+           FROM (SELECT i, (i % 100)::float8 AS x FROM generate_series(1, 3000) i) s;
+         SELECT FROM corgipile_compress('SELECT y, v FROM far', 'compressed', label => 'y', features => '{v}');
+         CREATE TABLE gaps AS SELECT CASE WHEN NOT odd THEN y END AS y, x, v, k, odd FROM far",
+    );
+    for (features, predict) in [("{x}", "x => x"), ("{v}", "v"), ("{k,v}", "k, v")] {
+        let id = db
+            .trained(&format!(
+                "'far', 'linear', label => 'y', features => '{features}', solver => 'newton', standardize => false"
+            ))
+            .id;
+        let predict = match features {
+            "{x}" => format!("corgipile_predict({id}, far)"),
+            _ => format!("corgipile_predict({id}, {predict})"),
+        };
+        for source in ["far", "SELECT y, x, v, k FROM far WHERE NOT odd", "gaps", "compressed"] {
+            if source == "compressed" && features != "{v}" {
+                continue;
+            }
+            let rows = if source == "far" || source == "compressed" { "far" } else { "far WHERE NOT odd" };
+            let expected = db.rows(
+                &format!(
+                    "SELECT sqrt(avg((y - p) ^ 2)), avg(abs(y - p)), 1 - sum((y - p) ^ 2) / (count(*) * var_pop(y - 1e12))
+                       FROM (SELECT y, {predict} AS p FROM {rows}) s"
+                ),
+                &[],
+            );
+            for (i, metric) in ["rmse", "mae", "r2"].into_iter().enumerate() {
+                let (found, expected): (f64, f64) = (
+                    db.value(&format!(
+                        "SELECT value FROM corgipile_evaluate({id}, $${source}$$, nulls => 'skip') WHERE metric = '{metric}'"
+                    )),
+                    expected[0].get(i),
+                );
+                let what = format!("{features} {source} {metric}: {found} {expected}");
+                assert!((found - expected).abs() <= 1e-6 * expected.abs().max(1.0), "{what}");
+            }
+        }
+        // an interval for all rows reaches as far as the farthest of them
+        db.run(&format!("SELECT FROM corgipile_calibrate({id}, 'far'::text)"));
+        let worst: f64 = db.value(&format!("SELECT max(abs(y - {predict})) FROM far"));
+        let found: f64 = db
+            .value(&format!("SELECT max(s) FROM corgipile.models, unnest(calibration_scores) s WHERE model_id = {id}"));
+        assert!((found - worst).abs() <= 1e-9 * worst, "{features}: {found} {worst}");
+    }
+}
+
+#[test]
+fn standard_errors_are_those_of_targets_in_double_precision() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE far AS SELECT 1e8 + x + normal(i, 1) AS y, x FROM (SELECT i, normal(i, 2) AS x FROM generate_series(1, 2000) i) s");
+    let id = db.trained("'far', 'linear', label => 'y', features => '{x}', solver => 'newton'").id;
+    let of = |feature: &str, column: &str| {
+        format!("(SELECT {column} FROM corgipile_coefficients({id}, 'far'::text) WHERE feature = '{feature}')")
+    };
+    let expected: f64 = db.value(&format!(
+        "WITH model AS (SELECT {} AS a, {} AS b)
+         SELECT sqrt(sum((y - a - b * x) ^ 2) / (count(*) - 2) / (count(*) * var_pop(x))) FROM far, model",
+        of("(intercept)", "coefficient"),
+        of("x", "coefficient")
+    ));
+    let found: f64 = db.value(&format!("SELECT {}", of("x", "std_error")));
+    assert!((found - expected).abs() <= 1e-3 * expected, "{found} {expected}");
+}

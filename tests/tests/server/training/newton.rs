@@ -230,3 +230,59 @@ fn counts_are_trained_by_it_with_rows_held_out_too() {
         assert_eq!(solver.as_deref(), Some("newton"), "{held}");
     }
 }
+
+#[test]
+fn features_that_others_determine_but_for_rounding_are_reported() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS
+         SELECT a, b, a + b AS total, a - b AS difference, 0.1 * a + normal(i, 5) AS near, c, a - 2 * b + normal(i, 4) AS y,
+                (uniform(i, 6) < 0.5)::int AS label, ARRAY[a, b, a + b] AS v
+           FROM (SELECT i, 1e5 + 10 * normal(i, 1) AS a, 2e5 + 10 * normal(i, 2) AS b, (ARRAY['x', 'y', 'z'])[1 + i % 3] AS c
+                   FROM generate_series(1, 3000) i) s",
+    );
+    let told = |db: &Database, statement: &str| {
+        let told = db.notices(&[statement]);
+        told.contains("combinations of others (condition number").then_some(told)
+    };
+    let cases = [
+        ("{a,b,total}", "linear", "y", Some("total")),
+        ("{total,a,b}", "linear", "y", Some("b")),
+        ("{a,b,difference,c}", "linear", "y", Some("difference")),
+        ("{a,b,total}", "logistic", "label", Some("total")),
+        ("{v}", "linear", "y", Some("v[3]")),
+        ("{a,b,near,c}", "linear", "y", None),
+        ("{a,b}", "logistic", "label", None),
+    ];
+    for (i, (features, model, label, expected)) in cases.into_iter().enumerate() {
+        let trained = told(
+            &db,
+            &format!(
+                "SELECT FROM corgipile_train('t', '{model}', label => '{label}', features => '{features}', solver => 'newton', name => 'm{i}')"
+            ),
+        );
+        let compared = told(&db, &format!("SELECT * FROM corgipile_coefficients('m{i}', 't'::text)"));
+        let Some(feature) = expected else {
+            assert_eq!((trained, compared), (None, None), "{features}");
+            continue;
+        };
+        for told in [trained, compared] {
+            let told = told.unwrap_or_else(|| panic!("{features} {model}"));
+            assert!(told.contains(&format!("or more): {feature}\n")), "{features}: {told}");
+        }
+        let of = |column: &str| {
+            format!("SELECT {column} FROM corgipile_coefficients('m{i}', 't'::text) WHERE feature = '{feature}'")
+        };
+        assert_eq!(db.value::<f64>(&of("coefficient")), 0.0, "as of a feature that others determine exactly");
+        assert_eq!(db.value::<Option<f64>>(&of("std_error")), None);
+    }
+    let slopes =
+        "SELECT coefficient FROM corgipile_coefficients('m0', 't'::text) WHERE feature IN ('a', 'b') ORDER BY feature";
+    let slopes: Vec<f64> = db.column(slopes);
+    assert!((slopes[0] - 1.0).abs() < 0.01 && (slopes[1] + 2.0).abs() < 0.01, "{slopes:?}");
+    let told = told(
+        &db,
+        "SELECT FROM corgipile_train('t', 'linear', label => 'y', features => '{a,b,total}', options => '{\"l2\": 0.001}', solver => 'newton')",
+    );
+    assert_eq!(told, None, "a penalty tells which");
+}

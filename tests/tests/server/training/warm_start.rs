@@ -375,6 +375,36 @@ fn what_is_held_out_was_held_out_before() {
 }
 
 #[test]
+fn blocks_that_are_held_out_are_as_large_as_before_where_the_table_has_grown() {
+    let mut db = Database::new();
+    // a row a page
+    db.run(
+        "CREATE TABLE wide (id int, y float8, a float8, filler char(5000));
+         ALTER TABLE wide ALTER filler SET STORAGE plain;
+         INSERT INTO wide SELECT i, i % 3, i % 7, '' FROM generate_series(1, 400) i",
+    );
+    let id = db.train(
+        "'wide', 'linear', label => 'y', features => '{a}', max_epochs => 1, learning_rate => 0.01, seed => 7,
+         options => '{\"validation_fraction\": 0.25, \"validation_by\": \"block\"}'",
+    )[0]
+    .model_id;
+    db.run("INSERT INTO wide SELECT i, i % 3, i % 7, '' FROM generate_series(401, 1200) i");
+    let pages = |db: &mut Session, id: i64| {
+        db.value::<i32>(&format!(
+            "SELECT (hyperparameters->>'pages_per_block')::int FROM corgipile.models WHERE model_id = {id}"
+        ))
+    };
+    let fresh = "'wide', 'linear', label => 'y', features => '{a}', max_epochs => 1, learning_rate => 0.01, seed => 7";
+    let fresh = db.train(fresh)[0].model_id;
+    assert_eq!(pages(&mut db, id), 1);
+    assert_ne!(pages(&mut db, fresh), 1, "the automatic size is another now");
+    for block_size in ["", ", block_size => 'auto'"] {
+        let again = db.train(&format!("'wide', warm_start => '{id}', max_epochs => 1{block_size}"))[0].model_id;
+        assert_eq!(pages(&mut db, again), 1, "{block_size}");
+    }
+}
+
+#[test]
 fn a_penalty_that_ends_is_none() {
     let mut db = Database::new();
     table(&mut db);

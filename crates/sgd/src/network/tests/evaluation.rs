@@ -46,7 +46,7 @@ fn what_is_judged_is_what_is_decided_dense_or_sparse() {
                 } else {
                     model.decisions(x, &mut own);
                 }
-                assert_eq!((decisions, y), (&own, label));
+                assert_eq!((decisions, *y), (&own, f64::from(*label)));
                 let mut p = vec![0.0; classes];
                 network.probabilities(&own, &mut p);
                 log_loss -= f64::from(*weight) * p[*y as usize].ln() / weights;
