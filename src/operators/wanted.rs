@@ -42,17 +42,19 @@ impl Wanted {
     /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
     pub fn new(options: &Options, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
         let standardize = options.standardize;
+        // whatever is done to features: the same rates and thresholds suit labels of any unit. Plain least squares need
+        // no such thing
+        let scales_all = standardize != Standardize::None && !decoder.has_mini_batches();
+        let scales_targets = kind.scales_targets() && (scales_all || kind != ModelKind::Linear);
+        let more_classes = kind.one_vs_rest().is_some();
         if decoder.has_mini_batches() {
-            return Wanted { more_classes: kind.one_vs_rest().is_some(), ..Wanted::NOTHING };
+            return Wanted { more_classes, targets: scales_targets, scales_targets, ..Wanted::NOTHING };
         }
         let scales = match standardize {
             Standardize::None => false,
             Standardize::All => true,
             Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
         };
-        // the gradient of a loss that grows with the error alone does not: a rate can suit it in one unit only
-        let needs_scale = has_open_rate && kind.target_units().loss == 1;
-        let scales_targets = kind.scales_targets() && (standardize != Standardize::None || needs_scale);
         // the rate of a model with a logarithmic link follows from their mean
         let targets = scales_targets || (has_open_rate && kind.link() == Link::Logarithm);
         let is_open = options.transform == Some(Transform::Automatic) && standardize == Standardize::Automatic;
@@ -63,7 +65,7 @@ impl Wanted {
             moments: scales || targets || has_open_rate,
             targets,
             scales_targets,
-            more_classes: kind.one_vs_rest().is_some(),
+            more_classes,
             shapes,
             held_out: false,
         }
@@ -85,6 +87,6 @@ impl Wanted {
 
     /// Is it to find anything?
     pub fn anything(self) -> bool {
-        self.moments || self.more_classes
+        self.moments || self.targets || self.more_classes
     }
 }

@@ -40,8 +40,9 @@ pub struct Evaluation {
     squares: f64,
     /// targets that are at most what is predicted
     below: u64,
-    /// of y ln y, with a logarithmic link
+    /// of weighted y ln y and y, with a logarithmic link
     target_logs: f64,
+    target_sum: f64,
     confusion: Confusion,
     /// of a batch, output by output
     decisions: Vec<f32>,
@@ -150,6 +151,7 @@ impl Evaluation {
             squares: 0.0,
             below: 0,
             target_logs: 0.0,
+            target_sum: 0.0,
             confusion,
             decisions: Vec::new(),
         }
@@ -285,7 +287,8 @@ impl Evaluation {
             self.absolute += (prediction - target).abs();
             self.below += u64::from(target <= prediction);
             self.squares += (prediction - target).powi(2);
-            self.target_logs += if target > 0.0 { target * target.ln() } else { 0.0 };
+            self.target_logs += if target > 0.0 { weight * target * target.ln() } else { 0.0 };
+            self.target_sum += weight * target;
             return;
         }
         let (actual, predicted, classes) = match decisions {
@@ -348,8 +351,8 @@ impl Evaluation {
     /// all of it is, also if there is none. Of a logarithmic link only.
     pub fn poisson_deviance(&self) -> Option<(f64, f64)> {
         let has_counts = !self.kind.is_classifier() && self.kind.link() == Link::Logarithm;
-        let (mean, _) = self.targets.moments();
-        let of_mean = self.target_logs - if mean > 0.0 { self.tuples as f64 * mean * mean.ln() } else { 0.0 };
+        let mean = self.mean_loss(self.target_sum);
+        let of_mean = self.target_logs - if mean > 0.0 { self.target_sum * mean.ln() } else { 0.0 };
         let explained = if of_mean > 0.0 { 1.0 - self.loss / of_mean } else { f64::from(u8::from(self.loss == 0.0)) };
         has_counts.then(|| (2.0 * self.loss(), explained))
     }

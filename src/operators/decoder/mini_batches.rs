@@ -47,11 +47,14 @@ impl Decoder {
             ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(columns.label.clone(), n),
             _ => RowFault::LabelCount(0, rows),
         };
-        let values: Vec<f32> = match read.unwrap_or_else(|fault| Err(Box::new(malformed(fault)))) {
+        let mut values: Vec<f32> = match read.unwrap_or_else(|fault| Err(Box::new(malformed(fault)))) {
             Ok(values) => values,
             Err(fault) if fault.is_null() => return self.leave_out_mini_batch(*fault, rows as u64, at),
             Err(fault) => return Err(fault.at(place_of(at)).into()),
         };
+        if let Some(target) = self.target.as_ref().filter(|_| !self.preparing) {
+            values.iter_mut().for_each(|label| *label = target.apply(*label));
+        }
         let mut mini_batch = MiniBatch::new(matrix, values.into());
         if is_exact {
             mini_batch = mini_batch.with_exact_labels(exact.into());

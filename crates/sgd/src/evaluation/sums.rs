@@ -13,8 +13,8 @@ use crate::variance_sum::VarianceSum;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvaluationSums {
     output: Option<Output>,
-    /// bits of the sums of losses, weights, log losses, absolute errors, squared errors, and y ln y
-    sums: [u64; 6],
+    /// bits of the sums of losses, weights, log losses, absolute errors, squared errors, y ln y, and y
+    sums: [u64; 7],
     /// tuples that are correct, tuples in all, and targets below what is predicted
     counts: [u64; 3],
     in_range: bool,
@@ -27,7 +27,8 @@ pub struct EvaluationSums {
 impl Evaluation {
     /// What was counted so far.
     pub fn sums(&self) -> EvaluationSums {
-        let sums = [self.loss, self.weight, self.log_loss, self.absolute, self.squares, self.target_logs];
+        let sums =
+            [self.loss, self.weight, self.log_loss, self.absolute, self.squares, self.target_logs, self.target_sum];
         EvaluationSums {
             output: self.output,
             sums: sums.map(f64::to_bits),
@@ -55,8 +56,8 @@ impl Evaluation {
                 .chain(own.cells.iter_mut().zip(others.1))
                 .for_each(|(own, other)| *own = own.saturating_add(*other));
         }
-        let Evaluation { loss, weight, log_loss, absolute, squares, target_logs, .. } = self;
-        let own = [loss, weight, log_loss, absolute, squares, target_logs];
+        let Evaluation { loss, weight, log_loss, absolute, squares, target_logs, target_sum, .. } = self;
+        let own = [loss, weight, log_loss, absolute, squares, target_logs, target_sum];
         own.into_iter().zip(other.sums).for_each(|(own, other)| *own += f64::from_bits(other));
         let own = [&mut self.correct, &mut self.tuples, &mut self.below];
         own.into_iter().zip(other.counts).for_each(|(own, other)| *own = own.saturating_add(other));

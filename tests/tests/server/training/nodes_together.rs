@@ -394,7 +394,7 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there() {
         "label => 'half', features => '{k,kv}', batch_size => 1, l1 => 0.001",
         "label => 'class', features => '{a,b}', model => 'softmax', batch_size => 7, options => '{\"keep\": \"best\"}'",
         "label => 'half', features => '{a,b}', model => 'svm', batch_size => 8, options => '{\"averaging\": true}'",
-        "label => 'y', features => '{a,b}', model => 'huber', batch_size => 50",
+        "label => 'y', features => '{a,b}', model => 'linear', batch_size => 50",
         "label => 'half', features => '{v}', batch_size => 16, schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 100}'",
         "label => 'class', features => '{a,b}', model => 'mlp', hidden_layers => '{5}', batch_size => 8",
         "label => 'half', features => '{k,kv}', model => 'mlp', hidden_layers => '{5}', batch_size => 8",
