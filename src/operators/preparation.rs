@@ -150,15 +150,14 @@ impl Measured {
         if !batch.is_sparse() && !batch.has_mini_batches() && batch.dim() <= Profile::MAX_FEATURES {
             self.sample.get_or_insert_with(|| RowSample::new(batch.dim())).add(batch);
         }
-        if decoder.labels().are_targets() {
+        if decoder.labels().are_targets() && batch.has_mini_batches() {
+            let labels = (0..batch.len()).flat_map(|i| batch.mini_batch(i).labels());
+            labels.for_each(|target| self.targets.add(*target, 1.0));
+        } else if decoder.labels().are_targets() {
             let weight = |i: usize| batch.weights().map_or(1.0, |weights| weights[i]);
-            let of_mini_batches = 0..if batch.has_mini_batches() { batch.len() } else { 0 };
-            of_mini_batches
-                .flat_map(|i| batch.mini_batch(i).labels())
-                .for_each(|target| self.targets.add(*target, 1.0));
             (0..).zip(batch.labels()).for_each(|(i, target)| self.targets.add(*target, weight(i)));
         }
-        if wanted.targets {
+        if wanted.targets && !batch.has_mini_batches() {
             self.few.add(batch.labels());
         }
         if let Some(logs) = decoder.logs_of_arrays() {

@@ -255,8 +255,8 @@ fn count(totals: &mut Totals, kind: ModelKind, z: f64, y: f64, weight: f64, deri
     totals.weight += weight;
     totals.tuples += 1;
     if kind.is_classifier() {
-        // a decision of 0, as all are in the first pass, is for neither class
-        totals.correct += u64::from(z * y > 0.0);
+        // a decision of 0 is for the first class, as predictions are: in the first pass all are
+        totals.correct += u64::from((z > 0.0) == (y > 0.0));
     } else {
         // the first derivative is the error, of all regressions that have a second one
         totals.residuals += derivatives.first * derivatives.first;

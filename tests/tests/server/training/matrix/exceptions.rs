@@ -112,6 +112,12 @@ pub const EXCEPTIONS: &[Exception] = &[
         because: "rows are drawn, not weights",
     },
     Exception {
+        invariances: &["weights or repeated rows", "rows of weight 0 or none"],
+        features: &[&["theorem1", "mrs"]],
+        holds: Holds::Nothing,
+        because: "the rate, or the rows that stay, are those of a buffer, and buffers are pages",
+    },
+    Exception {
         invariances: &["rows of weight 0 or none"],
         features: &[&["validation_fraction", "probability", "sample"]],
         holds: Holds::Nothing,
