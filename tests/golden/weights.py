@@ -1,7 +1,8 @@
 """What weights, classes and warm starts come to: minima of sum(w * loss) / sum(w) + l2 / 2 * |coefficients|^2.
 
-w is a row's weight times its class's. Means and deviations of features, what stands for NULLs, and balanced classes count rows by
-their weights. The test makes the same rows with the same formulas in SQL. Writes weights.json beside itself:
+w is a row's weight times its class's. Means and deviations of features, what stands for NULLs, and balanced classes
+count rows by their weights. The test makes the same rows with the same formulas in SQL. Writes weights.json beside
+itself:
 target/study-venv/bin/python tests/golden/weights.py
 """
 
@@ -72,7 +73,7 @@ def huber(x, y, w, l2, epsilon=1.35):
     for _ in range(10_000):
         delta = epsilon * sigma
 
-        def loss(z, y):
+        def loss(z, y, delta=delta):
             # the curvature of the parabola that touches the loss from above: each step is downwards
             return np.clip(z - y, -delta, delta), delta / np.maximum(np.abs(z - y), delta)
 
@@ -192,9 +193,7 @@ golden["warm start"] = {
     "first": steps(x, binary, [0, 0, 0], [(ones, 0.1)] * 3).tolist(),
     "second": steps(x, binary, [0, 0, 0], [(ones, 0.1)] * 3 + [(w, 0.05)] * 2).tolist(),
     "same weights": steps(x, binary, [0, 0, 0], [(w, 0.1)] * 5).tolist(),
-    "balanced": steps(
-        x, binary, [0, 0, 0], [(ones, 0.1)] * 3 + [(w * balanced(binary, w)[binary], 0.05)] * 2
-    ).tolist(),
+    "balanced": steps(x, binary, [0, 0, 0], [(ones, 0.1)] * 3 + [(w * balanced(binary, w)[binary], 0.05)] * 2).tolist(),
 }
 
 path = pathlib.Path(__file__).with_suffix(".json")

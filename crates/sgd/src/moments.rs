@@ -91,8 +91,8 @@ impl Moments {
         Moments { dim, level, count: 0, weight: 0.0, mean, squares, block, origin, binary, sparse: None }
     }
 
-    /// Adds all rows of `batch`, by place, each as much as it weighs, which is more than 0. Of sparse tuples, what is not stored counts as 0, and there may be more
-    /// features than before.
+    /// Adds all rows of `batch`, by place, each as much as it weighs, which is more than 0. Of sparse tuples, what is
+    /// not stored counts as 0, and there may be more features than before.
     ///
     /// # Errors
     /// [`OutOfMemory`] if there is no room for the features of sparse tuples.

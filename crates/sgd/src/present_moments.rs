@@ -39,8 +39,9 @@ impl PresentMoments {
         PresentMoments { rows: 0, columns: allocation::filled(Present::default(), dim) }
     }
 
-    /// Adds all rows of `batch`, each as much as it weighs. Where values are missing, the first value of the column that was there is put in their
-    /// place, so that others who look at the batch find only what can be; 0 as long as there was none.
+    /// Adds all rows of `batch`, each as much as it weighs. Where values are missing, the first value of the column
+    /// that was there is put in their place, so that others who look at the batch find only what can be; 0 as long as
+    /// there was none.
     ///
     /// # Errors
     /// [`OutOfMemory`]

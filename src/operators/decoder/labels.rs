@@ -146,8 +146,8 @@ impl Labels {
         classes.closed = met.prepared.then_some(Closed::Prepared);
     }
 
-    /// Meets the classes that another process has met. Gives the numbers that they have here, by their numbers there. The
-    /// other has the same column, and has not [closed](Labels::close) its classes.
+    /// Meets the classes that another process has met. Gives the numbers that they have here, by their numbers there.
+    /// The other has the same column, and has not [closed](Labels::close) its classes.
     ///
     /// # Errors
     /// [`TrainingError::LabelValue`], [`NodeError::Differ`] if there are too many classes together

@@ -5,7 +5,7 @@ use super::columns::{FIRST_FEATURE, number_fault};
 use super::features::FeatureColumns;
 use super::row_groups::{GroupFault, HELD_OUT};
 use super::sparse::{self, SparseError};
-use super::tuple_decoder::Decoder;
+use super::tuple_decoder::{Decoder, SKIPPED};
 use crate::errors::{Error, Result, RowAt, RowFault};
 use crate::options::rows::Nulls;
 use pg::catalog::names::place_of;
@@ -487,6 +487,3 @@ fn settle(batch: &mut Batch, last: usize, label_and_weight: Option<(f32, f32)>) 
         }
     }
 }
-
-/// The label of a row that is to be left out.
-pub const SKIPPED: f32 = f32::NAN;

@@ -4,7 +4,6 @@ use super::features::FeatureColumns;
 use super::imputation::Imputation;
 use super::labels::Labels;
 use super::row_groups::{HELD_OUT, RowGroups};
-use super::rows::SKIPPED;
 use super::transformed::Transformed;
 use super::weight::{Factors, RowSum, RowSums, Weight};
 use crate::errors::{Result, TrainingError};
@@ -67,6 +66,9 @@ pub(super) fn are_close(a: &[f64], b: &[f64], units: &[f64]) -> bool {
 
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
 const MAX_MODEL_BYTES: usize = 900_000_000;
+
+/// The label of a row that is to be left out.
+pub(super) const SKIPPED: f32 = f32::NAN;
 
 /// Turns rows (label, features..., weight) into training tuples.
 pub struct Decoder {

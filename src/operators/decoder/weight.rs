@@ -2,8 +2,8 @@
 //!
 //! A row weighs its own weight times that of its class. What counts is how the weights of the rows of a model compare:
 //! tuples get them divided by their mean, so that the mean loss over the tuples is Σ w·loss / Σ w, which penalties are
-//! added to. For that, a preparation pass adds up the weights of each group of rows, class by class. Classes that are to
-//! be balanced weigh the same in all.
+//! added to. For that, a preparation pass adds up the weights of each group of rows, class by class. Classes that are
+//! to be balanced weigh the same in all.
 
 use crate::errors::{Result, RowFault, TrainingError};
 use pg::values::number::{NumberFault, NumberType, narrow};
@@ -92,8 +92,8 @@ impl RowSums {
         self.0.iter().enumerate().flat_map(of_group)
     }
 
-    /// What weights are to be multiplied by. `order` has the classes in their final sequence, by their numbers here, and
-    /// `class_weights` what they weigh in that sequence, 1 where nothing is said; None if they are to be balanced.
+    /// What weights are to be multiplied by. `order` has the classes in their final sequence, by their numbers here,
+    /// and `class_weights` what they weigh in that sequence, 1 where nothing is said; None if they are to be balanced.
     ///
     /// # Errors
     /// [`TrainingError::NoWeight`] if all rows of a group weigh nothing

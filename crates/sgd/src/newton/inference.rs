@@ -3,8 +3,8 @@
 //! Guarantees: everything is in f64, and in the units of the features as they were before they were standardized. A
 //! weight that the rows do not determine, because its feature is a combination of others, be it but for the rounding of
 //! features to f32, is 0 without a standard error, and the others are those of a model without that feature: so a
-//! column of categories is compared with its first one. It prevents standard errors of nothing but rounding, or infinite
-//! ones.
+//! column of categories is compared with its first one. It prevents standard errors of nothing but rounding, or
+//! infinite ones.
 //!
 //! For a loss that is a negative log likelihood, the inverse of the Hessian of its sum over the rows is the covariance
 //! of the weights (McCullagh and Nelder, Generalized Linear Models, 2.5); half the squared error is one but for the

@@ -44,8 +44,9 @@ impl AllFilled {
 }
 
 impl Cluster {
-    /// Has each node go through its rows, and ends the decoder's preparation with what they have found. What
-    /// the decoder knows may be that of a model, whose classes and categories stay. Gives the rows of each class that each node has.
+    /// Has each node go through its rows, and ends the decoder's preparation with what they have found. What the
+    /// decoder knows may be that of a model, whose classes and categories stay. Gives the rows of each class that each
+    /// node has.
     ///
     /// # Errors
     /// As [`unite`]; what is wrong with the rows is raised.

@@ -43,8 +43,8 @@ fn with(options: &str, more: &str) -> String {
     }
 }
 
-/// The loss of a model on the rows that are held out, each of which weighs the inverse of the rows of its class that were
-/// learned from.
+/// The loss of a model on the rows that are held out, each of which weighs the inverse of the rows of its class that
+/// were learned from.
 fn balanced_loss(db: &mut Database, id: i64, label: &str) -> f64 {
     let (mut losses, mut weights) = (0.0, 0.0);
     for row in db.rows(&format!("SELECT {label}::text, count(*) FROM t WHERE NOT test GROUP BY 1"), &[]) {
