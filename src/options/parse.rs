@@ -88,6 +88,7 @@ fn hyperparameters(
         l1: keys.number_or_default("l1")?,
         l2,
         bounded: false,
+        reach: 0.0,
         averaging: false,
         solver,
         loss_number: loss_number(keys, kind)?,

@@ -40,6 +40,11 @@ pub struct Hyperparameters {
     /// nor with Adam.
     #[serde(default)]
     pub bounded: bool,
+    /// The mean over the tuples of |x|² + 1, times how much the loss bends in units of its curvature: bounded steps
+    /// divide penalties by as much as such a tuple's gradient, so that one weighs against the other what it does in the
+    /// objective. 0 if it is not known: then penalties are not divided.
+    #[serde(default)]
+    pub reach: f64,
     /// Whether the model is the mean of the iterates, of which the one after t tuples has a weight that grows as t³.
     /// Not of networks, nor with [`Schedule::Theorem1`], which has a mean of its own.
     #[serde(default)]
@@ -82,6 +87,7 @@ impl Hyperparameters {
             l1: 0.0,
             l2: 0.0,
             bounded: false,
+            reach: 0.0,
             averaging: false,
             solver: Solver::Sgd,
             loss_number: kind.loss_number().map_or(0.0, |number| number.default),
@@ -145,6 +151,28 @@ impl Hyperparameters {
         Hyperparameters { schedule: Schedule::Exponential { decay }, ..self }
     }
 
+    /// Takes notice of tuples of which |x|² has this mean, and targets that one.
+    pub fn with_reach(self, mean_square: f64, mean_target: Option<f64>) -> Hyperparameters {
+        Hyperparameters { reach: (mean_square + 1.0) * self.bend_of_link(mean_target), ..self }
+    }
+
+    /// How much the loss bends on the average, in units of its curvature: with a logarithmic link by what is predicted,
+    /// of which the mean is that of the targets.
+    fn bend_of_link(&self, mean_target: Option<f64>) -> f64 {
+        match self.kind.link() {
+            Link::Identity => 1.0,
+            Link::Logarithm => mean_target.filter(|mean| *mean > 0.0).unwrap_or(1.0),
+        }
+    }
+
+    /// The learning rate of penalties, where that of gradients is `rate`.
+    pub(crate) fn penalty_rate(&self, rate: f64) -> f64 {
+        match self.bounded {
+            true => rate / (1.0 + rate * self.optimizer.steps_in_the_end() * self.kind.curvature() * self.reach),
+            false => rate,
+        }
+    }
+
     /// Takes the learning rate that suits tuples of which |x|² has this mean,
     /// with bounded steps and the mean of the iterates as the model.
     ///
@@ -156,10 +184,7 @@ impl Hyperparameters {
     pub fn with_automatic_rate(self, mean_square: f64, mean_target: Option<f64>) -> Hyperparameters {
         let of_kind = self.kind.defaults().automatic_rate;
         let steps = self.optimizer.steps_in_the_end();
-        let of_link = match self.kind.link() {
-            Link::Identity => 1.0,
-            Link::Logarithm => mean_target.filter(|mean| *mean > 0.0).unwrap_or(1.0),
-        };
+        let of_link = self.bend_of_link(mean_target);
         let of_tuples = f64::from(self.batch_size) * of_kind / (steps * (mean_square + 1.0) * of_link);
         // the penalty must not turn signs, and the rate is to be a number also where the features are all but infinite
         let longest = if self.l2 > 0.0 { 0.5 / self.l2 } else { f64::MAX };
@@ -358,6 +383,7 @@ mod tests {
                 l1,
                 l2,
                 bounded: true,
+                reach: 2.5,
                 averaging: true,
                 solver: Solver::Newton,
                 loss_number: 0.0,

@@ -305,6 +305,7 @@ mod tests {
                                 l1,
                                 l2,
                                 bounded: false,
+                                reach: 1.5,
                                 averaging: false,
                                 solver: Solver::Sgd,
                                 loss_number: Hyperparameters::new(kind).loss_number,

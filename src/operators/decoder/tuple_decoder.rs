@@ -11,7 +11,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
 use serde::{Deserialize, Serialize};
 use sgd::profile::{FeatureProfile, Profile};
-use sgd::{Extent, LogTransform, Scaler, Standardizer, TargetScale};
+use sgd::{Extent, Hyperparameters, LogTransform, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
 /// What a preparation pass has found, beside classes and categories.
@@ -345,6 +345,13 @@ impl Decoder {
     /// The mean of |x|² of the tuples, if a preparation pass was to find it.
     pub fn mean_square(&self) -> Option<f64> {
         self.mean_square
+    }
+
+    /// What is said of a training, in the units that tuples are learned from in.
+    pub fn in_units(&self, hyper: Hyperparameters) -> Hyperparameters {
+        let hyper = self.target.map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
+        self.mean_square
+            .map_or(hyper, |square| hyper.with_reach(square, self.mean_target.filter(|_| self.target.is_none())))
     }
 
     /// The mean of the targets of a regression, if a preparation pass was to find it.

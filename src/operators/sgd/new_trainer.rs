@@ -26,7 +26,7 @@ pub fn new_trainer(
     };
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     check_network(&hyper, dim, outputs)?;
-    let hyper = decoder.target().map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
+    let hyper = decoder.in_units(hyper);
     match resume {
         Some(resume) => resume.trainer(hyper, dim, outputs, sparse),
         None => Ok(Trainer::new(hyper, dim, outputs, sparse)?),

@@ -280,9 +280,8 @@ impl Team for WorkerGroup {
 
 impl TrainingTask {
     /// Of each point, in the units that targets are learned in.
-    fn points_of(&self, buffers: &Buffers) -> impl Iterator<Item = Hyperparameters> {
-        let target = buffers.decoder.target();
-        self.points.iter().map(move |hyper| target.map_or(*hyper, |target| hyper.of_scaled_targets(target.scale)))
+    fn points_of<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Hyperparameters> {
+        self.points.iter().map(|hyper| buffers.decoder.in_units(*hyper))
     }
 
     /// What workers tell at their end.

@@ -22,8 +22,7 @@ pub(crate) struct FastEngine {
     /// of the loss
     number: f32,
     dim: usize,
-    l2: f64,
-    bounded: bool,
+    hyper: Hyperparameters,
     rate: f64,
     state: State,
     level: Level,
@@ -47,8 +46,8 @@ impl FastEngine {
     }
 
     fn with_state(hyper: Hyperparameters, dim: usize, level: Level, state: State) -> FastEngine {
-        let Hyperparameters { kind, l2, bounded, learning_rate: rate, .. } = hyper;
-        FastEngine { kind, number: hyper.loss_number as f32, dim, l2, bounded, rate, state, level }
+        let Hyperparameters { kind, learning_rate: rate, .. } = hyper;
+        FastEngine { kind, number: hyper.loss_number as f32, dim, hyper, rate, state, level }
     }
 }
 
@@ -90,7 +89,8 @@ impl Engine for FastEngine {
 
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         assert!(!batch.is_sparse() && batch.dim() == self.dim, "as many features as the trainer was made for");
-        let rates = Rates::new(self.rate, self.l2, self.bounded.then(|| self.kind.curvature()));
+        let penalties = (self.hyper.penalty_rate(self.rate), self.hyper.l2);
+        let rates = Rates::new(self.rate, penalties, self.hyper.bounded.then(|| self.kind.curvature()));
         self.kind
             .with_pointwise(self.number, LearnFrom { state: &mut self.state, rates, batch, range, level: self.level });
         Ok(())

@@ -21,10 +21,10 @@ pub(crate) struct Rates {
 
 impl Rates {
     /// `curvature` is the bound of the loss's second derivative, if steps are bounded by it.
-    pub(crate) fn new(learning_rate: f64, l2: f64, curvature: Option<f64>) -> Rates {
+    pub(crate) fn new(learning_rate: f64, (penalty_rate, l2): (f64, f64), curvature: Option<f64>) -> Rates {
         Rates {
             learning_rate: learning_rate as f32,
-            shrink: 1.0 - learning_rate * l2,
+            shrink: 1.0 - penalty_rate * l2,
             penalty: l2 > 0.0,
             bound: curvature.map(|curvature| (learning_rate * curvature) as f32),
         }

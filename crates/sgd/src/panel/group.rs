@@ -61,7 +61,7 @@ impl Group {
         self.bounds.0[lane] = if hyper.bounded { (rate * hyper.kind.curvature()) as f32 } else { 0.0 };
         for (part, learns) in self.parts.iter_mut().zip(learns) {
             part.learns.0[lane] = f32::from(u8::from(*learns));
-            part.shrink[lane] = if *learns { 1.0 - rate * hyper.l2 } else { 1.0 };
+            part.shrink[lane] = if *learns { 1.0 - hyper.penalty_rate(rate) * hyper.l2 } else { 1.0 };
         }
         self.shrinks |= hyper.l2 > 0.0;
         self.is_active |= learns.contains(&true);

@@ -27,6 +27,7 @@ pub(crate) struct TrainerState {
     learning_rate: f64,
     l1: f64,
     l2: f64,
+    reach: f64,
     loss_number: f64,
     schedule_numbers: [f64; 2],
     optimizer_numbers: [f64; 3],
@@ -111,6 +112,7 @@ impl TrainerState {
             learning_rate: hyper.learning_rate,
             l1: hyper.l1,
             l2: hyper.l2,
+            reach: hyper.reach,
             loss_number: hyper.loss_number,
             schedule_numbers: schedule_numbers.map(|number| number.unwrap_or(NO_NUMBER)),
             optimizer_numbers,
@@ -190,6 +192,7 @@ impl TrainerState {
             l1: self.l1,
             l2: self.l2,
             bounded: self.bounded != 0,
+            reach: self.reach,
             averaging: false,
             solver: Solver::Sgd,
             loss_number: self.loss_number,
@@ -259,13 +262,19 @@ impl TrainerState {
     /// The factor that the penalty of l2 puts on the weights with every step.
     #[inline(always)]
     pub(crate) fn shrink(&self) -> f64 {
-        1.0 - self.rate * self.l2
+        1.0 - self.penalty_rate() * self.l2
     }
 
     /// What l1 takes from a weight's magnitude with every step, not counting the scale.
     #[inline(always)]
     pub(crate) fn threshold(&self) -> f64 {
-        self.rate * self.l1
+        self.penalty_rate() * self.l1
+    }
+
+    /// As [`Hyperparameters::penalty_rate`], of the rate now.
+    #[inline(always)]
+    fn penalty_rate(&self) -> f64 {
+        if self.is_bounded() { self.rate / (1.0 + self.curvature_of_step() * self.reach) } else { self.rate }
     }
 
     /// Begins the next epoch of a training that is flushed.

@@ -127,6 +127,16 @@ fn loss(hyper: &Hyperparameters, number: f64, z: &[f64], y: f64) -> (f64, Vec<f6
     }
 }
 
+/// The second derivative of the loss at most.
+fn curvature(kind: ModelKind) -> f64 {
+    match kind {
+        ModelKind::Logistic => 0.25,
+        ModelKind::Softmax => 0.5,
+        ModelKind::SquaredHinge | ModelKind::SquaredHingeOneVsRest => 2.0,
+        _ => 1.0,
+    }
+}
+
 impl Textbook {
     fn new(hyper: Hyperparameters, dim: usize, outputs: usize) -> Textbook {
         let zeros = vec![vec![0.0; dim + 1]; outputs];
@@ -176,15 +186,9 @@ impl Textbook {
                     gradient.iter_mut().zip(row).for_each(|(g, x)| *g += weight * slope * x / batch.len() as f64);
                 }
             }
-            let curvature = match self.hyper.kind {
-                ModelKind::Logistic => 0.25,
-                ModelKind::Softmax => 0.5,
-                ModelKind::SquaredHinge | ModelKind::SquaredHingeOneVsRest => 2.0,
-                _ => 1.0,
-            };
             if self.hyper.bounded {
                 let beta = if let Optimizer::Momentum { beta } = self.hyper.optimizer { beta } else { 0.0 };
-                let bound = rate / (1.0 - beta) * curvature * squares / batch.len() as f64;
+                let bound = rate / (1.0 - beta) * curvature(self.hyper.kind) * squares / batch.len() as f64;
                 gradient.iter_mut().flatten().for_each(|g| *g /= 1.0 + bound);
             }
             self.step(&gradient, rate);
@@ -203,17 +207,20 @@ impl Textbook {
 
     fn step(&mut self, gradient: &[Vec<f64>], rate: f64) {
         self.t += 1;
-        let Hyperparameters { l1, l2, optimizer, .. } = self.hyper;
+        let Hyperparameters { l1, l2, optimizer, reach, bounded, .. } = self.hyper;
+        let beta = if let Optimizer::Momentum { beta } = optimizer { beta } else { 0.0 };
+        let bound = rate / (1.0 - beta) * curvature(self.hyper.kind) * reach;
+        let of_penalties = if bounded { rate / (1.0 + bound) } else { rate };
         for (k, gradient) in gradient.iter().enumerate() {
             let intercept = gradient.len() - 1;
             for (j, &g) in gradient.iter().enumerate() {
                 let (w, m, v) = (&mut self.w[k][j], &mut self.m[k][j], &mut self.v[k][j]);
                 if j < intercept {
-                    *w *= 1.0 - rate * l2;
+                    *w *= 1.0 - of_penalties * l2;
                 }
                 *w -= rate * textbook_step(optimizer, self.t, [m, v], g);
                 if j < intercept {
-                    *w = w.signum() * (w.abs() - rate * l1).max(0.0);
+                    *w = w.signum() * (w.abs() - of_penalties * l1).max(0.0);
                 }
             }
         }
@@ -293,8 +300,16 @@ fn bounded_steps_agree_with_the_textbook_for_every_kind_and_length_of_rows() {
                     for (dim, weighted) in [(3, false), (15, true), (17, true), (60, false), (40, true), (100, true)] {
                         let learning_rate = 3.0 / (dim as f64 + 10.0);
                         let other = Hyperparameters::new(kind);
-                        let hyper =
-                            Hyperparameters { learning_rate, optimizer, batch_size, l1, l2, bounded: true, ..other };
+                        let hyper = Hyperparameters {
+                            learning_rate,
+                            optimizer,
+                            batch_size,
+                            l1,
+                            l2,
+                            bounded: true,
+                            reach: 3.0,
+                            ..other
+                        };
                         let outputs = outputs_of(kind);
                         let tuples = tuples(kind, dim, outputs, 130, dim as u64);
                         // hinges are 0 or 1, by the last digit of a margin

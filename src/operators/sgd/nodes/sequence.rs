@@ -87,11 +87,7 @@ impl Cluster {
         resume: Option<&Resume>,
     ) -> Result<Vec<Trainer>> {
         let (dim, outputs, sparse) = (decoder.dim(), decoder.labels().outputs(), decoder.is_sparse());
-        let in_units = |hyper: Hyperparameters| match decoder.target() {
-            Some(target) => hyper.of_scaled_targets(target.scale),
-            None => hyper,
-        };
-        let points: Vec<_> = request.points.iter().map(|point| in_units(point.hyperparameters)).collect();
+        let points: Vec<_> = request.points.iter().map(|point| decoder.in_units(point.hyperparameters)).collect();
         self.forget_owners_of_large(&points, (dim, outputs));
         // the mean of the iterates is the coordinator's affair, unless nodes judge it, or train by themselves, or the
         // state has it
