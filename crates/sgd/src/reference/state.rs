@@ -303,7 +303,7 @@ impl TrainerState {
             self.pending_l1 += 1;
             // going through all weights takes time: penalties are gathered until they are a thousandth of the
             // learning rate, which is little beside a step (Langford et al. call the number of steps K)
-            if self.threshold() * f64::from(self.pending_l1) > self.rate * MIN_L1_STEP {
+            if self.l1 * f64::from(self.pending_l1) > MIN_L1_STEP {
                 cut = self.take_pending_l1();
             }
         }
