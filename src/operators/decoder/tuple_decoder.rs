@@ -446,14 +446,25 @@ impl Decoder {
 
     /// Adds the rows of a batch of a preparation pass to `sums`.
     pub fn add_up(&self, batch: &Batch, sums: &mut RowSums) {
-        if batch.has_mini_batches() {
-            let labels = (0..batch.len()).flat_map(|i| batch.mini_batch(i).labels());
-            return labels.for_each(|label| sums.add(0, self.labels.class(*label), RowSum::of_row(1.0)));
+        let has_groups = self.row_groups.as_ref().is_some_and(|row_groups| row_groups.has_groups());
+        if self.weight.is_none() && !(has_groups && self.has_weights()) {
+            let mut rows: Vec<u64> = Vec::new();
+            let mut count = |label: &f32| {
+                let class = self.labels.class(*label);
+                if class >= rows.len() {
+                    rows.resize(class + 1, 0);
+                }
+                rows[class] += 1;
+            };
+            match batch.has_mini_batches() {
+                true => (0..batch.len()).flat_map(|i| batch.mini_batch(i).labels()).for_each(&mut count),
+                false => batch.labels().iter().for_each(&mut count),
+            }
+            return (0..).zip(rows).for_each(|(class, rows)| sums.add(0, class, RowSum::of_rows(rows)));
         }
         for (i, label) in batch.labels().iter().enumerate() {
             let weight = batch.weights().map_or(1.0, |weights| weights[i]);
-            let group = if self.has_weights() { self.group_of(batch.tags(), i) } else { 0 };
-            sums.add(group, self.labels.class(*label), RowSum::of_row(weight));
+            sums.add(self.group_of(batch.tags(), i), self.labels.class(*label), RowSum::of_row(weight));
         }
     }
 

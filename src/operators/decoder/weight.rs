@@ -50,6 +50,11 @@ impl RowSum {
         RowSum { rows: u64::from(weight > 0.0), weight }
     }
 
+    /// So many rows of weight 1.
+    pub fn of_rows(rows: u64) -> RowSum {
+        RowSum { rows, weight: rows as f64 }
+    }
+
     fn add(&mut self, other: RowSum) {
         self.rows += other.rows;
         self.weight += other.weight;
