@@ -6,7 +6,9 @@
 //! which is one step of coordinate descent, is v = 0 where |g - h w| is at most λ: then the weight becomes 0.
 //!
 //! Guarantees: at the least of the objective nothing changes, as a weight other than 0 has g = -λ sign(w) there, so that
-//! |g - h w| = λ + h |w|. What the penalty l2 adds to g does not matter, because it is 0 at 0. Sums are in f64, so that
+//! |g - h w| = λ + h |w|. Where the derivative of the loss jumps, no h is a bound: there g is that of a model whose weight
+//! is 0 and whose other weights are as they are, and h is 0, so that v = 0 is the least along the weight itself. (Whole
+//! mini-batches, which only have products, are taken as if h were a bound.) What the penalty l2 adds to g does not matter, because it is 0 at 0. Sums are in f64, so that
 //! neither the sequence of the tuples nor how it was cut changes more than their last digits.
 
 use rand_xoshiro::SplitMix64;
@@ -15,7 +17,7 @@ use simd::Portable;
 use tuples::pause::{Pauses, pause};
 use tuples::{Batch, MiniBatch, OutOfMemory};
 
-use crate::models::{Objective, ObjectiveVisitor};
+use crate::models::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor};
 use crate::totals::Totals;
 use crate::{ModelKind, ModelParameters, Optimizer, Solver, Trainer};
 
@@ -101,7 +103,11 @@ impl Zeros {
         }
         assert!(batch.is_sparse() || batch.dim() == self.model.dim, "as many features as weights");
         let (kind, number) = (self.kind, self.number as f32);
-        kind.with_objective(number, Tuples { zeros: self, batch, places });
+        if kind.has_corners() {
+            kind.of_one_class().with_pointwise(number, Corners { zeros: self, batch, places });
+        } else {
+            kind.with_objective(number, Tuples { zeros: self, batch, places });
+        }
         Ok(())
     }
 
@@ -198,11 +204,7 @@ impl ObjectiveVisitor for Tuples<'_> {
         for place in places {
             let place = *place as usize;
             let (y, weight) = (batch.label(place), batch.weights().map_or(1.0, |weights| f64::from(weights[place])));
-            let row = if batch.is_sparse() {
-                Row::Sparse(batch.sparse_row(place))
-            } else {
-                Row::Dense(batch.features(place))
-            };
+            let row = Row::of(batch, place);
             pauses.after(row.len() * slopes.len());
             for (k, slope) in slopes.iter_mut().enumerate() {
                 *slope = (row.dot(zeros.model.weights_of(k)) + f64::from(zeros.model.intercepts[k])) as f32;
@@ -222,6 +224,51 @@ impl ObjectiveVisitor for Tuples<'_> {
     }
 }
 
+/// Adds tuples, of a loss with corners: to the sum of each weight, the derivative where this weight alone is 0.
+struct Corners<'a> {
+    zeros: &'a mut Zeros,
+    batch: &'a Batch,
+    places: &'a [u32],
+}
+
+impl PointwiseVisitor for Corners<'_> {
+    type Output = ();
+
+    fn visit<L: Pointwise>(self, loss: L) {
+        let Corners { zeros, batch, places } = self;
+        let (dim, mut pauses) = (zeros.model.dim, Pauses::default());
+        for place in places {
+            let place = *place as usize;
+            let (label, weight) =
+                (batch.label(place), batch.weights().map_or(1.0, |weights| f64::from(weights[place])));
+            let row = Row::of(batch, place);
+            for k in 0..zeros.model.outputs {
+                let y = match zeros.kind.has_class_numbers() {
+                    true if label as usize == k => 1.0,
+                    true => -1.0,
+                    false => label,
+                };
+                let weights = zeros.model.weights_of(k);
+                let decision = row.dot(weights) + f64::from(zeros.model.intercepts[k]);
+                let (factor, direction) = (loss.factor(y), loss.direction(y));
+                let derivative = |w: f32, x: f32| {
+                    let margin = factor * (decision - f64::from(w) * f64::from(x)) as f32;
+                    -weight * f64::from(direction * loss.negative_gradient(Portable, margin, y)) * f64::from(x)
+                };
+                let gradient = &mut zeros.gradient[k * dim..][..dim];
+                row.for_each(dim, |j, x| gradient[j] += derivative(weights[j], x));
+                if zeros.adam.is_some() {
+                    let squares = &mut zeros.squares[k * dim..][..dim];
+                    row.for_each(dim, |j, x| squares[j] += derivative(weights[j], x).powi(2));
+                }
+                pauses.after(4 * row.len());
+            }
+            zeros.weight += weight;
+            zeros.tuples += 1.0;
+        }
+    }
+}
+
 /// The features of a tuple.
 #[derive(Clone, Copy)]
 enum Row<'a> {
@@ -232,7 +279,11 @@ enum Row<'a> {
 /// Sums that a dot product is added up in, so that a vector has them all.
 const SUMS: usize = 8;
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    fn of(batch: &'a Batch, place: usize) -> Row<'a> {
+        if batch.is_sparse() { Row::Sparse(batch.sparse_row(place)) } else { Row::Dense(batch.features(place)) }
+    }
+
     fn len(self) -> usize {
         match self {
             Row::Dense(values) | Row::Sparse((_, values)) => values.len(),
@@ -260,19 +311,22 @@ impl Row<'_> {
         }
     }
 
+    /// Shows the features below this number, and their numbers.
+    #[inline(always)]
+    fn for_each(self, dim: usize, mut show: impl FnMut(usize, f32)) {
+        match self {
+            Row::Dense(values) => (0..dim).zip(values).for_each(|(j, x)| show(j, *x)),
+            Row::Sparse((indices, values)) => {
+                let below = |(index, _): &(&u32, &f32)| (**index as usize) < dim;
+                indices.iter().zip(values).filter(below).for_each(|(index, x)| show(*index as usize, *x));
+            }
+        }
+    }
+
     /// Adds this factor times each feature, or its square, to the feature's sum.
     fn add(self, factor: f64, power: i32, sums: &mut [f64]) {
         let term = |x: f32| factor * f64::from(if power == 1 { 1.0 } else { x }) * f64::from(x);
-        match self {
-            Row::Dense(values) => sums.iter_mut().zip(values).for_each(|(sum, x)| *sum += term(*x)),
-            Row::Sparse((indices, values)) => {
-                for (index, x) in indices.iter().zip(values) {
-                    if let Some(sum) = sums.get_mut(*index as usize) {
-                        *sum += term(*x);
-                    }
-                }
-            }
-        }
+        self.for_each(sums.len(), |j, x| sums[j] += term(x));
     }
 }
 
