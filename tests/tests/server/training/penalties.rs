@@ -235,6 +235,26 @@ fn every_model_of_a_call_gets_its_zeros_from_its_own_rows() {
     }
 }
 
+#[test]
+fn a_compressed_table_has_the_zeros_of_its_rows() {
+    let mut db = Database::new();
+    many(&mut db);
+    for (model, label, l1) in KINDS {
+        db.line(&format!(
+            "SELECT corgipile_compress('many', 'packed', label => '{label}', features => '{{x}}', batch_rows => 50)"
+        ));
+        for more in ["", ", workers => 2, block_size => '8kB'"] {
+            let solver = if model == "poisson" { ", solver => 'sgd'" } else { "" };
+            let arguments = format!(
+                "'packed', model => '{model}', label => '{label}', l1 => {l1}, seed => 1, max_epochs => 60, learning_rate => 0.1{solver}{more}"
+            );
+            let id = db.train(&arguments)[0].model_id;
+            only_three_matter(&mut db, id, &arguments);
+        }
+        db.run("DROP TABLE packed");
+    }
+}
+
 /// The weights of the Lasso, by coordinate descent, of standardized features.
 fn lasso(rows: &[(Vec<f64>, f64, f64)], l1: f64) -> Vec<f64> {
     let dim = rows[0].0.len();
