@@ -87,7 +87,7 @@ fn lasso(batch: &Batch, l1: f64) -> Vec<f64> {
     let mut rest: Vec<f64> = batch.labels().iter().map(|y| f64::from(*y)).collect();
     let mut weights = vec![0.0_f64; DIM + 1];
     for _ in 0..100 {
-        for j in 0..=DIM {
+        (0..=DIM).for_each(|j| {
             let mean = |of: &dyn Fn(usize) -> f64| (0..batch.len()).map(|i| weight(i) * of(i)).sum::<f64>() / total;
             let h = mean(&|i| x(i, j).powi(2));
             let free = mean(&|i| x(i, j) * rest[i]) + h * weights[j];
@@ -95,7 +95,7 @@ fn lasso(batch: &Batch, l1: f64) -> Vec<f64> {
             let new = if free.abs() <= l1 { 0.0 } else { (free - l1.copysign(free)) / h };
             (0..batch.len()).for_each(|i| rest[i] -= (new - weights[j]) * x(i, j));
             weights[j] = new;
-        }
+        });
     }
     weights.truncate(DIM);
     weights

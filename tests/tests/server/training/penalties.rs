@@ -271,13 +271,13 @@ fn lasso(rows: &[(Vec<f64>, f64, f64)], l1: f64) -> Vec<f64> {
     let mut rest: Vec<f64> = rows.iter().map(|row| row.1 - target).collect();
     let mut weights = vec![0.0_f64; dim];
     for _ in 0..200 {
-        for j in 0..dim {
+        (0..dim).for_each(|j| {
             let pull: f64 = (0..rows.len()).map(|i| rows[i].2 * columns[j][i] * rest[i]).sum::<f64>() / total;
             let free = pull + weights[j];
             let new = if free.abs() <= l1 { 0.0 } else { free - l1.copysign(free) };
             (0..rows.len()).for_each(|i| rest[i] -= (new - weights[j]) * columns[j][i]);
             weights[j] = new;
-        }
+        });
     }
     weights
 }
