@@ -1,18 +1,20 @@
 //! Weights that the penalty l1 holds at 0.
 //!
 //! A step of SGD moves a weight off 0 even where the least of the objective is there, and the mean of many iterates is
-//! 0 only if all of them are. So the gradient g of the mean loss is added up once more at the model that is to be stored,
-//! and for each weight a bound h of the loss's second derivative along it. The least of g (v - w) + h/2 (v - w)² + λ|v|,
-//! which is one step of coordinate descent, is v = 0 where |g - h w| is at most λ: then the weight becomes 0.
+//! 0 only if all of them are. So the gradient g of the mean loss is added up once more at the model that is to be
+//! stored, and for each weight a bound h of the loss's second derivative along it. The least of g (v - w) + h/2 (v -
+//! w)² + λ|v|, which is one step of coordinate descent, is v = 0 where |g - h w| is at most λ: then the weight becomes
+//! 0.
 //!
-//! Where the derivative of the loss jumps, no h is a bound: there g is that of a model whose weight is 0 and whose other
-//! weights are as they are, and h is 0. (Whole mini-batches, which have only products, are taken as if h were a bound.)
+//! Where the derivative of the loss jumps, no h is a bound: there g is that of a model whose weight is 0 and whose
+//! other weights are as they are, and h is 0. (Whole mini-batches, which have only products, are taken as if h were a
+//! bound.)
 //!
 //! Guarantees: at the least of the objective no weight changes that is not 0, as it has g = -λ sign(w) there, so that
-//! |g - h w| = λ + h |w|. What the penalty l2 adds to g does not matter, because it is 0 at 0. With momentum, λ is to the
-//! loss what it is in training, where a gradient makes 1 / (1 - β) steps; with Adam a gradient is divided by the root of
-//! the mean square of those of the mini-batches, as in training. Sums are in f64, so that neither the sequence of the
-//! tuples nor how it was cut changes more than their last digits.
+//! |g - h w| = λ + h |w|. What the penalty l2 adds to g does not matter, because it is 0 at 0. With momentum, λ is to
+//! the loss what it is in training, where a gradient makes 1 / (1 - β) steps; with Adam a gradient is divided by the
+//! root of the mean square of those of the mini-batches, as in training. Sums are in f64, so that neither the sequence
+//! of the tuples nor how it was cut changes more than their last digits.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -52,8 +54,8 @@ struct Adam {
     epsilon: f64,
 }
 
-/// For the first mini-batches the bends are taken from so many random combinations of their rows each, and for all others
-/// from one.
+/// For the first mini-batches the bends are taken from so many random combinations of their rows each, and for all
+/// others from one.
 const COMBINATIONS: usize = 16;
 
 impl Zeros {

@@ -1,5 +1,5 @@
-//! Weights that the penalty l1 holds at 0, which are 0 in the stored model: the rows that the models have learned from are
-//! read once more after the last epoch.
+//! Weights that the penalty l1 holds at 0, which are 0 in the stored model: the rows that the models have learned from
+//! are read once more after the last epoch.
 //!
 //! The state of the training stays that of its trainer, so that a warm start goes on as if nothing had been stored.
 

@@ -12,7 +12,8 @@ const DIM: usize = 10;
 /// What the labels depend on: the features from 3 on do not matter.
 const TRUTH: [f32; 3] = [2.0, -1.5, 1.0];
 
-/// Tuples whose labels of this kind depend on the first three features, weighted by one of two weights if they should be.
+/// Tuples whose labels of this kind depend on the first three features, with one of two weights each if they should
+/// have some.
 fn table(kind: ModelKind, weighted: bool) -> Batch {
     let (mut noise, mut batch) = (Noise::new(7), Batch::new(DIM));
     batch.set_weighted(weighted);

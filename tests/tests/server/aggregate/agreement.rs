@@ -42,8 +42,8 @@ fn as_aggregates_do(arguments: &str) -> String {
     format!("{arguments}, learning_rate => {rate}{standardize}")
 }
 
-/// Asserts that numbers differ by less than `bound` of the largest. Weights that l1 holds at 0 are small in an aggregate,
-/// and 0 where the node has stored them.
+/// Asserts that numbers differ by less than `bound` of the largest. Weights that l1 holds at 0 are small in an
+/// aggregate, and 0 where the node has stored them.
 fn assert_near(given: &[f64], expected: &[f64], bound: f64, what: &str) {
     assert_eq!(given.len(), expected.len(), "{what}");
     let scale = expected.iter().fold(0.0, |scale: f64, v| scale.max(v.abs()));
