@@ -255,11 +255,14 @@ fn a_compressed_table_has_the_zeros_of_its_rows() {
     }
 }
 
+/// Features, label and weight.
+type Row = (Vec<f64>, f64, f64);
+
 /// The weights of the Lasso, by coordinate descent, of standardized features.
-fn lasso(rows: &[(Vec<f64>, f64, f64)], l1: f64) -> Vec<f64> {
+fn lasso(rows: &[Row], l1: f64) -> Vec<f64> {
     let dim = rows[0].0.len();
     let total: f64 = rows.iter().map(|row| row.2).sum();
-    let mean = |of: &dyn Fn(&(Vec<f64>, f64, f64)) -> f64| rows.iter().map(|row| row.2 * of(row)).sum::<f64>() / total;
+    let mean = |of: &dyn Fn(&Row) -> f64| rows.iter().map(|row| row.2 * of(row)).sum::<f64>() / total;
     let target = mean(&|row| row.1);
     let columns: Vec<Vec<f64>> = (0..dim)
         .map(|j| {
@@ -287,7 +290,7 @@ fn the_zeros_of_a_linear_model_are_those_of_the_lasso() {
     let mut db = Database::new();
     many(&mut db);
     for weight in ["1", "w"] {
-        let rows: Vec<(Vec<f64>, f64, f64)> = {
+        let rows: Vec<Row> = {
             let x = db.column::<f64>("SELECT u::float8 FROM many, unnest(x) WITH ORDINALITY AS _(u, i) ORDER BY id, i");
             let y = db.column::<f64>("SELECT y FROM many ORDER BY id");
             let w = db.column::<f64>(&format!("SELECT {weight}::float8 FROM many ORDER BY id"));
