@@ -67,6 +67,7 @@ mod tests;
 mod totals;
 mod trainer;
 mod variance_sum;
+mod zeros;
 
 pub use cluster::{ClusterFactor, ClusterSums};
 pub use data_parallel::Steps;
@@ -99,3 +100,4 @@ pub use shapes::Shapes;
 pub use stopping::{Losses, Stopping};
 pub use target::{TargetMoments, TargetScale};
 pub use trainer::{Diverged, Trainer};
+pub use zeros::Zeros;

@@ -118,6 +118,18 @@ impl GroupOrder {
         Ok(())
     }
 
+    /// Passes what is not held out to `take`, group by group, of a buffer whose order stays as it is.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub fn learned(&mut self, batch: &Batch, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
+        self.take(batch);
+        for (number, group) in self.groups.iter().enumerate().filter(|(_, group)| !group.learn.is_empty()) {
+            take(number, batch, &group.learn)?;
+        }
+        Ok(())
+    }
+
     /// Passes all rows of a buffer to `take`, group by group.
     ///
     /// # Errors

@@ -33,6 +33,8 @@ pub struct Learner {
     pub held_out: Vec<bool>,
     /// the model of the best epoch, if that is to be kept, and the number of its loss
     best: Option<(ModelParameters, f64)>,
+    /// the model to be stored, if the penalty l1 has weights of it be 0
+    with_zeros: Option<ModelParameters>,
     state: LearnerState,
     /// would more epochs change nothing, or has it stopped because they made nothing better?
     pub has_stopped: bool,
@@ -328,8 +330,9 @@ impl Learner {
     /// A model that begins to learn.
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
-        let (sigmoids, held_out, best, state) = (None, Vec::new(), None, LearnerState::Learning);
-        Learner { group, point, trainer, history, losses, sigmoids, held_out, best, state, has_stopped: false }
+        let (sigmoids, held_out, best, with_zeros) = (None, Vec::new(), None, None);
+        let (state, has_stopped) = (LearnerState::Learning, false);
+        Learner { group, point, trainer, history, losses, sigmoids, held_out, best, with_zeros, state, has_stopped }
     }
 
     /// Does it still learn?
@@ -399,9 +402,9 @@ impl Learner {
     /// # Errors
     /// [`PgError::OutOfMemory`]
     pub fn final_model(&mut self) -> Result<ModelParameters> {
-        match &self.best {
-            Some((best, _)) => Ok(best.clone()),
-            None => Ok(self.trainer.model()?),
+        match (&self.with_zeros, &self.best) {
+            (Some(model), _) | (None, Some((model, _))) => Ok(model.clone()),
+            (None, None) => Ok(self.trainer.model()?),
         }
     }
 
@@ -410,10 +413,15 @@ impl Learner {
     /// # Errors
     /// [`PgError::OutOfMemory`]
     pub fn take_model(&mut self) -> Result<ModelParameters> {
-        match self.best.take() {
-            Some((best, _)) => Ok(best),
-            None => Ok(self.trainer.model()?),
+        match (self.with_zeros.take(), self.best.take()) {
+            (Some(model), _) | (None, Some((model, _))) => Ok(model),
+            (None, None) => Ok(self.trainer.model()?),
         }
+    }
+
+    /// Replaces the model to be stored by the same with weights that are 0.
+    pub fn set_zeros(&mut self, model: ModelParameters) {
+        self.with_zeros = Some(model);
     }
 
     /// The number of the loss of the model to be stored.

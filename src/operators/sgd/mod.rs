@@ -29,6 +29,7 @@ mod training;
 mod validation;
 mod worker_messages;
 mod workers;
+mod zeros;
 
 use crate::errors::Result;
 use crate::options::call::TrainArguments;

@@ -14,6 +14,7 @@ use super::sigmoids;
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge, judgement};
 use super::workers::WorkerGroup;
+use super::zeros;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
@@ -314,6 +315,7 @@ impl Training {
         }
         learners.warn_of_unconverged(self.request.kind);
         learners.warn_of_collinear(&self.buffers.decoder)?;
+        self.find_zeros(&mut learners, batch)?;
         self.fit_probabilities(&mut learners, batch)?;
         self.phases.end(Phase::Epochs);
         self.store(learners, preparation, shuffle)
@@ -498,6 +500,21 @@ impl Training {
             })?;
         }
         Ok(())
+    }
+
+    /// Finds the weights of the models that are to be stored that the penalty l1 holds at 0, if there is one.
+    fn find_zeros(&mut self, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
+        let continues = self.resume.is_some();
+        if !zeros::may_be_missing(&self.request, continues, learners) {
+            return Ok(());
+        }
+        let group_order = self.group_order.get_or_insert_with(|| GroupOrder::new(&self.request.shuffling));
+        let (buffers, epoch) = (&mut self.buffers, self.request.last_epoch());
+        let mut rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
+        if self.processes > Some(1) {
+            rows.read_all_blocks();
+        }
+        zeros::find(&self.request, continues, learners, rows)
     }
 
     /// Fits probabilities to the decisions of the models that are to be stored, if that was asked for.

@@ -83,10 +83,8 @@ impl HeldOut {
     ///
     /// # Errors
     /// [`PgError::OutOfMemory`]; what is wrong with the rows
-    pub fn read(&mut self, rows: EndedEpoch<'_>) -> Result<()> {
-        let (rank, cache) = (Some(Rank { processes: 1, rank: 0 }), Some(CacheControl::Free));
-        *rows.batch = Batch::dense(0);
-        rows.buffers.control(&ScanControl { rank, cache, ..ScanControl::default() });
+    pub fn read(&mut self, mut rows: EndedEpoch<'_>) -> Result<()> {
+        rows.read_all_blocks();
         read_held_out(rows, |group, _, batch, places| self.add(group, batch, places))?;
         self.end_first_epoch();
         Ok(())
@@ -240,6 +238,13 @@ pub struct EndedEpoch<'a> {
 }
 
 impl EndedEpoch<'_> {
+    /// From now on this process reads all blocks, which it has read with others.
+    pub fn read_all_blocks(&mut self) {
+        let (rank, cache) = (Some(Rank { processes: 1, rank: 0 }), Some(CacheControl::Free));
+        *self.batch = Batch::dense(0);
+        self.buffers.control(&ScanControl { rank, cache, ..ScanControl::default() });
+    }
+
     /// The same, to be read once more before it is.
     pub fn again(&mut self) -> EndedEpoch<'_> {
         let EndedEpoch { epoch, is_first, buffers, group_order, batch } = self;
@@ -273,6 +278,14 @@ pub fn read_held_out(
 /// Those of `take`; what is wrong with the rows
 pub fn read_all(epoch: EndedEpoch<'_>, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
     read_again(epoch, |group_order, _, batch| group_order.all(batch, &mut take))
+}
+
+/// Reads the epoch once more, and passes what is not held out to `take`, which gets a group, and places in the batch.
+///
+/// # Errors
+/// Those of `take`; what is wrong with the rows
+pub fn read_learned(epoch: EndedEpoch<'_>, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
+    read_again(epoch, |group_order, _, batch| group_order.learned(batch, &mut take))
 }
 
 /// Reads the epoch once more, buffer by buffer.

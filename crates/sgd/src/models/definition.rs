@@ -135,6 +135,9 @@ pub(crate) trait Model {
     /// decision: the distance from one margin to the other.
     const CURVATURE: f64;
 
+    /// Whether the first derivative of its loss by a decision jumps somewhere, of a linear model.
+    const HAS_CORNERS: bool = false;
+
     /// Whether its loss has a second derivative by its one decision everywhere, so that Newton's method can be used.
     const IS_SMOOTH: bool = false;
 

@@ -137,6 +137,14 @@ macro_rules! models {
                 }
             }
 
+            /// Whether the first derivative of its loss by a decision jumps somewhere, of a linear model.
+            pub(crate) fn has_corners(self) -> bool {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::HAS_CORNERS,)*
+                    $(ModelKind::$network => <$network_type>::HAS_CORNERS,)*
+                }
+            }
+
             /// Whether its loss has a second derivative by its one decision everywhere: then there is Newton's method.
             pub fn is_smooth(self) -> bool {
                 match self {
@@ -269,6 +277,11 @@ impl ModelKind {
             ModelKind::SquaredHinge => Some(ModelKind::SquaredHingeOneVsRest),
             _ => None,
         }
+    }
+
+    /// The model of which this is one for each class against all others; itself if it is not that.
+    pub(crate) fn of_one_class(self) -> ModelKind {
+        Self::LINEAR.into_iter().find(|kind| kind.one_vs_rest() == Some(self)).unwrap_or(self)
     }
 
     /// Whether its labels are -1 and 1 and its decisions' signs are classes.

@@ -37,6 +37,7 @@ impl Model for Quantile {
     const TASK: Task = Task::Regression;
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = 1.0;
+    const HAS_CORNERS: bool = true;
     const LOSS_NUMBER: Option<LossNumber> =
         Some(LossNumber { name: "quantile", range: Range::above(0.0).below(1.0), default: 0.5 });
     const TARGET_UNITS: TargetUnits = TargetUnits { loss: 1, number: 0 };

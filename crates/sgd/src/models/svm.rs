@@ -32,6 +32,7 @@ impl Model for Svm {
     const TASK: Task = Task::Binary;
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = 1.0;
+    const HAS_CORNERS: bool = true;
 
     fn exact_loss(decisions: &[f32], y: f64, _: f64) -> f64 {
         let margin = y * f64::from(decisions[0]);

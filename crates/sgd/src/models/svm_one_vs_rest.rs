@@ -31,6 +31,7 @@ impl Model for SvmOneVsRest {
     const TASK: Task = Task::Classes;
     const HAS_PROBABILITIES: bool = false;
     const CURVATURE: f64 = Svm::CURVATURE;
+    const HAS_CORNERS: bool = true;
 
     fn exact_loss(decisions: &[f32], y: f64, number: f64) -> f64 {
         Self::sum(decisions, y, |margin| Svm::exact_loss(&[margin], 1.0, number))

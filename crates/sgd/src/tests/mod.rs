@@ -20,6 +20,7 @@ mod steps;
 mod textbook;
 mod textbook_step;
 mod theorem;
+mod zeros;
 
 pub(crate) use textbook_step::textbook_step;
 

@@ -104,3 +104,227 @@ fn a_group_without_weight_is_the_error_that_it_is_alone() {
         db.run(&train("w", ""));
     }
 }
+
+/// Creates table `many`, whose labels depend on the features x1 to x3 and not on x4 to x10, as columns, as the array x
+/// and as a sparse vector (k, v), with groups and weights of rows.
+fn many(db: &mut Session) {
+    let columns: Vec<String> = (1..=10).map(|i| format!("x[{i}] AS x{i}")).collect();
+    db.run(&format!(
+        "CREATE TABLE many AS
+         SELECT i AS id, x, ARRAY[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] AS k, x AS v, {},
+                2 * x[1] - 1.5 * x[2] + x[3] + normal(i, 21) / 2 AS y,
+                (2 * x[1] - 1.5 * x[2] + x[3] + normal(i, 21) > 0)::int AS two,
+                CASE WHEN 2 * x[1] - x[3] + normal(i, 21) > 1 THEN 'a' WHEN 2 * x[2] - x[3] + normal(i, 22) > 0 THEN 'b' ELSE 'c' END AS three,
+                CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END AS site, 0.5 + 2 * uniform(i, 30) AS w
+           FROM (SELECT i, ARRAY(SELECT normal(i, j) FROM generate_series(1, 10) j)::real[] AS x
+                   FROM generate_series(1, 2000::bigint) i) _",
+        columns.join(", ")
+    ));
+}
+
+/// The weights of a model, output by output.
+fn weights(db: &mut Session, id: i64) -> Vec<f64> {
+    db.column::<f64>(&format!(
+        "SELECT w::float8 FROM corgipile.models, unnest(weights) WITH ORDINALITY AS u(w, i) WHERE model_id = {id} ORDER BY i"
+    ))
+}
+
+/// Asserts that the weights of x4 to x10 are 0 in every output, and those of x1 to x3 are not in all of them.
+fn only_three_matter(db: &mut Session, id: i64, what: &str) {
+    let weights = weights(db, id);
+    assert_eq!(weights.len() % 10, 0, "{what}: {weights:?}");
+    for feature in 0..10 {
+        let of_feature: Vec<f64> = weights.chunks(10).map(|output| output[feature]).collect();
+        let matters = of_feature.iter().any(|w| *w != 0.0);
+        assert_eq!(matters, feature < 3, "{what}: x{} has {of_feature:?} of {weights:?}", feature + 1);
+    }
+}
+
+const COLUMNS: &str = "{x1,x2,x3,x4,x5,x6,x7,x8,x9,x10}";
+
+/// Kinds of models, their labels, and a penalty that no noise is above.
+const KINDS: [(&str, &str, f64); 9] = [
+    ("linear", "y", 0.1),
+    ("logistic", "two", 0.05),
+    ("svm", "two", 0.05),
+    ("squared_hinge", "two", 0.1),
+    ("softmax", "three", 0.03),
+    ("svm", "three", 0.06),
+    ("huber", "y", 0.1),
+    ("quantile", "y", 0.1),
+    ("poisson", "two", 0.03),
+];
+
+#[test]
+fn weights_that_should_be_0_are_0_in_the_stored_model() {
+    let mut db = Database::new();
+    many(&mut db);
+    for (model, label, l1) in KINDS {
+        for features in [COLUMNS, "{x}", "{k,v}"] {
+            for more in ["", r#", learning_rate => 0.02, options => '{"averaging": false}'"#] {
+                let solver = if model == "poisson" { ", solver => 'sgd'" } else { "" };
+                let arguments = format!(
+                    "'many', model => '{model}', label => '{label}', features => '{features}', l1 => {l1}, seed => 1{solver}{more}"
+                );
+                let id = db.train(&arguments)[0].model_id;
+                only_three_matter(&mut db, id, &arguments);
+            }
+        }
+    }
+}
+
+#[test]
+fn optimizers_and_strategies_leave_the_same_weights_at_0() {
+    let mut db = Database::new();
+    many(&mut db);
+    for more in [
+        "optimizer => 'momentum'",
+        "optimizer => 'momentum', learning_rate => 0.001, l2 => 0.01",
+        "optimizer => 'adam', learning_rate => 0.01, batch_size => 16",
+        "batch_size => 32",
+        "standardize => false",
+        "shuffle => 'no_shuffle'",
+        "shuffle => 'mrs'",
+        "shuffle => 'shuffle_once'",
+        "shuffle => 'sliding_window'",
+        r#"options => '{"schedule": "theorem1", "mu": 0.1, "a": 100}'"#,
+    ] {
+        for (model, label, l1) in [("linear", "y", 0.1), ("logistic", "two", 0.05)] {
+            // the steps of momentum are ten times as long; those of Adam are in units of the gradients of mini-batches,
+            // of which the noise of the mean gradient is a tenth
+            let l1 = if more.contains("momentum") { 10.0 * l1 } else { l1 };
+            let l1 = if more.contains("adam") { 0.4 } else { l1 };
+            let arguments = format!(
+                "'many', model => '{model}', label => '{label}', features => '{{x}}', l1 => {l1}, seed => 1, {more}"
+            );
+            let id = db.train(&arguments)[0].model_id;
+            only_three_matter(&mut db, id, &arguments);
+        }
+    }
+}
+
+#[test]
+fn every_model_of_a_call_gets_its_zeros_from_its_own_rows() {
+    let mut db = Database::new();
+    many(&mut db);
+    let calls = [
+        ("group_by => 'site'", 2),
+        ("group_by => 'site', workers => 2, block_size => '8kB'", 2),
+        ("workers => 2, block_size => '8kB'", 1),
+        (r#"options => '{"weight": "w"}'"#, 1),
+        (r#"group_by => 'site', options => '{"weight": "w"}'"#, 2),
+        (r#"options => '{"keep": "best"}'"#, 1),
+        (r#"options => '{"keep": "best", "validation_fraction": 0.2}'"#, 1),
+        ("options => '{\"validation_fraction\": 0.2}', workers => 2, block_size => '8kB'", 1),
+        (r#"grid => '[{"l2": 0}, {"l2": 0.01}]'"#, 2),
+        (r#"grid => '[{"l2": 0}, {"l2": 0.01}]', group_by => 'site'"#, 4),
+    ];
+    for (more, models) in calls {
+        for (model, label, l1) in KINDS.into_iter().step_by(2) {
+            let solver = if model == "poisson" { ", solver => 'sgd'" } else { "" };
+            // half of the rows have more noise
+            let l1 = if more.contains("site") { 1.3 * l1 } else { l1 };
+            let arguments = format!(
+                "'many', model => '{model}', label => '{label}', features => '{{x}}', l1 => {l1}, seed => 1{solver}, {more}"
+            );
+            let mut ids: Vec<i64> = db.train(&arguments).iter().map(|epoch| epoch.model_id).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), models, "{arguments}");
+            for id in ids {
+                only_three_matter(&mut db, id, &arguments);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_compressed_table_has_the_zeros_of_its_rows() {
+    let mut db = Database::new();
+    many(&mut db);
+    for (model, label, l1) in KINDS {
+        db.line(&format!(
+            "SELECT corgipile_compress('many', 'packed', label => '{label}', features => '{{x}}', batch_rows => 50)"
+        ));
+        for more in ["", ", workers => 2, block_size => '8kB'"] {
+            let solver = if model == "poisson" { ", solver => 'sgd'" } else { "" };
+            let arguments = format!(
+                "'packed', model => '{model}', label => '{label}', l1 => {l1}, seed => 1, max_epochs => 60, learning_rate => 0.1{solver}{more}"
+            );
+            let id = db.train(&arguments)[0].model_id;
+            only_three_matter(&mut db, id, &arguments);
+        }
+        db.run("DROP TABLE packed");
+    }
+}
+
+/// Features, label and weight.
+type Row = (Vec<f64>, f64, f64);
+
+/// The weights of the Lasso, by coordinate descent, of standardized features.
+fn lasso(rows: &[Row], l1: f64) -> Vec<f64> {
+    let dim = rows[0].0.len();
+    let total: f64 = rows.iter().map(|row| row.2).sum();
+    let mean = |of: &dyn Fn(&Row) -> f64| rows.iter().map(|row| row.2 * of(row)).sum::<f64>() / total;
+    let target = mean(&|row| row.1);
+    let columns: Vec<Vec<f64>> = (0..dim)
+        .map(|j| {
+            let center = mean(&|row| row.0[j]);
+            let deviation = mean(&|row| (row.0[j] - center).powi(2)).sqrt();
+            rows.iter().map(|row| (row.0[j] - center) / deviation).collect()
+        })
+        .collect();
+    let mut rest: Vec<f64> = rows.iter().map(|row| row.1 - target).collect();
+    let mut weights = vec![0.0_f64; dim];
+    for _ in 0..200 {
+        (0..dim).for_each(|j| {
+            let pull: f64 = (0..rows.len()).map(|i| rows[i].2 * columns[j][i] * rest[i]).sum::<f64>() / total;
+            let free = pull + weights[j];
+            let new = if free.abs() <= l1 { 0.0 } else { free - l1.copysign(free) };
+            (0..rows.len()).for_each(|i| rest[i] -= (new - weights[j]) * columns[j][i]);
+            weights[j] = new;
+        });
+    }
+    weights
+}
+
+#[test]
+fn the_zeros_of_a_linear_model_are_those_of_the_lasso() {
+    let mut db = Database::new();
+    many(&mut db);
+    for weight in ["1", "w"] {
+        let rows: Vec<Row> = {
+            let x = db.column::<f64>("SELECT u::float8 FROM many, unnest(x) WITH ORDINALITY AS _(u, i) ORDER BY id, i");
+            let y = db.column::<f64>("SELECT y FROM many ORDER BY id");
+            let w = db.column::<f64>(&format!("SELECT {weight}::float8 FROM many ORDER BY id"));
+            x.chunks(10).zip(y).zip(w).map(|((x, y), w)| (x.to_vec(), y, w)).collect()
+        };
+        for l1 in [0.005, 0.01, 0.02, 0.5, 1.2, 1.8] {
+            let options = if weight == "w" { r#", options => '{"weight": "w"}'"# } else { "" };
+            let arguments = format!(
+                "'many', model => 'linear', label => 'y', features => '{{x}}', l1 => {l1}, seed => 1, max_epochs => 60{options}"
+            );
+            let id = db.train(&arguments)[0].model_id;
+            let (found, expected) = (weights(&mut db, id), lasso(&rows, l1));
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(*found == 0.0, *expected == 0.0, "{arguments}: {found} {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_warm_start_goes_on_from_weights_that_are_not_0_yet() {
+    let mut db = Database::new();
+    many(&mut db);
+    let train = |epochs: u32| {
+        format!(
+            r#"'many', model => 'logistic', label => 'two', features => '{{x}}', l1 => 0.05, seed => 1, max_epochs => {epochs}, learning_rate => 0.02"#
+        )
+    };
+    let whole = db.train(&train(6))[0].model_id;
+    let half = db.train(&train(3))[0].model_id;
+    let rest = db.train(&format!("{}, options => '{{\"warm_start\": {half}}}'", train(3)))[0].model_id;
+    assert_eq!(weights(&mut db, rest), weights(&mut db, whole));
+    only_three_matter(&mut db, whole, "6 epochs");
+}
