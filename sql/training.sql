@@ -152,6 +152,7 @@ DECLARE
     continued pg_catalog.int8;
     done pg_catalog.int4;
     stopped pg_catalog.bool;
+    is_step pg_catalog.bool;
     planned pg_catalog.int4 := coalesce(max_epochs, 20);
     epochs pg_catalog.int8;
     last_loss pg_catalog.float8;
@@ -163,13 +164,18 @@ BEGIN
     ELSIF step OPERATOR(pg_catalog.<) 1 THEN
         RAISE EXCEPTION 'argument step of corgipile_train_in_steps() must be at least 1, not %', step USING ERRCODE = 'invalid_parameter_value',
             HINT = 'It is how many epochs are trained before the model is committed.';
+    ELSIF options OPERATOR(pg_catalog.?|) '{group_by,grid}' THEN
+        RAISE EXCEPTION 'corgipile_train_in_steps() trains one model, without group_by and grid' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'Call it once for each group, with a query as source, and for each point.';
     END IF;
     -- an error at once in a transaction block, and not after the first step
     COMMIT;
     LOOP
         continued := NULL; done := 0; stopped := false;
-        SELECT m.model_id, pg_catalog.json_array_length(m.history), m.hyperparameters OPERATOR(pg_catalog.?) 'stopped'
-          INTO continued, done, stopped
+        -- a version that is no step, or that somebody has said something of, stays
+        SELECT m.model_id, pg_catalog.json_array_length(m.history), m.hyperparameters OPERATOR(pg_catalog.?) 'stopped',
+               m.hyperparameters OPERATOR(pg_catalog.?) 'planned_epochs' AND m.comment IS NULL AND NOT m.deployed
+          INTO continued, done, stopped, is_step
           FROM corgipile.models AS m
          WHERE m.name OPERATOR(pg_catalog.=) corgipile_train_in_steps.name AND m.owner OPERATOR(pg_catalog.=) CURRENT_USER
          ORDER BY m.version DESC LIMIT 1;
@@ -185,7 +191,7 @@ BEGIN
                    buffer_size => corgipile_train_in_steps.buffer_size, seed => corgipile_train_in_steps.seed,
                    name => corgipile_train_in_steps.name,
                    options => coalesce(corgipile_train_in_steps.options, '{}') OPERATOR(pg_catalog.||)
-                       CASE WHEN continued IS NULL THEN pg_catalog.jsonb_build_object('planned_epochs', planned) ELSE '{"remeasure": false}' END,
+                       pg_catalog.jsonb_build_object('planned_epochs', planned, 'remeasure', continued IS NULL),
                    loader => corgipile_train_in_steps.loader, workers => corgipile_train_in_steps.workers,
                    warm_start => CASE WHEN continued IS NULL THEN corgipile_train_in_steps.warm_start ELSE continued::pg_catalog.text END,
                    sample => corgipile_train_in_steps.sample, batch_size => corgipile_train_in_steps.batch_size,
@@ -197,7 +203,7 @@ BEGIN
                    notice => corgipile_train_in_steps.notice, share => corgipile_train_in_steps.share,
                    nodes => corgipile_train_in_steps.nodes, solver => corgipile_train_in_steps.solver
                ) AS t;
-        IF continued IS NOT NULL THEN
+        IF is_step THEN
             PERFORM @extschema@.corgipile_drop(continued);
         END IF;
         COMMIT;

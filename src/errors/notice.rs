@@ -91,6 +91,8 @@ pub enum Notice {
     WasShared { model_id: i64 },
     /// Rows are held out by their place in the table, for a model that may have learned from rows that have moved.
     HeldOutByPlace { model_id: i64 },
+    /// Rows are held out of the training of a model that has learned from all rows so far.
+    HeldOutAfterwards { model_id: i64 },
     /// The seed is given, but rows come as a scan of another extension gives them.
     OrderNotFixed,
     /// The model was trained on the rows that it is calibrated with.
@@ -448,6 +450,14 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
                 ),
                 Some(
                     "If the table was changed, mark the rows by a column of booleans and name it in validation_column.",
+                ),
+            ),
+            Notice::HeldOutAfterwards { model_id } => (
+                format!(
+                    "no rows were held out of the training of model {model_id}: it may have learned from those that are now"
+                ),
+                Some(
+                    "Loss and score of these rows say something if they are new to the model; else train without warm_start.",
                 ),
             ),
             Notice::OrderNotFixed => (

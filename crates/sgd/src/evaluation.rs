@@ -97,9 +97,9 @@ impl Confusion {
         self.classes.get(class).map_or(0, |counts| counts[0])
     }
 
-    /// Of each class, are there tuples of it? Nothing if there were none at all.
-    pub fn occur(&self) -> Vec<bool> {
-        allocation::collect(self.classes.iter().map(|[actual, ..]| *actual > 0))
+    /// Tuples that are of each class.
+    pub fn of_classes(&self) -> Vec<u64> {
+        self.classes.iter().map(|counts| counts[0]).collect()
     }
 
     /// How well this class was found.

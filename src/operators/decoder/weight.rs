@@ -119,12 +119,16 @@ impl RowSums {
                 all += sum.weight * own;
             }
             let weighs = all > 0.0 && all.is_finite();
-            let factors = own.into_iter().map(|own| own * rows as f64 / all);
+            // a class that is held out as a whole weighs what its rows do
+            let absent = |class: &u32| class_weights.is_none() && sum(class).rows == 0;
+            let per_row = rows as f64 / weight;
+            let factors = order.iter().zip(own);
+            let factors = factors.map(|(class, own)| if absent(class) { per_row } else { own * rows as f64 / all });
             // of a group that is held out as a whole nothing is learned
             if classes.is_empty() {
                 return Some(OfGroup::default());
             }
-            weighs.then(|| OfGroup { per_row: rows as f64 / weight, of_classes: allocation::collect(factors) })
+            weighs.then(|| OfGroup { per_row, of_classes: allocation::collect(factors) })
         };
         let groups: Option<Vec<OfGroup>> = self.0.iter().map(of_group).collect();
         Ok(Factors(groups.ok_or(TrainingError::NoWeight)?))

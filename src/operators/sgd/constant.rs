@@ -38,7 +38,9 @@ impl ClassShares {
         for &place in &batch.order()[places] {
             let place = place as usize;
             if batch.has_mini_batches() {
-                batch.mini_batch(place).labels().iter().for_each(|label| add(*label, 1.0));
+                let mini_batch = batch.mini_batch(place);
+                let weight = |i: usize| mini_batch.weights().map_or(1.0, |weights| weights[i]);
+                (0..).zip(mini_batch.labels()).for_each(|(i, label)| add(*label, weight(i)));
             } else {
                 add(batch.labels()[place], batch.weights().map_or(1.0, |weights| weights[place]));
             }
@@ -88,7 +90,7 @@ fn held_out_classes(decoder: &Decoder, shares: &ClassShares, learners: &Learners
     let unlearned = of_first_points.flat_map(|learner| {
         let learned = shares.0.get(learner.group);
         let is_learned = move |class: usize| learned.is_none_or(|learned| learned.get(class).is_some_and(|w| *w > 0.0));
-        let held_out = (0..learner.held_out.len()).filter(|class| learner.held_out[*class]);
+        let held_out = (0..learner.held_out.len()).filter(|class| learner.held_out[*class] > 0);
         held_out.filter(move |class| !is_learned(*class)).map(|class| (learner.group, class))
     });
     let mut unlearned = unlearned.peekable();
@@ -151,6 +153,11 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
     if hyper.design.is_some_and(|design| design.output == Some(Output::Sigmoid)) && shares.classes(learner.group) > 2 {
         return None;
     }
-    let (model, constant) = (row.judged_loss(), shares.constant_loss(kind, learner.group)?);
+    // the rows that are held out may have another mix of classes, of which another constant is the best
+    let learned = shares.constant_loss(kind, learner.group)?;
+    let held_out = ClassShares(vec![learner.held_out.iter().map(|rows| *rows as f64).collect()]);
+    let constant =
+        held_out.constant_loss(kind, 0).filter(|_| row.validation_loss.is_some()).unwrap_or(0.0).max(learned);
+    let model = row.judged_loss();
     (model > (1.0 + SLACK) * constant).then_some(Figure::Loss { model, constant })
 }

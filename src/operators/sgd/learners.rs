@@ -29,8 +29,8 @@ pub struct Learner {
     pub losses: Losses,
     /// what its decisions say of probabilities, if that was fitted
     pub sigmoids: Option<Sigmoids>,
-    /// by class, is a row of it held out?
-    pub held_out: Vec<bool>,
+    /// rows of each class that are held out
+    pub held_out: Vec<u64>,
     /// the model of the best epoch, if that is to be kept, and the number of its loss
     best: Option<(ModelParameters, f64)>,
     /// the model to be stored, if the penalty l1 has weights of it be 0

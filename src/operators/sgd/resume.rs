@@ -370,7 +370,11 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
     let was_sorted = record.get("shuffle").and_then(Value::as_str).is_some_and(sorts);
     let is_other = match (was_fraction, was_column) {
         // whether rows that a column marks are new to the model is for the user to know
-        (None, None) => says(COLUMN).is_none() || fits_probabilities,
+        (None, None) if says(COLUMN).is_some() && !fits_probabilities => {
+            pg::report_notice(Notice::HeldOutAfterwards { model_id: model.id });
+            false
+        }
+        (None, None) => true,
         (Some(fraction), _) => {
             let given = says(FRACTION);
             says(COLUMN).is_some()
@@ -383,8 +387,8 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
         (None, Some(column)) => says(FRACTION).is_some() || says(COLUMN).is_some_and(|given| given != column),
     };
     if is_other {
-        let hint = "Leave out seed, shuffle, block_size and what is about validation, to hold out what was held out before; or mark the rows \
-                    by a column and name it in validation_column; or train without warm_start.";
+        let hint = "Leave out seed, shuffle, block_size and what is about validation, to hold out what was held out before; or train \
+                    without warm_start, with the rows marked by a validation_column if more is to come.";
         return Err(refuse(model, "it may have learned from rows that are to be held out", hint));
     }
     if let Some(pages) = record.get("pages_per_block").and_then(Value::as_u64).filter(|_| by_block) {

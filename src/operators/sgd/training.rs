@@ -551,7 +551,7 @@ impl Training {
     /// [`TrainingError::Diverged`], [`PgError::OutOfMemory`]
     pub(super) fn take_evaluations(&self, learners: &mut Learners, evaluations: &[Evaluation]) -> Result<()> {
         for (learner, evaluation) in learners.learning().zip(evaluations) {
-            learner.held_out = evaluation.confusion().occur();
+            learner.held_out = evaluation.confusion().of_classes();
         }
         let groups = self.buffers.decoder.row_groups().map(RowGroups::groups);
         let name = |group: usize, point: usize| suffix(&self.request, groups.as_deref(), group, point);

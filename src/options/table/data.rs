@@ -201,6 +201,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         inherited: Inherited::Never,
+        record: Some(|call| call.options.planned_epochs.map(|epochs| json!(epochs))),
         ..Entry::option(
             "planned_epochs",
             Values::Integer(1, i32::MAX as u64),

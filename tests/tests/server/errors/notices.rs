@@ -266,6 +266,16 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  If the table was changed, mark the rows by a column of booleans and name it in validation_column.\n...",
     ),
     (
+        "Notice::HeldOutAfterwards",
+        &[
+            "SELECT FROM corgipile_train('t', max_epochs => 1, name => 'all_rows')",
+            "SELECT FROM corgipile_train('SELECT *, a > 0 AS held FROM t', max_epochs => 1, warm_start => 'all_rows',
+                 options => '{\"validation_column\": \"held\"}')",
+        ],
+        "...NOTICE:  no rows were held out of the training of model ...: it may have learned from those that are now\n\
+         HINT:  Loss and score of these rows say something if they are new to the model; else train without warm_start.\n...",
+    ),
+    (
         "Notice::WasShared",
         &[
             "SELECT FROM corgipile_train('t', max_epochs => 1, share => true, name => 'shared')",

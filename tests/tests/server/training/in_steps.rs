@@ -113,3 +113,21 @@ fn a_session_that_is_cancelled_or_ended_leaves_the_steps_that_it_has_committed()
     let [(id, 60)] = models(&mut db)[..] else { panic!("{:?}", models(&mut db)) };
     assert_eq!(db.model(id).bits(), db.model(whole).bits());
 }
+
+#[test]
+fn versions_that_are_no_steps_stay_and_one_model_is_trained() {
+    let mut db = Database::new();
+    table(&mut db);
+    let train = |epochs: u32| format!("'t', name => 'kept', max_epochs => {epochs}, seed => 1");
+    db.train(&train(2));
+    db.run(&format!("CALL corgipile_train_in_steps({})", train(4)));
+    let versions = "SELECT version, json_array_length(history) FROM corgipile.models WHERE name = 'kept' ORDER BY 1";
+    assert_eq!(db.lines(versions).len(), 2, "the plain training, and its last step");
+    db.run("SELECT corgipile_comment('kept', 'precious')");
+    db.run(&format!("CALL corgipile_train_in_steps({})", train(6)));
+    assert_eq!(db.lines(versions).len(), 3);
+    for options in [r#"{"group_by": "label"}"#, r#"{"grid": {"l2": [0, 1]}}"#] {
+        let call = format!("CALL corgipile_train_in_steps('t', name => 'many', options => '{options}')");
+        db.fails_with(&call, "22023").says(&["without group_by and grid"]);
+    }
+}

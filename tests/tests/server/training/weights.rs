@@ -367,3 +367,37 @@ fn weights_are_frequencies_or_precisions_as_the_user_says() {
         "precisions, frequencies",
     ]);
 }
+
+#[test]
+fn the_best_constant_is_that_of_the_rows_that_are_judged_and_weighs_as_they_do() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE shift AS SELECT held, label, label * 2 + 2.5 * uniform(i, 1) AS x, ARRAY[label * 2 + 2.5 * uniform(i, 1)]::real[] AS v
+           FROM (SELECT i, i % 4 = 0 AS held, CASE WHEN i % 4 = 0 THEN i % 8 / 4 ELSE (i % 97 = 0)::int END AS label
+                   FROM generate_series(1, 8000::bigint) AS i) AS r",
+    );
+    let told = |db: &Database, sql: &str| db.notices(&[sql]);
+    let worse = "worse than one that always says the same";
+    let found = told(
+        &db,
+        r#"SELECT FROM corgipile_train('shift', features => '{x}', seed => 1, options => '{"validation_column": "held"}')"#,
+    );
+    assert!(!found.contains(worse), "{found}");
+    db.run("SELECT corgipile_compress('shift', 'packed', features => '{v}', seed => 1)");
+    for weights in ["balanced", r#"{"1": 5}"#] {
+        let found = told(
+            &db,
+            &format!(
+                "SELECT FROM corgipile_train('packed', seed => 1, class_weight => '{weights}', max_epochs => 10, learning_rate => 0.3)"
+            ),
+        );
+        assert!(!found.contains(worse), "{weights}: {found}");
+    }
+    // a class of which all rows are held out counts in their loss
+    let found = told(
+        &db,
+        r#"SELECT FROM corgipile_train('SELECT x, CASE WHEN held THEN 2 ELSE label END AS label, held FROM shift', 'softmax',
+               features => '{x}', seed => 1, max_epochs => 2, class_weight => 'balanced', options => '{"validation_column": "held"}')"#,
+    );
+    assert!(found.contains("has learned from no row"), "{found}");
+}
