@@ -266,13 +266,8 @@ impl Measured {
         // columns of categories alone have no numbers to be measured
         let mean_square = wanted.moments.then(|| match &self.moments {
             Some(moments) => moments.mean_square(standardizer.as_ref()),
-            None => {
-                if self.weight > 0.0 {
-                    self.squares / self.weight
-                } else {
-                    0.0
-                }
-            }
+            None if self.weight > 0.0 => self.squares / self.weight,
+            None => 0.0,
         });
         Statistics {
             standardizer,
@@ -344,18 +339,24 @@ fn means_of_logs(means: &mut [f32], logs: &LogTransform) {
 
 /// Removes the tuples that are held out for validation: nothing is learned from them.
 fn leave_held_out(batch: &mut Batch) {
-    let Some(tags) = batch.tags().filter(|tags| tags.iter().any(|tag| tag & HELD_OUT != 0)) else { return };
-    let stay = (0..).zip(tags).filter(|(_, tag)| *tag & HELD_OUT == 0).map(|(place, _)| place);
-    let stay: Vec<u32> = allocation::collect(stay);
-    batch.retain(&stay);
+    let stay = batch.tags().map(|tags| places_where(tags, |tag| tag & HELD_OUT == 0));
+    keep_only(batch, stay);
 }
 
 /// Removes the tuples that weigh nothing, after they were added up: nothing is to be as if there were such rows.
 fn leave_weightless(batch: &mut Batch) {
-    let Some(weights) = batch.weights().filter(|weights| weights.contains(&0.0)) else { return };
-    let stay = (0..).zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(place, _)| place);
-    let stay: Vec<u32> = allocation::collect(stay);
-    batch.retain(&stay);
+    let stay = batch.weights().map(|weights| places_where(weights, |weight| *weight > 0.0));
+    keep_only(batch, stay);
+}
+
+fn places_where<T>(items: &[T], stays: impl Fn(&T) -> bool) -> Vec<u32> {
+    allocation::collect((0..).zip(items).filter(|(_, item)| stays(item)).map(|(place, _)| place))
+}
+
+fn keep_only(batch: &mut Batch, places: Option<Vec<u32>>) {
+    if let Some(places) = places.filter(|places| places.len() < batch.len()) {
+        batch.retain(&places);
+    }
 }
 
 /// Sparse features keep their zeros: they are divided by their deviation, but not centred,

@@ -53,12 +53,16 @@ impl ClassWeights {
     /// A label that is listed, and that no class has.
     pub fn of_classes(&mut self, names: &[String]) -> std::result::Result<Option<Vec<f64>>, &str> {
         let Some(WeightsByLabel { labels, entries }) = &mut self.listed else { return Ok(None) };
-        let mut number = |name: &String| labels.add_text(name).map(|(number, _)| number);
-        let numbers: Vec<Option<usize>> =
-            names.iter().map(|name| number(name).filter(|i| *i < entries.len())).collect();
-        if let Some(absent) = (0..entries.len()).find(|number| !numbers.contains(&Some(*number))) {
-            return Err(&entries[absent].0);
+        let mut are_met = vec![false; entries.len()];
+        let mut of_class = |name: &String| {
+            let number = labels.add_text(name).map(|(number, _)| number).filter(|number| *number < entries.len())?;
+            are_met[number] = true;
+            Some(entries[number].1)
+        };
+        let weights = names.iter().map(|name| of_class(name).unwrap_or(1.0)).collect();
+        match are_met.iter().position(|is_met| !is_met) {
+            Some(absent) => Err(&entries[absent].0),
+            None => Ok(Some(weights)),
         }
-        Ok(Some(numbers.into_iter().map(|number| number.map_or(1.0, |number| entries[number].1)).collect()))
     }
 }

@@ -163,6 +163,10 @@ impl Labels {
                 let why = format!("label column \"{}\" has more than {} different values", self.column, classes.limit);
                 return Err(NodeError::Differ(why).into());
             }
+            if !is_known && classes.closed == Some(Closed::Model) {
+                let why = format!("the model was not trained on label {}", excerpt(value));
+                return Err(NodeError::Differ(why).into());
+            }
             if !is_known {
                 classes.codes.push(code(classes.limit, class));
             }
@@ -398,7 +402,6 @@ impl ClassLabels {
     }
 }
 
-/// The label for the learner of class `i` of up to `limit`.
 /// Some classes, for a message: the first few.
 fn listed(classes: &Distinct) -> String {
     const FEW: usize = 10;
@@ -410,6 +413,7 @@ fn listed(classes: &Distinct) -> String {
     names.join(", ")
 }
 
+/// The label for the learner of class `i` of up to `limit`.
 fn code(limit: usize, i: usize) -> f32 {
     match (limit, i) {
         (2, 0) => -1.0,

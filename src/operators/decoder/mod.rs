@@ -25,6 +25,7 @@ mod state;
 mod transformed;
 mod tuple_decoder;
 mod united;
+mod weighing;
 mod weight;
 
 pub use columns::{FEATURE_TYPES, column, is_category};

@@ -91,10 +91,7 @@ impl RowSums {
 
     /// All that was added up, with its group and class.
     pub fn all(&self) -> impl Iterator<Item = (usize, usize, RowSum)> {
-        let of_group = |(group, classes): (usize, &Vec<RowSum>)| {
-            (0..).zip(classes.clone()).map(move |(class, sum)| (group, class, sum)).collect::<Vec<_>>()
-        };
-        self.0.iter().enumerate().flat_map(of_group)
+        (0..).zip(&self.0).flat_map(|(group, classes)| (0..).zip(classes).map(move |(class, sum)| (group, class, *sum)))
     }
 
     /// What weights are to be multiplied by. `order` has the classes in their final sequence, by their numbers here,

@@ -75,12 +75,17 @@ impl ClassShares {
         self.0.get(group).map_or(0, Vec::len)
     }
 
+    /// The loss of the constant that is best for what the model of a group learns from.
     fn constant_loss(&self, kind: ModelKind, group: usize) -> Option<f64> {
-        let classes = self.0.get(group)?;
-        let all: f64 = classes.iter().sum();
-        let shares: Vec<f64> = classes.iter().map(|weight| weight / all).collect();
-        if all > 0.0 { kind.constant_loss(&shares) } else { None }
+        constant_loss(kind, self.0.get(group)?.iter().copied())
     }
+}
+
+/// The loss of the constant that is best for classes of these weights, if they weigh anything.
+fn constant_loss(kind: ModelKind, weights: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let all: f64 = weights.clone().sum();
+    let shares: Vec<f64> = weights.map(|weight| weight / all).collect();
+    if all > 0.0 { kind.constant_loss(&shares) } else { None }
 }
 
 /// The classes of which a model has learned from no row, because those that it has are held out; where there are
@@ -153,11 +158,11 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
     if hyper.design.is_some_and(|design| design.output == Some(Output::Sigmoid)) && shares.classes(learner.group) > 2 {
         return None;
     }
-    // the rows that are held out may have another mix of classes, of which another constant is the best
-    let learned = shares.constant_loss(kind, learner.group)?;
-    let held_out = ClassShares(vec![learner.held_out.iter().map(|rows| *rows as f64).collect()]);
-    let constant =
-        held_out.constant_loss(kind, 0).filter(|_| row.validation_loss.is_some()).unwrap_or(0.0).max(learned);
-    let model = row.judged_loss();
+    let (model, mut constant) = (row.judged_loss(), shares.constant_loss(kind, learner.group)?);
+    if row.validation_loss.is_some() {
+        // the rows that are held out may have another mix of classes, of which another constant is the best
+        let held_out = constant_loss(kind, learner.held_out.iter().map(|rows| *rows as f64));
+        constant = held_out.unwrap_or(0.0).max(constant);
+    }
     (model > (1.0 + SLACK) * constant).then_some(Figure::Loss { model, constant })
 }

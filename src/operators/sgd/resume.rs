@@ -144,14 +144,8 @@ impl Resume {
         if other_groups || !request.points.iter().all(same) {
             self.begin_anew(request);
         }
-        if !self.decoder_state.has_met() {
-            self.compare_sources(request);
-        }
-    }
-
-    /// The same of the sources: where no pass measures the rows, only they can say that the rows are others.
-    pub fn compare_sources(&mut self, request: &mut Request) {
-        if request.source != self.source {
+        // where no pass measures the rows, only their source can say that they are others
+        if !self.decoder_state.has_met() && request.source != self.source {
             self.begin_anew(request);
         }
     }

@@ -29,7 +29,7 @@ pub struct NodeTask {
 pub enum Order {
     /// Say the types of the columns.
     Describe,
-    /// Go through all rows, and say what was found.
+    /// Go through all rows, and say what was found. The state is that of a model whose classes and categories stay.
     Prepare(Wanted, Option<Box<DecoderState>>),
     /// Go through all rows, as they come to who knows this, and say which groups there are. The epoch behind that comes
     /// next.

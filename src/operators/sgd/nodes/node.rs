@@ -216,10 +216,8 @@ impl NodeTraining {
             Order::Prepare(wanted, of_model) => {
                 self.has_read = true;
                 if let Some(state) = of_model {
-                    let mut decoder = self.spec.decoder()?;
-                    decoder.adopt(&state);
-                    decoder.measure_again();
-                    self.buffers.decoder = decoder;
+                    self.adopt(&state)?;
+                    self.buffers.decoder.measure_again();
                     self.goes_on = true;
                 }
                 answer.found = Some(measure(&mut self.buffers, &mut self.batch, wanted)?);
@@ -302,11 +300,16 @@ impl NodeTraining {
         self.replicas.group_in_turn().and_then(|group| self.places.get(group)).cloned().unwrap_or_default()
     }
 
+    /// The decoder has this knowledge from now on.
+    fn adopt(&mut self, state: &DecoderState) -> Result<()> {
+        self.buffers.decoder = self.spec.decoder()?;
+        self.buffers.decoder.adopt(state);
+        Ok(())
+    }
+
     /// Goes through all rows for the groups that they fall into, as a decoder with this knowledge reads them.
     fn find_groups(&mut self, state: &DecoderState, epoch: u32) -> Result<Vec<String>> {
-        let mut decoder = self.spec.decoder()?;
-        decoder.adopt(state);
-        self.buffers.decoder = decoder;
+        self.adopt(state)?;
         find_groups(&mut self.buffers, &mut self.batch, epoch)?;
         Ok(self.buffers.decoder.group_names())
     }

@@ -79,7 +79,9 @@ impl Training {
         if let Some(wanted) = wanted {
             let parts = cluster.prepare(&mut self.buffers.decoder, wanted, self.resume.is_some())?;
             self.count_imputed();
-            self.fit_to_mix(&parts);
+            if self.resume.is_none() {
+                self.fit_to_mix(&parts);
+            }
             self.class_shares.take_counts(&self.request, &parts);
         } else if goes_on_in_groups(&self.request, self.resume.as_ref()) {
             cluster.find_groups(&mut self.buffers.decoder, self.request.first_epoch())?;

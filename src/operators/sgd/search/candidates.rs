@@ -2,10 +2,12 @@
 
 use super::super::learn::{floats_per_tuple, learn};
 use super::super::learners::Judgement;
-use super::course::{Course, Trial};
+use super::super::new_trainer::new_trainer;
+use super::course::Course;
 use super::judges::{Judges, part};
 use super::team::{Outcome, Team};
 use crate::errors::{Result, TrainingError};
+use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::Rank;
 use crate::options::chosen::Keep;
 use pg::check_for_interrupts;
@@ -91,13 +93,13 @@ impl Candidates<'_> {
     /// Makes the models for tuples like those of the batch, in their first epoch, if there are none yet.
     ///
     /// # Errors
-    /// Those of `new`, which makes a trainer; [`PgError::OutOfMemory`]
-    pub fn make(&mut self, batch: &Batch, outputs: usize, new: impl Fn(&Trial) -> Result<Trainer>) -> Result<()> {
+    /// Those of [`new_trainer`]; [`PgError::OutOfMemory`]
+    pub fn make(&mut self, batch: &Batch, decoder: &Decoder) -> Result<()> {
         if !self.all.is_empty() {
             return Ok(());
         }
         let course = self.course;
-        let loads = course.loads(self.folds.clone(), batch, outputs);
+        let loads = course.loads(self.folds.clone(), batch, decoder.labels().outputs());
         let dealt = deal(&loads, self.rank.processes as usize);
         let mut lanes = Vec::new();
         for (i, (load, process)) in loads.into_iter().zip(dealt).enumerate() {
@@ -108,10 +110,10 @@ impl Candidates<'_> {
                 Learner::Elsewhere
             } else if load.in_panel {
                 let learns = (0..self.rule.parts()).map(|part| self.rule.learns(fold, part)).collect();
-                lanes.push((trial.hyperparameters, learns));
+                lanes.push((decoder.in_units(trial.hyperparameters), learns));
                 Learner::Lane(lanes.len() - 1)
             } else {
-                let mut trainer = new(trial)?;
+                let mut trainer = new_trainer(decoder, None, trial.hyperparameters, batch)?;
                 trainer.begin_epoch();
                 Learner::Alone(Box::new(trainer))
             };

@@ -1,6 +1,5 @@
 //! The epochs of a search: all models on all folds, as each of its processes goes through them.
 
-use super::super::new_trainer::new_trainer;
 use super::candidates::Candidates;
 use super::course::Course;
 use super::team::Team;
@@ -83,7 +82,7 @@ impl<'c> Runner<'c, '_> {
             let begun = Instant::now();
             tuples += batch.tuples_in_order() as u64;
             let (decoder, outputs) = (&buffers.decoder, buffers.decoder.labels().outputs());
-            candidates.make(batch, outputs, |trial| new_trainer(decoder, None, trial.hyperparameters, batch))?;
+            candidates.make(batch, decoder)?;
             candidates.learn(batch, outputs, epoch == 1)?;
             *compute += begun.elapsed();
         }
