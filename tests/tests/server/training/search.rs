@@ -182,7 +182,7 @@ fn scores_are_those_of_rows_that_were_not_learned_from() {
     ] {
         let call =
             format!("'t', '{model}', '{label}', '{features}', max_epochs => 4, seed => 5, validation_fraction => 0.25");
-        let grid = r#"grid => '{"l2": [0, 0.01]}'"#;
+        let grid = r#"grid => '{"l2": [0, 0.01, 0.5]}'"#;
         let found = ranked(&mut db, &format!("{call}, options => '{options}', {grid}"));
         for row in found {
             let point: serde_json::Value = row.get("grid_point");
