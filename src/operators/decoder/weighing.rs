@@ -58,8 +58,8 @@ impl Decoder {
         }
     }
 
-    /// Gives the tuples from `first` on their weights. Nothing is learned from rows that weigh nothing: it is as if they
-    /// were not there.
+    /// Gives the tuples from `first` on their weights. Nothing is learned from rows that weigh
+    /// nothing: it is as if they were not there.
     pub(super) fn weigh(&self, batch: &mut Batch, first: usize) {
         let factors = self.factors.as_ref().filter(|_| !self.preparing);
         let mut has_weightless = false;
