@@ -1,24 +1,28 @@
 -- Drift.
 
-CREATE FUNCTION corgipile_profile(model_id bigint, source text, nodes text DEFAULT NULL, OUT tuples bigint, OUT features int)
+CREATE FUNCTION corgipile_profile(model_id bigint, source text, nodes text DEFAULT NULL, extremes boolean DEFAULT false,
+                                  OUT tuples bigint, OUT features int)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
 AS 'MODULE_PATHNAME', 'corgipile_profile_wrapper';
-COMMENT ON FUNCTION corgipile_profile(bigint, text, text) IS 'keeps with a model what the features of these rows are like, to compare others with; nodes is off by default, and auto, or names of servers, measures where the rows are';
+COMMENT ON FUNCTION corgipile_profile(bigint, text, text, boolean) IS 'keeps with a model what the features of these rows are like, to compare others with; nodes is off by default, and auto, or names of servers, measures where the rows are; extremes keeps the least and the greatest values, too';
 
-CREATE FUNCTION corgipile_profile(name text, source text, nodes text DEFAULT NULL, OUT tuples bigint, OUT features int)
+CREATE FUNCTION corgipile_profile(name text, source text, nodes text DEFAULT NULL, extremes boolean DEFAULT false,
+                                  OUT tuples bigint, OUT features int)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
 AS 'MODULE_PATHNAME', 'corgipile_profile_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_profile(text, text, text) IS 'keeps with a model what the features of these rows are like, to compare others with; nodes is off by default, and auto, or names of servers, measures where the rows are';
+COMMENT ON FUNCTION corgipile_profile(text, text, text, boolean) IS 'keeps with a model what the features of these rows are like, to compare others with; nodes is off by default, and auto, or names of servers, measures where the rows are; extremes keeps the least and the greatest values, too';
 
-CREATE FUNCTION corgipile_profile(model_id bigint, source regclass, nodes text DEFAULT NULL, OUT tuples bigint, OUT features int)
+CREATE FUNCTION corgipile_profile(model_id bigint, source regclass, nodes text DEFAULT NULL, extremes boolean DEFAULT false,
+                                  OUT tuples bigint, OUT features int)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
 AS 'MODULE_PATHNAME', 'corgipile_profile_relation_wrapper';
-COMMENT ON FUNCTION corgipile_profile(bigint, regclass, text) IS 'the same of a relation that is named by its OID';
+COMMENT ON FUNCTION corgipile_profile(bigint, regclass, text, boolean) IS 'the same of a relation that is named by its OID';
 
-CREATE FUNCTION corgipile_profile(name text, source regclass, nodes text DEFAULT NULL, OUT tuples bigint, OUT features int)
+CREATE FUNCTION corgipile_profile(name text, source regclass, nodes text DEFAULT NULL, extremes boolean DEFAULT false,
+                                  OUT tuples bigint, OUT features int)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
 AS 'MODULE_PATHNAME', 'corgipile_profile_relation_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_profile(text, regclass, text) IS 'the same of a relation that is named by its OID';
+COMMENT ON FUNCTION corgipile_profile(text, regclass, text, boolean) IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_drift(model_id bigint, source text, nodes text DEFAULT NULL)
 RETURNS TABLE (

@@ -35,15 +35,15 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_comment_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_comment(text, text) IS 'says something about the version that the name means; NULL: nothing';
 
-CREATE FUNCTION corgipile_grant(model_id bigint, role text) RETURNS void
+CREATE FUNCTION corgipile_grant(model_id bigint, role text, privilege text DEFAULT 'all') RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_grant_wrapper';
-COMMENT ON FUNCTION corgipile_grant(bigint, text) IS 'lets a role, or public, see and use one model';
+COMMENT ON FUNCTION corgipile_grant(bigint, text, text) IS 'lets a role, or public, see and use one model; with privilege predict, only predict with it';
 
-CREATE FUNCTION corgipile_grant(name text, role text) RETURNS void
+CREATE FUNCTION corgipile_grant(name text, role text, privilege text DEFAULT 'all') RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_grant_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_grant(text, text) IS 'lets a role, or public, see and use all versions of a model, also those to come';
+COMMENT ON FUNCTION corgipile_grant(text, text, text) IS 'lets a role, or public, see and use all versions of a model, also those to come; with privilege predict, only predict with them';
 
 CREATE FUNCTION corgipile_revoke(model_id bigint, role text) RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
@@ -54,3 +54,13 @@ CREATE FUNCTION corgipile_revoke(name text, role text) RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_revoke_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_revoke(text, text) IS 'takes back what corgipile_grant() gave';
+
+CREATE FUNCTION corgipile_drop_owned(role text) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_drop_owned_wrapper';
+COMMENT ON FUNCTION corgipile_drop_owned(text) IS 'deletes all models of a role, and takes back what was granted to it; returns how many there were';
+
+CREATE FUNCTION corgipile_reassign_owned(role text, new_role text) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_reassign_owned_wrapper';
+COMMENT ON FUNCTION corgipile_reassign_owned(text, text) IS 'gives all models of a role to another one; returns how many there were';

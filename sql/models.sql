@@ -9,6 +9,35 @@ CREATE SCHEMA corgipile;
 GRANT USAGE ON SCHEMA corgipile TO PUBLIC;
 COMMENT ON SCHEMA corgipile IS 'models trained by corgipile';
 
+-- A role: its OID, which is written out as its name and read in as the role of that name; so a dump is right wherever it is
+-- restored. A regrole without its role is written as a number, which elsewhere is another role's.
+CREATE TYPE corgipile.stored_role;
+
+CREATE FUNCTION corgipile.stored_role_in(cstring) RETURNS corgipile.stored_role
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_stored_role_in_wrapper';
+
+CREATE FUNCTION corgipile.stored_role_out(corgipile.stored_role) RETURNS cstring
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_stored_role_out_wrapper';
+
+CREATE TYPE corgipile.stored_role (
+    INPUT = corgipile.stored_role_in, OUTPUT = corgipile.stored_role_out, LIKE = pg_catalog.text, COLLATABLE = true
+);
+COMMENT ON TYPE corgipile.stored_role IS 'a role, or the name of one that is not there';
+CREATE CAST (corgipile.stored_role AS pg_catalog.text) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (pg_catalog.text AS corgipile.stored_role) WITHOUT FUNCTION;
+
+CREATE FUNCTION corgipile.shown_role(role corgipile.stored_role) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_shown_role_wrapper';
+COMMENT ON FUNCTION corgipile.shown_role(corgipile.stored_role) IS 'the name of a role, public for everybody; of a role that was dropped its number, of one that was not there when a dump was restored its name behind a question mark';
+
+CREATE FUNCTION corgipile.may_see(owner corgipile.stored_role, granted_to corgipile.stored_role[]) RETURNS boolean
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_may_see_wrapper';
+COMMENT ON FUNCTION corgipile.may_see(corgipile.stored_role, corgipile.stored_role[]) IS 'may you see a model with this owner and these grants?';
+
 -- Users see corgipile.models, a view of it: its columns are what the documents promise, this table may get others.
 CREATE TABLE corgipile.stored_models (
     model_id            bigint GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME corgipile.models_model_id_seq) CONSTRAINT models_pkey PRIMARY KEY,
@@ -18,8 +47,9 @@ CREATE TABLE corgipile.stored_models (
     deployed            boolean NOT NULL DEFAULT false,
     -- of versions that were dropped or renamed: kept beside the latest that is left
     last_version        int,
-    owner               regrole NOT NULL,
-    granted_to          regrole[] NOT NULL DEFAULT '{}',
+    owner               corgipile.stored_role COLLATE "C" NOT NULL,
+    granted_to          corgipile.stored_role[] COLLATE "C" NOT NULL DEFAULT '{}',
+    predict_granted_to  corgipile.stored_role[] COLLATE "C" NOT NULL DEFAULT '{}',
     created_at          timestamptz NOT NULL DEFAULT pg_catalog.now(),
     comment             text,
     model               text NOT NULL,
@@ -64,46 +94,46 @@ COMMENT ON COLUMN corgipile.stored_models.last_version IS 'the greatest version 
 COMMENT ON COLUMN corgipile.stored_models.training_state IS 'what corgipile_train() goes on from with warm_start; NULL if it cannot';
 
 ALTER TABLE corgipile.stored_models ENABLE ROW LEVEL SECURITY;
-CREATE POLICY models_of_own_roles ON corgipile.stored_models USING (pg_catalog.pg_has_role(owner::pg_catalog.oid, 'USAGE'));
-CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT
-    USING (EXISTS (SELECT FROM pg_catalog.unnest(granted_to) AS g(role)
-                    WHERE g.role::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
-                       OR pg_catalog.pg_has_role(g.role::pg_catalog.oid, 'USAGE')));
-GRANT SELECT, DELETE ON corgipile.stored_models TO PUBLIC;
--- without it nobody but a superuser could run pg_dump
+CREATE POLICY models_seen ON corgipile.stored_models FOR SELECT USING (corgipile.may_see(owner, granted_to));
+-- For views and pg_dump, which could not run without. With any other privilege everybody could lock the table, and stop
+-- all predictions with that.
+GRANT SELECT ON corgipile.stored_models TO PUBLIC;
 GRANT SELECT ON SEQUENCE corgipile.models_model_id_seq TO PUBLIC;
 
 SELECT pg_catalog.pg_extension_config_dump('corgipile.stored_models', '');
 SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
 
--- Clients know name and text, and few of them regrole.
-CREATE FUNCTION corgipile.shown_role(role regrole) RETURNS name
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT CASE WHEN $1::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'public'::pg_catalog.name
-                ELSE COALESCE((SELECT r.rolname FROM pg_catalog.pg_roles AS r
-                                WHERE r.oid OPERATOR(pg_catalog.=) $1::pg_catalog.oid),
-                              $1::pg_catalog.oid::pg_catalog.text::pg_catalog.name) END
-$$;
-COMMENT ON FUNCTION corgipile.shown_role(regrole) IS 'the name of a role, public for everybody, the number of a role that was dropped';
+CREATE FUNCTION corgipile.models_to_predict()
+    RETURNS TABLE (model_id bigint, owner text, name text, version int, deployed boolean, created_at timestamptz, comment text,
+                   model text, label text, label_type regtype, classes text[], features text[], feature_kind text)
+LANGUAGE c STABLE PARALLEL SAFE ROWS 10
+AS 'MODULE_PATHNAME', 'corgipile_models_to_predict_wrapper';
+COMMENT ON FUNCTION corgipile.models_to_predict() IS 'the models with which you may predict, and which you may not see; corgipile.models has them, too';
 
 CREATE VIEW corgipile.models WITH (security_invoker = true) AS
-    SELECT model_id, name, version, deployed, corgipile.shown_role(owner) AS owner,
-           ARRAY(SELECT corgipile.shown_role(g.role) FROM pg_catalog.unnest(granted_to) WITH ORDINALITY AS g(role, i) ORDER BY g.i)
+    SELECT model_id, name, version, deployed, corgipile.shown_role(owner)::pg_catalog.name AS owner,
+           ARRAY(SELECT corgipile.shown_role(g.role)::pg_catalog.name FROM pg_catalog.unnest(granted_to) WITH ORDINALITY AS g(role, i) ORDER BY g.i)
                AS granted_to,
            created_at, comment, model, source, label, label_type::pg_catalog.text AS label_type, classes,
            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
            skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output, feature_fill, imputed,
            identity, published, calibration_rows, calibration_scores, profile,
-           sigmoid_slopes, sigmoid_offsets
-      FROM corgipile.stored_models;
+           sigmoid_slopes, sigmoid_offsets,
+           ARRAY(SELECT corgipile.shown_role(g.role)::pg_catalog.name FROM pg_catalog.unnest(predict_granted_to) WITH ORDINALITY AS g(role, i)
+                  ORDER BY g.i) AS predict_granted_to
+      FROM corgipile.stored_models
+     UNION ALL
+    SELECT model_id, name, version, deployed, owner::pg_catalog.name, NULL, created_at, comment, model, NULL, label,
+           label_type::pg_catalog.text, classes, features, feature_kind, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+           NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM corgipile.models_to_predict();
 
-COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted';
+COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted; of those that were granted to predict with, what was learned and of what is NULL';
 COMMENT ON COLUMN corgipile.models.model_id IS 'primary key';
 COMMENT ON COLUMN corgipile.models.name IS 'perhaps NULL';
 COMMENT ON COLUMN corgipile.models.version IS 'counts the models of an owner that have this name, from 1';
 COMMENT ON COLUMN corgipile.models.deployed IS 'the name means this version, and not the latest';
-COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it; of a role that was dropped, its number';
+COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it; of a role that was dropped its number; of one that was not there when a dump was restored, its name behind a question mark';
 COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; public is everybody';
 COMMENT ON COLUMN corgipile.models.created_at IS 'start of the transaction that trained it';
 COMMENT ON COLUMN corgipile.models.comment IS 'what corgipile_comment() said of it';
@@ -137,10 +167,11 @@ COMMENT ON COLUMN corgipile.models.calibration_scores IS 'of these rows, how far
 COMMENT ON COLUMN corgipile.models.profile IS 'what its features were like in training, or on the rows that corgipile_profile() was given: mean, deviation, missing share and shares between quantiles of each number, rows of each category; NULL if nothing is kept';
 COMMENT ON COLUMN corgipile.models.sigmoid_slopes IS 'of an SVM that was trained with probability, one per output: the probability of its class is 1 / (1 + e^(slope * decision + offset)), of several outputs divided by their sum; NULL without';
 COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'the offsets beside sigmoid_slopes';
-GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
+COMMENT ON COLUMN corgipile.models.predict_granted_to IS 'roles that may predict with the model, and not see what was learned and of what; public is everybody';
+GRANT SELECT ON corgipile.models TO PUBLIC;
 
 CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
-    SELECT m.model_id, m.name, m.version, m.deployed, corgipile.shown_role(m.owner) AS owner
+    SELECT m.model_id, m.name, m.version, m.deployed, corgipile.shown_role(m.owner)::pg_catalog.name AS owner
       FROM corgipile.stored_models AS m
      WHERE NOT EXISTS (SELECT FROM corgipile.stored_models AS o
                         WHERE o.name OPERATOR(pg_catalog.=) m.name AND o.owner OPERATOR(pg_catalog.=) m.owner
@@ -310,6 +341,16 @@ REVOKE ALL ON FUNCTION corgipile.forget_model() FROM PUBLIC;
 COMMENT ON FUNCTION corgipile.forget_model() IS 'takes what was changed or deleted out of shared memory';
 CREATE TRIGGER forget_model AFTER UPDATE OR DELETE ON corgipile.stored_models
     FOR EACH ROW EXECUTE FUNCTION corgipile.forget_model();
+
+-- A subscriber of a publication FOR ALL TABLES has models of its own under the same ids: it takes no others'.
+CREATE FUNCTION corgipile.not_replicated() RETURNS trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'corgipile_not_replicated_wrapper';
+REVOKE ALL ON FUNCTION corgipile.not_replicated() FROM PUBLIC;
+COMMENT ON FUNCTION corgipile.not_replicated() IS 'leaves out what logical replication brings';
+CREATE TRIGGER not_replicated BEFORE INSERT OR UPDATE OR DELETE ON corgipile.stored_models
+    FOR EACH ROW EXECUTE FUNCTION corgipile.not_replicated();
+ALTER TABLE corgipile.stored_models ENABLE REPLICA TRIGGER not_replicated;
 
 -- A version's number is not given again as long as another version of the name is there, and nobody is to wonder what a
 -- name means whose deployed version is gone.

@@ -47,7 +47,7 @@ def epoch_seconds(connection, table, function="corgipile_train", **arguments):
     """Seconds of each epoch of a training, whose model is not kept."""
     named = "".join(f", {name} => %({name})s" for name in arguments)
     rows = connection.execute(f"SELECT model_id, seconds FROM {function}('{table}'{named})", arguments).fetchall()
-    connection.execute("DELETE FROM corgipile.models WHERE model_id = %s", [rows[0][0]])
+    connection.execute("DELETE FROM corgipile.stored_models WHERE model_id = %s", [rows[0][0]])
     return [seconds for _, seconds in rows]
 
 

@@ -151,7 +151,7 @@ def coefficients(connection, model):
 
 
 def forget(connection, model):
-    connection.execute("DELETE FROM corgipile.models WHERE model_id = %s", [model.model_id])
+    connection.execute("DELETE FROM corgipile.stored_models WHERE model_id = %s", [model.model_id])
 
 
 def reclaim(connection):

@@ -37,7 +37,7 @@ END $$;
 
 CALL pg_temp.measure_round(1, 0); -- warms the cache and this backend
 TRUNCATE epochs;
-DELETE FROM corgipile.models;
+DELETE FROM corgipile.stored_models;
 \echo Measuring :rounds rounds of :epochs epochs ...
 SELECT format('CALL pg_temp.measure_round(%s, %s)', :epochs, round) FROM generate_series(1, :rounds) round \gexec
 

@@ -273,7 +273,7 @@ def test_what_others_say_that_a_model_was_trained_on_is_not_run(
         other.execute("INSERT INTO kept VALUES (2)")
         other.rollback()
     conn.execute("DROP OWNED BY mallory CASCADE")
-    conn.execute("DELETE FROM corgipile.models WHERE owner = 'mallory'")
+    conn.execute("SELECT corgipile_drop_owned('mallory')")
     conn.execute("DROP ROLE mallory")
 
 

@@ -313,7 +313,7 @@ def stranger(database: str) -> Any:
         connection.execute(psycopg.sql.SQL("CREATE ROLE {} LOGIN").format(quoted))
         yield role
         connection.execute(psycopg.sql.SQL("DROP OWNED BY {} CASCADE").format(quoted))
-        connection.execute("DELETE FROM corgipile.models WHERE owner = %s", [role])
+        connection.execute("SELECT corgipile_drop_owned(%s)", [role])
         connection.execute(psycopg.sql.SQL("DROP ROLE {}").format(quoted))
 
 

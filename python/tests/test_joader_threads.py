@@ -143,6 +143,7 @@ def test_ctrl_c_ends_a_job_that_waits_for_a_server_that_hangs(tmp_path: Path, fi
         ):
             asking = script(
                 "from corgipile import joader",
+                "joader.Job, joader.status, joader.create  # a module is loaded when it is first named",
                 f"PATH, ROWS = {path!r}, {file_of_rows!r}",
                 "print('ready', flush=True)",
                 "try:",

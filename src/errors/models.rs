@@ -15,6 +15,8 @@ pub enum ModelError {
     NoModelName(String, Option<String>),
     #[error("permission denied for model {0}")]
     ModelPermission(i64),
+    #[error("model {0} was granted to predict with, and to nothing else")]
+    PredictOnly(i64),
     #[error("a model named \"{0}\" exists already")]
     ModelExists(String),
     #[error("key \"{key}\" of the model {reason}")]
@@ -45,6 +47,9 @@ pub enum ModelError {
     #[error("{0}")]
     /// with what is said of a model that does not exist
     LaterModel(String),
+    #[error("{0}")]
+    /// with what is said of a model that does not exist: there are none at all
+    NoModels(String),
     #[error("there is no version {version} of model \"{name}\"")]
     NoVersion { name: String, version: i32 },
     #[error("must be owner of the model")]
@@ -65,10 +70,13 @@ impl Report for ModelError {
     fn sqlstate(&self) -> Code {
         match self {
             ModelError::InvalidModel { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
-            ModelError::NoModelId(_) | ModelError::NoModelName(..) | ModelError::LaterModel(_) => {
-                Code::ERRCODE_UNDEFINED_OBJECT
+            ModelError::NoModelId(_)
+            | ModelError::NoModelName(..)
+            | ModelError::LaterModel(_)
+            | ModelError::NoModels(_) => Code::ERRCODE_UNDEFINED_OBJECT,
+            ModelError::ModelPermission(_) | ModelError::PredictOnly(_) | ModelError::NotOwner => {
+                Code::ERRCODE_INSUFFICIENT_PRIVILEGE
             }
-            ModelError::ModelPermission(_) | ModelError::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             ModelError::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
             ModelError::SequenceBehind | ModelError::Unnamed(_) | ModelError::NotCommitted(_) => {
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
@@ -118,6 +126,7 @@ impl Report for ModelError {
             ModelError::ModelPermission(_) => fixed(
                 "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.",
             ),
+            ModelError::PredictOnly(_) => fixed("Its owner lets a role see it, too, by corgipile_grant(model, role)."),
             ModelError::NotOwner => fixed("A model is changed by its owner and by members of the owner's role."),
             ModelError::AmbiguousModel { candidates, .. } => {
                 Some(format!("Say whose you mean. Write {}.", alternatives(candidates)))
@@ -129,8 +138,12 @@ impl Report for ModelError {
                 "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
                  transaction: run it again.",
             ),
+            ModelError::NoModels(_) => fixed(
+                "There are no models in this database yet. A restore fills the tables of schemas whose names sort before \
+                 corgipile first: docs/how-to/models-and-versions.md says how to restore tables that predict.",
+            ),
             ModelError::SequenceBehind => fixed(
-                "The sequence is behind the table, as after a logical replication. The tables' owner or a superuser sets it: \
+                "The sequence is behind the table, as after a restore without it. The tables' owner or a superuser sets it: \
                  SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));",
             ),
             ModelError::VersionConflict(_) => fixed("Train again in a new transaction."),

@@ -3,14 +3,14 @@
 
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Model};
-use crate::operators::feature_profile::{self, measure_features, shapes_of};
+use crate::operators::feature_profile::{self, MeasuredFeatures, measure_features, shapes_of};
 use crate::operators::sgd::features_there;
 use crate::options::call;
 use pg::call::function::Call;
 use pg::catalog::relation::Relation;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;
-use sgd::profile::{FeatureProfile, FeatureShape, Profile};
+use sgd::profile::{Ends, FeatureProfile, FeatureShape, Profile};
 use std::rc::Rc;
 
 #[pg_extern(sql = false)]
@@ -74,19 +74,19 @@ fn relation(call: Call<'_>) -> Result<String> {
 fn profile(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Result<Value> {
     let (model, source) = (model?, source?);
     models::check_may_change(model.id)?;
-    let profile = measure(call, &model, &source, None)?;
+    let ends = if call.get(3).unwrap_or(false) { Ends::Extremes } else { Ends::Hundredths };
+    let profile = measure(call, &model, &source, None)?.finish(&shapes_of(&model)?, ends);
     models::keep_profile(model.id, &profile)?;
     Ok(call.row(&[(profile.rows as i64).into(), (profile.features.len() as i32).into()]))
 }
 
-/// Goes through the rows of `source`, here or where they are, and gives their profile, with the bins of another if
-/// there is one.
+/// Goes through the rows of `source`, here or where they are, and measures their features, with the bins of a profile
+/// if there is one.
 ///
 /// # Errors
 /// Whatever can be wrong with source and rows; those of the nodes.
-fn measure(call: Call<'_>, model: &Model, source: &str, like: Option<&Profile>) -> Result<Profile> {
+fn measure(call: Call<'_>, model: &Model, source: &str, like: Option<&Profile>) -> Result<MeasuredFeatures> {
     let nodes = call::nodes(call.get(2))?;
-    let shapes = shapes_of(model)?;
     let mut rows = feature_profile::plan(model, source)?;
     let (measured, decoder) = match features_there(model, like, &mut rows, &nodes)? {
         Some(measured) => (measured, rows.decoder),
@@ -98,7 +98,7 @@ fn measure(call: Call<'_>, model: &Model, source: &str, like: Option<&Profile>) 
     if measured.rows() == 0 {
         return Err(TrainingError::no_rows("compare", decoder.skipped()).into());
     }
-    Ok(measured.finish(&shapes))
+    Ok(measured)
 }
 
 /// Columns of corgipile_drift().
@@ -110,7 +110,7 @@ fn drift(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Re
     let shapes = shapes_of(&model)?;
     let kept = models::profile(model.id, &model.feature_kind, model.dim())?;
     let kept = kept.ok_or_else(|| PredictError::NoProfile(model.in_error()))?;
-    let new = measure(call, &model, &source, Some(&kept))?;
+    let new = measure(call, &model, &source, Some(&kept))?.finish(&shapes, Ends::default());
     // a training that has left out rows with NULLs has met none
     let knows_no_nulls =
         models::rows_left_out(model.id) > 0 && kept.features.iter().all(|feature| feature.missing == 0.0);

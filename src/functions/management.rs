@@ -1,9 +1,10 @@
 //! Management of models by their owners: corgipile_deploy(), corgipile_rename(), corgipile_drop(), corgipile_comment(),
-//! corgipile_grant(), corgipile_revoke(). What corgipile_publish() asks of the server that has a model, and of those
+//! corgipile_grant(), corgipile_revoke(), corgipile_drop_owned(), corgipile_reassign_owned(). What corgipile_publish() asks of the server that has a model, and of those
 //! that get it.
 
 use crate::errors::{ArgumentError, OrRaise, Result};
-use crate::models::{self, ModelSelector, Received};
+use crate::models::{self, ModelSelector, Privilege, Received};
+use crate::options::parse::argument_choice;
 use pg::call::arguments::Arguments;
 use pg::call::function::Call;
 use pg::values::jsonb::Jsonb;
@@ -60,15 +61,33 @@ fn corgipile_comment_by_name(call: Call<'_>) {
 #[pg_extern(sql = false)]
 fn corgipile_grant(call: Call<'_>) {
     both(call, ["model_id", "role"])
-        .and_then(|(model, role): (i64, String)| models::grant(ModelSelector::Id(model), &role))
+        .and_then(|(model, role): (i64, String)| models::grant(ModelSelector::Id(model), &role, privilege(call)?))
         .or_raise();
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_grant_by_name(call: Call<'_>) {
     both(call, ["name", "role"])
-        .and_then(|(model, role): (String, String)| models::grant(ModelSelector::Name(&model), &role))
+        .and_then(|(model, role): (String, String)| models::grant(ModelSelector::Name(&model), &role, privilege(call)?))
         .or_raise();
+}
+
+fn privilege(call: Call<'_>) -> Result<Privilege> {
+    let word: String = call.arguments().get(2).ok_or(ArgumentError::NullArgument("privilege"))?;
+    argument_choice("privilege", &word)
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_drop_owned(call: Call<'_>) -> i64 {
+    let role: Result<String> = call.arguments().get(0).ok_or(ArgumentError::NullArgument("role").into());
+    role.and_then(|role| models::drop_owned(&role)).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_reassign_owned(call: Call<'_>) -> i64 {
+    both(call, ["role", "new_role"])
+        .and_then(|(from, to): (String, String)| models::reassign_owned(&from, &to))
+        .or_raise()
 }
 
 #[pg_extern(sql = false)]

@@ -22,6 +22,7 @@ mod search;
 mod shuffle;
 mod shuffle_order;
 mod stat_models;
+mod stored_roles;
 mod toc;
 mod train;
 mod train_uda;
@@ -97,7 +98,7 @@ mod tests {
                                                name => 'kept_c')");
             run("SELECT sum(corgipile_predict('kept_c', u)) FROM often_sparse AS u");
             run("SELECT * FROM corgipile_train_uda('often', max_epochs => 2)");
-            run("DELETE FROM corgipile.models");
+            run("DELETE FROM corgipile.stored_models");
         };
         (0..5).for_each(|_| work());
         let before = allocated();

@@ -7,16 +7,18 @@ use super::shared::{self, Stat};
 use super::table::{Key, ModelRow, ModelTable};
 use crate::errors::{Error, ModelError, Result};
 use pg::serves_another;
+use pgrx::datum::TimestampWithTimeZone;
+use pgrx::pg_sys;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// The model with this id, if the current user may use it.
+/// The model with this id, if the current user may see it.
 ///
 /// # Errors
-/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`],
-/// [`ModelError::OfAnotherServer`]
+/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::PredictOnly`],
+/// [`ModelError::CorruptModel`], [`ModelError::OfAnotherServer`]
 pub fn by_id(id: i64) -> Result<Rc<Model>> {
-    find(Key::Id(id))
+    id_to_predict(id).and_then(if_seen)
 }
 
 /// The model that a text means to the current user ([`names`]): an id, or the deployed version of a name, else the
@@ -26,7 +28,75 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
 /// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`];
 /// [`ModelError::NotPublished`] in place of [`ModelError::OfAnotherServer`], but for a number.
 pub fn by_name_or_id<N: Deref<Target = str>>(text: N) -> Result<Rc<Model>> {
+    name_to_predict(text).and_then(if_seen)
+}
+
+/// As [`by_id`], for predictions, which a role may be let make without seeing the model.
+///
+/// # Errors
+/// Those of [`by_id`], but for [`ModelError::PredictOnly`].
+pub fn id_to_predict(id: i64) -> Result<Rc<Model>> {
+    find(Key::Id(id))
+}
+
+/// As [`by_name_or_id`], for predictions, which a role may be let make without seeing the model.
+///
+/// # Errors
+/// Those of [`by_name_or_id`], but for [`ModelError::PredictOnly`].
+pub fn name_to_predict<N: Deref<Target = str>>(text: N) -> Result<Rc<Model>> {
     find(Key::Name(text.to_owned()))
+}
+
+/// The model, which was found, if the current user may see it.
+fn if_seen(model: Rc<Model>) -> Result<Rc<Model>> {
+    let table = ModelTable::open();
+    let is_seen = table.find(&Key::Id(model.id), |row| Access::to_see(row).is_some()).unwrap_or(false);
+    table.close();
+    if is_seen { Ok(model) } else { Err(ModelError::PredictOnly(model.id).into()) }
+}
+
+/// What is shown of a model to those who may only predict with it.
+pub struct ToPredict {
+    pub id: i64,
+    pub owner: String,
+    pub name: Option<String>,
+    pub version: i32,
+    pub deployed: bool,
+    pub created_at: Option<TimestampWithTimeZone>,
+    pub comment: Option<String>,
+    pub model: String,
+    pub label: String,
+    pub label_type: pg_sys::Oid,
+    pub classes: Option<Vec<Option<String>>>,
+    pub features: Vec<Option<String>>,
+    pub feature_kind: String,
+}
+
+/// The models with which the current user may predict and no more.
+pub fn only_to_predict() -> Vec<ToPredict> {
+    let table = ModelTable::open();
+    let mut models = Vec::new();
+    table.each_row(|row| {
+        if Access::to_see(row).is_none() && Access::of(row).is_some() {
+            models.push(ToPredict {
+                id: row.get(c"model_id").unwrap_or_default(),
+                owner: row.owner().shown(),
+                name: row.get(c"name"),
+                version: row.get(c"version").unwrap_or_default(),
+                deployed: row.get(c"deployed").unwrap_or_default(),
+                created_at: row.get(c"created_at"),
+                comment: row.get(c"comment"),
+                model: row.get(c"model").unwrap_or_default(),
+                label: row.get(c"label").unwrap_or_default(),
+                label_type: row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID),
+                classes: row.get(c"classes"),
+                features: row.get(c"features").unwrap_or_default(),
+                feature_kind: row.get(c"feature_kind").unwrap_or_default(),
+            });
+        }
+    });
+    table.close();
+    models
 }
 
 /// A part of another server's query sees no models of this one but those that were published to it: those that are
@@ -72,9 +142,21 @@ fn find(key: Key) -> Result<Rc<Model>> {
             {
                 Err(ModelError::LaterModel(not_found(key).to_string()).into())
             }
+            (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), None) if is_empty() => {
+                Err(ModelError::NoModels(not_found(key).to_string()).into())
+            }
             (found, _) => found,
         }
     })
+}
+
+/// Are there no models at all, of anybody?
+fn is_empty() -> bool {
+    let table = ModelTable::open();
+    let mut is_empty = true;
+    table.each_row(|_| is_empty = false);
+    table.close();
+    is_empty
 }
 
 /// Has another transaction stored, and committed, a model for this key that the running statement does not see but the
@@ -122,15 +204,15 @@ pub fn not_found(key: &Key) -> Error {
     }
 }
 
-/// The statistics in shared memory about models of this database that the current user may use.
+/// The statistics in shared memory about models of this database that the current user may see.
 pub fn stats() -> Vec<Stat> {
     let stats = shared::stats();
     if stats.is_empty() {
         return stats;
     }
     let table = ModelTable::open();
-    let may_use = |stat: &Stat| table.find(&Key::Id(stat.model), |row| Access::of(row).is_some()).unwrap_or(false);
-    let stats = stats.into_iter().filter(may_use).collect();
+    let is_seen = |stat: &Stat| table.find(&Key::Id(stat.model), |row| Access::to_see(row).is_some()).unwrap_or(false);
+    let stats = stats.into_iter().filter(is_seen).collect();
     table.close();
     stats
 }

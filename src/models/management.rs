@@ -1,14 +1,12 @@
-//! Management of models after training: names, versions, grants, comments, deletion.
-//! It is for owners and members of owners.
+//! Management of models after training: names, versions, comments, deletion. It is for owners and members of owners.
 
 use super::lookup::not_found;
 use super::names::{Access, Named, as_id, resolve};
 use super::profiles::profile_field;
 use super::store::calibration_fields;
 use crate::errors::{Error, ModelError, Result};
-use crate::models::table::{self, Field, Key, ModelTable};
+use crate::models::table::{self, Field, Key, ModelTable, StoredRole};
 use crate::options::model_name::check_name;
-use pgrx::pg_sys;
 use sgd::conformal::Calibration;
 use sgd::profile::Profile;
 
@@ -29,16 +27,16 @@ pub enum ModelSelector<'a> {
 pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
     let Named { owner, name, .. } = owned(name)?;
     let name = name.as_str();
-    table::lock_name(owner, name);
+    table::lock_name(&owner, name);
     if let Some(version) = version {
         // Found before anything changes, and once more by the statement below, which sees what others have committed.
-        let known = of_name(name, owner).contains(&version);
+        let known = of_name(name, &owner).contains(&version);
         if !known {
             return Err(ModelError::NoVersion { name: name.to_owned(), version }.into());
         }
     }
     // One after the other: at no time are two deployed.
-    let key = || vec![Field::new("name", Some(name)), owner_field(owner)];
+    let key = || vec![Field::new("name", Some(name)), owner_field(&owner)];
     const KEY: &str = "name = $1 AND owner = $2";
     table::change(&format!("UPDATE corgipile.stored_models SET deployed = false WHERE {KEY} AND deployed"), key());
     if let Some(version) = version {
@@ -107,7 +105,7 @@ pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
         ),
         Meant::Name { owner, name, .. } => table::change(
             "DELETE FROM corgipile.stored_models WHERE name = $1 AND owner = $2 AND version = COALESCE($3, version)",
-            vec![Field::new("name", Some(name)), owner_field(owner), Field::new("version", version)],
+            vec![Field::new("name", Some(name)), owner_field(&owner), Field::new("version", version)],
         ),
     };
     match (dropped, which, version) {
@@ -173,51 +171,11 @@ pub fn source_of(id: i64) -> Option<String> {
     source
 }
 
-/// Lets a role see and use one model, or all versions of a name, also those to come.
-///
-/// # Errors
-/// Those of [`deploy`]; PostgreSQL's own if there is no such role.
-pub fn grant(which: ModelSelector, role: &str) -> Result<()> {
-    let grants = "CASE WHEN $1::oid = ANY (granted_to::oid[]) THEN granted_to
-                       ELSE ARRAY(SELECT unnest(granted_to)) || $1::oid::regrole END";
-    set_grants(which, table::role(role), grants)
+pub(super) fn owner_field(owner: &StoredRole) -> Field {
+    Field::role("owner", owner)
 }
 
-/// Takes back what [`grant`] has given, also from a role that was dropped: its number is its name.
-///
-/// # Errors
-/// As [`grant`].
-pub fn revoke(which: ModelSelector, role: &str) -> Result<()> {
-    // if the table was edited by hand, it may be an array of arrays, from which array_remove() removes nothing
-    let grants = "ARRAY(SELECT g.role FROM unnest(granted_to) AS g(role) WHERE g.role::oid IS DISTINCT FROM $1::oid)";
-    set_grants(which, table::role_as_shown(role), grants)
-}
-
-fn set_grants(which: ModelSelector, role: pg_sys::Oid, grants: &str) -> Result<()> {
-    // as a number: to pgrx, the OID 0 of public is a NULL
-    let role = Field::new("granted_to", Some(i64::from(role.to_u32())));
-    let changed = match Meant::of(which)? {
-        Meant::Id { id, .. } => table::change(
-            &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE model_id = $2"),
-            vec![role, Field::new("model_id", Some(id))],
-        ),
-        Meant::Name { owner, name, .. } => {
-            // or else a version that is being stored would not be granted
-            table::lock_name(owner, &name);
-            table::change(
-                &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE name = $2 AND owner = $3"),
-                vec![role, Field::new("name", Some(name)), owner_field(owner)],
-            )
-        }
-    };
-    if changed == 0 { Err(gone(which)) } else { Ok(()) }
-}
-
-fn owner_field(owner: pg_sys::Oid) -> Field {
-    Field::object("owner", pg_sys::REGROLEOID, owner)
-}
-
-fn gone(which: ModelSelector) -> Error {
+pub(super) fn gone(which: ModelSelector) -> Error {
     match which {
         ModelSelector::Id(id) => ModelError::NoModelId(id).into(),
         ModelSelector::Name(name) => ModelError::NoModelName(name.to_owned(), None).into(),
@@ -225,14 +183,14 @@ fn gone(which: ModelSelector) -> Error {
 }
 
 /// Models that the current user may change.
-enum Meant {
+pub(super) enum Meant {
     Id {
-        owner: pg_sys::Oid,
+        owner: StoredRole,
         id: i64,
     },
     /// all versions of an owner's name, and which of them it means
     Name {
-        owner: pg_sys::Oid,
+        owner: StoredRole,
         name: String,
         id: i64,
     },
@@ -243,7 +201,7 @@ impl Meant {
     ///
     /// # Errors
     /// If the current user is no member of the owner.
-    fn of(which: ModelSelector) -> Result<Meant> {
+    pub(super) fn of(which: ModelSelector) -> Result<Meant> {
         let (id, name) = match which {
             ModelSelector::Id(id) => (Some(id), ""),
             ModelSelector::Name(name) => {
@@ -259,9 +217,9 @@ impl Meant {
         }
     }
 
-    fn owner(&self) -> pg_sys::Oid {
+    fn owner(&self) -> &StoredRole {
         let (Meant::Id { owner, .. } | Meant::Name { owner, .. }) = self;
-        *owner
+        owner
     }
 }
 
@@ -269,11 +227,11 @@ impl Meant {
 ///
 /// # Errors
 /// If the current user is no member of the owner.
-fn owner_of(id: i64) -> Result<pg_sys::Oid> {
+fn owner_of(id: i64) -> Result<StoredRole> {
     table::prevent_if_read_only("changes of models");
     let table = ModelTable::open();
     let found = table.find(&Key::Id(id), |row| match Access::of(row) {
-        Some(claim) if claim.is_owned() => Ok(row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID)),
+        Some(claim) if claim.is_owned() => Ok(row.owner()),
         _ => Err(ModelError::NotOwner.into()),
     });
     table.close();
@@ -294,11 +252,11 @@ fn owned(name: &str) -> Result<Named> {
 }
 
 /// The versions of an owner's name that the running statement sees.
-fn of_name(name: &str, owner: pg_sys::Oid) -> Vec<i32> {
+fn of_name(name: &str, owner: &StoredRole) -> Vec<i32> {
     let mut versions = Vec::new();
     let table = ModelTable::open();
     table.each(&Key::Name(name.to_owned()), |row| {
-        if row.get(c"owner") == Some(owner) {
+        if row.owner() == *owner {
             versions.extend(row.get::<i32>(c"version"));
         }
     });

@@ -15,6 +15,7 @@ mod lookup;
 mod management;
 mod model;
 mod names;
+mod ownership;
 mod policies;
 mod profiles;
 mod publication;
@@ -28,14 +29,17 @@ pub use document::export;
 pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, FeatureKind};
 pub use import::import;
 pub use inline::{inline, of_document};
-pub use lookup::{by_id, by_name_or_id, forget, stats};
+pub use lookup::{ToPredict, by_id, by_name_or_id, forget, id_to_predict, name_to_predict, only_to_predict, stats};
 pub use management::{
-    ModelSelector, calibrate, check_may_change, comment, deploy, drop, grant, keep_profile, rename, revoke, source_of,
+    ModelSelector, calibrate, check_may_change, comment, deploy, drop, keep_profile, rename, source_of,
 };
 pub use model::Model;
+pub use names::Access;
+pub use ownership::{Privilege, drop_owned, grant, reassign_owned, revoke};
 pub use policies::Policies;
 pub use profiles::{feature_shapes, profile, rows_left_out};
 pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};
 pub use stored_training::{MAX_STATE_BYTES, StoredTraining, stored_training, weight_column};
+pub use table::StoredRole;

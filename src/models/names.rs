@@ -12,11 +12,9 @@
 //! calls a model `12` does not take the place of model 12.
 
 use crate::errors::{Error, ModelError, OwnerNeeded, Result, did_you_mean};
-use crate::models::table::{self, Key, ModelRow, ModelTable};
-use pg::catalog::names::quote_identifier;
-use pgrx::pg_sys;
+use crate::models::table::{self, Key, ModelRow, ModelTable, StoredRole};
 
-/// The right by which the current user may use a model.
+/// The right by which the current user may predict with a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Owner,
@@ -31,14 +29,14 @@ pub enum Access {
 /// An owner and a name of the owner's models.
 #[derive(Debug, PartialEq, Eq)]
 struct Qualified {
-    owner: pg_sys::Oid,
+    owner: StoredRole,
     name: String,
 }
 
 /// The version that a name means, and the name without its owner.
 #[derive(Debug)]
 pub struct Named {
-    pub owner: pg_sys::Oid,
+    pub owner: StoredRole,
     pub name: String,
     pub id: i64,
     /// May the current user change it?
@@ -46,9 +44,9 @@ pub struct Named {
 }
 
 /// A version of a name.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct NamedVersion {
-    owner: pg_sys::Oid,
+    owner: StoredRole,
     /// None if the current user may not use it
     access: Option<Access>,
     deployed: bool,
@@ -58,19 +56,28 @@ struct NamedVersion {
 
 impl Access {
     pub fn of(row: &ModelRow) -> Option<Access> {
-        let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
-        if owner == table::current_user() {
+        let mut granted = row.roles(c"granted_to");
+        granted.extend(row.roles(c"predict_granted_to"));
+        Access::by(&row.owner(), &granted)
+    }
+
+    /// The right to see it, too: what it was trained on and how, its weights, its profile.
+    pub fn to_see(row: &ModelRow) -> Option<Access> {
+        Access::by(&row.owner(), &row.roles(c"granted_to"))
+    }
+
+    /// The right that ownership, or one of these grants, gives.
+    pub fn by(owner: &StoredRole, granted: &[StoredRole]) -> Option<Access> {
+        if owner.is_current_user() {
             return Some(Access::Owner);
         }
-        if table::has_privileges_of(owner) {
+        if owner.has_privileges() {
             return Some(Access::Member);
         }
-        let granted: Vec<Option<pg_sys::Oid>> = row.get(c"granted_to").unwrap_or_default();
-        let to = |wanted: fn(pg_sys::Oid) -> bool| granted.iter().flatten().any(|role| wanted(*role));
-        if to(|role| role != pg_sys::Oid::INVALID && table::has_privileges_of(role)) {
+        if granted.iter().any(|role| !role.is_public() && role.has_privileges()) {
             return Some(Access::Granted);
         }
-        to(|role| role == pg_sys::Oid::INVALID).then_some(Access::Public)
+        granted.iter().any(StoredRole::is_public).then_some(Access::Public)
     }
 
     /// Does it include the right to change the model?
@@ -88,8 +95,7 @@ pub fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
     let named = table.find(&Key::Id(id), |row| {
         let access = Access::of(row).ok_or(ModelError::ModelPermission(id))?;
         let name = row.get(c"name").ok_or(ModelError::Unnamed(id))?;
-        let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
-        Ok(Named { owner, name, id, is_owned: access.is_owned() })
+        Ok(Named { owner: row.owner(), name, id, is_owned: access.is_owned() })
     });
     named.unwrap_or_else(|| Err(ModelError::NoModelId(id).into()))
 }
@@ -188,7 +194,7 @@ fn versions(table: &ModelTable, name: &str) -> Vec<NamedVersion> {
     let mut versions = Vec::new();
     table.each(&Key::Name(name.to_owned()), |row| {
         versions.push(NamedVersion {
-            owner: row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID),
+            owner: row.owner(),
             access: Access::of(row),
             deployed: row.get(c"deployed").unwrap_or(false),
             version: row.get(c"version").unwrap_or(1),
@@ -200,7 +206,7 @@ fn versions(table: &ModelTable, name: &str) -> Vec<NamedVersion> {
 
 /// The deployed one of these versions, else the latest.
 fn latest(versions: &[NamedVersion], which: impl Fn(&NamedVersion) -> bool) -> Option<NamedVersion> {
-    versions.iter().copied().filter(|version| which(version)).max_by_key(|version| (version.deployed, version.version))
+    versions.iter().filter(|version| which(version)).max_by_key(|version| (version.deployed, version.version)).cloned()
 }
 
 impl NamedVersion {
@@ -212,29 +218,26 @@ impl NamedVersion {
 
 /// How these models are called with their owners, as literals of SQL, one for each owner.
 fn literals(name: &str, versions: &[NamedVersion], which: impl Fn(&NamedVersion) -> bool) -> Vec<String> {
-    let mut owners: Vec<pg_sys::Oid> = Vec::new();
+    let mut owners: Vec<&StoredRole> = Vec::new();
     for version in versions.iter().filter(|version| which(version)) {
-        if !owners.contains(&version.owner) {
-            owners.push(version.owner);
+        if !owners.contains(&&version.owner) {
+            owners.push(&version.owner);
         }
     }
     // Whatever begins with a quote would be read as an identifier.
     let name = if name.starts_with('"') { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() };
-    let owner = |owner: &pg_sys::Oid| match table::role_name(*owner) {
-        Some(role) => quote_identifier(&role),
-        None => owner.to_u32().to_string(),
-    };
-    owners.iter().map(|oid| format!("'{}'", format!("{}.{name}", owner(oid)).replace('\'', "''"))).collect()
+    let literal = |owner: &StoredRole| format!("{}.{name}", owner.in_a_name()).replace('\'', "''");
+    owners.into_iter().map(|owner| format!("'{}'", literal(owner))).collect()
 }
 
-/// Owner and name, if the text begins with the name of a role and a dot. A number is that of a role that was dropped,
-/// if it has models of that name.
+/// Owner and name, if the text begins with the name of a role and a dot. What is shown in place of a role that is not
+/// there stands for it, if it has models of that name.
 fn qualified(table: &ModelTable, text: &str) -> Option<Qualified> {
     let (owner, name) = split(text)?;
     if let Some(owner) = table::role_named(&owner) {
-        return Some(Qualified { owner, name });
+        return Some(Qualified { owner: StoredRole::of(owner), name });
     }
-    let owner = pg_sys::Oid::from(owner.parse::<u32>().ok().filter(|number| *number > 0)?);
+    let owner = StoredRole::of_shown_missing(&owner)?;
     let is_owner = versions(table, &name).iter().any(|version| version.owner == owner);
     is_owner.then_some(Qualified { owner, name })
 }

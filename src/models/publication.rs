@@ -12,7 +12,7 @@ use super::management::name_one;
 use super::names::{Access, as_id, resolve};
 use super::store::check_can_store;
 use crate::errors::{ModelError, Result};
-use crate::models::table::{self, Field, Key, ModelTable};
+use crate::models::table::{self, Field, Key, ModelTable, StoredRole};
 use crate::options::model_name::check_name;
 use pg::values::jsonb::Jsonb;
 use pgrx::{Uuid, pg_sys};
@@ -56,8 +56,8 @@ pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
         let Some(version) = version else { return Ok(named.id) };
         let mut id = None;
         table.each(&Key::Name(named.name), |row| {
-            let is_it = row.get(c"owner") == Some(named.owner) && row.get(c"version") == Some(version);
-            if is_it && Access::of(row).is_some() {
+            let is_it = row.owner() == named.owner && row.get(c"version") == Some(version);
+            if is_it && Access::to_see(row).is_some() {
                 id = row.get(c"model_id");
             }
         });
@@ -100,17 +100,17 @@ pub fn receive(identity: Uuid, value: Jsonb) -> Result<Received> {
     };
     check_name(&name)?;
     check_can_store("corgipile.receive_model()");
-    let owner = table::current_user();
+    let owner = StoredRole::of(table::current_user());
     // the name whoever has it, before that of this owner
-    table::lock_name(pg_sys::Oid::INVALID, &name);
-    table::lock_name(owner, &name);
-    let key = || vec![Field::new("name", Some(name.clone())), Field::object("owner", pg_sys::REGROLEOID, owner)];
+    table::lock_name(&StoredRole::of(pg_sys::Oid::INVALID), &name);
+    table::lock_name(&owner, &name);
+    let key = || vec![Field::new("name", Some(name.clone())), Field::role("owner", &owner)];
     let of_others = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner <> $2 LIMIT 1";
     if table::ask(of_others, key()).is_some() {
         return Err(ModelError::NameTaken(name).into());
     }
     let known = "SELECT model_id FROM corgipile.stored_models WHERE identity = $1 AND owner = $2";
-    let by_identity = vec![Field::new("identity", Some(identity)), Field::object("owner", pg_sys::REGROLEOID, owner)];
+    let by_identity = vec![Field::new("identity", Some(identity)), Field::role("owner", &owner)];
     let undeploy = || {
         let sql = "UPDATE corgipile.stored_models SET deployed = false WHERE name = $1 AND owner = $2 AND deployed";
         table::change(sql, key());

@@ -5,11 +5,10 @@
 //! What is deleted is told. A training neither waits nor fails because of it.
 
 use super::shared;
-use super::table::{self, Field};
+use super::table::{self, Field, StoredRole};
 use crate::errors::Notice;
 use crate::settings;
 use pg::{report_notice, snapshot};
-use pgrx::pg_sys;
 use sgd::ModelKind;
 
 /// What a training has stored.
@@ -40,7 +39,7 @@ const NAMED: &str = "SELECT m.model_id, m.name, m.version FROM corgipile.stored_
 /// Whoever was granted a model without a name knows its number.
 const UNNAMED: &str = "SELECT m.model_id, m.name, m.version FROM corgipile.stored_models AS m
      WHERE m.owner = $1 AND m.name IS NULL AND m.source = $4 AND m.label = $5 AND m.model = $6
-       AND m.granted_to = '{}'
+       AND m.granted_to::text[] = '{}' AND m.predict_granted_to::text[] = '{}'
        AND m.created_at < (SELECT DISTINCT o.created_at FROM corgipile.stored_models AS o
                             WHERE o.owner = $1 AND o.name IS NULL AND o.source = $4 AND o.label = $5 AND o.model = $6
                             ORDER BY o.created_at DESC OFFSET $2 - 1 LIMIT 1)";
@@ -56,7 +55,7 @@ pub fn delete_replaced(newer: Newer, keep: Option<u32>) {
     used.extend(newer.continued);
     let parameters = || {
         vec![
-            Field::object("owner", pg_sys::REGROLEOID, table::current_user()),
+            Field::role("owner", &StoredRole::of(table::current_user())),
             Field::new("keep", Some(i64::from(keep))),
             Field::new("used", Some(used.clone())),
         ]

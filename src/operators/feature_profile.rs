@@ -15,7 +15,7 @@ use pg::check_for_interrupts;
 use pg::executor::query::Column;
 use serde::{Deserialize, Serialize};
 use sgd::ModelKind;
-use sgd::profile::{self, FeatureShape, Profile, RowSample, Tallies};
+use sgd::profile::{self, Ends, FeatureShape, Profile, RowSample, Tallies};
 use tuples::{Batch, TupleSource};
 
 /// What was measured of the features of rows.
@@ -57,9 +57,10 @@ impl MeasuredFeatures {
     }
 
     /// The profile of the rows, of features of these shapes.
-    pub fn finish(self, shapes: &[FeatureShape]) -> Profile {
+    pub fn finish(self, shapes: &[FeatureShape], ends: Ends) -> Profile {
         let MeasuredFeatures { tallies, sample, nulls } = self;
-        tallies.finish(shapes, sample.as_ref(), |i| nulls.get(i).copied().unwrap_or_default())
+        tallies
+            .finish(shapes, sample.as_ref().map(|sample| (sample, ends)), |i| nulls.get(i).copied().unwrap_or_default())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::errors::{NodeError, Notice, Result, TrainingError};
 use crate::options::rows::Standardize;
 use pg::{check_for_interrupts, report_notice};
 use serde::{Deserialize, Serialize};
-use sgd::profile::{FeatureProfile, Profile, RowSample};
+use sgd::profile::{Ends, FeatureProfile, Profile, RowSample};
 use sgd::{LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log};
 use tuples::{Batch, TupleSource};
 
@@ -228,7 +228,7 @@ impl Measured {
     /// What the model keeps of the numbers: bins of a sample, and mean, deviation and missing share of all rows where
     /// these were measured as they are.
     fn profile(&self, decoder: &Decoder) -> Option<Vec<FeatureProfile>> {
-        let mut features = self.sample.as_ref()?.features();
+        let mut features = self.sample.as_ref()?.features(Ends::default());
         // what comes later is compared with the rows as they are
         if decoder.logs_of_arrays().is_some() || decoder.weighs_rows() {
             return Some(features);

@@ -40,7 +40,7 @@ impl Stored<'_> {
             "INSERT INTO corgipile.stored_models (name, owner, model, source, label, label_type, classes, features, feature_kind,
                  categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale, skipped,
                  preparation_seconds, history)
-             VALUES ('{name}', current_user::regrole, '{model}', 't', 'label', '{label_type}', {classes}, {features},
+             VALUES ('{name}', current_user::regrole::oid::text::corgipile.stored_role, '{model}', 't', 'label', '{label_type}', {classes}, {features},
                  '{kind}', {categories}, {index_base}, '{options}', {weights}, {intercepts}, {mean}, {scale}, 0, 0, '[]')
              RETURNING model_id"
         ))

@@ -33,3 +33,9 @@ pub fn serves_another() -> bool {
     // SAFETY: as above, if they are there.
     names.iter().any(|name| !name.is_null() && unsafe { CStr::from_ptr(*name) }.to_bytes().starts_with(CITUS))
 }
+
+/// Is this a process in the background, and no session of a client's?
+pub fn is_background_worker() -> bool {
+    // SAFETY: reads a variable.
+    unsafe { pg_sys::MyBackendType == pg_sys::BackendType::B_BG_WORKER }
+}

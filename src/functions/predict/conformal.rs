@@ -24,13 +24,13 @@ macro_rules! sql_functions {
             #[pg_extern(sql = false)]
             fn $by_id(model: Option<i64>, call: Call<'_>) -> Option<$result> {
                 let answer = |model: &Model, asked| $answer(model, asked, $input(call), call);
-                answer_with_coverage(model, call, $arguments, models::by_id, answer)
+                answer_with_coverage(model, call, $arguments, models::id_to_predict, answer)
             }
 
             #[pg_extern(sql = false)]
             fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
                 let answer = |model: &Model, asked| $answer(model, asked, $input(call), call);
-                answer_with_coverage(model, call, $arguments, models::by_name_or_id, answer)
+                answer_with_coverage(model, call, $arguments, models::name_to_predict, answer)
             }
 
             #[pg_extern(sql = false)]

@@ -45,12 +45,12 @@ macro_rules! sql_functions {
         $(
             #[pg_extern(sql = false)]
             fn $by_id(model: Option<i64>, call: Call<'_>) -> Option<$result> {
-                answer(model, call, $arguments, models::by_id, |model, policies| $answer(model, policies, $input(call)))
+                answer(model, call, $arguments, models::id_to_predict, |model, policies| $answer(model, policies, $input(call)))
             }
 
             #[pg_extern(sql = false)]
             fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
-                answer(model, call, $arguments, models::by_name_or_id, |model, policies| $answer(model, policies, $input(call)))
+                answer(model, call, $arguments, models::name_to_predict, |model, policies| $answer(model, policies, $input(call)))
             }
 
             #[pg_extern(sql = false)]

@@ -140,12 +140,12 @@ macro_rules! functions_of_features {
         $(
             #[pg_extern(sql = false)]
             fn $by_id(model: Option<i64>, call: Call<'_>) -> Option<$result> {
-                models::by_id(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
+                models::id_to_predict(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
             }
 
             #[pg_extern(sql = false)]
             fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
-                models::by_name_or_id(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
+                models::name_to_predict(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
             }
 
             #[pg_extern(sql = false)]

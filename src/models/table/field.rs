@@ -1,5 +1,6 @@
 //! Columns to be written.
 
+use super::roles::StoredRole;
 use pg::values::typed::is_same_in_memory;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
@@ -23,7 +24,12 @@ impl Field {
         Field { column, value }
     }
 
-    /// A field of a type that Rust knows as an OID: regrole, regtype.
+    /// A role, as a text: what is compared with the column, and cast where it is written to it.
+    pub fn role(column: &'static str, role: &StoredRole) -> Field {
+        Field::new(column, Some(role.as_stored().to_owned()))
+    }
+
+    /// A field of a type that Rust knows as an OID: regtype.
     pub fn object(column: &'static str, type_oid: pg_sys::Oid, value: pg_sys::Oid) -> Field {
         assert!(is_same_in_memory(type_oid, pg_sys::OIDOID), "a type whose values are OIDs");
         // SAFETY: such types are OIDs.

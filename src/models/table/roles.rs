@@ -1,18 +1,13 @@
 //! Roles, and what the current user may do.
 
+use pg::catalog::names::quote_identifier;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 
 /// The user whose privileges count at this moment.
 pub fn current_user() -> pg_sys::Oid {
     // SAFETY: reads a variable.
     unsafe { pg_sys::GetUserId() }
-}
-
-/// Whether the current user is `role`, a member of it, or a superuser.
-pub fn has_privileges_of(role: pg_sys::Oid) -> bool {
-    // SAFETY: catalog lookups.
-    unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), role) }
 }
 
 /// Is the current user a superuser?
@@ -51,21 +46,144 @@ pub fn role(name: &str) -> pg_sys::Oid {
     unsafe { pg_sys::get_role_oid(name.as_ptr(), false) }
 }
 
-/// The role with this name, `public`, or what type regrole shows in their place: the number of a role that was dropped,
-/// and `-`.
+/// A role as the table keeps it, in a column of type corgipile.stored_role: the digits of its OID, `0` for everybody; or
+/// `?` and the name of a role that was not there when a dump was restored.
+///
+/// Where it is written out, as in dumps, an OID becomes the role's name, and what is read in becomes an OID again. So a
+/// renamed role keeps what is its own, and in another cluster, where the same number is another role's, a name is what
+/// counts. What is no role there is kept as it is, and no role that is made later has any rights by it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoredRole(String);
+
+/// What stands before the name, or the number, of a role that is not there. The name of no role begins with it, unless
+/// it is in quotes.
+const MISSING: char = '?';
+
+/// What everybody is called.
+const PUBLIC: &str = "public";
+
+impl StoredRole {
+    /// A role; InvalidOid is everybody.
+    pub fn of(role: pg_sys::Oid) -> StoredRole {
+        StoredRole(role.to_u32().to_string())
+    }
+
+    /// What a column has.
+    pub fn from_column(stored: String) -> StoredRole {
+        StoredRole(stored)
+    }
+
+    /// As a column has it.
+    pub fn as_stored(&self) -> &str {
+        &self.0
+    }
+
+    /// The OID that is stored, perhaps of a role that was dropped.
+    fn oid(&self) -> Option<pg_sys::Oid> {
+        self.0.parse::<u32>().ok().map(pg_sys::Oid::from)
+    }
+
+    /// What is stored for a text that PostgreSQL's COPY, or an administrator, gives: the name of a role, as an
+    /// identifier of SQL, `public`, or what stands for a role that is not there.
+    pub fn read(text: &str) -> StoredRole {
+        if text == PUBLIC || text == "-" {
+            return StoredRole::of(pg_sys::Oid::INVALID);
+        }
+        if text.starts_with(MISSING) {
+            return StoredRole(text.to_owned());
+        }
+        // a number is that of a role which was dropped where the text was written; here it may be anybody's
+        let role = identifier(text).filter(|_| !is_number(text)).and_then(|name| role_named(&name));
+        role.map_or_else(|| StoredRole(format!("{MISSING}{text}")), StoredRole::of)
+    }
+
+    /// The text that [`StoredRole::read`] makes the same of, wherever that role is.
+    pub fn written(&self) -> String {
+        match self.oid() {
+            Some(pg_sys::Oid::INVALID) => PUBLIC.to_owned(),
+            Some(role) => {
+                role_name(role).map_or_else(|| format!("{MISSING}{}", self.0), |name| quote_identifier(&name))
+            }
+            None => self.0.clone(),
+        }
+    }
+
+    /// What users see: the name; of a role that was dropped, its number; of one that was not there, its name behind `?`.
+    pub fn shown(&self) -> String {
+        match self.oid() {
+            Some(pg_sys::Oid::INVALID) => PUBLIC.to_owned(),
+            Some(role) => role_name(role).unwrap_or_else(|| self.0.clone()),
+            None => self.0.clone(),
+        }
+    }
+
+    /// As it is written before a dot and a name.
+    pub fn in_a_name(&self) -> String {
+        let shown = self.shown();
+        if is_number(&shown) && role_named(&shown).is_none() { shown } else { quote_identifier(&shown) }
+    }
+
+    /// Does the text show a role that is not there: a number, or `?` and a name?
+    pub fn of_shown_missing(text: &str) -> Option<StoredRole> {
+        let stored = StoredRole(text.to_owned());
+        let is_dropped = |role| role != pg_sys::Oid::INVALID && is_number(text) && role_name(role).is_none();
+        stored.oid().map_or(text.starts_with(MISSING), is_dropped).then_some(stored)
+    }
+
+    /// Is it everybody?
+    pub fn is_public(&self) -> bool {
+        self.oid() == Some(pg_sys::Oid::INVALID)
+    }
+
+    /// Is it the current user?
+    pub fn is_current_user(&self) -> bool {
+        self.oid() == Some(current_user())
+    }
+
+    /// Whether the current user is this role, a member of it, or a superuser.
+    pub fn has_privileges(&self) -> bool {
+        match self.oid() {
+            // SAFETY: catalog lookups.
+            Some(role) if role != pg_sys::Oid::INVALID => unsafe {
+                pg_sys::has_privs_of_role(pg_sys::GetUserId(), role)
+            },
+            _ => is_superuser(),
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The name that an identifier of SQL means: folded to lower case unless it is in quotes. None for what is none.
+fn identifier(text: &str) -> Option<String> {
+    let c_text = CString::new(text).ok()?;
+    let mut names: *mut pg_sys::List = std::ptr::null_mut();
+    let mut copy = c_text.into_bytes_with_nul();
+    // SAFETY: a C string of ours, which it may change, and to which the names in the list point; they are copied.
+    unsafe {
+        if !pg_sys::SplitIdentifierString(copy.as_mut_ptr().cast(), b'.' as c_char, &mut names) {
+            return None;
+        }
+        let names = pgrx::PgList::<c_char>::from_pg(names);
+        let name = names.get_ptr(0).filter(|_| names.len() == 1)?;
+        Some(CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
+/// The role with this name, `public`, what is shown in the place of a role that is not there, or `-`, as type regrole
+/// shows everybody.
 ///
 /// # Errors
 /// PostgreSQL's own if there is none.
-pub fn role_as_shown(name: &str) -> pg_sys::Oid {
+pub fn role_as_shown(name: &str) -> StoredRole {
     if name == "-" {
-        return pg_sys::Oid::INVALID;
+        return StoredRole::of(pg_sys::Oid::INVALID);
     }
-    let c_name = CString::new(name).unwrap_or_default();
-    // SAFETY: a C string.
-    let known = unsafe { pg_sys::get_role_oid(c_name.as_ptr(), true) };
-    match name.parse::<u32>() {
-        Ok(number) if known == pg_sys::Oid::INVALID && number > 0 => number.into(),
-        _ => role(name),
+    match role_named(name) {
+        Some(role) => StoredRole::of(role),
+        None => StoredRole::of_shown_missing(name).unwrap_or_else(|| StoredRole::of(role(name))),
     }
 }
 

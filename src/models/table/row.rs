@@ -2,6 +2,7 @@
 
 use super::field::{ARRAY_HEADER, Float};
 use super::lookup::{existing, table_oid};
+use super::roles::StoredRole;
 use super::scope::{GetActiveSnapshot, GetCurrentCommandId};
 use crate::errors::{Error, ModelError};
 use crate::models::shared;
@@ -152,6 +153,17 @@ impl ModelRow<'_> {
     /// An ERROR if the column has another type.
     pub fn get<T: FromDatum + IntoDatum>(&self, column: &CStr) -> Option<T> {
         self.value(column).and_then(TypedDatum::to_rust)
+    }
+
+    /// Whose it is.
+    pub fn owner(&self) -> StoredRole {
+        StoredRole::from_column(self.get(c"owner").unwrap_or_default())
+    }
+
+    /// The roles in a column of them.
+    pub fn roles(&self, column: &CStr) -> Vec<StoredRole> {
+        let roles: Vec<Option<String>> = self.get(column).unwrap_or_default();
+        roles.into_iter().flatten().map(StoredRole::from_column).collect()
     }
 
     /// A column's floats: None if it is NULL, Some(None) if it is not an array of one dimension without NULLs.

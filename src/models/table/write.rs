@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::lookup::table_oid;
-use super::roles::current_user;
+use super::roles::{StoredRole, current_user};
 use super::row::shared_key;
 use crate::errors::{Error, ModelError};
 use crate::models::shared;
@@ -30,19 +30,23 @@ pub enum Taken {
 /// # Errors
 /// What is [`Taken`].
 pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key, Taken> {
-    let user = current_user();
+    let user = StoredRole::of(current_user());
     fields.push(Field::new("name", name));
-    fields.push(Field::object("owner", pg_sys::REGROLEOID, user));
+    fields.push(Field::role("owner", &user));
     let mut columns: Vec<&str> = fields.iter().map(|f| f.column).collect();
     let mut values: Vec<String> = (1..=fields.len()).map(|i| format!("${i}")).collect();
+    if let Some(owner) = values.last_mut() {
+        owner.push_str("::corgipile.stored_role");
+    }
     let oid = table_oid();
     if let Some(name) = name {
         let (of_name, of_owner) = (fields.len() - 1, fields.len());
         let before = format!("FROM corgipile.stored_models WHERE name = ${of_name} AND owner = ${of_owner}");
-        columns.extend(["version", "granted_to"]);
+        columns.extend(["version", "granted_to", "predict_granted_to"]);
         values.push(format!("COALESCE((SELECT max(GREATEST(version, last_version)) + 1 {before}), 1)"));
-        values.push(format!("COALESCE((SELECT granted_to {before} ORDER BY version DESC LIMIT 1), '{{}}')"));
-        lock(oid, user, name);
+        let grants = |column| format!("COALESCE((SELECT {column} {before} ORDER BY version DESC LIMIT 1), '{{}}')");
+        values.extend(["granted_to", "predict_granted_to"].map(grants));
+        lock(oid, &user, name);
     }
     let sql = format!(
         "INSERT INTO corgipile.stored_models ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
@@ -122,13 +126,13 @@ pub fn rows(sql: &str, values: Vec<Field>) -> Vec<(i64, Option<String>, i32)> {
 
 /// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time
 /// wait for each other when they store their models, and each gets a version.
-pub fn lock_name(owner: pg_sys::Oid, name: &str) {
+pub fn lock_name(owner: &StoredRole, name: &str) {
     lock(table_oid(), owner, name);
 }
 
-fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
+fn lock(table: pg_sys::Oid, owner: &StoredRole, name: &str) {
     let mut hasher = DefaultHasher::new();
-    (owner.to_u32(), name).hash(&mut hasher);
+    (owner, name).hash(&mut hasher);
     // SAFETY: a lock of the kind that PostgreSQL uses for objects of catalogs, on an object of this table; of two names
     // with one hash one waits for nothing.
     unsafe {

@@ -197,7 +197,7 @@ fn thousands_of_epochs_leave_a_session_as_it_was() {
         // the history of so many epochs takes memory while it is stored: what is flat is a session of such trainings
         let mut train = |epochs: u32| {
             db.run(&format!("SELECT corgipile_train('few', features => '{{x}}', max_epochs => {epochs}, {how})"));
-            db.run("DELETE FROM corgipile.models");
+            db.run("DELETE FROM corgipile.stored_models");
             (held(pid), resident(pid))
         };
         train(epochs);

@@ -94,7 +94,7 @@ fn statements_of_all_kinds_end_with_an_error_under_a_limit() {
                 let mut db = cluster.session();
                 db.run(
                     "SET search_path = large, public; DROP TABLE IF EXISTS c2;
-                        DELETE FROM corgipile.models WHERE name IS NULL OR name IN ('again', 'other')",
+                        DELETE FROM corgipile.stored_models WHERE name IS NULL OR name IN ('again', 'other')",
                 );
             }
         }

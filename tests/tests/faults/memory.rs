@@ -108,7 +108,7 @@ impl Sweep<'_> {
         assert!(self.cluster.is_running(), "{name}: the server has ended\n{}", tail(self.cluster));
         self.read_log(name);
         self.db.run(
-            "DROP TABLE IF EXISTS c2; DELETE FROM corgipile.models WHERE name IS NULL OR name IN ('again', 'other')",
+            "DROP TABLE IF EXISTS c2; DELETE FROM corgipile.stored_models WHERE name IS NULL OR name IN ('again', 'other')",
         );
         let left = leftovers(self.cluster, &mut self.db);
         assert!(left.is_empty(), "{left:#?} after {name}");
@@ -286,7 +286,7 @@ fn what_is_large_can_be_refused() {
         assert!(memory.stop() > 0);
         assert!(!failure.detail.contains(ENDS), "{failure:#?}");
         db.run(statement);
-        db.run("DELETE FROM corgipile.models WHERE name = 'again'");
+        db.run("DELETE FROM corgipile.stored_models WHERE name = 'again'");
     }
     assert!(complaints(&cluster).is_empty());
 }

@@ -240,7 +240,7 @@ impl Scene {
 
 /// Deletes what the statements have stored.
 fn forget(watch: &mut Session) {
-    watch.run("DELETE FROM corgipile.models WHERE name IS NULL OR name NOT IN ('kept', 'rows')");
+    watch.run("DELETE FROM corgipile.stored_models WHERE name IS NULL OR name NOT IN ('kept', 'rows')");
 }
 
 /// Stops statements by one kind of fault after the other, and reports.

@@ -209,7 +209,7 @@ pub fn shared_models_are_free(session: &mut Session, model: &str) {
     session.run(&format!(
         "INSERT INTO corgipile.stored_models (name, owner, model, source, label, label_type, classes, features, feature_kind,
              index_base, hyperparameters, weights, intercepts, skipped, preparation_seconds, history)
-         SELECT 'full', current_user::regrole, 'logistic', 't', 'label', 'int', '{{0,1}}', '{{k,v}}', 'sparse', 1, '{{}}',
+         SELECT 'full', current_user::regrole::oid::text::corgipile.stored_role, 'logistic', 't', 'label', 'int', '{{0,1}}', '{{k,v}}', 'sparse', 1, '{{}}',
                 array_fill(1::real, ARRAY[{full}]), '{{0}}', 0, 0, '[]'"
     ));
     let there = "SELECT name, bytes > 1000000 FROM corgipile.stat_models ORDER BY name";

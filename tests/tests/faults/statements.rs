@@ -76,7 +76,7 @@ pub const STATEMENTS: &[Statement] = &[
              FOR i IN 1..12 LOOP
                  PERFORM corgipile_train('SELECT label, x FROM wide LIMIT 50', max_epochs => 1, name => 'gone');
                  PERFORM corgipile_predict('gone', x) FROM wide WHERE id = i;
-                 DELETE FROM corgipile.models WHERE name = 'gone';
+                 DELETE FROM corgipile.stored_models WHERE name = 'gone';
              END LOOP;
          END $$",
     ),
@@ -149,7 +149,7 @@ pub const STATEMENTS: &[Statement] = &[
         0,
         "DO $$ BEGIN
              FOR i IN 1..30 LOOP
-                 UPDATE corgipile.models SET intercepts = ARRAY[i] WHERE name IN ('kept', 'rows');
+                 UPDATE corgipile.stored_models SET intercepts = ARRAY[i] WHERE name IN ('kept', 'rows');
                  PERFORM sum(corgipile_predict('kept', x)) FROM t WHERE id % 50 = i;
              END LOOP;
              RAISE 'undone' USING ERRCODE = 'P0001';

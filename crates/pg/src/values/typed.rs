@@ -142,7 +142,8 @@ impl<'a> TypedDatum<'a> {
 /// Can values of one type stand where those of another are declared, as far as memory is concerned?
 ///
 /// They can if both are passed by value with the same length, whatever they mean, if their base types are the same, or
-/// if they are arrays of which that is true. Texts of all kinds are the same, too.
+/// if they are arrays of which that is true. Texts of all kinds are the same, too, and types that PostgreSQL takes for
+/// texts without a function.
 pub fn is_same_in_memory(one: Oid, other: Oid) -> bool {
     if one == other {
         return true;
@@ -158,7 +159,8 @@ pub fn is_same_in_memory(one: Oid, other: Oid) -> bool {
         return true;
     }
     let (one, other) = (base_type(one), base_type(other));
-    let is_text = |oid| [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&oid);
+    // SAFETY: a catalog lookup. Blanks at the end are why a bpchar is made a text by a function.
+    let is_text = |oid| oid == pg_sys::BPCHAROID || unsafe { pg_sys::IsBinaryCoercible(oid, pg_sys::TEXTOID) };
     // SAFETY: catalog lookups; InvalidOid of what is no array.
     let element = |oid| unsafe { pg_sys::get_element_type(oid) };
     let elements = (element(one), element(other));

@@ -2,7 +2,7 @@
 //!
 //! A [`Profile`] has mean, deviation and share of missing values of each feature, the shares of its values between ten
 //! quantiles, and the rows of each category. Quantiles are those of a [`RowSample`] of bounded size; bins are closed
-//! above, as numpy's `searchsorted` finds them, and below the least and above the greatest value there is one more
+//! above, as numpy's `searchsorted` finds them, and below the first and above the last edge ([`Ends`]) there is one more
 //! each.
 //!
 //! Guarantees: what is kept depends on the rows and their order alone; the size is bounded by the features and not by
@@ -18,11 +18,21 @@ pub use tallies::{Nulls, Tallies};
 use chance::Bins;
 use serde::{Deserialize, Serialize};
 
-/// Bins between the least and the greatest value of a feature, at most: repeated values make one.
+/// Bins between the first and the last edge of a feature, at most: repeated values make one.
 const BINS: usize = 10;
 
 /// Shares below this count as this: an empty bin is no infinite change.
 const LEAST_SHARE: f64 = 1e-4;
+
+/// Where the outermost bins begin and end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ends {
+    /// at the first and the last hundredth of the values: the least and the greatest are somebody's own
+    #[default]
+    Hundredths,
+    /// at the least and the greatest value
+    Extremes,
+}
 
 /// What is kept of the features of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,7 +56,7 @@ pub struct FeatureProfile {
     /// of a number
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
-    /// of a number, ascending: the least value of the sample, and the upper ends of the bins from there on
+    /// of a number, ascending: the lower end of the first bin, and the upper ends of the bins from there on
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<f64>,
     /// of the values that are there: below the edges, between each two of them, and above
@@ -224,7 +234,7 @@ mod tests {
                 tallies.add(&row);
                 tallies.add_category(0, if i % 10 < skew { 0 } else { 1 + i % 2 });
             }
-            tallies.finish(&shapes, like.is_none().then_some(&sample), |_| Nulls::default())
+            tallies.finish(&shapes, like.is_none().then_some((&sample, Ends::Extremes)), |_| Nulls::default())
         };
         let old = profile(0.0, 2, None);
         old.check(&shapes).unwrap();
@@ -268,7 +278,7 @@ mod tests {
                         }
                     }
                 }
-                tallies.finish(&shapes, like.is_none().then_some(&sample), |_| Nulls::default())
+                tallies.finish(&shapes, like.is_none().then_some((&sample, Ends::Extremes)), |_| Nulls::default())
             };
             let old = profile(rows, old, None);
             let new = profile(new_rows, new, Some(&old));
@@ -326,7 +336,7 @@ mod tests {
         let like = {
             let mut sample = RowSample::new(2);
             (0..500).for_each(|i| sample.add_row(&[i as f32, 1e6 + (i % 7) as f32]));
-            let features = sample.features();
+            let features = sample.features(Ends::default());
             let categories = FeatureProfile { counts: vec![0; 3], ..FeatureProfile::default() };
             Profile { rows: 500, features: vec![features[0].clone(), categories, features[1].clone()] }
         };

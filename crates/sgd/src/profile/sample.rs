@@ -1,6 +1,6 @@
 //! A sample of rows, and the quantiles of what is in it.
 
-use super::{BINS, FeatureProfile, Profile};
+use super::{BINS, Ends, FeatureProfile, Profile};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -142,23 +142,30 @@ impl RowSample {
     }
 
     /// Each number's distribution, with mean, deviation and missing share of the sample.
-    pub fn features(&self) -> Vec<FeatureProfile> {
-        (0..self.dim).map(|j| self.feature(j)).collect()
+    pub fn features(&self, ends: Ends) -> Vec<FeatureProfile> {
+        (0..self.dim).map(|j| self.feature(j, ends)).collect()
     }
 
-    fn feature(&self, j: usize) -> FeatureProfile {
+    fn feature(&self, j: usize, ends: Ends) -> FeatureProfile {
         let all = self.values.iter().skip(j).step_by(self.dim).copied();
         let mut values: Vec<f32> = all.filter(|value| !value.is_nan()).collect();
         let rows = self.values.len() / self.dim.max(1);
         let missing = (rows - values.len()) as f64 / rows.max(1) as f64;
         values.sort_unstable_by(f32::total_cmp);
         let n = values.len();
-        let Some(least) = values.first() else {
+        if n == 0 {
             return FeatureProfile { missing, mean: Some(0.0), deviation: Some(0.0), ..FeatureProfile::default() };
+        }
+        // values beyond the outermost edges
+        let beyond = match ends {
+            Ends::Extremes => 0,
+            Ends::Hundredths => (n / 100).max(1).min((n - 1) / 2),
         };
-        let mut edges = vec![f64::from(*least)];
+        let (least, greatest) = (beyond, n - 1 - beyond);
+        let mut edges = vec![f64::from(values[least])];
         for bin in 1..=BINS {
-            let upper = f64::from(values[(bin * n).div_ceil(BINS) - 1]);
+            let place = (bin * n).div_ceil(BINS) - 1;
+            let upper = f64::from(values[place.clamp(least, greatest)]);
             if edges.len() == 1 || edges[edges.len() - 1] < upper {
                 edges.push(upper);
             }
@@ -248,14 +255,26 @@ mod tests {
     fn bins_are_closed_above_and_repeated_values_make_one() {
         let mut sample = RowSample::new(2);
         (1..=100).for_each(|i| sample.add_row(&[i as f32, f32::from(i > 50)]));
-        let features = sample.features();
+        let features = sample.features(Ends::Extremes);
         assert_eq!(features[0].edges, [1., 10., 20., 30., 40., 50., 60., 70., 80., 90., 100.]);
         assert_eq!(features[0].shares, [0., 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.]);
         assert_eq!([0.5, 1.0, 10.0, 10.1, 100.0, 101.0].map(|value| features[0].bin(value)), [0, 1, 1, 2, 10, 11]);
         assert_eq!((&features[1].edges[..], &features[1].shares[..]), (&[0., 0., 1.][..], &[0., 0.5, 0.5, 0.][..]));
+        // Without the extremes no row's own value stands for the end of the range.
+        let features = sample.features(Ends::Hundredths);
+        assert_eq!(features[0].edges, [2., 10., 20., 30., 40., 50., 60., 70., 80., 90., 99.]);
+        assert_eq!(features[0].shares[..2], [0.01, 0.09]);
+        assert_eq!(features[0].shares[10..], [0.09, 0.01]);
+        for rows in 1..40 {
+            let mut few = RowSample::new(1);
+            (0..rows).for_each(|i| few.add_row(&[i as f32]));
+            let edges = &few.features(Ends::Hundredths)[0].edges;
+            assert!(edges.is_sorted() && edges.len() > 1, "{edges:?}");
+            assert!(rows < 3 || (edges[0] > 0.0 && edges[edges.len() - 1] < f64::from(rows - 1)), "{edges:?}");
+        }
         let mut constant = RowSample::new(1);
         (0..10).for_each(|_| constant.add_row(&[7.0]));
-        let constant = &constant.features()[0];
+        let constant = &constant.features(Ends::Hundredths)[0];
         assert_eq!([6.0, 7.0, 8.0].map(|value| constant.bin(value)), [0, 1, 2]);
         assert_eq!(constant.shares, [0.0, 1.0, 0.0]);
     }

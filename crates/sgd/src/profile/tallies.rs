@@ -1,6 +1,6 @@
 //! What is counted of all rows.
 
-use super::{FeatureProfile, FeatureShape, Profile, RowSample};
+use super::{Ends, FeatureProfile, FeatureShape, Profile, RowSample};
 use serde::{Deserialize, Serialize};
 
 /// Counts of rows, feature by feature. Another process gets them without the bins' edges, which it knows.
@@ -94,15 +94,15 @@ impl Tallies {
     }
 
     /// The profile of all rows, of features of these shapes; `nulls` are the rows in which a column that has no numbers
-    /// is NULL. Bins are those of `sample`, if it is there.
+    /// is NULL. Bins are those of the sample, with these ends, if it is there.
     pub fn finish(
         self,
         shapes: &[FeatureShape],
-        sample: Option<&RowSample>,
+        sample: Option<(&RowSample, Ends)>,
         nulls: impl Fn(usize) -> Nulls,
     ) -> Profile {
         let rows = self.rows.max(1) as f64;
-        let mut sampled = sample.map(|sample| sample.features().into_iter());
+        let mut sampled = sample.map(|(sample, ends)| sample.features(ends).into_iter());
         let (mut numbers, mut categories) = (self.numbers.into_iter(), self.categories.into_iter());
         let mut feature = |(i, shape): (usize, &FeatureShape)| match shape {
             FeatureShape::Number => {

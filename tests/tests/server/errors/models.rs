@@ -27,6 +27,21 @@ pub const CASES: &[Case] = &[
         "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.",
     ),
     Case(
+        "ModelError::PredictOnly",
+        "SELECT corgipile_grant(4, '{bob}', 'predict'); SET LOCAL ROLE {bob}; SELECT corgipile_export(4)",
+        "42501",
+        "model 4 was granted to predict with, and to nothing else",
+        "Its owner lets a role see it, too, by corgipile_grant(model, role).",
+    ),
+    Case(
+        "ModelError::NoModels",
+        "DELETE FROM corgipile.stored_models; SELECT corgipile_predict('nobody', ARRAY[1])",
+        "42704",
+        r#"model "nobody" does not exist"#,
+        "There are no models in this database yet. A restore fills the tables of schemas whose names sort before \
+         corgipile first: docs/how-to/models-and-versions.md says how to restore tables that predict.",
+    ),
+    Case(
         "ModelError::NotOwner",
         "SET LOCAL ROLE {bob}; SELECT corgipile_drop(3)",
         "42501",

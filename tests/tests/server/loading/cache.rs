@@ -279,7 +279,7 @@ fn errors_and_skipped_rows_are_the_same_in_every_epoch() {
                                     options => '{{\"nulls\": \"skip\", {options}}}')"
         ));
         let skipped: i64 = db.value("SELECT skipped FROM corgipile.models WHERE name = 'm'");
-        db.run("DELETE FROM corgipile.models WHERE name = 'm'");
+        db.run("DELETE FROM corgipile.stored_models WHERE name = 'm'");
         skipped
     };
     let expected: i64 = db.value("SELECT count(*) FROM nulls WHERE reals IS NULL");

@@ -66,7 +66,7 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
                  PERFORM * FROM corgipile_train('bad', loader => 'worker');
              EXCEPTION WHEN numeric_value_out_of_range THEN
                  PERFORM * FROM corgipile_train('t', max_epochs => 1, loader => 'worker', name => 'after');
-                 DELETE FROM corgipile.models WHERE name = 'after';
+                 DELETE FROM corgipile.stored_models WHERE name = 'after';
              END $$",
         );
         assert!(db.parallel_workers().is_empty());

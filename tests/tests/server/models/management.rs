@@ -176,10 +176,9 @@ fn nobody_sees_or_uses_anothers_model_without_a_grant() {
         f.fails_with(&call, "42501").says(&["owner"]);
         s.fails_with(&call, "42501");
     }
-    assert_eq!(f.lines("DELETE FROM corgipile.models RETURNING model_id").len(), 0);
-    f.fails_with("UPDATE corgipile.stored_models SET owner = current_user::regrole", "42501");
-    f.fails_with("UPDATE corgipile.stored_models SET granted_to = '{-}'", "42501");
-    f.fails_with("INSERT INTO corgipile.models (name) VALUES ('x')", "42501");
+    f.fails_with("DELETE FROM corgipile.stored_models", "42501");
+    f.fails_with("UPDATE corgipile.stored_models SET owner = 'postgres'", "42501");
+    f.fails_with("UPDATE corgipile.stored_models SET granted_to = '{public}'", "42501");
     f.fails_with("INSERT INTO corgipile.stored_models (name) VALUES ('x')", "42501");
     // The versions to come are granted, too; a name of one's own comes first.
     let third = version(&mut o, "m", 3);
@@ -252,10 +251,120 @@ fn models_of_a_dropped_role_stay_with_superusers_and_their_grants() {
     let mut again = db.session_as(&owner);
     assert_eq!(again.models(), 0);
     again.fails_with(&ask("'m'"), "42501");
-    // An administrator gives it a new owner.
-    db.run(&format!("UPDATE corgipile.stored_models SET owner = '{owner}' WHERE model_id = {id}"));
+    // An administrator gives it a new owner, who is called as the old one was.
+    let number = db.line(&format!("SELECT owner FROM corgipile.models WHERE model_id = {id}"));
+    again.fails_with(&format!("SELECT corgipile_reassign_owned('{number}', '{owner}')"), "42501").says(&["owner"]);
+    assert_eq!(db.value::<i64>(&format!("SELECT corgipile_reassign_owned('{number}', '{owner}')")), 1);
     assert_eq!(again.line(&ask("'m'")), before);
     again.run("SELECT corgipile_drop('m')");
+}
+
+#[test]
+fn what_a_role_owns_is_dropped_or_given_away_as_a_whole() {
+    let mut db = Database::with_small_table(200);
+    let (owner, heir, friend) = (db.role("owner"), db.role("heir"), db.role("friend"));
+    db.run("GRANT SELECT ON t TO PUBLIC");
+    let (mut o, mut h, mut f) = (db.session_as(&owner), db.session_as(&heir), db.session_as(&friend));
+    for (name, seed) in [("m", 1), ("m", 2), ("n", 3)] {
+        version(&mut o, name, seed);
+    }
+    o.run(&format!("SELECT corgipile_deploy('m', 1); SELECT corgipile_grant('m', '{friend}')"));
+    o.run(&format!("SELECT corgipile_grant('n', '{friend}', 'predict')"));
+    let before = o.line(&ask("'m'"));
+    // neither a stranger nor one of the two roles alone
+    for session in [&mut f, &mut h, &mut o] {
+        session.fails_with(&format!("SELECT corgipile_reassign_owned('{owner}', '{heir}')"), "42501");
+    }
+    for session in [&mut f, &mut h] {
+        session.fails_with(&format!("SELECT corgipile_drop_owned('{owner}')"), "42501");
+    }
+    // versions of one name that two roles have do not become each other's
+    version(&mut h, "n", 4);
+    db.fails_with(&format!("SELECT corgipile_reassign_owned('{owner}', '{heir}')"), "42710").says(&["\"n\""]);
+    h.run("SELECT corgipile_rename('n', 'of its own')");
+    assert_eq!(db.value::<i64>(&format!("SELECT corgipile_reassign_owned('{owner}', '{heir}')")), 3);
+    assert_eq!(o.models(), 0);
+    assert_eq!(h.line(&ask("'m'")), before, "versions, deployment and grants are what they were");
+    assert_eq!(f.line(&ask("'m'")), before);
+    assert_eq!(f.lines(&ask("'n'")).len(), 1);
+    db.fails_with("SELECT corgipile_reassign_owned('nobody at all', 'postgres')", "42704");
+    db.fails_with("SELECT corgipile_drop_owned('nobody at all')", "42704");
+    db.fails_with("SELECT corgipile_drop_owned(NULL)", "22004");
+    // What was granted to a role goes with it, and what it owns.
+    assert_eq!(f.value::<i64>(&format!("SELECT corgipile_drop_owned('{friend}')")), 0);
+    f.fails_with(&ask("'m'"), "42501");
+    f.fails_with(&ask("'n'"), "42501");
+    assert_eq!(h.value::<i64>(&format!("SELECT corgipile_drop_owned('{heir}')")), 4);
+    assert_eq!(db.models(), 0);
+}
+
+#[test]
+fn who_may_only_predict_sees_nothing_of_what_was_learned() {
+    let mut db = Database::with_small_table(200);
+    let (owner, friend) = (db.role("owner"), db.role("friend"));
+    db.run("GRANT SELECT ON t TO PUBLIC");
+    let (mut o, mut f) = (db.session_as(&owner), db.session_as(&friend));
+    let id = version(&mut o, "m", 1);
+    o.run(&format!("SELECT corgipile_grant('m', '{friend}', 'predict')"));
+    assert_eq!(f.line(&ask("'m'")), o.line(&ask("'m'")));
+    assert_eq!(f.line(&ask(&id.to_string())), o.line(&ask("'m'")));
+    f.run("SELECT corgipile_predict_interval('m', ARRAY[a, b, c], 0.5) FROM t LIMIT 0");
+    // what one has to know to call it, and nothing else
+    assert_eq!(
+        f.line("SELECT name, version, owner, model, label, features, feature_kind FROM corgipile.models"),
+        o.line("SELECT name, version, owner, model, label, features, feature_kind FROM corgipile.models")
+    );
+    let shown = f.line(
+        "SELECT string_agg(key, ',' ORDER BY key) FROM corgipile.models AS m, jsonb_each(to_jsonb(m)) WHERE value <> 'null'",
+    );
+    assert_eq!(
+        shown,
+        "classes,created_at,deployed,feature_kind,features,label,label_type,model,model_id,name,owner,version"
+    );
+    for view in ["stored_models", "current_models", "all_coefficients", "all_training_history", "stat_models"] {
+        assert_eq!(f.lines(&format!("SELECT * FROM corgipile.{view}")).len(), 0, "{view}");
+    }
+    // Every function that takes a model and is no prediction refuses, by id and by name.
+    let refused = [
+        "corgipile_export({m})",
+        "corgipile_export({m}, 'sql')",
+        "corgipile_export_onnx({m})",
+        "corgipile_explain({m}, (SELECT t FROM t LIMIT 1))",
+        "corgipile_evaluate({m}, 't')",
+        "corgipile_drift({m}, 't')",
+        "corgipile_profile({m}, 't')",
+        "corgipile_calibrate({m}, 't')",
+        "corgipile_importance({m}, 't')",
+        "corgipile_coefficients({m}, 't')",
+        "corgipile_drop({m})",
+        "corgipile_grant({m}, 'public')",
+    ];
+    for call in refused {
+        for model in [id.to_string(), "'m'".to_owned()] {
+            f.fails_with(&format!("SELECT {}", call.replace("{m}", &model)), "42501");
+        }
+    }
+    for model in [id.to_string(), "m".to_owned()] {
+        f.fails_with(&format!("SELECT * FROM corgipile_train('t', warm_start => '{model}')"), "42501")
+            .says(&["granted to predict"])
+            .hints(&["corgipile_grant"]);
+    }
+    // A prediction before, in the same statement, opens nothing.
+    f.fails_with("SELECT corgipile_predict('m', ARRAY[1,2,3]), corgipile_export('m')", "42501");
+    // More may be granted, and all of it taken back; versions to come are granted alike.
+    let second = version(&mut o, "m", 2);
+    assert_eq!(f.line(&ask("'m'")), o.line(&ask(&second.to_string())));
+    o.run(&format!("SELECT corgipile_grant('m', '{friend}')"));
+    f.run("SELECT corgipile_export('m')");
+    assert_eq!(f.line("SELECT count(*) FROM corgipile.models"), "2");
+    o.run(&format!("SELECT corgipile_revoke('m', '{friend}')"));
+    f.fails_with(&ask("'m'"), "42501");
+    assert_eq!(f.models(), 0);
+    o.run("SELECT corgipile_grant('m', 'public', 'predict')");
+    assert_eq!(f.line(&ask("'m'")), o.line(&ask("'m'")));
+    assert_eq!(o.line("SELECT predict_granted_to FROM corgipile.models WHERE version = 1"), "{public}");
+    o.fails_with("SELECT corgipile_grant('m', 'public', 'selct')", "22023").says(&["privilege"]);
+    o.fails_with("SELECT corgipile_grant('m', 'public', NULL)", "22004").says(&["privilege"]);
 }
 
 #[test]
@@ -294,11 +403,11 @@ fn numbers_of_versions_are_not_given_twice() {
     }
     // dropped one after the other, in any way, and all at once
     db.run("SELECT corgipile_drop('m', 3)");
-    db.run("DELETE FROM corgipile.models WHERE name = 'm' AND version = 2");
+    db.run("DELETE FROM corgipile.stored_models WHERE name = 'm' AND version = 2");
     assert_eq!(train(&mut db, "m").1, 4);
     let (fifth, n) = train(&mut db, "m");
     assert_eq!(n, 5);
-    db.run("DELETE FROM corgipile.models WHERE name = 'm' AND version IN (4, 5)");
+    db.run("DELETE FROM corgipile.stored_models WHERE name = 'm' AND version IN (4, 5)");
     assert_eq!(train(&mut db, "m"), (fifth + 1, 6));
     // a model that is renamed takes its number from the name, too, and gets another one there
     db.run(&format!("SELECT corgipile_rename({}, 'n')", fifth + 1));
@@ -317,7 +426,7 @@ fn numbers_of_versions_are_not_given_twice() {
     db.run("SELECT corgipile_drop('o')");
     assert_eq!(train(&mut db, "o").1, 1);
     // models without names have no versions to be remembered
-    db.run("SELECT corgipile_train('t', max_epochs => 1); DELETE FROM corgipile.models WHERE name IS NULL");
+    db.run("SELECT corgipile_train('t', max_epochs => 1); DELETE FROM corgipile.stored_models WHERE name IS NULL");
 }
 
 #[test]
@@ -329,7 +438,7 @@ fn who_drops_the_deployed_version_is_told_what_the_name_means_now() {
     let told = "version 2 of model \"m\" was deployed: the name now means the latest, version 4";
     let ways = [
         "SELECT corgipile_drop('m', 2)".to_owned(),
-        "DELETE FROM corgipile.models WHERE version = 2".to_owned(),
+        "DELETE FROM corgipile.stored_models WHERE version = 2".to_owned(),
         format!("SELECT corgipile_rename({}, 'n')", db.line("SELECT model_id FROM corgipile.models WHERE version = 2")),
     ];
     for way in ways {
@@ -431,7 +540,9 @@ fn a_sequence_that_lags_behind_is_told_from_a_version_that_another_has_stored() 
         u.run(&call);
     }
     // an index of an administrator's own says what it says
-    db.run("DELETE FROM corgipile.models; CREATE UNIQUE INDEX one_per_source ON corgipile.stored_models (source)");
+    db.run(
+        "DELETE FROM corgipile.stored_models; CREATE UNIQUE INDEX one_per_source ON corgipile.stored_models (source)",
+    );
     u.run(train);
     u.rejects(train, "23505").says(&["one_per_source"]);
 }

@@ -173,13 +173,13 @@ fn owners_and_names_are_written_as_in_sql() {
     assert_means(&mut superuser, &format!("{}.Gm", alice.to_uppercase()), &mut db, id);
     superuser.fails_with(&ask(&format!("'{alice}.gm'")), "42704").says(&[&format!("{alice}.gm")]);
     superuser.fails_with(&ask(&format!("'\"{}\".Gm'", alice.to_uppercase())), "42704");
-    db.run(&format!("DELETE FROM corgipile.models WHERE model_id <> {id}"));
+    db.run(&format!("DELETE FROM corgipile.stored_models WHERE model_id <> {id}"));
     for nothing in ["", ".", ".gm", "\"", "\"\"", "\"\".gm", "nobody.", "no role.gm", "nobody.gm", "public.gm", "1.gm"]
     {
         superuser.fails_with(&ask(&format!("'{nothing}'")), "42704");
         superuser.fails_with(&ask(&format!("'{alice}.{nothing}'")), "42704");
     }
-    db.run(&format!("DELETE FROM corgipile.models; DROP ROLE {quoted}"));
+    db.run(&format!("DELETE FROM corgipile.stored_models; DROP ROLE {quoted}"));
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn big(session: &mut Session, name: &str, weights: usize, sparse: bool) -> i64 {
     session.value(&format!(
         "INSERT INTO corgipile.stored_models (name, owner, model, source, label, label_type, classes, features, feature_kind,
              index_base, hyperparameters, weights, intercepts, skipped, preparation_seconds, history)
-         SELECT '{name}', current_user::regrole, 'logistic', 't', 'label', 'int', '{{0,1}}', '{features}', '{kind}', {base}, '{{}}',
+         SELECT '{name}', current_user::regrole::oid::text::corgipile.stored_role, 'logistic', 't', 'label', 'int', '{{0,1}}', '{features}', '{kind}', {base}, '{{}}',
                 array_agg((i::bigint * 7919 % 1000)::real / 1000), '{{0.5}}', 0, 0, '[]'
            FROM generate_series(1, {weights}) i
          RETURNING model_id"
@@ -102,14 +102,14 @@ fn what_was_updated_or_deleted_is_gone_from_shared_memory() {
     // A transaction that has the model in use keeps it as its snapshot has it.
     reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
     assert_eq!(reader.line(ASK), before);
-    one.run("UPDATE corgipile.models SET intercepts = ARRAY[intercepts[1] + 1]");
+    one.run("UPDATE corgipile.stored_models SET intercepts = ARRAY[intercepts[1] + 1]");
     let after = two.line(ASK);
     assert_ne!(after, before);
     assert_eq!(reader.line(ASK), before);
     reader.run("COMMIT");
     assert_eq!(reader.line(ASK), after);
     // An update that is rolled back is nobody's.
-    one.run("BEGIN; UPDATE corgipile.models SET intercepts = ARRAY[intercepts[1] + 1]");
+    one.run("BEGIN; UPDATE corgipile.stored_models SET intercepts = ARRAY[intercepts[1] + 1]");
     assert_ne!(one.line(ASK), after);
     assert_eq!(two.line(ASK), after);
     one.run("ROLLBACK");

@@ -44,22 +44,22 @@ fn predictions_follow_deletes_updates_and_rollbacks() {
     let before = db.line(&ask);
     assert_eq!(other.line(&ask), before);
 
-    db.run("BEGIN; UPDATE corgipile.models SET intercepts = ARRAY[intercepts[1] + 1]");
+    db.run("BEGIN; UPDATE corgipile.stored_models SET intercepts = ARRAY[intercepts[1] + 1]");
     let during = db.line(&ask);
     assert_ne!(during, before, "an update is seen at once by its transaction");
     assert_eq!(other.line(&ask), before, "and by no other");
     db.run("ROLLBACK");
     assert_eq!(db.line(&ask), before);
 
-    db.run("UPDATE corgipile.models SET intercepts = ARRAY[intercepts[1] + 1]");
+    db.run("UPDATE corgipile.stored_models SET intercepts = ARRAY[intercepts[1] + 1]");
     assert_eq!(db.line(&ask), during);
     assert_eq!(other.line(&ask), during, "a committed update is seen by sessions that had the old one cached");
 
-    db.run("BEGIN; DELETE FROM corgipile.models");
+    db.run("BEGIN; DELETE FROM corgipile.stored_models");
     db.fails_with(&ask, "42704");
     db.run("ROLLBACK");
     assert_eq!(db.line(&ask), during);
-    db.run("DELETE FROM corgipile.models");
+    db.run("DELETE FROM corgipile.stored_models");
     db.fails_with(&ask, "42704");
     other.fails_with(&ask, "42704");
 }
@@ -72,12 +72,12 @@ fn a_name_given_to_another_model_means_that_model() {
     let ask = "SELECT corgipile_predict_proba('current', ARRAY[1,2,3])";
     let first = other.line(ask);
     db.run(
-        "DELETE FROM corgipile.models WHERE name = 'current';
+        "DELETE FROM corgipile.stored_models WHERE name = 'current';
             SELECT corgipile_train('t', seed => 1, learning_rate => 0.3, name => 'current')",
     );
     let second = other.line(ask);
     assert_ne!(first, second);
-    db.run("UPDATE corgipile.models SET name = 'old' WHERE name = 'current'");
+    db.run("UPDATE corgipile.stored_models SET name = 'old' WHERE name = 'current'");
     other.fails_with(ask, "42704");
     assert_eq!(other.line("SELECT corgipile_predict_proba('old', ARRAY[1,2,3])"), second);
 }
@@ -90,7 +90,7 @@ fn a_repeatable_read_transaction_keeps_its_model() {
     let mut other = db.session();
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
     let before = other.line(&ask);
-    db.run("UPDATE corgipile.models SET intercepts = ARRAY[intercepts[1] + 1]");
+    db.run("UPDATE corgipile.stored_models SET intercepts = ARRAY[intercepts[1] + 1]");
     let after = db.line(&ask);
     assert_eq!(other.line(&ask), before);
     other.run("COMMIT");

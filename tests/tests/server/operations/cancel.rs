@@ -104,7 +104,7 @@ fn statement_timeout_stops_training_standardizing_evaluating_and_shuffling() {
         assert!(started.elapsed() < PATIENCE, "{sql} stops");
         works(&mut db);
     }
-    db.run(&format!("DELETE FROM corgipile.models WHERE model_id = {id}"));
+    db.run(&format!("DELETE FROM corgipile.stored_models WHERE model_id = {id}"));
     nothing_is_left(&mut db, pid);
 }
 

@@ -177,6 +177,6 @@ fn the_views_show_roles_and_types_as_names() {
     // what is shown is what revoke takes, and a view's rows can still be deleted
     session.run(&format!("SELECT corgipile_revoke('m', '{number}'), corgipile_revoke('m', 'My Role')"));
     assert_eq!(session.line("SELECT granted_to, owner = current_user FROM corgipile.models"), "{public}|t");
-    assert_eq!(session.lines("DELETE FROM corgipile.models WHERE owner = 'My Role' RETURNING name"), ["m"]);
+    assert_eq!(session.lines("SELECT corgipile_drop(model_id) FROM corgipile.models WHERE owner = 'My Role'"), ["1"]);
     db.run("DROP OWNED BY \"My Role\"; DROP ROLE \"My Role\"");
 }

@@ -55,6 +55,25 @@ fn what_a_training_keeps_is_what_the_rows_are_like() {
 }
 
 #[test]
+fn the_least_and_the_greatest_value_are_kept_on_request_only() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE pay AS SELECT i % 2 AS label, (1000 + i)::real AS salary FROM generate_series(1, 2000) i");
+    db.run("UPDATE pay SET salary = 7 WHERE salary = 1500; UPDATE pay SET salary = 9000000 WHERE salary = 2500");
+    db.run("SELECT corgipile_train('pay', name => 'm', max_epochs => 1)");
+    let ends = "SELECT (profile->'features'->0->'edges'->0)::real, (profile->'features'->0->'edges'->-1)::real, position('9000000' IN profile::text)
+                  FROM corgipile.models";
+    let hundredths = "SELECT percentile_disc(0.0105) WITHIN GROUP (ORDER BY salary), percentile_disc(0.99) WITHIN GROUP (ORDER BY salary), 0 FROM pay";
+    let hundredths = db.line(hundredths);
+    assert_eq!(db.line(ends), hundredths);
+    db.run("SELECT corgipile_profile('m', 'pay')");
+    assert_eq!(db.line(ends), hundredths);
+    assert_eq!(db.line("SELECT position('9000000' IN corgipile_export('m')::text)"), "0");
+    db.run("SELECT corgipile_profile('m', 'pay', extremes => true)");
+    assert!(db.line(ends).starts_with("7|9e+06|"));
+    assert_eq!(verdicts(&mut db, "m", "pay"), [""; 0]);
+}
+
+#[test]
 fn parts_of_a_date_that_is_called_label_are_compared() {
     let mut db = Database::new();
     db.run(

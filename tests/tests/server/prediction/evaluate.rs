@@ -179,7 +179,7 @@ fn rows_with_nulls_are_errors_or_skipped_as_in_training() {
         db.fails_with(&format!("SELECT * FROM corgipile_evaluate('error', $${source}$$)"), "22004");
         let (_, values) = metrics(&mut db, "skip", &source);
         assert_eq!(values[2..4], [125.0, 1.0]);
-        db.run("DELETE FROM corgipile.models");
+        db.run("DELETE FROM corgipile.stored_models");
     }
 }
 

@@ -27,11 +27,10 @@ pub struct Planted {
 const TYPES: &str =
     "'{int2,int4,int8,float4,float8,numeric,text,name,\"\\\"char\\\"\",varchar,bool,oid,regclass,regtype,regrole,
     regprocedure,jsonb,json,timestamptz,text[],float8[],float4[],int4[],aclitem[],regrole[],oid[],anyelement,anyarray,
-    anynonarray,corgipile.sgd_state,corgipile.toc}'::pg_catalog.text[]";
+    anynonarray,corgipile.sgd_state,corgipile.toc,corgipile.stored_role}'::pg_catalog.text[]";
 
 /// As [`TYPES`], of functions with two arguments.
-const FEW_TYPES: &str =
-    "'{int4,int8,float8,text,name,oid,regclass,regrole,regprocedure,jsonb,text[],anyelement}'::pg_catalog.text[]";
+const FEW_TYPES: &str = "'{int4,int8,float8,text,name,oid,regclass,regrole,regprocedure,jsonb,text[],anyelement,corgipile.stored_role}'::pg_catalog.text[]";
 
 /// In every planting session: Mallory does not step into her own traps.
 const SAFE: &str = "SET search_path = pg_catalog";
@@ -301,13 +300,17 @@ pub const CALLS: &[&str] = &[
     "SELECT public.corgipile_rename('copy', 'copies')",
     "SELECT public.corgipile_rename(2, 'renamed')",
     "SELECT public.corgipile_drop(2), public.corgipile_drop('copies'), public.corgipile_drop('plain', 1)",
+    "SELECT public.corgipile_grant(1, 'pg_monitor', 'predict'), public.corgipile_reassign_owned('pg_monitor', current_user)",
+    "SELECT public.corgipile_drop_owned('pg_monitor')",
+    "SELECT corgipile.may_see(owner, granted_to), owner = owner, owner::text FROM corgipile.stored_models",
+    "SELECT * FROM corgipile.models_to_predict()",
     "INSERT INTO corgipile.stored_models OVERRIDING SYSTEM VALUE SELECT * FROM corgipile.stored_models LIMIT 0",
     "INSERT INTO corgipile.stored_models (name, owner, model, source, label, label_type, features, feature_kind, hyperparameters, weights,
             intercepts, skipped, preparation_seconds, history)
      SELECT 'inserted', owner, model, source, label, label_type, features, feature_kind, hyperparameters, weights, intercepts,
             skipped, preparation_seconds, history FROM corgipile.stored_models LIMIT 1",
     "UPDATE corgipile.stored_models SET comment = 'updated'",
-    "DELETE FROM corgipile.models",
+    "DELETE FROM corgipile.stored_models",
     "SELECT * FROM corgipile.stat_models()",
     "SELECT * FROM public.corgipile_options('mlp') AS a, public.corgipile_options() AS b",
     "SELECT * FROM corgipile.progress()",

@@ -152,8 +152,13 @@ fn a_model_belongs_to_the_role_that_trained_it() {
         as_bob.fails_with(&format!("SELECT {function}('hers', ARRAY[1,2,3])"), "42501");
     }
     as_bob.fails_with(&format!("SELECT * FROM corgipile_evaluate({id}, 't')"), "42501");
-    as_bob.run(&format!("DELETE FROM corgipile.models WHERE model_id = {id}"));
-    assert_eq!(as_alice.models(), 1, "somebody else's delete deletes nothing");
+    for relation in ["models", "stored_models"] {
+        as_bob.fails_with(
+            &format!("DELETE FROM corgipile.{relation} WHERE model_id = {id}"),
+            if relation == "models" { "55000" } else { "42501" },
+        );
+    }
+    assert_eq!(as_alice.models(), 1, "nobody deletes somebody else's");
     // The superuser sees everything.
     assert_eq!(db.models(), 1);
     assert_eq!(db.line(&format!("SELECT corgipile_predict('{alice}.hers', ARRAY[1,2,3]) IS NOT NULL")), "t");
@@ -194,7 +199,7 @@ fn members_of_the_owners_role_use_its_models() {
     session.fails_with(&predict, "42501");
     session.run(&format!("SET ROLE {team}"));
     assert_eq!(session.line(&predict), "t");
-    session.run("DELETE FROM corgipile.models");
+    session.run("SELECT corgipile_drop(model_id) FROM corgipile.models");
     assert_eq!(db.models(), 0);
 }
 
@@ -252,12 +257,19 @@ fn only_training_writes_models() {
     db.run(&format!("GRANT SELECT ON t TO {user}"));
     let mut session = db.session_as(&user);
     let id = session.train("'t', max_epochs => 1, name => 'mine'")[0].model_id;
-    session.fails_with("INSERT INTO corgipile.models (name) VALUES ('forged')", "42501");
+    for (statement, code) in [
+        ("INSERT INTO corgipile.models (name) VALUES ('forged')", "55000"),
+        ("UPDATE corgipile.models SET intercepts = '{0}'", "55000"),
+        ("DELETE FROM corgipile.models", "55000"),
+        ("DELETE FROM corgipile.stored_models", "42501"),
+    ] {
+        session.fails_with(statement, code);
+    }
     session.fails_with(
         "INSERT INTO corgipile.stored_models OVERRIDING SYSTEM VALUE SELECT * FROM corgipile.stored_models",
         "42501",
     );
-    session.fails_with("UPDATE corgipile.models SET intercepts = '{0}'", "42501");
+    session.fails_with("UPDATE corgipile.stored_models SET intercepts = '{0}'", "42501");
     session.fails_with("UPDATE corgipile.stored_models SET owner = 'postgres'", "42501");
     session.fails_with("INSERT INTO corgipile.stored_models (name) VALUES ('forged')", "42501");
     session.fails_with("UPDATE corgipile.stored_models SET intercepts = '{0}'", "42501");
@@ -274,8 +286,46 @@ fn only_training_writes_models() {
     for view in ["coefficients", "training_history"] {
         session.fails_with(&format!("DELETE FROM corgipile.{view}"), "55000").says(&["cannot delete from view", view]);
     }
-    session.run(&format!("DELETE FROM corgipile.models WHERE model_id = {id}"));
+    session.run(&format!("SELECT corgipile_drop({id})"));
     assert_eq!(session.models(), 0);
+}
+
+#[test]
+fn nobody_can_lock_the_models_out_of_use() {
+    let mut db = Database::with_small_table(100);
+    let user = db.role("user");
+    db.run(&format!("GRANT SELECT ON t TO {user}"));
+    let mut session = db.session_as(&user);
+    session.train("'t', max_epochs => 1, name => 'mine'");
+    let relations = db.lines(
+        "SELECT c.oid::regclass FROM pg_class AS c JOIN pg_depend AS d ON d.objid = c.oid AND d.deptype = 'e'
+          WHERE d.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'p', 'v', 'm') AND c.relnamespace = 'corgipile'::regnamespace",
+    );
+    assert!(relations.len() > 5, "{relations:?}");
+    for relation in &relations {
+        for mode in [
+            "ROW SHARE",
+            "ROW EXCLUSIVE",
+            "SHARE UPDATE EXCLUSIVE",
+            "SHARE",
+            "SHARE ROW EXCLUSIVE",
+            "EXCLUSIVE",
+            "ACCESS EXCLUSIVE",
+        ] {
+            // PostgreSQL since 16 has ROW SHARE as what a reader may take; readers and writers go on beside it.
+            if mode != "ROW SHARE" {
+                session.fails_with(&format!("BEGIN; LOCK TABLE {relation} IN {mode} MODE NOWAIT"), "42501");
+                session.run("ROLLBACK");
+            }
+        }
+        session.attempt(&format!("SELECT * FROM {relation} FOR UPDATE")).expect_err("rows are not locked either");
+    }
+    // Whatever is granted on an object of the extension to everybody is to read it.
+    let granted = db.lines(
+        "SELECT c.oid::regclass, a.privilege_type FROM pg_class AS c JOIN pg_depend AS d ON d.objid = c.oid AND d.deptype = 'e',
+                aclexplode(c.relacl) AS a WHERE d.classid = 'pg_class'::regclass AND a.grantee = 0 AND a.privilege_type <> 'SELECT'",
+    );
+    assert_eq!(granted, [] as [&str; 0]);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_join_with_training_trains_once() {
     let mut db = Database::new();
     clustered(&mut db, "t", 500);
     for setting in ["enable_nestloop", "enable_hashjoin", "enable_mergejoin"] {
-        db.run("RESET ALL; DELETE FROM corgipile.models");
+        db.run("RESET ALL; DELETE FROM corgipile.stored_models");
         for other in ["enable_nestloop", "enable_hashjoin", "enable_mergejoin", "enable_material"] {
             db.run(&format!("SET {other} = {}", other == setting));
         }

@@ -262,7 +262,7 @@ fn networks_are_exported_dumped_shared_and_read_back() {
         // Copied out of the table and into it, as dumps are.
         db.run(&format!(
             "CREATE TEMP TABLE dumped AS SELECT * FROM corgipile.stored_models WHERE model_id = {id};
-             DELETE FROM corgipile.models WHERE model_id = {id};
+             DELETE FROM corgipile.stored_models WHERE model_id = {id};
              INSERT INTO corgipile.stored_models OVERRIDING SYSTEM VALUE SELECT * FROM dumped; DROP TABLE dumped"
         ));
         assert_eq!(db.lines(&ask(&id.to_string())), expected, "restored");
