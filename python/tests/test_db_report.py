@@ -272,6 +272,13 @@ def test_what_others_say_that_a_model_was_trained_on_is_not_run(
         db.report(other, mine, path=tmp_path / "report.html")
         other.execute("INSERT INTO kept VALUES (2)")
         other.rollback()
+    # who may only predict sees no report, and no document
+    conn.execute("SELECT corgipile_grant(%s, 'mallory', 'predict')", [mine])
+    with psycopg.connect(dbname=database, user="mallory", autocommit=True) as mallory:
+        with pytest.raises(PermissionError, match="to predict with"):
+            db.report(mallory, mine, path=tmp_path / "report.html")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="to predict with"):
+            db.Model.from_database(mallory, mine)
     conn.execute("DROP OWNED BY mallory CASCADE")
     conn.execute("SELECT corgipile_drop_owned('mallory')")
     conn.execute("DROP ROLE mallory")
