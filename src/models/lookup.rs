@@ -150,9 +150,9 @@ fn find(key: Key) -> Result<Rc<Model>> {
     })
 }
 
-/// Are there no models at all, of anybody?
+/// Are there no models at all, of anybody, seen by this statement or not?
 fn is_empty() -> bool {
-    let table = ModelTable::open();
+    let Some(table) = ModelTable::open_latest() else { return false };
     let mut is_empty = true;
     table.each_row(|_| is_empty = false);
     table.close();

@@ -201,18 +201,15 @@ const CHANGES: [(&str, &str, &str); 6] = [
         "COMMENT ON TABLE corgipile.stored_models IS 'models';",
     ),
     (
-        "REVOKE DELETE ON corgipile.models FROM PUBLIC;",
-        "GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;",
+        "GRANT TRIGGER ON corgipile.models TO PUBLIC;",
         "GRANT SELECT ON corgipile.models TO PUBLIC;",
+        "GRANT SELECT, TRIGGER ON corgipile.models TO PUBLIC;",
     ),
     (
-        "DROP POLICY models_granted ON corgipile.stored_models;
-         CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT USING (granted_to OPERATOR(pg_catalog.<>) '{}');",
-        "CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT
-    USING (EXISTS (SELECT FROM pg_catalog.unnest(granted_to) AS g(role)
-                    WHERE g.role::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
-                       OR pg_catalog.pg_has_role(g.role::pg_catalog.oid, 'USAGE')));",
-        "CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT USING (granted_to OPERATOR(pg_catalog.<>) '{}');",
+        "DROP POLICY models_seen ON corgipile.stored_models;
+         CREATE POLICY models_seen ON corgipile.stored_models FOR SELECT USING (deployed);",
+        "CREATE POLICY models_seen ON corgipile.stored_models FOR SELECT USING (corgipile.may_see(owner, granted_to));",
+        "CREATE POLICY models_seen ON corgipile.stored_models FOR SELECT USING (deployed);",
     ),
     (
         "CREATE FUNCTION corgipile_named(id bigint) RETURNS text LANGUAGE sql STABLE
