@@ -42,7 +42,7 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
         columns.extend(["version", "granted_to"]);
         values.push(format!("COALESCE((SELECT max(GREATEST(version, last_version)) + 1 {before}), 1)"));
         values.push(format!("COALESCE((SELECT granted_to {before} ORDER BY version DESC LIMIT 1), '{{}}')"));
-        lock(oid, user, name);
+        lock_name(user, name);
     }
     let sql = format!(
         "INSERT INTO corgipile.stored_models ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
@@ -122,18 +122,19 @@ pub fn rows(sql: &str, values: Vec<Field>) -> Vec<(i64, Option<String>, i32)> {
 
 /// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time
 /// wait for each other when they store their models, and each gets a version.
+///
+/// The lock is of the kind that PostgreSQL has for objects of catalogs, which no statement takes by a number of the
+/// user's choice, as it does advisory locks. Where those have the catalog's OID, it has the owner's, which is the OID
+/// of no catalog. So only names of one owner can share a lock: anybody finds two names with one hash, and could make
+/// other owners wait.
 pub fn lock_name(owner: pg_sys::Oid, name: &str) {
-    lock(table_oid(), owner, name);
-}
-
-fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
     let mut hasher = DefaultHasher::new();
-    (owner.to_u32(), name).hash(&mut hasher);
-    // SAFETY: a lock of the kind that PostgreSQL uses for objects of catalogs, on an object of this table; of two names
-    // with one hash one waits for nothing.
+    name.hash(&mut hasher);
+    let hash = hasher.finish();
+    // SAFETY: takes a lock, which the transaction's end gives back; of two names with one hash one waits for nothing.
     unsafe {
-        let object = pg_sys::Oid::from(hasher.finish() as u32);
-        pg_sys::LockDatabaseObject(table, object, 0, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
+        let (object, part) = (pg_sys::Oid::from(hash as u32), (hash >> 32) as u16);
+        pg_sys::LockDatabaseObject(owner, object, part, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
     }
 }
 
