@@ -17,6 +17,9 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_node_step_wrapper';
 COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what functions with nodes, such as corgipile_train(), ask that part on another server for';
 
+-- Only for the roles of user mappings on other servers: a training there has this server work and keep memory for it.
+REVOKE ALL ON FUNCTION corgipile.node_training(text), corgipile.node_step(bytea) FROM PUBLIC;
+
 -- NULL is the default of every argument of those functions that train and shuffle, and means "not given": what it stands for is
 -- said once, in src/options/table, and shown by corgipile_options(). Another default could not be told from the same value
 -- given explicitly, which holds in a warm start too.

@@ -48,9 +48,11 @@ pub extern "C-unwind" fn _PG_init() {
 #[pg_guard]
 extern "C-unwind" fn begin() {
     pg::memory::install();
+    pg::errors::hide_backtraces();
     settings::define(pg::preloading());
     tuples::pause::set_host(pg::check_for_interrupts);
     models::shared::install();
+    pg::process::session::install(functions::RELEASES);
     operators::register();
     pg::executor::planner::install(&functions::NODES);
     pg::process::library::install(BUILD, pg::preloading());

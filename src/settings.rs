@@ -65,6 +65,15 @@ static SHARE_MEMORY: IntegerSetting = memory_setting!(
     "For rows that are dear to decode, by whoever is the first of the sessions to have such rows. 0: each decodes its own."
 );
 
+static MEMORY_LIMIT: IntegerSetting = memory_setting!(
+    "corgipile.memory_limit",
+    default i32::MAX,
+    from 64,
+    Suset,
+    "Sets the maximum that corgipile.max_buffer_memory, corgipile.cache_memory and corgipile.share_memory can ask for.",
+    "Where a user has set one of them to more, it counts as this: EXPLAIN shows the buffer really used."
+);
+
 static SHARED_MODELS_SIZE: IntegerSetting = memory_setting!(
     "corgipile.shared_models_size",
     default 64 * 1024,
@@ -95,6 +104,7 @@ pub fn define(preloading: bool) {
     CACHE_MEMORY.define();
     SHARE_MEMORY.define();
     KEEP_VERSIONS.define();
+    MEMORY_LIMIT.define();
     GucRegistry::define_bool_guc(
         c"corgipile.share",
         c"Sets whether sessions that read the same table read it together.",
@@ -118,6 +128,11 @@ impl IntegerSetting {
     fn bytes(&self) -> u64 {
         self.value.get() as u64 * 1024
     }
+
+    /// As much as an administrator lets users ask for.
+    fn limited_bytes(&self) -> u64 {
+        self.bytes().min(MEMORY_LIMIT.bytes())
+    }
 }
 
 /// Do sessions that read the same table read it together?
@@ -127,7 +142,7 @@ pub fn share() -> bool {
 
 /// Shared memory for the decoded rows of sessions that read together, in bytes.
 pub fn share_memory() -> u64 {
-    SHARE_MEMORY.bytes()
+    SHARE_MEMORY.limited_bytes()
 }
 
 /// How many versions of a model are kept; 0 for all.
@@ -142,12 +157,12 @@ pub fn shared_models_size() -> usize {
 
 /// Upper bound, in bytes, of the memory for decoded tuples beside the buffer's.
 pub fn cache_memory() -> u64 {
-    CACHE_MEMORY.bytes()
+    CACHE_MEMORY.limited_bytes()
 }
 
 /// Upper bound, in bytes, of the memory of one tuple buffer.
 pub fn max_buffer_memory() -> u64 {
-    MAX_BUFFER_MEMORY.bytes()
+    MAX_BUFFER_MEMORY.limited_bytes()
 }
 
 #[cfg(any(test, feature = "pg_test"))]

@@ -43,6 +43,9 @@ pub enum NodeError {
     NonsenseAsked,
     #[error("no training on another server has asked for this")]
     OutOfTurn,
+    /// to the role of this name, quoted
+    #[error("role {0} may not work on this server for a training on another one")]
+    NotGranted(String),
 }
 
 impl Report for NodeError {
@@ -51,6 +54,7 @@ impl Report for NodeError {
             NodeError::NoExtension(_) | NodeError::OtherVersion { .. } | NodeError::OutOfTurn => {
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
             }
+            NodeError::NotGranted(_) => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             NodeError::Unfit(..) | NodeError::OtherEncoding(..) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             NodeError::OtherType { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
             NodeError::Differ(_) => Code::ERRCODE_DATA_EXCEPTION,
@@ -76,6 +80,9 @@ impl Report for NodeError {
             NodeError::Nonsense(_) | NodeError::NonsenseAsked => {
                 fixed("Both servers need the same library: connect anew after an update.")
             }
+            NodeError::NotGranted(role) => Some(format!(
+                "In this database: GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO {role};"
+            )),
             NodeError::OutOfTurn => {
                 fixed("Functions with nodes call this function on other servers: corgipile_train() and others.")
             }

@@ -85,13 +85,20 @@ fn explain(model: &Model, call: Call<'_>) -> Result<Vec<Row>> {
     Ok(explained.unwrap_or_default())
 }
 
+type Known = (LookupScope, u64, String, Rc<Vec<f64>>);
+
+thread_local! {
+    static LAST: RefCell<Option<Known>> = const { RefCell::new(None) };
+}
+
+/// Forgets what is remembered: its statement has ended.
+pub fn forget_means() {
+    let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| last.take()));
+}
+
 /// The means of the features over all rows of a source, as the model sees them. Those found last are remembered for the
 /// other rows of a statement.
 fn means(model: &Model, source: &str) -> Result<Rc<Vec<f64>>> {
-    type Known = (LookupScope, u64, String, Rc<Vec<f64>>);
-    thread_local! {
-        static LAST: RefCell<Option<Known>> = const { RefCell::new(None) };
-    }
     let scope = LookupScope::now();
     let is_it = |known: &&Known| known.0 == scope && known.1 == model.serial && known.2 == source;
     if let Some(means) = LAST.with_borrow(|last| last.as_ref().filter(is_it).map(|known| known.3.clone())) {

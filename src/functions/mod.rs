@@ -28,12 +28,14 @@ mod train;
 mod train_uda;
 
 use crate::errors::Result;
+use crate::models;
 use crate::operators::sgd::{NodeScan, SearchScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
 use pg::catalog::relation::Relation;
 use pg::encoding::Text;
 use pg::executor::FunctionNode;
 use pg::executor::custom_scan::CustomScan;
+use pg::process::session::Releases;
 use pgrx::prelude::*;
 
 /// A source that is given as a text.
@@ -52,6 +54,15 @@ fn relation_name(relation: pg_sys::Oid) -> Result<String> {
 fn corgipile_support(_request: i64) -> i64 {
     0 // a null pointer: no
 }
+
+/// When a session lets go of what functions keep for the next statement.
+pub const RELEASES: Releases = Releases {
+    of_transaction: || {
+        models::end_transaction();
+        explain::forget_means();
+    },
+    of_session: models::forget_all,
+};
 
 /// The functions that are nodes when they stand in FROM.
 pub static NODES: [FunctionNode; 4] = [

@@ -16,6 +16,6 @@ fn corgipile_node_training(_call: Call<'_>) {
 #[pg_extern(sql = false)]
 fn corgipile_node_step(call: Call<'_>) -> Value {
     let request = call.argument(0).ok_or(ArgumentError::NullArgument("request").into());
-    let request: Result<Vec<u8>> = request.map(|request| with_bytes(request, <[u8]>::to_vec));
+    let request: Result<Vec<u8>> = request.map(|request| with_bytes(request, allocation::copy));
     request.and_then(step).and_then(|answer| Ok(Bytes::new(&answer)?)).or_raise().into_value()
 }

@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
 
-/// Memory that the models of a backend may take, in bytes.
+/// Memory that the models of a backend may take between transactions, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// So many models are kept whatever memory they take:
+/// So many models are kept until the transaction ends, whatever memory they take:
 /// otherwise a statement that compares two large ones would read them for each row.
 const MIN_MODELS: usize = 2;
 
@@ -72,6 +72,18 @@ pub fn version(id: i64, version: Version, read: impl FnOnce() -> Result<Model>) 
     Ok(model)
 }
 
+/// A transaction has ended: from now on the models are within their memory, the last ones too.
+pub fn end_transaction() {
+    // an error that ends the session may have come from the midst of a change
+    let _ = MODELS.try_with(|models| models.try_borrow_mut().map(|mut models| models.shrink(0)));
+}
+
+/// Forgets all models.
+pub fn forget() {
+    LOOKUPS.take();
+    MODELS.take();
+}
+
 impl CachedModels {
     /// The model, if it is there in this version.
     fn get(&mut self, id: i64, version: Version) -> Option<Rc<Model>> {
@@ -90,7 +102,13 @@ impl CachedModels {
         self.bytes += model.bytes();
         self.order.insert(self.clock, id);
         self.entries.insert(id, CachedModel { version, model, looked_up: self.clock });
-        while self.bytes > MAX_BYTES && self.entries.len() > MIN_MODELS {
+        self.shrink(MIN_MODELS);
+    }
+
+    /// Removes the models that were not looked up for longest, all but so many, until the others are within their
+    /// memory.
+    fn shrink(&mut self, keep: usize) {
+        while self.bytes > MAX_BYTES && self.entries.len() > keep {
             let Some((_, oldest)) = self.order.pop_first() else { return };
             self.remove(oldest);
         }

@@ -12,8 +12,14 @@ use std::rc::Rc;
 /// The number of models that are kept: as many as one statement is likely to compare.
 const MAX_KEPT: usize = 4;
 
-/// Bytes that the kept models may take. The last one is kept whatever it takes.
+/// Bytes that the kept models may take between transactions. Until the transaction ends, the last one is kept whatever
+/// it takes.
 const MAX_BYTES: usize = 64 << 20;
+
+thread_local! {
+    /// the last one first
+    static MODELS: RefCell<Vec<InlineModel>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A model that was met.
 struct InlineModel {
@@ -30,10 +36,6 @@ struct InlineModel {
 /// # Errors
 /// Those of [`ModelDocument::read`].
 pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
-    thread_local! {
-        /// the last one first
-        static MODELS: RefCell<Vec<InlineModel>> = const { RefCell::new(Vec::new()) };
-    }
     let read = || value.with_text(ModelDocument::read);
     let Some(identity) = value.identity() else { return read().map(|document| Rc::new(Model::of_document(document))) };
     let scope = LookupScope::now();
@@ -52,11 +54,27 @@ pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     MODELS.with_borrow_mut(|models| {
         models.insert(0, entry);
         models.truncate(MAX_KEPT);
-        while models.len() > 1 && models.iter().map(InlineModel::size).sum::<usize>() > MAX_BYTES {
-            models.pop();
-        }
+        shrink(models, 1);
     });
     Ok(model)
+}
+
+/// Removes models, the ones that were met first and all but so many, until the others are within their memory.
+fn shrink(models: &mut Vec<InlineModel>, keep: usize) {
+    while models.len() > keep && models.iter().map(InlineModel::size).sum::<usize>() > MAX_BYTES {
+        models.pop();
+    }
+}
+
+/// A transaction has ended: from now on the models are within their memory, the last one too.
+pub fn end_transaction() {
+    // an error that ends the session may have come from the midst of a change
+    let _ = MODELS.try_with(|models| models.try_borrow_mut().map(|mut models| shrink(&mut models, 0)));
+}
+
+/// Forgets all models.
+pub fn forget() {
+    MODELS.take();
 }
 
 /// The model that this document is, which is not kept.

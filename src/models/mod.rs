@@ -25,6 +25,18 @@ mod store;
 mod stored_training;
 pub mod table;
 
+/// A transaction has ended: of models that were used in it, no more stay than there is memory for.
+pub fn end_transaction() {
+    cache::end_transaction();
+    inline::end_transaction();
+}
+
+/// Forgets all models that the session has used.
+pub fn forget_all() {
+    cache::forget();
+    inline::forget();
+}
+
 pub use document::export;
 pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, FeatureKind};
 pub use import::import;

@@ -30,6 +30,17 @@ impl RowGroupSpec {
         self.group.is_none() && self.hold_out.is_none() && self.folds.is_none()
     }
 
+    /// Has another server written what the options can be? A search is none of its affairs.
+    pub fn is_sound(&self) -> bool {
+        let is_fraction = match &self.hold_out {
+            Some(HoldOut::Rows { fraction, .. } | HoldOut::Blocks { fraction, .. }) => {
+                *fraction > 0.0 && *fraction < 1.0
+            }
+            Some(HoldOut::Column(_)) | None => true,
+        };
+        is_fraction && self.folds.is_none()
+    }
+
     /// The columns that it takes, in the sequence in which a decoder expects them.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         let flag = match &self.hold_out {

@@ -117,6 +117,12 @@ impl Shuffling {
         Ok(Shuffling { share, ..self })
     }
 
+    /// Has another server written what an option can be?
+    pub fn is_sound(&self) -> bool {
+        let is_sample = |sample| call::number("sample", sample).is_ok();
+        self.sample.is_none_or(is_sample) && u32::try_from(self.first_epoch).is_ok()
+    }
+
     /// How `pages` pages fall into blocks and buffers.
     ///
     /// # Errors

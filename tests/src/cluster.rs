@@ -45,6 +45,12 @@ impl Cluster {
         Ok((Self::start(&settings, Surroundings { environment, ..Surroundings::default() }), memory))
     }
 
+    /// A cluster whose processes have these variables in their environment.
+    pub fn with_environment(variables: &[(&'static str, &str)]) -> Self {
+        let environment = variables.iter().map(|(name, value)| (*name, PathBuf::from(value))).collect();
+        Self::start(&[], Surroundings { environment, ..Surroundings::default() })
+    }
+
     /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let
     /// us make one.
     pub fn with_small_shared_memory(bytes: u64, settings: &[&str]) -> Option<Self> {

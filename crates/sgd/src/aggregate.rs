@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytemuck::{bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut};
 use simd::Level;
+use tuples::pause::{self, PER_PAUSE};
 
 use crate::reference::{self, TrainerState};
 use crate::{EpochReport, Hyperparameters, ModelParameters, Task};
@@ -71,11 +72,15 @@ pub enum StateError {
 /// Bytes of the header.
 const HEADER: usize = size_of::<TrainerState>();
 
+/// What a new state is of: valid hyperparameters, features, outputs (1, or the number of classes with softmax), and
+/// whether its rows are sparse.
+pub type NewState = (Hyperparameters, usize, usize, bool);
+
 /// How many bytes a state has.
 ///
 /// # Errors
 /// [`StateError::OutOfMemory`] if no memory could hold it.
-pub fn size(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<usize, StateError> {
+pub fn size((hyper, dim, outputs, sparse): NewState) -> Result<usize, StateError> {
     size_of_state(&TrainerState::new(hyper, dim, outputs, sparse))
 }
 
@@ -85,21 +90,22 @@ fn size_of_state(header: &TrainerState) -> Result<usize, StateError> {
     Ok(floats.checked_mul(size_of::<f32>()).and_then(|bytes| bytes.checked_add(HEADER)).ok_or(impossible)?)
 }
 
-/// A new state before the first tuple of its first epoch, for valid hyperparameters; `outputs` is 1, or the number of
-/// classes with softmax.
+/// Makes zeros, [as many](size) as it has bytes, a new state before the first tuple of its first epoch.
 ///
 /// # Errors
-/// [`StateError::NoBuffers`], [`StateError::OutOfMemory`]; [`StateError::Corrupt`] if `outputs` does not fit the model.
-pub fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Vec<u8>, StateError> {
+/// [`StateError::NoBuffers`]; [`StateError::Corrupt`] if `outputs` does not fit the model.
+///
+/// # Panics
+/// If they are fewer.
+pub fn begin((hyper, dim, outputs, sparse): NewState, zeros: &mut [u8]) -> Result<(), StateError> {
     if hyper.schedule.averages() {
         return Err(StateError::NoBuffers);
     }
     let mut header = TrainerState::new(hyper, dim, outputs, sparse);
     header.begin_epoch();
     header.check().map_err(StateError::Corrupt)?;
-    let mut bytes = allocation::try_zeros(size_of_state(&header)?)?;
-    bytes[..HEADER].copy_from_slice(bytes_of(&header));
-    Ok(bytes)
+    zeros[..HEADER].copy_from_slice(bytes_of(&header));
+    Ok(())
 }
 
 /// Reads and checks the header of a state.
@@ -152,7 +158,7 @@ pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
 
 fn copy(state: &[u8]) -> Result<Vec<u8>, StateError> {
     let mut bytes = allocation::try_zeros(state.len())?;
-    bytes.copy_from_slice(state);
+    pause::parts_mut(&mut bytes).zip(state.chunks(PER_PAUSE)).for_each(|(to, from)| to.copy_from_slice(from));
     Ok(bytes)
 }
 

@@ -8,14 +8,15 @@ use crate::options::request::Request;
 use crate::options::rows::{Nulls, Standardize};
 use crate::options::table;
 use pg::call::arguments::Arguments;
+use pg::values::varlena::Bytes;
 use sgd::{ModelKind, Solver};
 
-/// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
+/// The state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
 ///
 /// # Errors
 /// Those of [`Request::without_choices`] and [`TrainArguments::with_options`]; [`ArgumentError::NullArgument`],
 /// [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`], [`AggregateError::NotByAggregate`].
-pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
+pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
     let options = arguments.json(3).map_err(|e| ArgumentError::unread("options", e))?;
     let arguments_of_training = TrainArguments {
         model: Some(arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?),

@@ -10,30 +10,33 @@ mod text;
 
 use crate::errors::{AggregateError, ArgumentError, OrRaise, Result};
 use pg::call::function::Call;
+use pg::values::array::vector_of_reals;
 use pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use rows::{Sparse, Vectors};
+use state::check_size;
 pub use state::{NewState, StateMut};
-use std::ffi::CString;
 
 // ----------------------------------------------------------------------------------------------------------- the type
 
 #[pg_extern(sql = false)]
 fn corgipile_sgd_state_in(call: Call<'_>) -> Value {
-    let text = call.text().unwrap_or_default();
-    let bytes = text::read(text.to_bytes())
-        .ok_or_else(|| AggregateError::MalformedState("it is not \"sgd1:\" and base64".into()).into());
-    bytes.and_then(from_outside).or_raise()
+    let read = || {
+        let state = text::read(call.text().unwrap_or_default().to_bytes())?;
+        from_outside(state.ok_or_else(|| AggregateError::MalformedState("it is not \"sgd1:\" and base64".into()))?)
+    };
+    read().or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_out(call: Call<'_>) -> CString {
-    CString::new(text::write(&argument(call))).unwrap_or_default()
+fn corgipile_sgd_state_out(call: Call<'_>) -> Value {
+    text::write(&argument(call)).or_raise()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_sgd_state_recv(call: Call<'_>) -> Value {
-    from_outside(allocation::copy(call.message().unwrap_or_default())).or_raise()
+    let read = || from_outside(Bytes::new(call.message().unwrap_or_default())?);
+    read().or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -41,9 +44,9 @@ fn corgipile_sgd_state_send(call: Call<'_>) -> Value {
     argument(call).into_value() // a bytea is just that: the bytes
 }
 
-/// A state of bytes from a client or a file, which are checked.
-fn from_outside(bytes: Vec<u8>) -> Result<Value> {
-    let mut state = Bytes::new(&bytes)?;
+/// A state from a client or a file, which is checked.
+fn from_outside(mut state: Bytes) -> Result<Value> {
+    check_size(state.len())?;
     StateMut::of(&mut state)?.check()?;
     Ok(state.into_value())
 }
@@ -121,8 +124,7 @@ fn corgipile_sgd_final(call: Call<'_>) -> Value {
 /// The state before the first epoch.
 #[pg_extern(sql = false)]
 fn corgipile_sgd_init(call: Call<'_>) -> Value {
-    let make = || Ok(Bytes::new(&init::of_call(&call.arguments())?)?.into_value());
-    make().or_raise()
+    init::of_call(&call.arguments()).or_raise().into_value()
 }
 
 /// The report of the last epoch.
@@ -144,8 +146,9 @@ fn corgipile_sgd_report(call: Call<'_>) -> Value {
 
 /// The weights, output by output.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_weights(call: Call<'_>) -> Vec<f32> {
-    StateMut::of(&mut argument(call)).and_then(|mut state| state.model()).or_raise().weights
+fn corgipile_sgd_weights(call: Call<'_>) -> Value {
+    let model = StateMut::of(&mut argument(call)).and_then(|mut state| state.model());
+    model.and_then(|model| Ok(vector_of_reals(&model.weights)?)).or_raise()
 }
 
 /// The intercepts, one per output.

@@ -6,10 +6,12 @@
 //! The bytes: a header of little-endian numbers, mean and scale of each feature as doubles if features are to be
 //! standardized, and the state of [`sgd::aggregate`].
 
+use super::text::MAX_BYTES;
 use crate::errors::{AggregateError, Error, PgError, Result, RowFault, TrainingError};
-use pg::values::varlena::MAX_BYTES;
+use pg::values::varlena::Bytes;
 use sgd::aggregate::{self, StateError};
 use sgd::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};
+use tuples::pause::pausing;
 
 const MAGIC: [u8; 4] = *b"cgs1";
 /// Offsets of the header's fields, and its length, a multiple of the alignment that the trainer's state wants.
@@ -63,18 +65,17 @@ impl NewState<'_> {
     ///
     /// # Errors
     /// [`AggregateError::NotByAggregate`], [`PgError::StateTooLarge`], [`PgError::OutOfMemory`]
-    pub fn bytes(&self) -> Result<Vec<u8>> {
+    pub fn bytes(&self) -> Result<Bytes> {
         let Hyperparameters { schedule, .. } = self.hyperparameters;
         if matches!(schedule, Schedule::Theorem1 { .. }) {
             return Err(trouble(StateError::NoBuffers));
         }
-        let size = aggregate::size(self.hyperparameters, self.dim, self.outputs, self.sparse).map_err(trouble)?;
-        if size.saturating_add(at::END + self.dim * 16) > MAX_BYTES {
-            return Err(PgError::StateTooLarge(size).into());
-        }
-        let trainer = aggregate::new(self.hyperparameters, self.dim, self.outputs, self.sparse).map_err(trouble)?;
+        let of_trainer = (self.hyperparameters, self.dim, self.outputs, self.sparse);
+        let size = aggregate::size(of_trainer).map_err(trouble)?;
+        let start = at::END + self.standardizer.map_or(0, |_| 16 * self.dim);
+        check_size(size.saturating_add(start))?;
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-        let mut bytes = vec![0; at::END];
+        let mut bytes = Bytes::zeros(start + size)?;
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[at::FLAGS] = flag(self.skip_nulls, SKIP_NULLS)
             | flag(self.standardizer.is_some(), STANDARDIZE)
@@ -83,12 +84,21 @@ impl NewState<'_> {
         put(&mut bytes, at::OUTPUTS, (self.outputs as u32).to_le_bytes());
         put(&mut bytes, at::DIM, (self.dim as u64).to_le_bytes());
         if let Some(standardizer) = self.standardizer {
-            let numbers = standardizer.mean.iter().chain(&standardizer.scale);
-            allocation::extend(&mut bytes, numbers.flat_map(|number| number.to_le_bytes()));
+            let numbers = pausing(standardizer.mean.iter().chain(&standardizer.scale));
+            let places = bytes[at::END..start].as_chunks_mut::<8>().0;
+            places.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());
         }
-        allocation::append(&mut bytes, &trainer);
+        aggregate::begin(of_trainer, &mut bytes[start..]).map_err(trouble)?;
         Ok(bytes)
     }
+}
+
+/// Checks whether a state has so few bytes that it can be written as text, by pg_dump for one.
+///
+/// # Errors
+/// [`PgError::StateTooLarge`]
+pub fn check_size(bytes: usize) -> Result<()> {
+    if bytes > MAX_BYTES { Err(PgError::StateTooLarge(bytes).into()) } else { Ok(()) }
 }
 
 /// The report of the last epoch.
@@ -132,8 +142,8 @@ impl<'a> StateMut<'a> {
     /// # Errors
     /// [`AggregateError::MalformedState`]
     pub fn check(&mut self) -> Result<()> {
-        let model = self.trainer()?.model().map_err(trouble)?;
-        if (model.dim, model.outputs) != (self.dim(), self.outputs()) || self.dim() == 0 {
+        let sizes = self.trainer().map(|trainer| (trainer.dim(), trainer.outputs()))?;
+        if sizes != (self.dim(), self.outputs()) || self.dim() == 0 {
             return Err(malformed("its dimensions contradict each other"));
         }
         if self.header[at::FLAGS] & !KNOWN != 0 || self.header[at::INDEX_BASE] > 1 {
@@ -411,5 +421,5 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 }
 
 fn doubles(bytes: &[u8]) -> impl Iterator<Item = f64> {
-    bytes.chunks_exact(8).map(|bytes| f64::from_le_bytes(field(bytes, 0)))
+    pausing(bytes.chunks_exact(8)).map(|bytes| f64::from_le_bytes(field(bytes, 0)))
 }

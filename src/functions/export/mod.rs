@@ -9,9 +9,9 @@ use crate::models::{self, Model};
 use crate::options::choices::choice;
 use crate::options::parse::argument_choice;
 use expression::Answer;
+use pg::call::function::Call;
 use pg::encoding::Text;
 use pg::values::jsonb::{self, Jsonb};
-use pg::values::typed::TypedDatum;
 use pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -104,11 +104,12 @@ fn export_as(
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_import(model: Option<TypedDatum<'_>>, name: Option<Text<'_>>) -> i64 {
-    import(model, name.as_deref()).or_raise()
+fn corgipile_import(call: Call<'_>) -> i64 {
+    import(call).or_raise()
 }
 
-fn import(model: Option<TypedDatum<'_>>, name: Option<&str>) -> Result<i64> {
-    let model = model.ok_or(ArgumentError::NullArgument("model"))?;
-    models::import(Jsonb::new(model), name)
+fn import(call: Call<'_>) -> Result<i64> {
+    let model = call.argument(0).ok_or(ArgumentError::NullArgument("model"))?;
+    let name: Option<String> = call.get(1);
+    models::import(Jsonb::new(model), name.as_deref())
 }

@@ -213,7 +213,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
         skip_nulls: request.options.nulls == Some(Nulls::Skip),
         standardizer: decoder.standardizer(),
     };
-    Ok(Bytes::new(&state.bytes()?)?)
+    state.bytes()
 }
 
 /// The type corgipile.sgd_state.

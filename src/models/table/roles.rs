@@ -79,7 +79,7 @@ impl StoredRole {
     }
 
     /// The OID that is stored, perhaps of a role that was dropped.
-    fn oid(&self) -> Option<pg_sys::Oid> {
+    pub(super) fn oid(&self) -> Option<pg_sys::Oid> {
         self.0.parse::<u32>().ok().map(pg_sys::Oid::from)
     }
 

@@ -46,7 +46,7 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
         values.push(format!("COALESCE((SELECT max(GREATEST(version, last_version)) + 1 {before}), 1)"));
         let grants = |column| format!("COALESCE((SELECT {column} {before} ORDER BY version DESC LIMIT 1), '{{}}')");
         values.extend(["granted_to", "predict_granted_to"].map(grants));
-        lock(oid, &user, name);
+        lock_name(&user, name);
     }
     let sql = format!(
         "INSERT INTO corgipile.stored_models ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
@@ -126,18 +126,19 @@ pub fn rows(sql: &str, values: Vec<Field>) -> Vec<(i64, Option<String>, i32)> {
 
 /// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time
 /// wait for each other when they store their models, and each gets a version.
+///
+/// The lock is of the kind that PostgreSQL has for objects of catalogs, which no statement takes by a number of the
+/// user's choice, as it does advisory locks. Where those have the catalog's OID, it has the owner's, which is the OID
+/// of no catalog. So only names of one owner can share a lock: anybody finds two names with one hash, and could make
+/// other owners wait.
 pub fn lock_name(owner: &StoredRole, name: &str) {
-    lock(table_oid(), owner, name);
-}
-
-fn lock(table: pg_sys::Oid, owner: &StoredRole, name: &str) {
     let mut hasher = DefaultHasher::new();
-    (owner, name).hash(&mut hasher);
-    // SAFETY: a lock of the kind that PostgreSQL uses for objects of catalogs, on an object of this table; of two names
-    // with one hash one waits for nothing.
+    name.hash(&mut hasher);
+    let hash = hasher.finish();
+    // SAFETY: takes a lock, which the transaction's end gives back; of two names with one hash one waits for nothing.
     unsafe {
-        let object = pg_sys::Oid::from(hasher.finish() as u32);
-        pg_sys::LockDatabaseObject(table, object, 0, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
+        let (object, part) = (pg_sys::Oid::from(hash as u32), (hash >> 32) as u16);
+        pg_sys::LockDatabaseObject(owner.oid().unwrap_or(pg_sys::Oid::INVALID), object, part, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
     }
 }
 

@@ -74,6 +74,16 @@ pub struct MetClasses {
     prepared: bool,
 }
 
+impl MetClasses {
+    /// Has each class a label that it can have?
+    pub fn are_sound(&self) -> bool {
+        let classes = self.values.len();
+        let is_number = |label: f32| label.fract() == 0.0 && (0.0..classes.max(2) as f32).contains(&label);
+        let is_label = |label: &f32| *label == -1.0 || is_number(*label);
+        classes <= MAX_CLASSES && self.codes.len() == classes && self.codes.iter().all(is_label)
+    }
+}
+
 impl Labels {
     /// Numbers in this column, to be predicted by a model of this kind.
     pub fn targets(column: &str, number: NumberType, kind: ModelKind) -> Labels {

@@ -334,6 +334,14 @@ impl OwnedSpec {
         OwnedSpec { columns, ..self }
     }
 
+    /// Has another server written what the options can be?
+    pub fn is_sound(&self) -> bool {
+        let buckets = self.hash.as_ref().and_then(|hash| hash.buckets);
+        self.row_groups.is_sound()
+            && self.dimensions.is_none_or(|dimensions| dimensions <= MAX_WEIGHTS)
+            && buckets.is_none_or(|buckets| (1..=MAX_WEIGHTS).contains(&(buckets as usize)))
+    }
+
     /// Do rows fall into groups, or are some held out?
     pub fn has_parts(&self) -> bool {
         !self.row_groups.is_empty()

@@ -11,7 +11,8 @@ use super::row_groups::RowGroups;
 use super::transformed::Transformed;
 use super::tuple_decoder::{Decoder, MetRows, are_close};
 use super::weight::Factors;
-use crate::models::Coding;
+use crate::limits::{MAX_GROUPS, MAX_WEIGHTS};
+use crate::models::{Buckets, Coding};
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
 use sgd::{Standardizer, TargetScale};
@@ -29,6 +30,22 @@ impl DecoderState {
             factors: self.factors.filter(Factors::are_of_one_group),
             ..self
         }
+    }
+
+    /// Could a decoder have written it? Its sizes are within the limits, and the labels of classes their numbers: memory
+    /// is asked for by all of these.
+    pub fn is_sound(&self) -> bool {
+        let fits = |dim: usize| dim <= MAX_WEIGHTS;
+        let is_coding = |coding: &Coding| match coding {
+            Coding::OneHot(_) => true,
+            Coding::Hashed(Buckets { buckets }) => (1..=MAX_WEIGHTS).contains(&(*buckets as usize)),
+        };
+        self.dim.is_none_or(fits)
+            && self.limit.is_none_or(fits)
+            && fits(self.observed_dim)
+            && self.groups.len() <= MAX_GROUPS
+            && self.categories.iter().all(is_coding)
+            && self.classes.as_ref().is_none_or(MetClasses::are_sound)
     }
 
     /// Has a pass over the rows measured them?

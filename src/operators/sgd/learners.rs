@@ -204,16 +204,8 @@ impl Learners {
     /// [`TrainingError::TooManyModels`], [`TrainingError::NetworkTooLarge`], [`TrainingError::HessianTooLarge`]
     pub fn check_size(&self, request: &Request, dim: usize, outputs: usize, new_groups: usize) -> Result<()> {
         let models = self.models.saturating_add(new_groups.saturating_mul(request.points.len()));
-        let weights = request.points.iter().map(|point| point.hyperparameters.weights(dim, outputs));
-        let weights = models.saturating_mul(weights.max().unwrap_or_default());
-        for point in &request.points {
-            check_network(&point.hyperparameters, dim, outputs)?;
-            check_hessian(&point.hyperparameters, dim)?;
-        }
-        if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
-            return Err(TrainingError::TooManyModels { models, dim }.into());
-        }
-        Ok(())
+        let points = request.points.iter().map(|point| &point.hyperparameters);
+        check_models(points, models, (dim, outputs))
     }
 
     /// Adds a learner for each point of a group that has its first tuples.
@@ -428,6 +420,27 @@ impl Learner {
     pub fn final_loss_number(&self) -> f64 {
         self.best.as_ref().map_or_else(|| self.trainer.loss_number(), |(_, number)| *number)
     }
+}
+
+/// Checks whether there can be so many models of so many features and outputs, trained like this.
+///
+/// # Errors
+/// [`TrainingError::TooManyModels`], [`TrainingError::NetworkTooLarge`], [`TrainingError::HessianTooLarge`]
+pub fn check_models<'a>(
+    points: impl IntoIterator<Item = &'a Hyperparameters>,
+    models: usize,
+    (dim, outputs): (usize, usize),
+) -> Result<()> {
+    let mut weights = 0;
+    for hyper in points {
+        check_network(hyper, dim, outputs)?;
+        check_hessian(hyper, dim)?;
+        weights = weights.max(hyper.weights(dim, outputs));
+    }
+    if models > MAX_MODELS || (models > 1 && models.saturating_mul(weights) > MAX_WEIGHTS) {
+        return Err(TrainingError::TooManyModels { models, dim }.into());
+    }
+    Ok(())
 }
 
 /// Checks whether Newton's method can train a model of so many features.

@@ -37,11 +37,7 @@ impl<'a> Arguments<'a> {
         // SAFETY: the planner has put the FuncExpr into custom_exprs, if the node stands for one. Values live in the
         // node's memory of a tuple, or in the plan; nothing is read before the arguments are.
         unsafe {
-            let plan = (*node.0).ss.ps.plan.cast::<pg_sys::CustomScan>();
-            if pg_sys::list_length((*plan).custom_exprs) != 1 {
-                error!("the node stands for no function");
-            }
-            let call = pg_sys::list_nth((*plan).custom_exprs, 0).cast::<pg_sys::FuncExpr>();
+            let call = call_of(node);
             let verdict = may_execute((*call).funcid);
             if verdict != pg_sys::AclResult::ACLCHECK_OK {
                 let name = pg_sys::get_func_name((*call).funcid);
@@ -58,6 +54,13 @@ impl<'a> Arguments<'a> {
             let expressions = pgrx::PgList::<pg_sys::Expr>::from_pg((*call).args);
             Arguments { values: expressions.iter_ptr().map(evaluate).collect() }
         }
+    }
+
+    /// May the user execute the function that the node stands for? [`Arguments::of_node`] asks the same, and raises
+    /// PostgreSQL's own error. An ERROR if it stands for none.
+    pub fn may_be_of_node(node: Node<'a>) -> bool {
+        // SAFETY: the call is part of the node's plan.
+        unsafe { may_execute((*call_of(node)).funcid) == pg_sys::AclResult::ACLCHECK_OK }
     }
 
     /// Argument `i`, None if NULL, or if the call has fewer: an older declaration of the function in SQL. An ERROR if
@@ -94,6 +97,18 @@ impl<'a> Arguments<'a> {
     /// The type of argument `i`, where the declaration is polymorphic.
     pub fn type_of(&self, i: usize) -> pg_sys::Oid {
         self.values[i].0
+    }
+}
+
+/// The call that the node stands for. An ERROR if it stands for none.
+fn call_of(node: Node<'_>) -> *mut pg_sys::FuncExpr {
+    // SAFETY: the planner has put the FuncExpr into custom_exprs, if the node stands for one.
+    unsafe {
+        let plan = (*node.0).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        if pg_sys::list_length((*plan).custom_exprs) != 1 {
+            error!("the node stands for no function");
+        }
+        pg_sys::list_nth((*plan).custom_exprs, 0).cast()
     }
 }
 

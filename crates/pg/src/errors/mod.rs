@@ -5,10 +5,12 @@
 //! message, detail and hint, and drops the position in the query.
 
 mod nearest;
+mod panics;
 mod report;
 mod words;
 
 pub use nearest::{did_you_mean, nearest};
+pub use panics::{hide_backtraces, unless_it_panics};
 pub use report::{Code, Report, raise};
 pub use words::excerpt;
 

@@ -7,6 +7,7 @@ pub mod library;
 pub mod parallel;
 mod queue;
 pub mod remote;
+pub mod session;
 
 use pgrx::pg_sys;
 

@@ -6,7 +6,7 @@
 use super::number::{NumberFault, NumberType, narrow};
 use super::number_copy::{copy, copy_numerics};
 use super::typed::TypedDatum;
-use super::varlena::{Value, header};
+use super::varlena::{Bytes, Value, header};
 use crate::catalog::types::base_type;
 use crate::detoasted;
 use pgrx::pg_sys;
@@ -345,6 +345,21 @@ pub fn matrix_of_doubles(columns: usize, values: &[f64]) -> Value {
 /// An array of doubles.
 pub fn vector_of_doubles(values: &[f64]) -> Value {
     array_of_doubles(&mut [values.len() as i32], values)
+}
+
+/// An array of reals. Built element by element by PostgreSQL, it would take several times the memory, and could not be
+/// half as long as SQL allows.
+///
+/// # Errors
+/// [`Error::StateTooLarge`](crate::errors::Error::StateTooLarge)
+pub fn vector_of_reals(values: &[f32]) -> crate::errors::Result<Value> {
+    if values.is_empty() {
+        // SAFETY: an array without dimensions.
+        return Ok(Value(unsafe { pg_sys::construct_empty_array(pg_sys::FLOAT4OID) }.into()));
+    }
+    // what follows the length word: dimensions, no NULLs, the type of the elements, their number, the first one's index
+    let header = [1, 0, pg_sys::FLOAT4OID.to_u32(), values.len() as u32, 1];
+    Ok(Bytes::of_parts(&[bytemuck::cast_slice(&header), bytemuck::cast_slice(values)])?.into_value())
 }
 
 fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> Value {

@@ -5,12 +5,10 @@
 //! and whoever follows the pointer compares the type first.
 
 use crate::catalog::types::base_type;
-use crate::declared::declared_by_hand;
 use crate::encoding;
 use crate::errors::{OrRaise, Result};
-use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys::{self, Datum, Oid};
-use pgrx::{AnyElement, Array, FromDatum, IntoDatum};
+use pgrx::{Array, FromDatum, IntoDatum};
 use std::any::type_name;
 use std::marker::PhantomData;
 
@@ -168,16 +166,3 @@ pub fn is_same_in_memory(one: Oid, other: Oid) -> bool {
         || (is_text(one) && is_text(other))
         || (![elements.0, elements.1].contains(&Oid::INVALID) && is_same_in_memory(elements.0, elements.1))
 }
-
-// SAFETY: as pgrx's own AnyElement, of which it is made: the argument, and the type of its expression.
-unsafe impl<'fcx> ArgAbi<'fcx> for TypedDatum<'fcx> {
-    unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
-        // SAFETY: the caller's promise: the argument is not NULL. It stays for the call.
-        unsafe {
-            let element = <AnyElement as ArgAbi<'fcx>>::unbox_arg_unchecked(arg);
-            TypedDatum::new(element.datum(), element.oid())
-        }
-    }
-}
-
-declared_by_hand!(TypedDatum<'_>, "anyelement");

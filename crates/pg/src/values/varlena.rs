@@ -6,7 +6,8 @@
 use super::typed::TypedDatum;
 use crate::catalog::types::{is_own_type, is_varlena};
 use crate::declared::declared_by_hand;
-use crate::errors::{Error, Result};
+use crate::errors::{Error, OrRaise, Result};
+use crate::interrupts::check_for_interrupts;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::pg_sys;
 use std::ops::{Deref, DerefMut};
@@ -116,6 +117,12 @@ pub(crate) mod header {
 /// Most bytes that a value may have: PostgreSQL's limit for any value, with its length word.
 pub const MAX_BYTES: usize = 0x3FFF_FFFF - pg_sys::VARHDRSZ;
 
+/// Most bytes that a C string may have: what PostgreSQL gives memory for, less the zero at its end.
+pub const MAX_TEXT: usize = 0x3FFF_FFFF - 1;
+
+/// Bytes of a large value that are written between two looks for interrupts: less than a millisecond's work.
+pub const PIECE: usize = 1 << 20;
+
 /// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed, and are nobody else's.
 pub struct Bytes(*mut pg_sys::varlena);
 
@@ -125,14 +132,50 @@ impl Bytes {
     /// # Errors
     /// [`Error::StateTooLarge`]
     pub fn new(bytes: &[u8]) -> Result<Bytes> {
-        if bytes.len() > MAX_BYTES {
-            return Err(Error::StateTooLarge(bytes.len()));
+        Bytes::of_parts(&[bytes])
+    }
+
+    /// A new value of these parts, one behind the other, in the current memory context.
+    ///
+    /// # Errors
+    /// [`Error::StateTooLarge`]
+    pub(super) fn of_parts(parts: &[&[u8]]) -> Result<Bytes> {
+        Bytes::written(parts.iter().map(|part| part.len()).sum(), |mut at| {
+            for piece in parts.iter().flat_map(|part| part.chunks(PIECE)) {
+                check_for_interrupts();
+                // SAFETY: there is room for all parts.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(piece.as_ptr(), at, piece.len());
+                    at = at.add(piece.len());
+                }
+            }
+        })
+    }
+
+    /// A new value of so many zeros, in the current memory context.
+    ///
+    /// # Errors
+    /// [`Error::StateTooLarge`]
+    pub fn zeros(len: usize) -> Result<Bytes> {
+        Bytes::written(len, |at| {
+            for start in (0..len).step_by(PIECE) {
+                check_for_interrupts();
+                // SAFETY: there is room for as many bytes.
+                unsafe { std::ptr::write_bytes(at.add(start), 0, PIECE.min(len - start)) };
+            }
+        })
+    }
+
+    /// A new value of so many bytes, all of which `write` writes where they lie.
+    fn written(len: usize, write: impl FnOnce(*mut u8)) -> Result<Bytes> {
+        if len > MAX_BYTES {
+            return Err(Error::StateTooLarge(len));
         }
         // SAFETY: palloc gives as many bytes as asked for, or raises an error.
         unsafe {
-            let at = pg_sys::palloc(bytes.len() + pg_sys::VARHDRSZ).cast::<pg_sys::varlena>();
-            pgrx::set_varsize_4b(at, (bytes.len() + pg_sys::VARHDRSZ) as i32);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.cast::<u8>().add(pg_sys::VARHDRSZ), bytes.len());
+            let at = pg_sys::palloc(len + pg_sys::VARHDRSZ).cast::<pg_sys::varlena>();
+            pgrx::set_varsize_4b(at, (len + pg_sys::VARHDRSZ) as i32);
+            write(at.cast::<u8>().add(pg_sys::VARHDRSZ));
             Ok(Bytes(at))
         }
     }
@@ -150,7 +193,13 @@ impl Bytes {
     /// The datum is a value of variable length.
     pub(crate) unsafe fn copy_of(datum: pg_sys::Datum) -> Bytes {
         // SAFETY: the caller's promise; a detoasted copy has a length word of four bytes.
-        unsafe { Bytes(pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr())) }
+        unsafe {
+            match header::content_at(datum.cast_mut_ptr::<u8>()) {
+                // as long as this one is
+                Some(bytes) => Bytes::new(bytes).or_raise(),
+                None => Bytes(pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr())),
+            }
+        }
     }
 
     /// The value itself if it can be changed where it lies, else a copy.
@@ -182,6 +231,49 @@ impl Bytes {
     /// The value as PostgreSQL passes it on.
     pub fn into_value(self) -> Value {
         Value(pg_sys::Datum::from(self.0))
+    }
+}
+
+/// What the output function of a type returns: a C string, written part by part.
+pub struct TextOutput {
+    at: *mut u8,
+    len: usize,
+    room: usize,
+}
+
+impl TextOutput {
+    /// An empty one with room for so many bytes, in the current memory context.
+    ///
+    /// # Errors
+    /// [`Error::StateTooLarge`]
+    pub fn with_room(room: usize) -> Result<TextOutput> {
+        if room > MAX_TEXT {
+            return Err(Error::StateTooLarge(room));
+        }
+        // SAFETY: palloc gives as many bytes as asked for, or raises an error.
+        let at = unsafe { pg_sys::palloc(room + 1) }.cast();
+        Ok(TextOutput { at, len: 0, room })
+    }
+
+    /// Appends a part, which has no zeros.
+    ///
+    /// # Panics
+    /// If there is no room for it.
+    pub fn push(&mut self, part: &[u8]) {
+        assert!(part.len() <= self.room - self.len, "as much as was said");
+        for piece in part.chunks(PIECE) {
+            check_for_interrupts();
+            // SAFETY: there is room for as many bytes.
+            unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), self.at.add(self.len), piece.len()) };
+            self.len += piece.len();
+        }
+    }
+
+    /// The text as PostgreSQL passes it on.
+    pub fn into_value(self) -> Value {
+        // SAFETY: there is room for one byte more than for the text.
+        unsafe { self.at.add(self.len).write(0) };
+        Value(pg_sys::Datum::from(self.at))
     }
 }
 

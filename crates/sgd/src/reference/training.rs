@@ -149,7 +149,7 @@ impl Kernel for MakeStep<'_, '_> {
 /// |w|² and |w|₁ of the model of a training that is flushed.
 pub(crate) fn norms(state: &TrainerState, memory: &[f32]) -> (f64, f64) {
     let length = Layout::new(state).map_or(0, |layout| layout.weights());
-    norms_of(memory[..length].iter().map(|&u| state.scale * f64::from(u)))
+    norms_of(pause::parts(&memory[..length]).flatten().map(|&u| state.scale * f64::from(u)))
 }
 
 /// The weights of output `k` of a training that is flushed.
@@ -181,7 +181,8 @@ pub(crate) fn is_finite(state: &TrainerState, memory: &[f32]) -> bool {
 
 /// In a form that the compiler makes vectors of.
 fn all_finite(array: &[f32]) -> bool {
-    array.chunks(1024).all(|chunk| chunk.iter().fold(true, |finite, x| finite & x.is_finite()))
+    let are_finite = |chunk: &[f32]| chunk.iter().fold(true, |finite, x| finite & x.is_finite());
+    pause::parts(array).all(|part| part.chunks(1024).all(are_finite))
 }
 
 /// The model of a training that is flushed.
@@ -208,7 +209,8 @@ pub(crate) fn average(
     let scales = [into_head.scale as f32 * (1.0 - share), from_head.scale as f32 * share];
     let (mut into, from) = (arrays(into_head, into), arrays(from_head, from));
     let mix = |into: &mut [f32], from: &[f32], [keep, add]: [f32; 2]| {
-        into.iter_mut().zip(from).for_each(|(a, b)| *a = *a * keep + *b * add);
+        let parts = pause::parts_mut(into).zip(from.chunks(pause::PER_PAUSE));
+        parts.for_each(|(into, from)| into.iter_mut().zip(from).for_each(|(a, b)| *a = *a * keep + *b * add));
     };
     let plain = [1.0 - share, share];
     // the sum shall be in units of into's scale

@@ -3,8 +3,15 @@
 use proptest::prelude::*;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
-use crate::aggregate::{StateError, StateMut, from_text, grow, merge, new, to_text};
+use crate::aggregate::{StateError, StateMut, begin, from_text, grow, merge, size, to_text};
 use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
+
+/// A new state.
+pub(super) fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Vec<u8>, StateError> {
+    let of = (hyper, dim, outputs, sparse);
+    let mut state = allocation::try_zeros(size(of)?)?;
+    begin(of, &mut state).map(|()| state)
+}
 
 fn combinations() -> impl Iterator<Item = (Hyperparameters, bool)> {
     // the threshold of a state stays what it is

@@ -3,9 +3,10 @@
 
 use tuples::Batch;
 
+use super::aggregate::new;
 use super::data_parallel::train_synchronized;
 use super::{Noise, sparse_of, textbook_step};
-use crate::aggregate::{self, StateMut};
+use crate::aggregate::StateMut;
 use crate::{Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
 
 const EPOCHS: u32 = 2_000;
@@ -66,7 +67,7 @@ fn train(hyper: Hyperparameters, batch: &Batch, again: bool) -> Vec<f64> {
 }
 
 fn aggregate(hyper: Hyperparameters, batch: &Batch) -> Vec<f64> {
-    let mut bytes = aggregate::new(hyper, DIM, 1, false).unwrap();
+    let mut bytes = new(hyper, DIM, 1, false).unwrap();
     for _ in 0..EPOCHS {
         let mut state = StateMut::from_bytes(&mut bytes).unwrap();
         for i in 0..batch.len() {

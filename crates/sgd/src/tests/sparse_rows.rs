@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use simd::Level;
 use tuples::Batch;
 
-use crate::aggregate::{StateMut, new};
+use super::aggregate::new;
+use crate::aggregate::StateMut;
 use crate::{Hyperparameters, ModelKind, Trainer};
 
 /// More weights than are used without being asked for ahead.

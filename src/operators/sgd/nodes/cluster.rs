@@ -5,6 +5,7 @@ use super::messages::{
 };
 use super::node::CURSOR;
 use crate::errors::{Error, NodeError, Result};
+use pg::errors::unless_it_panics;
 use pg::executor::remote_rows::ForeignRows;
 use pg::process::remote::Session;
 use sgd::{Halt, Round, Trainer, Uniting};
@@ -256,6 +257,14 @@ impl Cluster {
             part.says.extend(others.ok_or_else(|| self.nonsense())?);
         }
         Ok(())
+    }
+
+    /// Runs what follows from what the servers say. That it panics is the fault of one of them.
+    ///
+    /// # Errors
+    /// [`NodeError::Nonsense`], and those of `f`.
+    pub fn sensible<R>(&mut self, f: impl FnOnce(&mut Cluster) -> Result<R>) -> Result<R> {
+        unless_it_panics(|| f(self)).unwrap_or_else(|| Err(self.nonsense()))
     }
 
     /// Whose answer it is that makes no sense cannot be told.

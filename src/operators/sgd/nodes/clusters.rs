@@ -23,7 +23,8 @@ pub fn clusters_there(
     wanted: Wanted,
 ) -> Result<Option<ClusterFactor>> {
     let cluster = rows.open(nodes, Errand::Measurement, None)?;
-    cluster.map(|mut cluster| cluster.clusters(rows.spec.kind, decoder, wanted)).transpose()
+    let clusters = |cluster: &mut Cluster| cluster.clusters(rows.spec.kind, decoder, wanted);
+    cluster.map(|mut cluster| cluster.sensible(clusters)).transpose()
 }
 
 /// Adds blocks to `factor`, which is at this model, where they are, if that was asked for and can be; that it cannot is
@@ -44,7 +45,7 @@ pub fn clusters_at_there(
     let Some(mut cluster) = rows.open(nodes, Errand::Measurement, unfit)? else { return Ok(false) };
     cluster.order(|_| Order::Clusters(Some(JudgeTask { document: document.len(), policies })));
     cluster.attach(document.as_bytes());
-    cluster.add_clusters(factor)?;
+    cluster.sensible(|cluster| cluster.add_clusters(factor))?;
     Ok(true)
 }
 

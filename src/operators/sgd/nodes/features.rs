@@ -31,12 +31,17 @@ pub fn features_there(
     let mut measured = MeasuredFeatures::new(&shapes_of(model)?, like);
     cluster.order(|_| Order::Features(FeaturesTask { document: document.len(), like: like.cloned() }));
     cluster.attach(document.as_bytes());
-    for answer in cluster.ask()? {
-        let (Some(features), Some(counts)) = (answer.features, answer.counts) else { return Err(cluster.nonsense()) };
-        if !measured.unite(&features) {
-            return Err(cluster.nonsense());
+    cluster.sensible(|cluster| {
+        for answer in cluster.ask()? {
+            let (Some(features), Some(counts)) = (answer.features, answer.counts) else {
+                return Err(cluster.nonsense());
+            };
+            if !measured.unite(&features) {
+                return Err(cluster.nonsense());
+            }
+            rows.decoder.count_rows_of_others(&counts);
         }
-        rows.decoder.count_rows_of_others(&counts);
-    }
+        Ok(())
+    })?;
     Ok(Some(measured))
 }

@@ -32,7 +32,8 @@ pub fn judge_there(
     }
     let (document, unfit) = document_of(model)?;
     let cluster = reading.with_spec(model, |spec| open_for(rows, spec, nodes, (Errand::Evaluation, unfit)))?;
-    cluster.map(|mut cluster| cluster.judge(reading.policies, &document, rows, judge)).transpose()
+    let judge = |cluster: &mut Cluster| cluster.judge(reading.policies, &document, rows, judge);
+    cluster.map(|mut cluster| cluster.sensible(judge)).transpose()
 }
 
 impl Cluster {

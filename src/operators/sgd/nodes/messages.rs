@@ -14,6 +14,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
 use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use std::io::{self, BufReader, Read};
+use tuples::pause::{PER_PAUSE, pause, pausing};
 
 /// What a node is told when its cursor opens.
 #[derive(Serialize, Deserialize)]
@@ -22,6 +24,14 @@ pub struct NodeTask {
     pub sql: String,
     pub spec: OwnedSpec,
     pub shuffling: Shuffling,
+}
+
+impl NodeTask {
+    /// Could a coordinator have written it? Its numbers have the ranges of the options that they come from: one beyond
+    /// them may be one of steps that nobody could wait for.
+    pub fn is_sound(&self) -> bool {
+        self.spec.is_sound() && self.shuffling.is_sound()
+    }
 }
 
 /// A thing for a node to do. One after which it has something to say is the last one of its request.
@@ -85,6 +95,14 @@ pub enum Call {
 }
 
 impl Call {
+    /// Can its numbers be those of tuples, of which a buffer has 2^32 at most?
+    pub fn is_sound(&self) -> bool {
+        match self {
+            Call::Average(tuples) => all_tuples(tuples).is_some(),
+            Call::Step(_) | Call::Count => true,
+        }
+    }
+
     /// Makes it, as far as the exchange lets it.
     ///
     /// # Errors
@@ -245,13 +263,19 @@ impl RoundShape {
         let RoundShape::Gathered(lengths) = self else { return Some(Round::Reduced(words)) };
         let mut rest = words.as_slice();
         let mut all = Vec::new();
-        for length in lengths {
+        for length in pausing(lengths) {
             let (own, others) = rest.split_at_checked(*length)?;
-            all.push(allocation::copy(own));
+            allocation::push(&mut all, allocation::copy(own));
             rest = others;
         }
         rest.is_empty().then_some(Round::Gathered(all))
     }
+}
+
+/// The sum of numbers of tuples, or of mini-batches, in a buffer each; None if a buffer cannot have as many.
+pub fn all_tuples(numbers: &[usize]) -> Option<usize> {
+    let add = |sum: usize, number: &usize| sum.checked_add(*number).filter(|_| u32::try_from(*number).is_ok());
+    numbers.iter().try_fold(0, add)
 }
 
 /// Takes as many words from the front as each has; None if there are others.
@@ -277,7 +301,7 @@ pub fn words_of(bytes: &[u8]) -> Vec<u32> {
         word[..bytes.len()].copy_from_slice(bytes);
         u32::from_le_bytes(word)
     };
-    allocation::collect(bytes.chunks(4).map(word))
+    allocation::collect(pausing(bytes.chunks(4)).map(word))
 }
 
 /// The text of a message, with its length.
@@ -290,7 +314,7 @@ pub fn text(message: &impl Serialize) -> Vec<u8> {
 
 /// Words as bytes.
 pub fn bytes_of(words: &[u32]) -> Vec<u8> {
-    allocation::collect(words.iter().flat_map(|word| word.to_le_bytes()))
+    allocation::collect(pausing(words).flat_map(|word| word.to_le_bytes()))
 }
 
 /// The message that these bytes are; None if they are none.
@@ -298,20 +322,42 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, Vec<u32>)> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (json, words) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     let (words, []) = words.as_chunks::<4>() else { return None };
-    let words = words.iter().map(|word| u32::from_le_bytes(*word));
-    Some((serde_json::from_slice(json).ok()?, allocation::collect(words)))
+    let words = pausing(words).map(|word| u32::from_le_bytes(*word));
+    Some((read_json(json)?, allocation::collect(words)))
+}
+
+/// Reads a JSON text, which may be as long as PostgreSQL's values are.
+fn read_json<T: DeserializeOwned>(json: &[u8]) -> Option<T> {
+    if json.len() <= PER_PAUSE {
+        return serde_json::from_slice(json).ok();
+    }
+    serde_json::from_reader(BufReader::with_capacity(PER_PAUSE, Pausing(json))).ok()
+}
+
+/// Bytes that are read with a pause before each part.
+struct Pausing<'a>(&'a [u8]);
+
+impl Read for Pausing<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        pause();
+        self.0.read(to)
+    }
 }
 
 /// Bytes as PostgreSQL writes them in hexadecimal, without what comes before.
 pub fn hex(bytes: &[u8], to: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     allocation::reserve(to, 2 * bytes.len());
-    to.extend(bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
+    to.extend(pausing(bytes).flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
 }
 
 /// The bytes that a text of PostgreSQL's stands for; None if it is no such text.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.strip_prefix("\\x")?.as_bytes().as_chunks::<2>() else { return None };
     let digit = |digit: u8| (digit as char).to_digit(16).map(|digit| digit as u8);
-    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+    let mut bytes = allocation::with_capacity(pairs.len());
+    for [high, low] in pausing(pairs) {
+        bytes.push(digit(*high)? << 4 | digit(*low)?);
+    }
+    Some(bytes)
 }

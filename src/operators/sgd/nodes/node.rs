@@ -7,15 +7,17 @@ use super::messages::{
 use super::models::{linear_models, model_of};
 use super::replicas::Replicas;
 use crate::errors::{Error, NodeError, OrRaise, Result};
-use crate::limits::MAX_MODELS;
+use crate::limits::{MAX_GROUPS, MAX_MODELS};
+use crate::models::table::{current_user, role_name};
 use crate::operators::buffers::Buffers;
 use crate::operators::clusters::{factor_at, measure_clusters};
-use crate::operators::decoder::{DecoderState, OwnedSpec};
+use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
 use crate::operators::feature_profile::{self, measure_features};
 use crate::operators::model_rows::ModelRows;
 use crate::operators::preparation::{find_groups, measure};
 use crate::operators::scan_control::ScanControl;
 use crate::operators::sgd::learn::learn_side_by_side;
+use crate::operators::sgd::learners::check_models;
 use crate::operators::sgd::sigmoids::{self, Decided};
 use crate::operators::sgd::team::{OwnBuffer, needs_others};
 use crate::operators::sgd::validation::{OwnEvaluation, OwnParts};
@@ -23,12 +25,14 @@ use crate::operators::source::Source;
 use crate::options::shuffling::Shuffling;
 use pg::call::arguments::Arguments;
 use pg::call::cursor;
+use pg::catalog::names::quote_identifier;
+use pg::errors::unless_it_panics;
 use pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use pg::executor::explain::Explain;
 use pg::executor::query::Running;
 use pg::snapshot::Snapshot;
 use pg::{check_for_interrupts, require_utf8};
-use sgd::{ClusterFactor, Halt, Halting, ModelKind, Round, Trainer};
+use sgd::{ClusterFactor, Halt, Halting, Hyperparameters, ModelKind, Round, Trainer};
 use shuffle::BlockPartition;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
@@ -56,6 +60,11 @@ pub fn step(request: Vec<u8>) -> Result<Vec<u8>> {
     ANSWERED.take().ok_or_else(|| NodeError::OutOfTurn.into())
 }
 
+/// Runs what follows from what another server has sent. That it panics is the sender's fault.
+fn sensible<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
+    unless_it_panics(f).unwrap_or_else(|| Err(NodeError::NonsenseAsked.into()))
+}
+
 /// State of the scan: a row for each request.
 pub struct NodeScan {
     /// None in the copies of the plan that EvalPlanQual makes and never runs
@@ -72,11 +81,16 @@ impl CustomScan for NodeScan {
 
     fn begin(node: Node, eflags: Flags) -> NodeScan {
         let open = || {
+            if !Arguments::may_be_of_node(node) {
+                let role = role_name(current_user()).unwrap_or_default();
+                return Err(NodeError::NotGranted(quote_identifier(&role)).into());
+            }
             let task: Option<String> = Arguments::of_node(node).get(0);
-            let task = task.and_then(|task| serde_json::from_str(&task).ok()).ok_or(NodeError::NonsenseAsked);
-            let open = |task| NodeTraining::open(task, node.snapshot(), node.instrument(), eflags);
-            task.map_err(Error::from).and_then(open).or_raise()
+            let task: Option<NodeTask> = task.and_then(|task| serde_json::from_str(&task).ok());
+            let task = task.filter(NodeTask::is_sound).ok_or(NodeError::NonsenseAsked)?;
+            NodeTraining::open(task, node.snapshot(), node.instrument(), eflags)
         };
+        let open = || sensible(open).or_raise();
         NodeScan { training: (!node.in_eval_plan_qual()).then(open), answers: 0 }
     }
 
@@ -84,7 +98,7 @@ impl CustomScan for NodeScan {
         let (Some(training), Some(asked)) = (&mut self.training, ASKED.take()) else {
             Error::from(NodeError::OutOfTurn).raise()
         };
-        let answer = training.answer(&asked).or_raise();
+        let answer = sensible(|| training.answer(&asked)).or_raise();
         ANSWERED.set(Some(answer));
         self.answers += 1;
         node.store_values(&[self.answers.into(), (asked.len() as i64).into()]);
@@ -183,6 +197,7 @@ impl NodeTraining {
             says = self.make(call)?;
         }
         for order in orders {
+            check_for_interrupts();
             if says.is_some() {
                 return Err(NodeError::NonsenseAsked.into());
             }
@@ -240,7 +255,9 @@ impl NodeTraining {
                 }
             }
             Order::Learn(tuples) => self.learn(tuples)?,
-            Order::Make(_) if self.replicas.turns() == 0 => return Err(NodeError::NonsenseAsked.into()),
+            Order::Make(call) if self.replicas.turns() == 0 || !call.is_sound() => {
+                return Err(NodeError::NonsenseAsked.into());
+            }
             Order::Make(call) => {
                 if let Call::Count = call {
                     answer.counts = Some(self.buffers.decoder.epoch_counts());
@@ -302,9 +319,17 @@ impl NodeTraining {
 
     /// The decoder has this knowledge from now on.
     fn adopt(&mut self, state: &DecoderState) -> Result<()> {
-        self.buffers.decoder = self.spec.decoder()?;
-        self.buffers.decoder.adopt(state);
+        self.buffers.decoder = self.decoder_with(state)?;
         Ok(())
+    }
+
+    fn decoder_with(&self, state: &DecoderState) -> Result<Decoder> {
+        let mut decoder = self.spec.decoder()?;
+        if !state.is_sound() {
+            return Err(NodeError::NonsenseAsked.into());
+        }
+        decoder.adopt(state);
+        Ok(decoder)
     }
 
     /// Goes through all rows for the groups that they fall into, as a decoder with this knowledge reads them.
@@ -317,13 +342,15 @@ impl NodeTraining {
     /// Takes over what all nodes have found, and makes replicas of the models.
     fn start(&mut self, start: Start, words: Vec<u32>) -> Result<()> {
         let Start { decoder: state, kind, points, groups, dim, outputs, sparse, whose, saved } = start;
-        let mut decoder = self.spec.decoder()?;
-        decoder.adopt(&state);
+        let decoder = self.decoder_with(&state)?;
         decoder.check_size(dim, false)?;
-        let is_valid = points.iter().all(|hyper| hyper.validate().is_ok());
-        if !is_valid || points.len().saturating_mul(groups) > MAX_MODELS || decoder.labels().outputs() != outputs {
+        // each number by itself, and then the product, which bounds none of them where another is 0
+        let is_valid = |hyper: &Hyperparameters| hyper.kind == kind && hyper.validate().is_ok();
+        let fits = points.len() <= MAX_MODELS && groups <= MAX_GROUPS && whose.len() <= MAX_GROUPS;
+        if !fits || !points.iter().all(is_valid) || decoder.labels().outputs() != outputs {
             return Err(NodeError::NonsenseAsked.into());
         }
+        check_models(&points, points.len() * groups, (dim, outputs))?;
         self.buffers.decoder = decoder;
         (self.outputs, self.kind) = (outputs, kind);
         let bytes = bytes_of(&words);
@@ -420,6 +447,9 @@ impl NodeTraining {
 
     fn decide(&mut self, groups: Vec<usize>, words: &[u32]) -> Result<Vec<Decided>> {
         let NodeTraining { parts, buffers, batch, epoch, kind, outputs, .. } = self;
+        if groups.len() > MAX_MODELS {
+            return Err(NodeError::NonsenseAsked.into());
+        }
         let models = linear_models(groups, words, (buffers.decoder.dim(), *outputs)).ok_or(NodeError::NonsenseAsked)?;
         let parts = parts.as_mut().ok_or(NodeError::NonsenseAsked)?;
         sigmoids::decide(*kind, models, parts.ended((*epoch, buffers, batch)))

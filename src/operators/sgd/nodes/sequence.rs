@@ -4,9 +4,10 @@
 //! tuples.
 
 use super::cluster::Cluster;
-use super::messages::{Call, Filled, Order, Start, Whose};
+use super::messages::{Call, Filled, Order, Start, Whose, all_tuples};
 use super::whole_groups::owners;
 use crate::errors::Result;
+use crate::limits::MAX_GROUPS;
 use crate::operators::decoder::{Decoder, EpochCounts};
 use crate::operators::preparation::{Found, unite};
 use crate::operators::progress;
@@ -125,7 +126,9 @@ impl Cluster {
                 *most = [*most, own].into_iter().flatten().reduce(f64::max);
             }
             let own = OwnBuffer { turns: turns.unwrap_or_default(), lengths };
-            if !own.lengths.is_empty() && own.turns.iter().sum::<usize>() != own.lengths.len() {
+            let turns = all_tuples(&own.turns).filter(|_| own.turns.len() <= MAX_GROUPS);
+            let is_sound = turns.is_some_and(|turns| own.lengths.is_empty() || turns == own.lengths.len());
+            if !is_sound {
                 return Err(self.nonsense());
             }
             all.nodes.push(own);

@@ -38,7 +38,7 @@ impl Training {
             Place::Here | Place::HereBecause(_) => None,
             Place::There(there) => match self.open_nodes(there)? {
                 Some(mut cluster) => {
-                    let trained = self.train_on_nodes(&mut cluster)?;
+                    let trained = cluster.sensible(|cluster| self.train_on_nodes(cluster))?;
                     self.traffic = Some(cluster.traffic);
                     Some(trained)
                 }

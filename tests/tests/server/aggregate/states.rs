@@ -2,6 +2,7 @@
 
 use super::agreement::{dense_and_sparse, train};
 use corgipile_tests::{Database, clustered};
+use std::time::{Duration, Instant};
 
 /// Epochs in SQL, as a user without corgipile_train_uda() would write them.
 const BY_HAND: &str = "
@@ -330,4 +331,24 @@ fn damaged_states_never_crash_the_server() {
         assert!(["used", "22P02", "22003", "53200"].contains(&outcome.as_str()), "{outcomes:?}");
     }
     assert_eq!(db.lines("SELECT DISTINCT damaged(corgipile.sgd_state_send(state)) FROM states"), ["used"]);
+}
+
+/// The state of a model of many weights takes seconds to be made and written: it can be stopped at any moment.
+#[test]
+fn a_large_state_is_stopped_by_a_timeout_and_one_without_a_text_is_refused() {
+    let mut db = Database::new();
+    db.run("SET statement_timeout = '300ms'");
+    let large = "corgipile_sgd_init('softmax', 134000, classes => 1000)";
+    for sql in [format!("SELECT {large}"), format!("SELECT length({large}::text)")] {
+        let began = Instant::now();
+        db.fails_with(&sql, "57014");
+        assert!(began.elapsed() < Duration::from_millis(1500), "{sql}: {:?}", began.elapsed());
+    }
+    db.run("SET statement_timeout = '60s'");
+    // a state whose text PostgreSQL has no memory for could be neither read nor dumped
+    let adam = "SELECT corgipile_sgd_init('softmax', 60000, options => '{\"optimizer\": \"adam\"}', classes => 1000)";
+    db.fails_with(adam, "54000").says(&["is larger than PostgreSQL's values may be"]);
+    // as many weights as fit an array of PostgreSQL's, which was built element by element once
+    let weights = "SELECT cardinality(corgipile_sgd_weights(corgipile_sgd_init('softmax', 70000, classes => 1000)))";
+    assert_eq!(db.line(weights), "70000000");
 }

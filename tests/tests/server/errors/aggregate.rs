@@ -15,14 +15,14 @@ pub const CASES: &[Case] = &[
         "Error::StateTooLarge",
         "SELECT corgipile_sgd_init('svm', 2147483647)",
         "54000",
-        "a state of 17179869484 bytes is larger than PostgreSQL's values may be",
+        "a state of 17179869564 bytes is larger than PostgreSQL's values may be",
         "Use fewer features, or corgipile_train().",
     ),
     Case(
         "Error::StateTooLarge",
         r#"SELECT corgipile_sgd_init('svm', 130000000, options => '{"optimizer": "adam"}')"#,
         "54000",
-        "a state of 2600000628 bytes is larger than PostgreSQL's values may be",
+        "a state of 2600000708 bytes is larger than PostgreSQL's values may be",
         "Use fewer features, or corgipile_train().",
     ),
     Case(

@@ -19,6 +19,7 @@ pub const TESTS: &[(&str, &str)] = &[
     ("Error::NoPassword", "nodes_together::a_mapping_that_needs_no_password_is_told_of"),
     ("NodeError::Nonsense", "nodes::servers_that_are_not_alike_are_told_of"),
     ("NodeError::NonsenseAsked", "nodes::what_trainings_call_on_other_servers_is_of_no_use_alone"),
+    ("NodeError::NotGranted", "nodes::who_trains_has_the_rights_of_the_mappings_and_no_others"),
     ("NodeError::OtherEncoding", "nodes::servers_that_are_not_alike_are_told_of"),
     ("NodeError::OtherType", "nodes::servers_that_are_not_alike_are_told_of"),
     ("NodeError::OtherVersion", "nodes::servers_that_are_not_alike_are_told_of"),

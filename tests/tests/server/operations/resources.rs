@@ -1,6 +1,6 @@
 //! What a session holds: memory and files do not grow with the number of calls, and calls can nest.
 
-use corgipile_tests::{Database, Session, clustered, small};
+use corgipile_tests::{Cluster, Database, Session, clustered, small};
 
 /// The resident memory of a session's process, in MB.
 fn resident(session: &mut Session) -> f64 {
@@ -178,4 +178,67 @@ fn memory_that_the_system_refuses_is_an_error_that_says_what_takes_less() {
          corgipile.max_buffer_memory, a model with fewer features or classes.",
     );
     assert_eq!(db.line("SELECT 1"), "1");
+}
+
+#[test]
+fn an_administrator_limits_the_memory_that_users_may_ask_for() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 20_000);
+    let (name, role) = (db.name().to_owned(), db.role("user"));
+    db.run(&format!("GRANT SELECT ON t TO {role}"));
+    // the pages of the buffer of a training that asks for all of the table
+    let buffer = |session: &mut Session| {
+        session.run("SELECT corgipile_train('t', max_epochs => 1, buffer_size => '100%', seed => 1)");
+        session.value::<i64>(
+            "SELECT (hyperparameters->>'buffer_blocks')::bigint * (hyperparameters->>'pages_per_block')::bigint
+               FROM corgipile.models ORDER BY model_id DESC LIMIT 1",
+        )
+    };
+    let free = buffer(&mut db.session_as(&role));
+    db.run(&format!("ALTER DATABASE {name} SET corgipile.memory_limit = '64kB'"));
+    // a user's settings are of no use, before the library is there and afterwards, for a session or for the role
+    let mut session = db.session_as(&role);
+    session.run("SET corgipile.memory_limit = '1GB'; SET corgipile.max_buffer_memory = '2GB'; SET corgipile.cache_memory = '2GB'");
+    let limited = buffer(&mut session);
+    assert!(limited < free / 4, "{limited} pages instead of {free}");
+    assert_eq!(session.line("SHOW corgipile.memory_limit"), "64kB");
+    session.fails_with("SET corgipile.memory_limit = '1GB'", "42501");
+    session.fails_with(&format!("ALTER ROLE {role} SET corgipile.memory_limit = '1GB'"), "42501");
+    session.run(&format!("ALTER ROLE {role} SET corgipile.max_buffer_memory = '2GB'"));
+    assert_eq!(buffer(&mut db.session_as(&role)), limited);
+    // an administrator may let one role have more
+    db.run(&format!("ALTER ROLE {role} SET corgipile.memory_limit = '1GB'"));
+    assert_eq!(buffer(&mut db.session_as(&role)), free);
+    db.run(&format!("ALTER ROLE {role} RESET ALL"));
+}
+
+#[test]
+fn rows_that_are_read_into_a_file_count_against_temp_file_limit() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 20_000);
+    // read once, by one process and by a worker
+    for loader in ["in_process", "worker"] {
+        let join = format!(
+            "SELECT count(*) FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t AS u USING (id)', max_epochs => 2,
+                                                  loader => '{loader}')"
+        );
+        db.run("SET work_mem = '64MB'; SET temp_file_limit = '256kB'");
+        db.rejects(&join, "53400");
+        db.run("RESET temp_file_limit");
+        assert_eq!(db.line(&join), "2");
+    }
+}
+
+#[test]
+fn backtraces_of_a_server_that_makes_them_are_not_shown_to_users() {
+    let cluster = Cluster::with_environment(&[("RUST_BACKTRACE", "full")]);
+    let mut session = cluster.session();
+    for (sql, code) in [
+        ("SELECT corgipile_train('nowhere')", "42P01"),
+        ("SELECT corgipile_sgd_init('logistic', 0)", "22023"),
+        ("SELECT corgipile_train('SELECT 1 / 0 AS label, 1 AS x', features => '{x}')", "22012"),
+    ] {
+        let failure = session.fails_with(sql, code);
+        assert_eq!(failure.detail, "", "{sql}");
+    }
 }

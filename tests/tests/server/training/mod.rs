@@ -19,6 +19,7 @@ mod nodes_compressed;
 mod nodes_evaluation;
 mod nodes_faults;
 mod nodes_features;
+mod nodes_fuzz;
 mod nodes_probabilities;
 mod nodes_shards;
 mod nodes_together;

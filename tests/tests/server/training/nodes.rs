@@ -379,6 +379,7 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
     let call = format!("SELECT tuples FROM corgipile_train('t', {quick}, nodes => 'east,north,south')");
     // without a mapping there is no way, as PostgreSQL itself says
     spread.nodes.near.session_as(&role).fails_with(&call, "42704");
+    let grant = "GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO far";
     for (server, cluster) in [("east", &spread.east), ("north", &spread.nodes.north), ("south", &spread.nodes.south)] {
         cluster.session().run("CREATE ROLE far LOGIN; GRANT SELECT (half, a, b) ON t TO far");
         cluster.ask_for_password("far", "secret");
@@ -388,6 +389,12 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
             .run(&format!("CREATE USER MAPPING FOR {role} SERVER {server} OPTIONS (user 'far', password 'secret')"));
     }
     let mut reader = spread.nodes.near.session_as(&role);
+    let failure = reader.fails_with(&call, "42501");
+    assert_eq!(failure.message, "server \"east\": role far may not work on this server for a training on another one");
+    failure.hints(&[grant]);
+    for mut session in spread.sessions() {
+        session.run(grant);
+    }
     assert_eq!(reader.lines(&call), ["1200"]);
     let other = call.replace("{a,b}", "{a,b,c}");
     let failure = reader.fails_with(&other, "42501");
@@ -438,21 +445,10 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
         let sql = format!("SELECT * FROM corgipile.node_training('{task}')");
         assert_eq!(db.fails_with(&sql, "08P01").message, nonsense, "{sql}");
     }
-    let spec = r#"{"kind":"logistic","label":"label","features":["a"],"weight":null,"class_weight":null,"nulls":"error","index_base":1,
-                   "dimensions":null,"hash":null,"transform":null,"clip":null,"columns":[]}"#;
-    let shuffling = r#"{"strategy":"corgipile","seed":1,"block_size":"auto","buffer_size":"10%","first_epoch":0}"#;
-    let open = format!(
-        r#"BEGIN; DECLARE corgipile_node NO SCROLL CURSOR FOR
-             SELECT n FROM corgipile.node_training('{{"sql":"SELECT label, a FROM t","spec":{spec},"shuffling":{shuffling}}}')"#
-    );
+    let open = opened("logistic", SHUFFLING);
     db.run(&open);
     assert_eq!(db.fails_with("FETCH corgipile_node", "55000").message, message);
     db.run("ROLLBACK");
-    let request = |json: &str| {
-        let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
-        bytes.extend(json.as_bytes());
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-    };
     for wrong in [
         "00".to_owned(),
         "ffffffff".to_owned(),
@@ -473,10 +469,116 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
         db.run("ROLLBACK");
     }
     // whoever calls it reads what he may read, and changes nothing
-    let task = |sql: &str| {
-        format!(r#"SELECT n FROM corgipile.node_training('{{"sql":"{sql}","spec":{spec},"shuffling":{shuffling}}}')"#)
-    };
-    db.fails_with(&task("WITH d AS (DELETE FROM t RETURNING label, a) SELECT label, a FROM d"), "0A000");
+    let call = |sql: &str| format!("SELECT n FROM corgipile.node_training('{}')", task(sql, "logistic", SHUFFLING));
+    db.fails_with(&call("WITH d AS (DELETE FROM t RETURNING label, a) SELECT label, a FROM d"), "0A000");
     let role = db.role("nobody");
-    db.session_as(&role).fails_with(&task("SELECT label, a FROM t"), "42501");
+    let read = call("SELECT label, a FROM t");
+    let failure = db.session_as(&role).fails_with(&read, "42501");
+    assert_eq!(failure.message, format!("role {role} may not work on this server for a training on another one"));
+    let grant = format!("GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO {role}");
+    failure.hints(&[&grant]);
+    db.session_as(&role).fails_with(r"SELECT corgipile.node_step('\x')", "42501");
+    db.run(&grant);
+    assert_eq!(db.session_as(&role).fails_with(&read, "42501").message, "permission denied for table t");
+    assert_eq!(db.session_as(&role).fails_with(r"SELECT corgipile.node_step('\x')", "55000").message, message);
+}
+
+const SHUFFLING: &str = r#"{"strategy":"corgipile","seed":1,"block_size":"auto","buffer_size":"10%","first_epoch":0}"#;
+
+/// What a node is told of rows of a label and one feature.
+fn task(sql: &str, kind: &str, shuffling: &str) -> String {
+    let spec = format!(
+        r#"{{"kind":"{kind}","label":"label","features":["a"],"weight":null,"class_weight":null,"nulls":"error","index_base":1,
+             "dimensions":null,"hash":null,"transform":null,"clip":null,"columns":[]}}"#
+    );
+    format!(r#"{{"sql":"{sql}","spec":{spec},"shuffling":{shuffling}}}"#)
+}
+
+/// Opens the cursor of a node that is to train such a model.
+fn opened(kind: &str, shuffling: &str) -> String {
+    let task = task("SELECT label, a FROM t", kind, shuffling);
+    format!("BEGIN; DECLARE corgipile_node NO SCROLL CURSOR FOR SELECT n FROM corgipile.node_training('{task}')")
+}
+
+/// A request with this text, and no numbers behind it, in hexadecimal.
+fn request(json: &str) -> String {
+    let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(json.as_bytes());
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Numbers of a message are bounded each by itself, and so are loops over them: else a message of a few bytes is a
+/// backend that nothing but a kill -9 ends, or that takes gigabytes.
+#[test]
+fn a_small_message_makes_neither_an_endless_loop_nor_gigabytes() {
+    let mut db = Database::with_small_table(100);
+    db.run("SET statement_timeout = '20s'");
+    let pid = db.pid();
+    let peak = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default() << 10
+    };
+    let decoder = r#"{"classes":{"values":["0","1"],"codes":[0,1],"prepared":true},"categories":[]}"#;
+    let point = |hidden: u32| {
+        format!(
+            r#"{{"kind":"mlp","learning_rate":0.01,"schedule":{{"name":"constant"}},"optimizer":{{"name":"sgd"}},"batch_size":32,
+                 "l1":0.0,"l2":0.0,"design":{{"hidden":[{hidden}],"activation":"relu","output":null,"seed":1}}}}"#
+        )
+    };
+    let start = |points: &[String], groups: &str, more: &str| {
+        request(&format!(
+            r#"{{"orders":[{{"Start":{{"decoder":{decoder},"kind":"mlp","points":[{}],"groups":{groups},"dim":1,"outputs":2,"sparse":false,
+                 "whose":[],"saved":null}}}}{more}],"rounds":[]}}"#,
+            points.join(",")
+        ))
+    };
+    let nonsense = "a training on another server has asked for what makes no sense";
+    for (groups, points, code) in [
+        // no points times so many groups are no models
+        ("9223372036854775808", vec![], "08P01"),
+        ("18446744073709551615", vec![point(4)], "08P01"),
+        ("10001", vec![], "08P01"),
+        ("10000", vec![point(4); 2], "54000"),
+        ("1", vec![point(100_000_000)], "54000"),
+        ("1", vec![point(30_000_000); 8], "54000"),
+        ("100", vec![point(1_000_000)], "54000"),
+    ] {
+        db.run(&opened("mlp", SHUFFLING));
+        let before = peak();
+        let asked = std::time::Instant::now();
+        let failure = db.fails_with(&format!(r"SELECT corgipile.node_step('\x{}')", start(&points, groups, "")), code);
+        assert!(code != "08P01" || failure.message == nonsense, "{failure:#?}");
+        assert!(asked.elapsed() < std::time::Duration::from_secs(5), "{groups}: {:?}", asked.elapsed());
+        let taken = peak().saturating_sub(before);
+        assert!(taken < 64 << 20, "{groups} groups, {} points: {taken} bytes", points.len());
+        db.run("ROLLBACK");
+    }
+    // what is within the bounds is begun, and can be ended
+    db.run(&opened("mlp", SHUFFLING));
+    db.run(&format!(r"SELECT corgipile.node_step('\x{}')", start(&[point(4)], "10", "")));
+    db.fails_with(
+        &format!(
+            r"SELECT corgipile.node_step('\x{}')",
+            request(r#"{"orders":[{"Turn":[0]},{"Make":{"Average":[18446744073709551615,2]}}],"rounds":[]}"#)
+        ),
+        "08P01",
+    );
+    db.run("ROLLBACK");
+    // a fraction that no option can be: the search for a block's run would not end
+    for fraction in ["0.0", "-1.0", "1e300"] {
+        let task = task("SELECT label, a FROM t", "logistic", SHUFFLING);
+        let task = task.replace(
+            r#""columns":[]"#,
+            &format!(r#""columns":[],"row_groups":{{"group":null,"hold_out":{{"Blocks":{{"fraction":{fraction},"seed":1}}}},"folds":null}}"#),
+        );
+        db.fails_with(&format!("SELECT * FROM corgipile.node_training('{task}')"), "08P01");
+    }
+    for wrong in [r#""sample":1e300"#, r#""sample":-1.0"#] {
+        let shuffling = SHUFFLING.replace(r#""first_epoch":0"#, &format!(r#""first_epoch":0,{wrong}"#));
+        let task = task("SELECT label, a FROM t", "logistic", &shuffling);
+        db.fails_with(&format!("SELECT * FROM corgipile.node_training('{task}')"), "08P01");
+    }
+    // and whatever was begun is over
+    assert_eq!(db.line("SELECT count(*) FROM t"), "100");
 }

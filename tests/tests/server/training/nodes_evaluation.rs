@@ -265,7 +265,10 @@ fn who_judges_has_the_rights_of_the_mappings_and_no_others() {
          SELECT corgipile_grant('logistic', '{role}'), corgipile_grant('nulls', '{role}')"
     ));
     for (server, cluster) in [("east", &spread.east), ("north", &spread.nodes.north), ("south", &spread.nodes.south)] {
-        cluster.session().run("CREATE ROLE far LOGIN; GRANT SELECT (half, a, b, cat) ON t TO far");
+        cluster.session().run(
+            "CREATE ROLE far LOGIN; GRANT SELECT (half, a, b, cat) ON t TO far;
+             GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO far",
+        );
         cluster.ask_for_password("far", "secret");
         spread
             .nodes
