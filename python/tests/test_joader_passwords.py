@@ -27,16 +27,14 @@ def text_of(connection: str) -> str:
 
 
 def put(address: str, source: str) -> Any:
-    return _native.joader_put(
-        address, "t", source, columns=[], element_size="auto", sampler="", replaces=False
-    )
+    return _native.joader_put(address, "t", source, columns=[], element_size="auto", sampler="", replaces=False)
 
 
 @pytest.mark.parametrize("connection", WITH_PASSWORD)
 def test_a_server_refuses_a_connection_string_with_a_password(serve: Serve, tmp_path: Path, connection: str) -> None:
     file = tmp_path / "data sets"
     address = serve(datasets=file)
-    with pytest.raises(ValueError, match="connection: it has a password.*pgpass.*service") as refused:
+    with pytest.raises(ValueError, match=r"connection: it has a password.*pgpass.*service") as refused:
         put(address, text_of(connection))
     assert SECRET not in str(refused.value)
     assert SECRET not in file.read_text() and joader.datasets(address) == []
@@ -74,15 +72,16 @@ def test_a_password_comes_from_where_server_and_job_run(
     passwords.chmod(0o600)
     monkeypatch.setenv("PGDATABASE", database)
     conn.execute("CREATE TABLE referred AS SELECT i AS number FROM generate_series(0, 9) i")
-    server = Server(str(tmp_path / "socket"), datasets=file)
+    address = str(tmp_path / "socket")
+    server = Server(address, datasets=file)
     try:
         source = corgipile.postgres("referred", connection=f"passfile='{passwords}'")
-        joader.create(str(tmp_path / "socket"), "rows", source)
-        job = joader.Job(str(tmp_path / "socket"), dataset="rows", epochs=1)
+        joader.create(address, "rows", source)
+        job = joader.Job(address, dataset="rows", epochs=1)
         assert sorted(number for batch in job for number in batch["number"].tolist()) == list(range(10))
         job.close()
         assert str(passwords) in file.read_text() and SECRET not in file.read_text()
-        assert SECRET not in json.dumps([joader.datasets(str(tmp_path / "socket")), joader.status(str(tmp_path / "socket"))])
+        assert SECRET not in json.dumps([joader.datasets(address), joader.status(address)])
     finally:
         server.stop()
 

@@ -45,8 +45,8 @@ def as_text(source: sources.Source | str | os.PathLike[str]) -> str:
 def _check(kind: str, arguments: list[Any]) -> None:
     """Refuses passwords: a server keeps the text in a file, and gives it to jobs and to servers of other machines."""
     if kind == "postgres" and _native.has_password(arguments[0]):
-        places = "~/.pgpass, PGPASSWORD or a service of pg_service.conf, where the server and the jobs run"
-        raise ValueError(f"connection: it has a password, which the server would keep and pass on: put it into {places}")
+        places = "~/.pgpass, PGPASSWORD or a service of pg_service.conf, where server and jobs run"
+        raise ValueError(f"connection: it has a password, which a server would keep and pass on: put it into {places}")
 
 
 def _text_of(kind: str, arguments: list[Any]) -> str:

@@ -5,8 +5,8 @@
 //! with the servers of their machines by the same name. They begin when all of them are there.
 //!
 //! It guarantees that the ranks of a job get each element once in an epoch, and numbers of elements that differ by one
-//! at most (`dealing`); and that nobody hears or leads who does not know the token: servers talk by TLS only, and prove to
-//! each other that they know it before they say anything else (`proof`).
+//! at most (`dealing`); and that nobody hears or leads who does not know the token: servers talk by TLS only, and prove
+//! to each other that they know it before they say anything else (`proof`).
 //!
 //! Nobody is elected. Without its leader a follower ends its jobs' streams and takes no others. These jobs read by
 //! themselves until there is a leader again, each rank what was dealt to it, so that also then each element comes once.

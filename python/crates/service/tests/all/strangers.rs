@@ -214,9 +214,20 @@ fn a_job_whose_server_was_replaced_by_another_users_reads_by_itself() {
     let mut job = server.job(|options| options.epochs = 1);
     assert!(matches!(next(&mut job).unwrap(), service::NextOfJob::Batch(_)));
     server.stop();
-    let Some(_listener) = as_nobody(|| UnixListener::bind(&path).unwrap()) else { return };
+    let Some(listener) = as_nobody(|| UnixListener::bind(&path).unwrap()) else { return };
     assert_eq!(all(&mut job)[0].len(), 2000 - 16);
     assert_eq!(job.counts().registered, 1);
+    drop(job);
+    listener.set_nonblocking(true).unwrap();
+    let heard: Vec<usize> = std::iter::from_fn(|| listener.accept().ok())
+        .map(|(mut stream, _)| {
+            let mut heard = Vec::new();
+            let _ = stream.read_to_end(&mut heard);
+            heard.len()
+        })
+        .collect();
+    assert!(!heard.is_empty(), "it has not looked whether there is a server again");
+    assert!(heard.iter().all(|bytes| *bytes == 0), "it was told {heard:?} bytes");
 }
 
 #[test]
