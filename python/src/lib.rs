@@ -43,7 +43,7 @@ mod _native {
     use crate::slots::{Preparers, Slot, dict_to_slot, slot_to_dict};
     #[pymodule_export]
     use crate::sources::{
-        HeldSnapshot, Shuffled, Source, arrow, build_index, csv, libsvm, parquet, postgres, postgres_shuffled,
-        tfrecord, webdataset,
+        HeldSnapshot, Shuffled, Source, arrow, build_index, csv, has_password, libsvm, parquet, postgres,
+        postgres_shuffled, tfrecord, webdataset,
     };
 }

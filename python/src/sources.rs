@@ -260,6 +260,12 @@ pub fn postgres(
     Ok((filled(Arc::new(opened.data), fill_value)?, opened.snapshot))
 }
 
+/// Whether a connection string has a password.
+#[pyfunction]
+pub fn has_password(connection: &str) -> PyResult<bool> {
+    sources::postgres::has_password(connection).map_err(errors::of_source)
+}
+
 /// A snapshot of somebody else, held on.
 #[pyclass(frozen, module = "corgipile._native")]
 pub struct HeldSnapshot(sources::postgres::HeldSnapshot);

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -204,6 +205,7 @@ def secrets(tmp_path: Path) -> dict[str, str]:
     made = ["-keyout", files["key"], "-out", files["certificate"]]
     subprocess.run(["openssl", "req", "-x509", *curve, *names, *made], check=True, capture_output=True)
     Path(files["token"]).write_text("0123456789abcdef0123\n")
+    os.chmod(files["token"], 0o600)
     return files
 
 
@@ -251,6 +253,34 @@ def test_machines_share_a_data_parallel_job(tmp_path: Path, file: str, secrets: 
 def test_servers_of_several_machines_need_tls_and_a_token(tmp_path: Path, words: list[str], said: str) -> None:
     ended = run("serve", "--listen", f"unix:{tmp_path}/joader", *words)
     assert ended.returncode == 1 and said in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize("name", ["key", "token"])
+def test_a_secret_that_others_may_read_is_refused(tmp_path: Path, secrets: dict[str, str], name: str) -> None:
+    os.chmod(secrets[name], 0o644)
+    files = [word for file in secrets for word in (f"--{file}", secrets[file])]
+    ended = run("serve", "--listen", f"unix:{tmp_path}/joader", "--leader", "127.0.0.1:0", "--nodes", "2", *files)
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert f"{name}: others than its owner may read {secrets[name]}: chmod 600 {secrets[name]}" in ended.stderr
+
+
+def test_connections_that_say_nothing_keep_nobody_from_the_metrics(tmp_path: Path, server: Server) -> None:
+    metrics = _metrics.Metrics(server.address, "127.0.0.1:0")
+    threads = threading.active_count()
+    idle = [socket.create_connection(("127.0.0.1", metrics.port)) for _ in range(300)]
+    try:
+        for slow in idle[-10:]:
+            slow.send(b"GET /metr")
+        with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=4) as answer:
+            assert answer.read().startswith(b"# HELP")
+        assert threading.active_count() - threads <= 32
+        for stranger in idle:
+            stranger.settimeout(10)
+            assert stranger.recv(1) == b""
+    finally:
+        for stranger in idle:
+            stranger.close()
+        metrics.close()
 
 
 def test_bytes_are_written_with_a_unit() -> None:

@@ -65,7 +65,7 @@ def serve(
     """Serves jobs until Ctrl-C, or until `stop` gives True.
 
     Args:
-        address: a socket's path, which only the user who serves can open.
+        address: a socket's path, at which only the user who serves, and root, are answered.
         memory: bytes for elements that were read and prepared, which all jobs share.
         threads: that read and prepare, 0 for as many as the machine has processors.
         processes: that call functions of Python, 0 for as many as threads.
@@ -74,7 +74,7 @@ def serve(
         cluster: a `joader.Leader` or a `joader.Follower`, if several machines share their reading.
         datasets: a file that keeps what data sets there are, so that they are there again when the server is started
             again; without it they are forgotten. One that cannot be opened then is tried again when a job asks for it.
-            Sources may have passwords in them: only the user can read the file.
+            A file that others may write is refused.
         ready: called once jobs can connect.
     """
     check_number("memory", memory, 1 << 16, _MANY)
@@ -113,7 +113,8 @@ def create(
 
     Args:
         source: a path, or made by `corgipile.parquet` and the like; not `corgipile.arrays`. A table is read under one
-            snapshot as long as the data set is there.
+            snapshot as long as the data set is there. Its connection string has no password, as servers keep and pass
+            on what is in it: servers and jobs take passwords from ~/.pgpass, PGPASSWORD or a service, where they run.
         columns: those that jobs may ask for; all without.
         element_size: of what is drawn, read and kept as a whole: a number of rows (1 for single rows, as in the paper),
             bytes ("64MiB"), a share ("1%"), or "auto" for 1 MiB, or a thousandth of the rows where that is less.

@@ -17,15 +17,15 @@ Told = tuple[str, str, int, int, str, str, str | None, str]
 @dataclass(frozen=True)
 class Leader:
     """The server that draws for all machines, and serves the jobs of its own. Servers talk over TCP with TLS, and know
-    each other by a token.
+    each other by a token, which is not sent: both sides prove that they know it.
 
     Attributes:
         listen: where followers reach it, such as "10.0.0.1:7400".
         node: the number of its machine, below `nodes`.
         nodes: how many machines there are, or will be.
         certificate: a PEM file, for the name or address by which followers reach it, and not that of an authority.
-        key: the certificate's key, a PEM file.
-        token: a file with a secret of at least 16 characters, the same on all machines.
+        key: the certificate's key, a PEM file that only its owner may read.
+        token: a file with a secret of at least 16 characters, the same on all machines, that only its owner may read.
     """
 
     listen: str
@@ -45,7 +45,7 @@ class Follower:
         node: the number of its machine, that of no other server.
         nodes: as the leader's.
         trusts: a PEM file with the leader's certificate, or with that of the authority that has signed it.
-        token: a file with the leader's secret.
+        token: a file with the leader's secret, that only its owner may read.
         name: the name in the leader's certificate, if it is not that of `leader`.
     """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +39,9 @@ _OF_JOBS = (
     ("job_stalled", "gauge", "1 if it takes nothing although there is something.", "stalled"),
 )
 
+#: Connections at a time.
+_MOST = 16
+
 
 def text_of(status: dict[str, Any]) -> str:
     """What `joader.status` gives, as Prometheus reads it."""
@@ -63,20 +68,54 @@ def _quoted(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
+class _Server(ThreadingHTTPServer):
+    """A thread for each connection, and the oldest goes where there are many: those that say nothing keep nobody out,
+    and take neither threads nor open files that the jobs need."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._open: list[socket.socket] = []
+        self._changing = threading.Lock()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._changing:
+            self._open.append(request)
+            if len(self._open) > _MOST:
+                # its thread ends by itself then
+                _end(self._open.pop(0))
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._changing:
+            if request in self._open:
+                self._open.remove(request)
+        super().shutdown_request(request)
+
+
+def _end(request: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
+
+
 class Metrics:
     """An HTTP server that answers /metrics as long as it is open."""
 
-    def __init__(self, socket: str, address: str) -> None:
+    def __init__(self, server: str, address: str) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
             raise ValueError(f"metrics: {address!r} is no address such as 127.0.0.1:9464")
 
         class Handler(BaseHTTPRequestHandler):
+            # seconds in which something has to come
+            timeout = 5
+
             def do_GET(self) -> None:
                 if self.path.split("?")[0] != "/metrics":
                     self.send_error(404)
                     return
-                body = text_of(_admin.status(socket)).encode()
+                body = text_of(_admin.status(server)).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "text/plain; version=0.0.4")
                 self.send_header("Content-Length", str(len(body)))
@@ -86,8 +125,7 @@ class Metrics:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server((host.strip("[]"), int(port)), Handler)
         #: The port that was taken, if 0 was asked for.
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)

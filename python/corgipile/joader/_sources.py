@@ -38,7 +38,15 @@ def as_text(source: sources.Source | str | os.PathLike[str]) -> str:
         arguments[paths] = [os.path.abspath(path) for path in arguments[paths]]
     if kind == "postgres":
         arguments[_SNAPSHOT] = None
+    _check(kind, arguments)
     return _text_of(kind, arguments)
+
+
+def _check(kind: str, arguments: list[Any]) -> None:
+    """Refuses passwords: a server keeps the text in a file, and gives it to jobs and to servers of other machines."""
+    if kind == "postgres" and _native.has_password(arguments[0]):
+        places = "~/.pgpass, PGPASSWORD or a service of pg_service.conf, where server and jobs run"
+        raise ValueError(f"connection: it has a password, which a server would keep and pass on: put it into {places}")
 
 
 def _text_of(kind: str, arguments: list[Any]) -> str:
@@ -62,7 +70,9 @@ def _told(text: str) -> tuple[str, list[Any]]:
         if kind not in _PLACES:
             raise KeyError(kind)
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"source: {text!r} is not what corgipile.joader.create makes of one") from error
+        # which is not shown, as it may have a password
+        raise ValueError("source: the text is not what corgipile.joader.create makes of one") from error
+    _check(kind, arguments)
     return kind, arguments
 
 

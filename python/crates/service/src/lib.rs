@@ -16,6 +16,7 @@
 //! | `serving`, `room` | what is read for whom, what is kept and where, and who gets what |
 //! | `memory` | the memory that a server and its jobs share |
 //! | [`DataSet`] | rows cut into elements, and which of them a condition chooses |
+//! | `strangers`, `peer` | who may connect, and to whom |
 //! | `damaged` | rows that cannot be prepared, and whom that concerns |
 //!
 //! Xie et al., "A Deep Learning Dataloader with Shared Data Preparation", NeurIPS 2022, appendix E.
@@ -28,11 +29,13 @@ mod dealing;
 mod drawing;
 mod error;
 mod memory;
+mod peer;
 pub mod proto;
 mod room;
 mod sampling;
 mod server;
 mod serving;
+mod strangers;
 
 pub use client::{BufferSize, Counts, Job, JobOptions, Mode, NextOfJob, Opening, Position, admin};
 pub use cluster::{Cluster, FollowerOptions, LeaderOptions, Token};

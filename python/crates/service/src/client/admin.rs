@@ -1,31 +1,20 @@
 //! What operators ask of a server.
 
-use super::stream::connect;
+use super::stream::{connect, watched};
 use crate::error::ServiceError;
 use crate::proto;
 use std::path::Path;
-use std::time::Duration;
 
-/// How long a server may take to answer; to open a source takes as long as it does.
-const PATIENCE: Duration = Duration::from_secs(10);
-
+/// Asks, and waits as long as the server is there: to open a source takes as long as it does.
 fn ask<T>(
     path: &Path,
-    patience: Option<Duration>,
     question: impl AsyncFnOnce(proto::joader_client::JoaderClient<tonic::transport::Channel>) -> Result<T, tonic::Status>,
 ) -> Result<T, ServiceError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ServiceError::Lost(error.to_string()))?;
     runtime.block_on(async {
         let client = connect(path).await?;
-        let answer = async { Ok(question(client).await?) };
-        match patience {
-            None => answer.await,
-            Some(patience) => {
-                let late = |_| ServiceError::Lost(format!("it has not answered for {} seconds", patience.as_secs()));
-                tokio::time::timeout(patience, answer).await.map_err(late)?
-            }
-        }
+        Ok(watched(&client, question(client.clone())).await??)
     })
 }
 
@@ -34,7 +23,7 @@ fn ask<T>(
 /// # Errors
 /// [`ServiceError`]
 pub fn put_data_set(path: &Path, data_set: proto::DataSet, replaces: bool) -> Result<proto::DataSetInfo, ServiceError> {
-    ask(path, None, async |mut client| {
+    ask(path, async |mut client| {
         let info = if replaces { client.alter(data_set).await } else { client.create(data_set).await };
         Ok(info?.into_inner())
     })
@@ -46,7 +35,7 @@ pub fn put_data_set(path: &Path, data_set: proto::DataSet, replaces: bool) -> Re
 /// [`ServiceError`]
 pub fn drop_data_set(path: &Path, name: &str) -> Result<(), ServiceError> {
     let name = name.to_owned();
-    ask(path, Some(PATIENCE), async |mut client| client.drop(proto::Name { name }).await.map(drop))
+    ask(path, async |mut client| client.drop(proto::Name { name }).await.map(drop))
 }
 
 /// All data sets, by name.
@@ -54,7 +43,7 @@ pub fn drop_data_set(path: &Path, name: &str) -> Result<(), ServiceError> {
 /// # Errors
 /// [`ServiceError`]
 pub fn data_sets(path: &Path) -> Result<Vec<proto::DataSetInfo>, ServiceError> {
-    ask(path, Some(PATIENCE), async |mut client| Ok(client.list(proto::Nothing {}).await?.into_inner().data_sets))
+    ask(path, async |mut client| Ok(client.list(proto::Nothing {}).await?.into_inner().data_sets))
 }
 
 /// What a server and its jobs do.
@@ -62,5 +51,5 @@ pub fn data_sets(path: &Path) -> Result<Vec<proto::DataSetInfo>, ServiceError> {
 /// # Errors
 /// [`ServiceError`]
 pub fn status(path: &Path) -> Result<proto::StatusReply, ServiceError> {
-    ask(path, Some(PATIENCE), async |mut client| Ok(client.status(proto::Nothing {}).await?.into_inner()))
+    ask(path, async |mut client| Ok(client.status(proto::Nothing {}).await?.into_inner()))
 }

@@ -8,6 +8,7 @@ use super::mixing::Rows;
 use super::{JobOptions, Opening};
 use crate::error::ServiceError;
 use crate::memory::SharedMemory;
+use crate::peer;
 use crate::proto::{self, element, from_job, to_job};
 use crate::server::{ASKS_FOR_MEMORY, MAX_MESSAGE, SESSION};
 use arrow::buffer::{BooleanBuffer, Buffer};
@@ -45,7 +46,7 @@ const QUIET: Duration = Duration::from_secs(2);
 /// and is given up if it does not answer for so long.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Connects to a server.
+/// Connects to a server of the own user or root: another one is told nothing.
 ///
 /// # Errors
 /// [`ServiceError::NoServer`]
@@ -53,7 +54,7 @@ pub(super) async fn connect(path: &Path) -> Result<JoaderClient<Channel>, Servic
     let to = path.to_owned();
     let connector = tower::service_fn(move |_| {
         let to = to.clone();
-        async move { UnixStream::connect(to).await.map(hyper_util::rt::TokioIo::new) }
+        async move { peer::connect(&to).await.map(hyper_util::rt::TokioIo::new) }
     });
     let no_server = |what: String| ServiceError::NoServer { path: path.to_owned(), what };
     // the address is not used, but has to be one
@@ -70,7 +71,7 @@ async fn memory_of(path: &Path, session: &[u8]) -> io::Result<SharedMemory> {
     if session.len() != SESSION {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let mut socket = UnixStream::connect(path).await?;
+    let mut socket = peer::connect(path).await?;
     socket.write_all(&[&[ASKS_FOR_MEMORY], session].concat()).await?;
     let file = loop {
         socket.readable().await?;
@@ -200,7 +201,7 @@ fn read_directly(
     loop {
         if Instant::now() > until {
             // a look at the socket is cheap, an attempt to register is not
-            if runtime.block_on(UnixStream::connect(&options.path)).is_ok() {
+            if runtime.block_on(peer::connect(&options.path)).is_ok() {
                 return true;
             }
             until = Instant::now() + again;
@@ -298,7 +299,10 @@ async fn hear(
 }
 
 /// Waits for what may take long, as long as the server answers.
-async fn watched<T>(asks: &JoaderClient<Channel>, awaited: impl Future<Output = T>) -> Result<T, ServiceError> {
+pub(super) async fn watched<T>(
+    asks: &JoaderClient<Channel>,
+    awaited: impl Future<Output = T>,
+) -> Result<T, ServiceError> {
     let mut awaited = std::pin::pin!(awaited);
     loop {
         if let Ok(came) = tokio::time::timeout(QUIET, &mut awaited).await {

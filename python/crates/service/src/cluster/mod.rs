@@ -5,7 +5,8 @@
 //! with the servers of their machines by the same name. They begin when all of them are there.
 //!
 //! It guarantees that the ranks of a job get each element once in an epoch, and numbers of elements that differ by one
-//! at most (`dealing`); and that nobody hears or leads who does not know the token: servers talk by TLS only.
+//! at most (`dealing`); and that nobody hears or leads who does not know the token: servers talk by TLS only, and prove
+//! to each other that they know it before they say anything else (`proof`).
 //!
 //! Nobody is elected. Without its leader a follower ends its jobs' streams and takes no others. These jobs read by
 //! themselves until there is a leader again, each rank what was dealt to it, so that also then each element comes once.
@@ -14,27 +15,33 @@
 //! | | |
 //! |---|---|
 //! | `groups` | the ranks of jobs find each other |
+//! | `proof` | both ends of a connection prove that they know the token |
 //! | `uplink` | a follower's connection |
 //! | `server::leading` | what followers ask of a leader |
 
 pub(crate) mod groups;
+mod proof;
 pub(crate) mod uplink;
 
 use crate::error::ServiceError;
 use crate::proto::leader_server::{Leader, LeaderServer};
+use crate::strangers::{WAITING, welcome};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, SupportedProtocolVersion};
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use subtle::ConstantTimeEq;
-use tonic::metadata::MetadataValue;
-use tonic::service::Interceptor;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Identity, Server, ServerTlsConfig};
-use tonic::{Request, Status};
+use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::transport::Server;
 
 /// How often each side asks whether the other one is there, if nothing is said.
 const ALIVE: Duration = Duration::from_secs(5);
@@ -128,7 +135,7 @@ impl Token {
     /// This one, without white space around it.
     ///
     /// # Errors
-    /// If it is short, or cannot be sent.
+    /// If it is short, or has other characters than a line of text.
     pub fn new(token: &str) -> Result<Token, ServiceError> {
         let token = token.trim();
         if token.len() < TOKEN_BYTES {
@@ -147,11 +154,10 @@ impl Token {
     /// The one in a file.
     ///
     /// # Errors
-    /// If the file cannot be read, or as [`Token::new`].
+    /// If the file cannot be read, or others than its owner can, or as [`Token::new`].
     pub fn read(path: &Path) -> Result<Token, ServiceError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| ServiceError::Refused(format!("token: {} cannot be read: {error}", path.display())))?;
-        Token::new(&text)
+        let bytes = secret("token", path).map_err(|error| ServiceError::Refused(error.to_string()))?;
+        Token::new(&String::from_utf8_lossy(&bytes))
     }
 }
 
@@ -162,64 +168,35 @@ impl fmt::Debug for Token {
     }
 }
 
-const HEADER: &str = "authorization";
-
-/// Adds the token to what a follower asks.
-#[derive(Clone)]
-pub(crate) struct Bearer(MetadataValue<tonic::metadata::Ascii>);
-
-impl Bearer {
-    fn new(token: &Token) -> io::Result<Bearer> {
-        format!("Bearer {}", token.0).parse().map(Bearer).map_err(io::Error::other)
-    }
-}
-
-impl Interceptor for Bearer {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        request.metadata_mut().insert(HEADER, self.0.clone());
-        Ok(request)
-    }
-}
-
-/// Lets those in who know the token.
-#[derive(Clone)]
-pub(crate) struct Guard(Bearer);
-
-impl Interceptor for Guard {
-    fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
-        let given = request.metadata().get(HEADER).map(|given| given.as_bytes()).unwrap_or_default();
-        // as long whatever is wrong, so that nobody can find it out byte by byte
-        if bool::from(given.ct_eq(self.0.0.as_bytes())) {
-            return Ok(request);
-        }
-        tracing::warn!(from = ?request.remote_addr(), "somebody who does not know the token was refused");
-        Err(Status::unauthenticated("token: it is not the leader's: give all servers of the cluster the same one"))
-    }
-}
-
 /// A leader's address, before anybody comes.
 pub(crate) struct Listening {
     listener: std::net::TcpListener,
-    server: Server,
-    guard: Guard,
+    tls: TlsAcceptor,
+    token: Token,
 }
 
 impl Listening {
     /// # Errors
     /// If the address cannot be had, or the certificate and its key make no sense.
     pub(crate) fn new(options: LeaderOptions) -> io::Result<Listening> {
-        let certificate = pem("certificate", &options.certificate)?;
-        let identity = Identity::from_pem(certificate, pem("key", &options.key)?);
-        let server = Server::builder().tls_config(ServerTlsConfig::new().identity(identity)).map_err(|error| {
-            let files = format!("certificate: {} and the key {}", options.certificate.display(), options.key.display());
-            let what = format!("{files} cannot be used: {}", chain(&error));
+        let (certificate, key) = (&options.certificate, &options.key);
+        let (chain, secret) = (pem("certificate", certificate)?, secret("key", key)?);
+        let refused = |why: &dyn fmt::Display| {
+            let what =
+                format!("certificate: {} and the key {} cannot be used: {why}", certificate.display(), key.display());
             io::Error::new(io::ErrorKind::InvalidInput, what)
-        })?;
+        };
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&chain).collect();
+        let chain = chain.map_err(|error| refused(&error))?;
+        let secret = PrivateKeyDer::from_pem_slice(&secret).map_err(|error| refused(&error))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(VERSIONS)
+            .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret))
+            .map_err(|error| refused(&error))?;
         let listener = std::net::TcpListener::bind(options.listen)
             .map_err(|error| io::Error::new(error.kind(), format!("listen: {}: {error}", options.listen)))?;
         listener.set_nonblocking(true)?;
-        let server = server.http2_keepalive_interval(Some(ALIVE)).http2_keepalive_timeout(Some(GONE));
-        Ok(Listening { listener, server, guard: Guard(Bearer::new(&options.token)?) })
+        Ok(Listening { listener, tls: TlsAcceptor::from(Arc::new(config)), token: options.token })
     }
 
     /// Where it is.
@@ -227,17 +204,29 @@ impl Listening {
         self.listener.local_addr()
     }
 
-    /// Serves those who know the token, for ever.
+    /// Serves those who know the token, for ever. Others do not come as far as a question.
     ///
     /// # Errors
     /// If the runtime does not take the listener.
     pub(crate) fn serve<L: Leader>(
-        mut self,
+        self,
         service: LeaderServer<L>,
     ) -> io::Result<impl Future<Output = io::Result<()>> + Send> {
-        let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        let router = self.server.add_service(InterceptedService::new(service, self.guard));
+        let Listening { listener, tls, token } = self;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (sender, incoming) = mpsc::channel(WAITING);
+        tokio::spawn(welcome(TcpListenerStream::new(listener), move |stream| {
+            let (sender, tls, token) = (sender.clone(), tls.clone(), token.clone());
+            async move {
+                let from = stream.peer_addr()?;
+                let refused = |error: io::Error| io::Error::new(error.kind(), format!("{from}: {error}"));
+                let follower = proof::accept(tls, token, stream).await.map_err(refused)?;
+                sender.send(Ok::<_, io::Error>(follower)).await.map_err(io::Error::other)
+            }
+        }));
+        let server = Server::builder().http2_keepalive_interval(Some(ALIVE));
+        let router = server.http2_keepalive_timeout(Some(GONE)).add_service(service);
+        let incoming = ReceiverStream::new(incoming);
         Ok(async move { router.serve_with_incoming(incoming).await.map_err(io::Error::other) })
     }
 }
@@ -254,6 +243,28 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     parts.join(": ")
 }
 
+/// Of TLS. In earlier ones than 1.3 proofs could be passed on.
+const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
+
+/// A file with a secret. As ssh and libpq do, one that others may read is refused: a warning would be in a log, which
+/// is off by default, while the secret is known to others.
+fn secret(what: &str, path: &Path) -> io::Result<Vec<u8>> {
+    let refused =
+        |error: io::Error| io::Error::new(error.kind(), format!("{what}: {} cannot be read: {error}", path.display()));
+    let mut file = File::open(path).map_err(refused)?;
+    let metadata = file.metadata().map_err(refused)?;
+    // root's may be read by a group
+    let open_to = if metadata.uid() == 0 { 0o037 } else { 0o077 };
+    if metadata.mode() & open_to != 0 {
+        let path = path.display();
+        let what = format!("{what}: others than its owner may read {path}: chmod 600 {path}");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(refused)?;
+    Ok(bytes)
+}
+
 /// A file that TLS needs.
 fn pem(what: &str, path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
@@ -263,21 +274,37 @@ fn pem(what: &str, path: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn those_who_do_not_know_the_token_are_refused_and_it_is_not_shown() {
+    fn a_token_is_not_shown_and_neither_short_nor_of_other_characters_than_visible_ones() {
         let token = Token::new(" 0123456789abcdef\n").unwrap();
-        let mut guard = Guard(Bearer::new(&token).unwrap());
-        let mut come =
-            |token: &str| guard.call(Bearer::new(&Token::new(token).unwrap()).unwrap().call(Request::new(())).unwrap());
-        assert!(come("0123456789abcdef").is_ok());
-        for wrong in ["0123456789abcdeF", "0123456789abcdef0", "0123456789abcde_"] {
-            assert_eq!(come(wrong).unwrap_err().code(), tonic::Code::Unauthenticated);
-        }
-        assert!(guard.call(Request::new(())).is_err());
+        assert_eq!(&*token.0, "0123456789abcdef");
         assert!(!format!("{token:?}").contains("0123"));
         let refused = |token: &str| Token::new(token).unwrap_err().to_string();
         assert!(refused("0123456789").starts_with("token: it has 10 bytes, and needs 16"));
         assert!(refused("0123456789 abcdef").contains("visible"));
+    }
+
+    #[test]
+    fn a_file_with_a_secret_that_others_may_read_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path();
+        std::fs::write(path, "0123456789abcdef\n").unwrap();
+        let with = |mode: u32| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Token::read(path).map(drop).map_err(|error| error.to_string())
+        };
+        let shown = path.display();
+        for mode in [0o644, 0o604, 0o622, 0o660] {
+            let told = format!("token: others than its owner may read {shown}: chmod 600 {shown}");
+            assert_eq!(with(mode), Err(told), "{mode:o}");
+        }
+        for mode in [0o600, 0o400] {
+            assert_eq!(with(mode), Ok(()), "{mode:o}");
+        }
+        assert_eq!(with(0o640).is_ok(), rustix::process::geteuid().is_root(), "root's may be read by a group");
+        let missing = Token::read(Path::new("/nowhere/token")).unwrap_err().to_string();
+        assert!(missing.starts_with("token: /nowhere/token cannot be read: "), "{missing}");
     }
 }

@@ -3,18 +3,22 @@
 //! It guarantees that whoever asks while there is none hears so at once, with the reason, and that the leader is looked
 //! for as long as the server is there.
 
-use super::{ALIVE, Bearer, FollowerOptions, GONE, VERSION, chain, pem};
+use super::{ALIVE, FollowerOptions, GONE, VERSION, VERSIONS, chain, pem, proof};
 use crate::proto::leader_client::LeaderClient;
 use crate::proto::{self, from_rank, to_rank};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
+use tokio_rustls::TlsConnector;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
 /// How long a leader may take to answer whoever connects.
@@ -23,13 +27,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a follower waits before it connects again: twice as long each time.
 const AGAIN: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(5);
 
-type Client = LeaderClient<InterceptedService<Channel, Bearer>>;
+type Client = LeaderClient<Channel>;
 
 /// See the module's documentation.
 pub(crate) struct Uplink {
     options: FollowerOptions,
     endpoint: Endpoint,
-    bearer: Bearer,
+    tls: TlsConnector,
+    /// the name that its certificate has
+    name: ServerName<'static>,
     /// the leader, or why there is none
     link: watch::Sender<Result<Client, String>>,
 }
@@ -48,28 +54,37 @@ impl Uplink {
     /// If the address or the certificates make no sense.
     pub(crate) fn new(options: FollowerOptions) -> io::Result<Uplink> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
-        let pem = pem("trusts", &options.trusts)?;
-        if !pem.windows(BEGIN.len()).any(|part| part == BEGIN) {
-            return Err(invalid(format!("trusts: {} has no certificate: it has to be PEM", options.trusts.display())));
+        let file = options.trusts.display();
+        let mut trusted = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&pem("trusts", &options.trusts)?) {
+            let certificate = certificate.map_err(|error| error.to_string());
+            certificate
+                .and_then(|certificate| trusted.add(certificate).map_err(|error| error.to_string()))
+                .map_err(|error| invalid(format!("trusts: {file} has a certificate that cannot be read: {error}")))?;
         }
-        let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
-        if let Some(name) = &options.name {
-            tls = tls.domain_name(name);
+        if trusted.is_empty() {
+            return Err(invalid(format!("trusts: {file} has no certificate: it has to be PEM")));
         }
-        let refused = |error: tonic::transport::Error| {
-            invalid(format!("leader: {:?} is no address with a port: {}", options.leader, chain(&error)))
-        };
-        let endpoint = Endpoint::from_shared(format!("https://{}", options.leader))
-            .and_then(|endpoint| endpoint.tls_config(tls))
-            .map_err(refused)?
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(VERSIONS)
+            .map_err(io::Error::other)?
+            .with_root_certificates(trusted)
+            .with_no_client_auth();
+        let refused = |what: &str| invalid(format!("leader: {:?} is no address with a port{what}", options.leader));
+        // the connection is encrypted by `proof`, below what knows addresses
+        let endpoint = Endpoint::from_shared(format!("http://{}", options.leader))
+            .map_err(|error| refused(&format!(": {}", chain(&error))))?
             .connect_timeout(PATIENCE)
-            .tcp_nodelay(true)
             .http2_keep_alive_interval(ALIVE)
             .keep_alive_timeout(GONE)
             .keep_alive_while_idle(true);
-        let bearer = Bearer::new(&options.token)?;
+        let host = endpoint.uri().host().filter(|_| endpoint.uri().port().is_some()).ok_or_else(|| refused(""))?;
+        let name = options.name.as_deref().unwrap_or_else(|| host.trim_matches(['[', ']'])).to_owned();
+        let name = ServerName::try_from(name.clone())
+            .map_err(|_| invalid(format!("name: {name:?} is no name or address that a certificate could have")))?;
+        let tls = TlsConnector::from(Arc::new(config));
         let link = watch::channel(Err("it has not answered yet".to_owned())).0;
-        Ok(Uplink { options, endpoint, bearer, link })
+        Ok(Uplink { options, endpoint, tls, name, link })
     }
 
     /// Connects, and connects again, for ever.
@@ -101,10 +116,17 @@ impl Uplink {
 
     async fn attach(&self) -> Result<(Client, Streaming<proto::Attached>), String> {
         let attach = async {
-            let channel = self.endpoint.connect().await.map_err(|error| chain(&error))?;
-            let mut client = LeaderClient::with_interceptor(channel, self.bearer.clone())
-                .max_decoding_message_size(usize::MAX)
-                .max_encoding_message_size(usize::MAX);
+            let FollowerOptions { leader, token, .. } = self.options.clone();
+            let (tls, name) = (self.tls.clone(), self.name.clone());
+            let connector = tower::service_fn(move |_| {
+                let connected = proof::connect(tls.clone(), token.clone(), leader.clone(), name.clone());
+                async { connected.await.map(hyper_util::rt::TokioIo::new) }
+            });
+            let channel = self.endpoint.connect_with_connector(connector).await;
+            // what tonic says of it is nothing that its cause does not say better
+            let channel = channel.map_err(|error| error.source().map_or_else(|| chain(&error), chain))?;
+            let mut client =
+                LeaderClient::new(channel).max_decoding_message_size(usize::MAX).max_encoding_message_size(usize::MAX);
             let FollowerOptions { node, nodes, .. } = self.options;
             let node = proto::Node { node, nodes, version: VERSION.to_owned() };
             let mut attached = client.attach(node).await.map_err(|status| self.explain(&status))?.into_inner();
@@ -180,8 +202,6 @@ impl Uplink {
         }
     }
 }
-
-const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 /// Tells the leader what was taken, several elements at once.
 async fn tell(mut heard: UnboundedReceiver<u32>, to_leader: UnboundedSender<proto::FromRank>) {

@@ -2,6 +2,8 @@
 //!
 //! Both come to one Unix socket. The first byte tells them apart: gRPC's is that of HTTP/2.
 
+use crate::peer;
+use crate::strangers::{WAITING, welcome};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use std::collections::HashSet;
 use std::io::{self, IoSlice};
@@ -11,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnixListenerStream;
 
 /// The first byte of a connection that asks for the memory; its session follows.
 pub(crate) const ASKS_FOR_MEMORY: u8 = b'M';
@@ -21,15 +24,6 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes of a session.
 pub(crate) const SESSION: usize = 16;
-
-/// How long whoever connects may say nothing.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Connections that wait to be taken up.
-const WAITING: usize = 64;
-
-/// Connections that have not said yet what they want: more wait outside, and take no open files from those that read.
-const STRANGERS: usize = 128;
 
 /// How often is looked whether the rest of a beginning has come.
 const LOOK: Duration = Duration::from_millis(20);
@@ -62,36 +56,17 @@ pub(super) fn accept(
 ) -> mpsc::Receiver<io::Result<UnixStream>> {
     let (sender, receiver) = mpsc::channel(WAITING);
     let memory = Arc::new(memory);
-    let strangers = Arc::new(Semaphore::new(STRANGERS));
-    tokio::spawn(async move {
-        loop {
-            let Ok(permit) = strangers.clone().acquire_owned().await else { return };
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    // such as too many open files: others may end
-                    tracing::warn!(%error, "a connection cannot be taken up");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
-            let (sender, sessions, memory) = (sender.clone(), sessions.clone(), memory.clone());
-            tokio::spawn(async move {
-                let came = tokio::time::timeout(PATIENCE, who(&stream)).await;
-                drop(permit);
-                match came {
-                    Ok(Ok(Who::AsksForMemory)) => {
-                        let given = give_memory(stream, &sessions, memory.as_fd());
-                        if !matches!(tokio::time::timeout(PATIENCE, given).await, Ok(Ok(()))) {
-                            tracing::warn!("a connection that asked for the memory did not get it");
-                        }
-                    }
-                    Ok(Ok(Who::SpeaksGrpc)) => drop(sender.send(Ok(stream)).await),
-                    _ => tracing::warn!("a connection that said nothing, or nothing that is known, was closed"),
-                }
-            });
+    tokio::spawn(welcome(UnixListenerStream::new(listener), move |stream| {
+        let (sender, sessions, memory) = (sender.clone(), sessions.clone(), memory.clone());
+        async move {
+            // also if its rights let others open the socket
+            peer::check(&stream)?;
+            match who(&stream).await? {
+                Who::AsksForMemory => give_memory(stream, &sessions, memory.as_fd()).await,
+                Who::SpeaksGrpc => sender.send(Ok(stream)).await.map_err(io::Error::other),
+            }
         }
-    });
+    }));
     receiver
 }
 

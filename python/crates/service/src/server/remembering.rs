@@ -1,6 +1,7 @@
 //! The file by which a server that starts again knows its data sets.
 //!
-//! It guarantees that the file is whole at any time, and that two servers do not write one file.
+//! It guarantees that the file is whole at any time, that two servers do not write one file, and that nobody else has
+//! written it. It has no passwords: who opens sources refuses those that have any.
 
 use crate::proto;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,7 @@ impl Remembered {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (fresh().open(&path).map_err(named)?, true),
             file => (file.map_err(named)?, false),
         };
+        check(&file, &path).map_err(named)?;
         lock(&file, &path).map_err(named)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(named)?;
@@ -143,7 +145,23 @@ fn write(path: &Path, state: &mut State, data_sets: BTreeMap<String, proto::Data
     Ok(())
 }
 
-/// Sources may have passwords in them: only the user can read the file.
+/// Refuses a file that others may have written: a server opens what it names, as its own user.
+fn check(file: &File, path: &Path) -> io::Result<()> {
+    let (metadata, path) = (file.metadata()?, path.display());
+    let refused = |what: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    let owner = metadata.uid();
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        return refused(format!(
+            "user {owner} owns it, and might have other data opened: own it, or choose another file"
+        ));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return refused(format!("others than its owner may write it, and have other data opened: chmod 600 {path}"));
+    }
+    Ok(())
+}
+
+/// Which data there are is the user's own affair.
 fn fresh() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600);
@@ -215,6 +233,28 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
         assert!(refused(Path::new("/nowhere/at/all")).starts_with("datasets: /nowhere/at/all: "));
+    }
+
+    #[test]
+    fn a_file_that_others_may_have_written_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data_sets");
+        Remembered::open(path.clone()).unwrap().put(&data_set("a")).unwrap();
+        let told = |mode: u32| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Remembered::open(path.clone()).map(drop).map_err(|error| error.to_string())
+        };
+        for mode in [0o666, 0o620, 0o602] {
+            let why = told(mode).unwrap_err();
+            assert!(why.contains("others than its owner may write it"), "{why}");
+            assert!(why.ends_with(&format!("chmod 600 {}", path.display())), "{why}");
+        }
+        assert_eq!(told(0o644), Ok(()), "others may know which data there are");
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            let why = told(0o600).unwrap_err();
+            assert!(why.contains("user 65534 owns it"), "{why}");
+        }
     }
 
     #[test]

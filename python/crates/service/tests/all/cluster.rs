@@ -5,10 +5,11 @@ use service::{
     Cluster, FollowerOptions, Job, JobOptions, LeaderOptions, Mode, NextOfJob, ServiceError, Token, admin, proto,
 };
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const TOKEN: &str = "0123456789abcdef";
+pub const TOKEN: &str = "0123456789abcdef";
 
 /// A certificate that has signed itself, and its key.
 fn certificate(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
@@ -16,14 +17,15 @@ fn certificate(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
     let (certificate, key) = (directory.join(format!("{name}.pem")), directory.join(format!("{name}.key")));
     std::fs::write(&certificate, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
     (certificate, key)
 }
 
 /// The servers of a cluster. The first one leads.
-struct Nodes {
+pub struct Nodes {
     servers: Vec<Server>,
     directory: tempfile::TempDir,
-    address: SocketAddr,
+    pub address: SocketAddr,
     nodes: u32,
     memory: u64,
     /// the leader keeps data sets in a file
@@ -31,7 +33,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn start(nodes: u32, numbers: &Numbers) -> Nodes {
+    pub fn start(nodes: u32, numbers: &Numbers) -> Nodes {
         let directory = tempfile::tempdir().unwrap();
         certificate(directory.path(), "leader");
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -41,7 +43,7 @@ impl Nodes {
         of
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
@@ -56,7 +58,7 @@ impl Nodes {
         }
     }
 
-    fn follower(&self, node: u32) -> FollowerOptions {
+    pub fn follower(&self, node: u32) -> FollowerOptions {
         FollowerOptions {
             leader: self.address.to_string(),
             node,
@@ -324,6 +326,14 @@ fn servers_without_the_token_or_the_certificate_do_not_follow_and_say_why() {
     assert!(why.starts_with("certificate: ") && why.contains("missing cannot be read"), "{why}");
     let why = refused(Cluster::Leader(LeaderOptions { key: other_key, ..leader.clone() }));
     assert!(why.starts_with("certificate: ") && why.contains("cannot be used"), "{why}");
+    std::fs::set_permissions(nodes.path("leader.key"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    // root's may be read by a group
+    assert!(!rustix::process::geteuid().is_root() || refused(Cluster::Leader(nodes.leader())).starts_with("listen: "));
+    std::fs::set_permissions(nodes.path("leader.key"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    let key = nodes.path("leader.key").display().to_string();
+    let why = refused(Cluster::Leader(leader.clone()));
+    assert_eq!(why, format!("key: others than its owner may read {key}: chmod 600 {key}"));
+    std::fs::set_permissions(nodes.path("leader.key"), std::fs::Permissions::from_mode(0o600)).unwrap();
     assert!(refused(Cluster::Leader(nodes.leader())).starts_with("listen: 127.0.0.1:"));
     assert!(refused(Cluster::Leader(LeaderOptions { node: 3, ..leader })).starts_with("node: there is no node 3 of 3"));
     let follower = nodes.follower(2);

@@ -4,3 +4,4 @@ mod cluster;
 mod common;
 mod namespaces;
 mod service;
+mod strangers;

@@ -12,6 +12,7 @@ use service::{Cluster, FollowerOptions, Job, LeaderOptions, Mode, NextOfJob, Tok
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -173,6 +174,7 @@ impl Nodes {
         let made = rcgen::generate_simple_self_signed([address(0)]).unwrap();
         std::fs::write(directory.path().join("pem"), made.cert.pem()).unwrap();
         std::fs::write(directory.path().join("key"), made.signing_key.serialize_pem()).unwrap();
+        std::fs::set_permissions(directory.path().join("key"), std::fs::Permissions::from_mode(0o600)).unwrap();
         let mut nodes = Nodes { servers: Vec::new(), network, directory };
         nodes.servers = (0..NODES).map(|node| nodes.server(node)).collect();
         nodes

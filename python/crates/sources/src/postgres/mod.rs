@@ -29,6 +29,7 @@ use crate::{OnError, layout};
 use columns::{Column, Columns};
 use connect::Connections;
 pub use connect::HeldSnapshot;
+pub use settings::has_password;
 pub use shuffled::{Epoch, Shuffle, Shuffled};
 use table::{Pages, Table};
 

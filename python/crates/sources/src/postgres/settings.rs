@@ -102,11 +102,28 @@ impl Values {
     /// Sets a parameter unless it is set.
     fn add(&mut self, name: &str, value: &str, place: &str) -> Result<(), SourceError> {
         let Some((name, _, _)) = PARAMETERS.iter().find(|(known, ..)| *known == name) else {
-            return Err(wrong(&format!("there is no parameter {name:?}")));
+            return Err(wrong(&format!("there is no parameter {}", shown(name))));
         };
         self.0.entry(name).or_insert_with(|| (value.to_owned(), place.to_owned()));
         Ok(())
     }
+}
+
+/// What should be a parameter's name, in a message. Where it does not look like one it may be a part of a password.
+fn shown(name: &str) -> String {
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    if is_name { format!("{name:?}") } else { "\"...\" (not shown: it may be part of a password)".to_owned() }
+}
+
+/// Parameters whose values are secrets.
+const SECRETS: [&str; 2] = ["password", "sslpassword"];
+
+/// Whether a connection string has a password, which whoever keeps or shows the string would keep or show.
+///
+/// # Errors
+/// If it is no connection string.
+pub fn has_password(connection: &str) -> Result<bool, SourceError> {
+    Ok(pairs(connection)?.iter().any(|(name, value)| SECRETS.contains(&name.as_str()) && !value.is_empty()))
 }
 
 pub(super) fn wrong(what: &str) -> SourceError {
@@ -155,6 +172,7 @@ fn refuse(values: &Values) -> Result<(), SourceError> {
     for (name, _, accepted) in PARAMETERS {
         let (Only(accepted), Some(value)) = (accepted, values.get(name)) else { continue };
         if !accepted.contains(&value) {
+            let value = if SECRETS.contains(name) { "..." } else { value };
             let name = values.told(name);
             let instead = match accepted {
                 [] => "leave it out".to_owned(),
@@ -207,16 +225,20 @@ fn pairs(connection: &str) -> Result<Vec<(String, String)>, SourceError> {
 
 /// `name=value name='value'`, with backslashes before what is meant as it is.
 fn keywords(text: &str) -> Result<Vec<(String, String)>, SourceError> {
-    let mut pairs = Vec::new();
+    let mut pairs: Vec<(String, String)> = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (name, behind) = rest.split_once('=').ok_or_else(|| wrong(&format!("there is no = behind {rest:?}")))?;
+        // what is behind a value may be the rest of it, such as of a password with spaces
+        let without = |word: &str| match pairs.last() {
+            None => wrong(&format!("there is no = behind {}", shown(word))),
+            Some((last, _)) => {
+                wrong(&format!("there is no = in what follows the value of {last}: put one with spaces in quotes"))
+            }
+        };
+        let (name, behind) = rest.split_once('=').ok_or_else(|| without(rest))?;
         let name = name.trim_end();
         if name.contains(char::is_whitespace) {
-            return Err(wrong(&format!(
-                "there is no = behind {:?}",
-                name.split_whitespace().next().unwrap_or_default()
-            )));
+            return Err(without(name.split_whitespace().next().unwrap_or_default()));
         }
         let behind = behind.trim_start();
         let quoted = behind.strip_prefix('\'');
@@ -249,7 +271,7 @@ fn of_uri(uri: &str) -> Result<Vec<(String, String)>, SourceError> {
     let mut pairs = Vec::new();
     let mut add = |name: &str, value: &str| -> Result<(), SourceError> {
         if !value.is_empty() {
-            pairs.push((name.to_owned(), decoded(value)?));
+            pairs.push((name.to_owned(), decoded(value, name)?));
         }
         Ok(())
     };
@@ -275,31 +297,31 @@ fn of_uri(uri: &str) -> Result<Vec<(String, String)>, SourceError> {
     }
     for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) =
-            parameter.split_once('=').ok_or_else(|| wrong(&format!("there is no = in {parameter:?}")))?;
+            parameter.split_once('=').ok_or_else(|| wrong(&format!("there is no = behind {}", shown(parameter))))?;
         match (name, value) {
             ("ssl", "true") => add("sslmode", "require")?,
-            _ => add(&decoded(name)?, value)?,
+            _ => add(&decoded(name, "a parameter's name")?, value)?,
         }
     }
     Ok(pairs)
 }
 
-/// A part of a URI with what stands behind percent signs.
-fn decoded(text: &str) -> Result<String, SourceError> {
+/// A part of a URI, of which only `what` it is is shown, with what stands behind percent signs.
+fn decoded(text: &str, what: &str) -> Result<String, SourceError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {
         if byte == b'%' {
             let digits = behind.get(..2).and_then(|digits| str::from_utf8(digits).ok());
             let of = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|&byte| byte != 0);
-            bytes.push(of.ok_or_else(|| wrong(&format!("{text:?} has a % without two hexadecimal digits")))?);
+            bytes.push(of.ok_or_else(|| wrong(&format!("{what} has a % without two hexadecimal digits")))?);
             rest = &behind[2..];
         } else {
             bytes.push(byte);
             rest = behind;
         }
     }
-    String::from_utf8(bytes).map_err(|_| wrong(&format!("{text:?} is no UTF-8")))
+    String::from_utf8(bytes).map_err(|_| wrong(&format!("{what} is no UTF-8")))
 }
 
 /// Adds what the definition of a service says.
@@ -377,6 +399,50 @@ mod tests {
         for wrong in ["postgresql://h/db?x", "postgresql://%zz@h", "postgresql://h/%0"] {
             assert!(pairs(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn messages_show_no_part_of_a_password() {
+        for connection in [
+            "password=my secret host=h",
+            "host=h password=my secret",
+            "host=h password='my' secret host",
+            "postgresql:/me:secret@h/db",
+            "me:secret@h/db?sslmode=require",
+            "Secret",
+            "postgresql://me:100%secret@h/db",
+            "postgresql://me:%ffsecret@h/db",
+            "postgresql://me:p?secret@h/db",
+            "postgresql://me:p/secret@h/db?secret%zz=1",
+            "postgresql://h/db?Secret=1",
+            "postgresql://me:p/secret@h:1/db",
+            "postgresql://me:p:secret@h:no/db",
+            "host=h sslpassword=secret",
+            "postgresql://h/db?sslpassword=secret",
+        ] {
+            let error = settings(connection).err().expect(connection).to_string();
+            assert!(!error.to_lowercase().contains("secret"), "{connection}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_connection_string_with_a_password_is_known_in_each_of_its_forms() {
+        for with in [
+            "host=h password=secret",
+            "password = 'se cret'",
+            "postgresql://me:secret@h/db",
+            "postgres://me:secret@/db",
+            "postgresql://h/db?password=secret",
+            "postgresql://h/db?pass%77ord=secret",
+            "sslpassword=secret",
+        ] {
+            assert!(has_password(with).unwrap(), "{with}");
+        }
+        let by_reference = ["service=s", "passfile=/x", "postgresql://me@h/db?service=s"];
+        for without in ["", "host=h user=password", "password=''"].into_iter().chain(by_reference) {
+            assert!(!has_password(without).unwrap(), "{without}");
+        }
+        assert!(has_password("host").is_err());
     }
 
     #[test]
