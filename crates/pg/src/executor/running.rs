@@ -1,8 +1,8 @@
 //! A query of ours that is being executed, stopped and rescanned at will.
 //!
-//! It goes through the hooks of ExecutorStart, ExecutorRun, ExecutorFinish and ExecutorEnd, in every process, as queries
-//! of SPI and of PostgreSQL's parallel workers do. pgaudit, for one, has its hook on permission checks look at what its
-//! hook on ExecutorStart has left there: an ExecutorStart without it is the end of the server.
+//! It goes through the hooks of ExecutorStart, ExecutorRun, ExecutorFinish and ExecutorEnd, in every process, as
+//! queries of SPI and of PostgreSQL's parallel workers do. pgaudit, for one, has its hook on permission checks look at
+//! what its hook on ExecutorStart has left there: an ExecutorStart without it is the end of the server.
 
 use super::custom_scan::CustomScan;
 use super::explain::Explain;
@@ -90,8 +90,8 @@ unsafe fn start(
     }
 }
 
-/// What ExecutorRun takes for a receiver of rows. It says when it begins to run, in the midst of all hooks; that is when
-/// our work is done.
+/// What ExecutorRun takes for a receiver of rows, and tells when it begins to run, in the midst of all hooks: our work
+/// is done then.
 #[repr(C)]
 struct Work<'a> {
     receiver: pg_sys::DestReceiver,
@@ -108,14 +108,15 @@ unsafe extern "C-unwind" fn do_work(receiver: *mut pg_sys::DestReceiver, _operat
 unsafe extern "C-unwind" fn shut_down(_receiver: *mut pg_sys::DestReceiver) {}
 
 impl Execution {
-    /// Calls ExecutorRun, which runs `f`, in the present memory context. The executor itself is asked for no row: it has
-    /// no direction to move in. (A count of 0 would mean all rows.)
+    /// Calls ExecutorRun, which runs `f`, in the present memory context. The executor itself is asked for no row: it
+    /// has no direction to move in. (A count of 0 would mean all rows.)
     fn run<R>(&self, f: impl FnOnce() -> R) -> R {
         let query = self.query.get();
         let (mut f, mut result) = (Some(f), None);
         self.was_run.set(true);
-        // SAFETY: the query was started to be run. PostgreSQL 17 wants its snapshot to be the active one, and extensions
-        // read under it. An ERROR in f resets the current memory context anyway, and nobody runs the query after it.
+        // SAFETY: the query was started to be run. PostgreSQL 17 wants its snapshot to be the active one, and
+        // extensions read under it. An ERROR in f resets the current memory context anyway, and nobody runs the query
+        // after it.
         unsafe {
             let caller = pg_sys::CurrentMemoryContext;
             let mut work = || {
@@ -256,8 +257,8 @@ impl Running {
 
     /// The planned query for [`Planned::from_bytes`] in a worker process.
     pub fn plan_bytes(&self) -> PlanBytes {
-        // SAFETY: the query runs a finished plan, whose text is a C string. A parallel query's workers, too, have the id of
-        // the statement that the user has issued.
+        // SAFETY: the query runs a finished plan, whose text is a C string. A parallel query's workers, too, have the
+        // id of the statement that the user has issued.
         unsafe {
             let plan = (*self.query()).plannedstmt;
             let own = std::mem::replace(&mut (*plan).queryId, pg_sys::pgstat_get_my_query_id());

@@ -1,5 +1,5 @@
-//! Other extensions' executor hooks see every query of ours from its start to its end: pgaudit logs that a table was read,
-//! in whatever process and by whatever function.
+//! Other extensions' executor hooks see every query of ours from its start to its end: pgaudit logs that a table was
+//! read, in whatever process and by whatever function.
 
 use corgipile_tests::{Cluster, Database, Session, skip};
 
