@@ -40,7 +40,7 @@ TEST_LIBRARY := $(CARGO_TARGET_DIR)/debug/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo check test test-all pgrx-test python wheel architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
+.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -65,6 +65,9 @@ test: ## Test everything: pure crates, the extension in a real server (PG=17: an
 
 test-all: export CORGIPILE_FULL := 1
 test-all: test ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions
+
+test-extensions: deps ## Test the extension in a server that has preloaded all other extensions it has (PG=17-extensions: one that has many; TESTS=...)
+	@CORGIPILE_DATA=$(TEST_DATA) scripts/test-extensions $(TESTS)
 
 pgrx-test: deps ## Try cargo pgrx install and cargo pgrx test with a private copy of PostgreSQL
 	@scripts/pgrx

@@ -66,13 +66,16 @@ impl Buffers {
             while more && (!any || decoder.labels().lack_class()) {
                 check_for_interrupts();
                 batch.clear();
-                more = top.with(|scan, node| scan.peek(node, decoder, batch))?;
+                more = match top.with(|scan, node| scan.peek(node, decoder, batch)) {
+                    Ok(more) => more,
+                    Err(error) => return (Err(error), 0),
+                };
                 any |= !batch.is_empty();
             }
             top.with(|scan, node| scan.control(node, &ScanControl::epoch(epoch)));
             // these rows come once more, and are counted then
             decoder.begin_epoch();
-            if any { Ok(()) } else { Err(TrainingError::NoRows("train on").into()) }
+            (if any { Ok(()) } else { Err(TrainingError::NoRows("train on").into()) }, 0)
         })
     }
 
@@ -168,10 +171,11 @@ impl TupleSource for Buffers {
         let Buffers { query, decoder, .. } = self;
         let top: Scan<TupleShuffle> = query.top();
         query.run(|| {
-            top.run(|scan, node| {
+            let result = top.run(|scan, node| {
                 let result = scan.next_batch(node, decoder, batch);
                 (result, batch.order().len())
-            })
+            });
+            (result, batch.order().len())
         })
     }
 

@@ -176,10 +176,14 @@ impl MiniBatches {
     /// # Errors
     /// What is wrong with the rows.
     pub fn count(&mut self) -> Result<()> {
-        let mut dim = 0;
-        while self.read_row(false)? {
-            dim = self.reader.entries.last().map_or(dim, |(index, _)| dim.max(*index as usize + 1));
-        }
+        let MiniBatches { query, reader } = self;
+        let dim = query.run_rows(|| -> Result<usize> {
+            let mut dim = 0;
+            while reader.next(query, false)? {
+                dim = reader.entries.last().map_or(dim, |(index, _)| dim.max(*index as usize + 1));
+            }
+            Ok(dim)
+        })?;
         self.reader.dim = Some(dim);
         self.query.rescan();
         self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, &ScanControl::epoch(FIRST_EPOCH)));
@@ -203,31 +207,10 @@ impl MiniBatches {
     /// # Errors
     /// What is wrong with the rows.
     pub fn next(&mut self, rows: usize) -> Result<Option<(BuiltArray, &Rows)>> {
-        if let Some(rows) = &mut self.reader.rows {
-            rows.clear();
-        }
-        let mut taken = 0;
-        while taken < rows {
-            if !self.read_row(true)? {
-                break;
-            }
-            let dim = *self.reader.dim.get_or_insert(self.reader.numbers.len());
-            let matrix = self.reader.rows.get_or_insert_with(|| Rows::new(dim));
-            let pushed = match self.reader.kind {
-                Kind::Sparse { .. } | Kind::SparseVector(_) => {
-                    self.reader.columns.clear();
-                    allocation::extend(&mut self.reader.columns, self.reader.entries.iter().map(|(index, _)| *index));
-                    self.reader.numbers.clear();
-                    allocation::extend(&mut self.reader.numbers, self.reader.entries.iter().map(|(_, value)| *value));
-                    matrix.push_sparse(&self.reader.columns, &self.reader.numbers)
-                }
-                _ => matrix.push_dense(&self.reader.numbers),
-            };
-            pushed.map_err(|error| TocError::NotCompressible(error.to_string()))?;
-            taken += 1;
-        }
-        match &self.reader.rows {
-            Some(matrix) if taken > 0 => Ok(Some((self.reader.labels.take(), matrix))),
+        let MiniBatches { query, reader } = self;
+        let taken = query.run_rows(|| reader.gather(query, rows))?;
+        match &reader.rows {
+            Some(matrix) if taken > 0 => Ok(Some((reader.labels.take(), matrix))),
             _ => Ok(None),
         }
     }
@@ -236,21 +219,46 @@ impl MiniBatches {
     pub fn finish(self) {
         self.query.finish();
     }
+}
+
+impl RowReader {
+    /// Reads the next `rows` rows, or what is left of them, in place of those that it had. Gives how many they are.
+    fn gather(&mut self, query: &Running, rows: usize) -> Result<usize> {
+        if let Some(rows) = &mut self.rows {
+            rows.clear();
+        }
+        let mut taken = 0;
+        while taken < rows && self.next(query, true)? {
+            let dim = *self.dim.get_or_insert(self.numbers.len());
+            let matrix = self.rows.get_or_insert_with(|| Rows::new(dim));
+            let pushed = match self.kind {
+                Kind::Sparse { .. } | Kind::SparseVector(_) => {
+                    self.columns.clear();
+                    allocation::extend(&mut self.columns, self.entries.iter().map(|(index, _)| *index));
+                    self.numbers.clear();
+                    allocation::extend(&mut self.numbers, self.entries.iter().map(|(_, value)| *value));
+                    matrix.push_sparse(&self.columns, &self.numbers)
+                }
+                _ => matrix.push_dense(&self.numbers),
+            };
+            pushed.map_err(|error| TocError::NotCompressible(error.to_string()))?;
+            taken += 1;
+        }
+        Ok(taken)
+    }
 
     /// Reads the next row that is not left out, and appends its label to the labels if they are kept; its features are
     /// in `numbers`, or, if they are sparse, in `entries`. False at the end.
-    fn read_row(&mut self, keeps_labels: bool) -> Result<bool> {
+    fn next(&mut self, query: &Running, keeps_labels: bool) -> Result<bool> {
         loop {
             check_for_interrupts();
-            let Some(slot) = self.query.row() else { return Ok(false) };
-            if slot.with_row(|row| self.reader.read(row, keeps_labels))? {
+            let Some(slot) = query.row() else { return Ok(false) };
+            if slot.with_row(|row| self.read(row, keeps_labels))? {
                 return Ok(true);
             }
         }
     }
-}
 
-impl RowReader {
     /// Reads a row, and appends its label if it is kept. False if the row is left out.
     fn read(&mut self, row: Row<'_>, keeps_labels: bool) -> Result<bool> {
         self.read += 1;

@@ -13,6 +13,7 @@ mod documents;
 mod extension;
 mod failing_memory;
 mod failure;
+mod fastpath;
 mod figures;
 mod fixtures;
 mod lanes;

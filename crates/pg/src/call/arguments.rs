@@ -32,7 +32,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Evaluates the arguments of the call that a node stands for, having checked that the user may execute the
-    /// function: nobody else does. An ERROR if the node stands for none.
+    /// function, and told other extensions of the call: nobody else does. An ERROR if the node stands for none.
     pub fn of_node(node: Node<'a>) -> Arguments<'a> {
         // SAFETY: the planner has put the FuncExpr into custom_exprs, if the node stands for one. Values live in the
         // node's memory of a tuple, or in the plan; nothing is read before the arguments are.
@@ -42,6 +42,10 @@ impl<'a> Arguments<'a> {
             if verdict != pg_sys::AclResult::ACLCHECK_OK {
                 let name = pg_sys::get_func_name((*call).funcid);
                 pg_sys::aclcheck_error(verdict, pg_sys::ObjectType::OBJECT_FUNCTION, name);
+            }
+            let hook = pg_sys::object_access_hook;
+            if hook.is_some() {
+                pg_sys::RunFunctionExecuteHook((*call).funcid);
             }
             let evaluate = |expression: *mut pg_sys::Expr| {
                 let type_oid = pg_sys::exprType(expression.cast());

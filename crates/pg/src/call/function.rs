@@ -326,12 +326,14 @@ impl<'a> Call<'a> {
     /// ERROR if the caller expects rows of more columns.
     pub fn return_query(self, query: &Running, columns: &[Option<usize>]) {
         let rows = ResultRows::new(self, columns.len());
-        while let Some(slot) = query.row() {
-            slot.with_row(|row| {
-                let value = |column: &Option<usize>, declared| Some(datum_of(row.get((*column)?)?, declared));
-                rows.put(rows.types().iter().zip(columns).map(|(declared, column)| value(column, *declared)));
-            });
-        }
+        query.run_rows(|| {
+            while let Some(slot) = query.row() {
+                slot.with_row(|row| {
+                    let value = |column: &Option<usize>, declared| Some(datum_of(row.get((*column)?)?, declared));
+                    rows.put(rows.types().iter().zip(columns).map(|(declared, column)| value(column, *declared)));
+                });
+            }
+        });
     }
 }
 

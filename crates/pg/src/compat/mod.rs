@@ -65,20 +65,6 @@ pub(super) unsafe fn read_as(_query: *mut pg_sys::Query, entry: *mut pg_sys::Ran
     }
 }
 
-/// An ERROR, as the executor's, unless the user may read what a plan reads.
-///
-/// # Safety
-/// It is a finished plan.
-pub(super) unsafe fn check_privileges(plan: *mut pg_sys::PlannedStmt) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        pg_sys::ExecCheckRTPerms((*plan).rtable, true);
-        #[cfg(not(feature = "pg15"))]
-        pg_sys::ExecCheckPermissions((*plan).rtable, (*plan).permInfos, true);
-    }
-}
-
 /// What a row type says of its columns, in their order, dropped ones among them.
 ///
 /// # Safety
@@ -107,7 +93,7 @@ pub(super) unsafe fn first_attribute(descriptor: pg_sys::TupleDesc) -> *const pg
     }
 }
 
-/// Runs a query that was started, to its end, by way of the hooks of ExecutorRun.
+/// Runs a query that was started, by way of the hooks of ExecutorRun, perhaps not for the last time.
 ///
 /// # Safety
 /// As ExecutorRun.
@@ -115,7 +101,7 @@ pub(super) unsafe fn run_plan(query: *mut pg_sys::QueryDesc, direction: pg_sys::
     // SAFETY: the caller's promise; 0 is no limit.
     unsafe {
         #[cfg(not(feature = "pg18"))]
-        pg_sys::ExecutorRun(query, direction, 0, true);
+        pg_sys::ExecutorRun(query, direction, 0, false);
         #[cfg(feature = "pg18")]
         pg_sys::ExecutorRun(query, direction, 0);
     }

@@ -3,7 +3,7 @@
 use super::custom_scan::CustomScan;
 use super::explain::Explain;
 use super::methods::Methods;
-use super::node::{Flags, Node};
+use super::node::{Flags, Node, beginning};
 use super::plan::plan_custom_path;
 use super::scan::{Owner, State};
 use crate::memory;
@@ -71,7 +71,7 @@ unsafe extern "C-unwind" fn begin<T: CustomScan>(
 ) {
     // SAFETY: create_state made a State<T>; the current context is that of the query, whose end drops the owner.
     unsafe {
-        let owner = Owner::new(T::begin(Node::new(node), Flags(eflags)), node);
+        let owner = Owner::new(beginning(|| T::begin(Node::new(node), Flags(eflags))), node);
         (*node.cast::<State<T>>()).rust = owner.as_ptr();
         pgrx::PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(owner);
     }

@@ -1,11 +1,7 @@
-//! Custom scans of other extensions in queries of ours: how they are found, and how they get what they need.
-//!
-//! A custom scan may rest on its extension's executor hooks. Citus, for one, runs the subplans of a distributed plan in
-//! its ExecutorRun hook; a scan of it that is run without gives rows that the query excludes. And nobody else can know
-//! what such a scan keeps in its process, so that its plan is not sent to another one.
+//! Custom scans of other extensions in queries of ours, and how they are found: nobody else can know what such a scan
+//! keeps in its process, so that its plan is not sent to another one.
 
 use super::methods::is_ours;
-use crate::compat::run_plan;
 use pgrx::prelude::*;
 
 /// Has a finished plan a custom scan of another extension, wherever in it?
@@ -63,20 +59,5 @@ pub unsafe fn has_only_paths_of_postgres(rel: *mut pg_sys::RelOptInfo) -> bool {
         let is_scan =
             |tag| matches!(tag, T::T_Path | T::T_IndexPath | T::T_BitmapHeapPath | T::T_TidPath | T::T_TidRangePath);
         !paths.is_empty() && paths.iter_ptr().all(|path| is_scan((*path).type_))
-    }
-}
-
-/// Calls the ExecutorRun hooks for a started query without asking for a row: with no direction to move in, the executor
-/// itself does nothing. (A count of 0 would mean all rows.)
-///
-/// # Safety
-/// The query was started to be run, and not only to be explained; it has a receiver that takes anything.
-pub unsafe fn call_run_hooks(query: *mut pg_sys::QueryDesc) {
-    // SAFETY: the caller's promise. PostgreSQL 17 wants the query's snapshot to be the active one, and extensions read
-    // under it.
-    unsafe {
-        pg_sys::PushActiveSnapshot((*query).snapshot);
-        run_plan(query, pg_sys::ScanDirection::NoMovementScanDirection);
-        pg_sys::PopActiveSnapshot();
     }
 }

@@ -4,12 +4,15 @@
 //! The statements are those that postgres_fdw has written itself. So filters, columns and the names that things have
 //! there are its own affair. What it would compute here is refused.
 
+use super::node::Flags;
 use super::plan::child;
 use super::planned::Planned;
 use super::remote_rows::{ForeignRows, NotForeign, is_of_postgres_fdw};
+use super::running::Running;
 use crate::catalog::names::quote_identifier;
 use crate::catalog::types::qualified_type_name;
-use crate::compat::{check_privileges, prunes_at_start, scans_as};
+use crate::compat::{prunes_at_start, scans_as};
+use crate::snapshot::Snapshot;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 
@@ -22,8 +25,7 @@ impl Planned {
     /// # Errors
     /// Why it has; that the user may not is raised.
     pub fn foreign_rows(&self, preferred: &[String]) -> Result<Vec<ForeignRows>, NotForeign> {
-        // SAFETY: a finished plan.
-        unsafe { check_privileges(self.statement) };
+        self.check_privileges();
         if let Some(rows) = self.maybe_distributed.as_ref().and_then(|query| query.rows(preferred)) {
             return rows;
         }
@@ -38,6 +40,14 @@ impl Planned {
         }
         all.sort_by(|a, b| a.server.cmp(&b.server));
         Ok(all)
+    }
+
+    /// An ERROR, as the executor's, unless the user may read what the plan reads. Other extensions hear of it.
+    fn check_privileges(&self) {
+        let Planned { statement, text, is_part, .. } = *self;
+        let plan =
+            Planned { statement, text, hazard: None, has_extension_nodes: false, is_part, maybe_distributed: None };
+        Snapshot::with_active(|snapshot| Running::start(plan, snapshot, 0, Flags::TO_SHOW)).finish();
     }
 
     /// The names of the types of the columns.

@@ -13,8 +13,30 @@ use crate::values::output::OutputValue;
 use crate::values::typed::is_same_in_memory;
 use pgrx::prelude::*;
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
+
+thread_local! {
+    static BEGINS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `f`, with which a node begins.
+pub(super) fn beginning<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            BEGINS.set(self.0);
+        }
+    }
+    let _restore = Restore(BEGINS.replace(true));
+    f()
+}
+
+/// Does a node begin just now? What is planned then is a part of the node's statement.
+pub(super) fn is_beginning() -> bool {
+    BEGINS.get()
+}
 
 /// Executor start flags.
 #[derive(Clone, Copy)]

@@ -14,6 +14,8 @@ pub struct Planned {
     pub(super) hazard: Option<Unavailable>,
     /// has it custom scans of other extensions?
     pub(super) has_extension_nodes: bool,
+    /// is it a part of the statement whose node runs it?
+    pub(super) is_part: bool,
     /// the query as it was before it was planned, where it may be one on a distributed table
     pub(super) maybe_distributed: Option<MaybeDistributed>,
 }
@@ -26,7 +28,14 @@ impl Planned {
             let statement = pg_sys::stringToNode(bytes.plan().as_ptr().cast_mut()).cast();
             let text = pg_sys::pstrdup(bytes.text().as_ptr());
             // a plan with a hazard is not sent to anybody
-            Planned { statement, text, hazard: None, has_extension_nodes: false, maybe_distributed: None }
+            Planned {
+                statement,
+                text,
+                hazard: None,
+                has_extension_nodes: false,
+                is_part: false,
+                maybe_distributed: None,
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use super::custom_scan::CustomScan;
 use super::extension_nodes::has_extension_nodes;
 use super::hazard::{CALLS_UNSAFE, EXTENSION_NODE, hazard_of_relations, is_unsafe};
+use super::node::is_beginning;
 use super::origin::origin;
 use super::plan::{is_made_of, is_node, put_on_parts, put_on_top};
 pub use super::planned::Planned;
@@ -139,6 +140,11 @@ impl Query {
             // before planning, which scribbles on it
             let calls_unsafe = is_unsafe(self.query.cast(), std::ptr::null_mut());
             let maybe_distributed = MaybeDistributed::new(self.query);
+            let is_part = is_beginning();
+            if is_part {
+                // no statement of its own to statistics, see Running::start
+                (*self.query).queryId = 0;
+            }
             let copy = pg_sys::copyObjectImpl(self.query.cast()).cast();
             let scan = reads_table.then(B::methods);
             let (mut statement, used) = plan_query(self.query, self.text, scan, private);
@@ -162,7 +168,7 @@ impl Query {
             } else {
                 hazard_of_relations((*statement).rtable)
             };
-            Planned { statement, text: self.text, hazard, has_extension_nodes, maybe_distributed }
+            Planned { statement, text: self.text, hazard, has_extension_nodes, is_part, maybe_distributed }
         }
     }
 }

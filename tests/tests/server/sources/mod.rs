@@ -21,6 +21,7 @@ macro_rules! with_both {
     };
 }
 
+mod auditing;
 mod categories;
 mod date_parts;
 mod default_features;

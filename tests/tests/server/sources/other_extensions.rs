@@ -226,10 +226,9 @@ fn another_extensions_hook_is_called_once_and_when_rows_are_read() {
         db.run("FETCH 1 FROM c; FETCH 1 FROM c; COMMIT");
         assert_eq!(preparations(&mut db), before + 1, "{call}");
     }
-    // without such a scan, no hook is told of a query that nobody has asked
     let before = preparations(&mut db);
     db.run("SELECT corgipile_train('plain', features => '{a,b}', max_epochs => 2)");
-    assert_eq!(preparations(&mut db), before);
+    assert_eq!(preparations(&mut db), before, "there is no such scan");
 }
 
 #[test]
@@ -244,40 +243,62 @@ fn an_error_in_another_extensions_hook_ends_the_statement_alone() {
 }
 
 #[test]
-fn statistics_and_logs_of_statements_do_not_know_of_inner_queries() {
+fn statistics_and_logs_of_statements_have_inner_queries_of_functions_as_nested_ones() {
+    let test = statistics_and_logs_of_statements_have_inner_queries_of_functions_as_nested_ones;
     let library = match hooked() {
         Ok(library) => library,
-        Err(reason) => return skip(statistics_and_logs_of_statements_do_not_know_of_inner_queries, &reason),
+        Err(reason) => return skip(test, &reason),
     };
-    let mut probe = Database::new();
-    if probe.line("SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_stat_statements'") == "0" {
-        return skip(
-            statistics_and_logs_of_statements_do_not_know_of_inner_queries,
-            "pg_stat_statements is not installed",
-        );
+    if !Database::new().offers_extension("pg_stat_statements") {
+        return skip(test, "the server has no extension pg_stat_statements");
     }
     let cluster = Cluster::new(&[
         "shared_preload_libraries = 'pg_stat_statements, auto_explain'",
-        "pg_stat_statements.track = all",
+        "pg_stat_statements.track_planning = on",
         "auto_explain.log_min_duration = 0",
-        "auto_explain.log_nested_statements = on",
     ]);
     let mut db = cluster.session();
     db.run(&format!("CREATE EXTENSION pg_stat_statements; LOAD '{}'", library.display()));
     db.run(SETUP);
-    db.run("SELECT pg_stat_statements_reset()");
-    for table in ["plain", "hooked_t"] {
-        db.run(&format!("SELECT * FROM corgipile_train('{table}', features => '{{a,b}}', max_epochs => 2)"));
-        db.run(&format!("SELECT count(*) FROM corgipile_shuffle(NULL::{table})"));
-        db.run(&format!("SELECT * FROM corgipile_evaluate(1, '{table}')"));
-        db.run(&format!("SELECT corgipile_cluster_factor('{table}', 'label', '{{a,b}}')"));
-    }
-    let known = db.lines("SELECT query FROM pg_stat_statements");
-    assert!(known.iter().any(|query| query.contains("corgipile_cluster_factor")), "{known:#?}");
     let inner = |text: &str| ["FROM public.plain", "FROM public.hooked_t"].iter().any(|from| text.contains(from));
-    assert!(!known.iter().any(|query| inner(query)), "{known:#?}");
-    let log = cluster.log();
-    assert!(log.contains("Query Text: SELECT corgipile_cluster_factor"), "{log}");
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("Query Text") && inner(line)).collect();
-    assert!(told.is_empty(), "{told:#?}");
+    for shows_nested in [false, true] {
+        if shows_nested {
+            db.run("SET pg_stat_statements.track = 'all'; SET auto_explain.log_nested_statements = on");
+        }
+        let (nodes, functions) = (
+            "SELECT * FROM corgipile_train('{}', features => '{a,b}', max_epochs => 2);
+             SELECT count(*) FROM corgipile_shuffle(NULL::{});
+             EXPLAIN ANALYZE SELECT * FROM corgipile_train('{}', features => '{a,b}', max_epochs => 2)",
+            "SELECT corgipile_cluster_factor('{}', 'label', '{a,b}');
+             SELECT * FROM corgipile_evaluate(1, '{}'::text)",
+        );
+        for (calls, shows) in [(nodes, false), (functions, shows_nested)] {
+            db.run("SELECT pg_stat_statements_reset()");
+            let before = cluster.log_after(0).1;
+            for table in ["plain", "hooked_t"] {
+                db.run(&calls.replace("{}", table));
+            }
+            let known = db.lines("SELECT toplevel, calls, plans, rows, query FROM pg_stat_statements");
+            assert!(
+                known
+                    .iter()
+                    .any(|entry| entry.contains("SELECT corgipile_") || entry.contains("SELECT * FROM corgipile_")),
+                "{known:#?}"
+            );
+            let of_inner: Vec<&String> = known.iter().filter(|entry| inner(entry)).collect();
+            assert_eq!(!of_inner.is_empty(), shows, "{known:#?}");
+            if shows {
+                let rows = of_inner.iter().all(|entry| {
+                    entry.starts_with("f|2|2|4000|")
+                        || entry.starts_with("f|2|2|3200|")
+                        || entry.starts_with("f|1|1|2000|")
+                        || entry.starts_with("f|1|1|1600|")
+                });
+                assert!(rows, "each was planned once and has given all rows of its table: {of_inner:#?}");
+            }
+            let log = cluster.log_after(before).0;
+            let told = log.lines().any(|line| line.contains("Query Text") && inner(line));
+            assert_eq!(told, shows, "{log}");
+        }
+    }
 }
