@@ -138,7 +138,12 @@ pub fn lock_name(owner: &StoredRole, name: &str) {
     // SAFETY: takes a lock, which the transaction's end gives back; of two names with one hash one waits for nothing.
     unsafe {
         let (object, part) = (pg_sys::Oid::from(hash as u32), (hash >> 32) as u16);
-        pg_sys::LockDatabaseObject(owner.oid().unwrap_or(pg_sys::Oid::INVALID), object, part, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
+        pg_sys::LockDatabaseObject(
+            owner.oid().unwrap_or(pg_sys::Oid::INVALID),
+            object,
+            part,
+            pg_sys::ExclusiveLock as pg_sys::LOCKMODE,
+        );
     }
 }
 
