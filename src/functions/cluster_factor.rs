@@ -65,7 +65,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
 fn trained_model(given: Option<&str>) -> Result<Option<Rc<Model>>> {
     let Some(given) = given.filter(|given| given.parse::<ModelKind>().is_err()) else { return Ok(None) };
     match models::by_name_or_id(given) {
-        Err(Error::Model(ModelError::NoModelName(..))) => Ok(None),
+        Err(Error::Model(ModelError::NoModelName(..) | ModelError::NoModels(_))) => Ok(None),
         found => found.map(Some),
     }
 }

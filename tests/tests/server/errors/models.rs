@@ -236,7 +236,7 @@ pub const CASES: &[Case] = &[
         "SELECT setval('corgipile.models_model_id_seq', 1, false); SELECT corgipile_train('t', max_epochs => 1)",
         "55000",
         "could not store the model: sequence corgipile.models_model_id_seq gave a model_id that is taken",
-        "The sequence is behind the table, as after a logical replication. The tables' owner or a superuser sets it: SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));",
+        "The sequence is behind the table, as after a restore without it. The tables' owner or a superuser sets it: SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));",
     ),
 ];
 

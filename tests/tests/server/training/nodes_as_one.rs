@@ -49,7 +49,8 @@ fn no_other_session_waits_for_the_end_of_a_training() {
     spread.by_hash();
     // a session of postgres_fdw would be one that is idle, and be ended
     for mut session in spread.sessions() {
-        session.run("ALTER DATABASE postgres SET idle_in_transaction_session_timeout = '500ms'; CREATE ROLE one LOGIN CONNECTION LIMIT 1; GRANT SELECT ON t TO one");
+        session.run("ALTER DATABASE postgres SET idle_in_transaction_session_timeout = '500ms'; CREATE ROLE one LOGIN CONNECTION LIMIT 1; GRANT SELECT ON t TO one;
+             GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO one");
     }
     let near = spread.near();
     for server in ["east", "north", "south"] {
