@@ -225,7 +225,7 @@ fn an_error_leaves_other_extensions_hooks_in_order() {
         format!("SELECT corgipile_train('{source}', features => '{{x}}', loader => 'in_process')"),
         format!("SELECT corgipile_cluster_factor('{source}', 'label', '{{x}}')"),
         format!("SELECT * FROM corgipile_compress('{source}', 'packed', features => '{{x}}')"),
-        format!("SELECT * FROM corgipile_shuffle(NULL::audited) a, LATERAL fails(a.id)"),
+        "SELECT * FROM corgipile_shuffle(NULL::audited) a, LATERAL fails(a.id)".to_owned(),
     ] {
         session.fails_with(&call, "22012");
         session.fails_with(&format!("BEGIN; SAVEPOINT s; {call}"), "22012");
