@@ -1,6 +1,6 @@
 //! Management of models by their owners: corgipile_deploy(), corgipile_rename(), corgipile_drop(), corgipile_comment(),
-//! corgipile_grant(), corgipile_revoke(), corgipile_drop_owned(), corgipile_reassign_owned(). What corgipile_publish() asks of the server that has a model, and of those
-//! that get it.
+//! corgipile_grant(), corgipile_revoke(), corgipile_drop_owned(), corgipile_reassign_owned(). What corgipile_publish()
+//! asks of the server that has a model, and of those that get it.
 
 use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, ModelSelector, Privilege, Received};

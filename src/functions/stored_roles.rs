@@ -1,5 +1,5 @@
-//! The type corgipile.stored_role; who may see what is in the table of models, for its policy and for the view; and what
-//! logical replication does with the table.
+//! The type corgipile.stored_role; who may see what is in the table of models, for its policy and for the view; and
+//! what logical replication does with the table.
 
 use crate::models::{self, Access, StoredRole, ToPredict};
 use pg::call::function::Call;

@@ -252,7 +252,7 @@ fn columns(criterion: &mut Criterion) {
                 bencher.iter(|| {
                     let mut sample = RowSample::new(dim);
                     sample.add(&batch);
-                    black_box(sample.features())
+                    black_box(sample.features(sgd::profile::Ends::default()))
                 });
             });
         }

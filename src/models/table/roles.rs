@@ -46,8 +46,8 @@ pub fn role(name: &str) -> pg_sys::Oid {
     unsafe { pg_sys::get_role_oid(name.as_ptr(), false) }
 }
 
-/// A role as the table keeps it, in a column of type corgipile.stored_role: the digits of its OID, `0` for everybody; or
-/// `?` and the name of a role that was not there when a dump was restored.
+/// A role as the table keeps it, in a column of type corgipile.stored_role: the digits of its OID, `0` for everybody;
+/// or `?` and the name of a role that was not there when a dump was restored.
 ///
 /// Where it is written out, as in dumps, an OID becomes the role's name, and what is read in becomes an OID again. So a
 /// renamed role keeps what is its own, and in another cluster, where the same number is another role's, a name is what
@@ -108,7 +108,8 @@ impl StoredRole {
         }
     }
 
-    /// What users see: the name; of a role that was dropped, its number; of one that was not there, its name behind `?`.
+    /// What users see: the name; of a role that was dropped, its number; of one that was not there, its name behind
+    /// `?`.
     pub fn shown(&self) -> String {
         match self.oid() {
             Some(pg_sys::Oid::INVALID) => PUBLIC.to_owned(),

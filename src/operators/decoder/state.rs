@@ -32,8 +32,8 @@ impl DecoderState {
         }
     }
 
-    /// Could a decoder have written it? Its sizes are within the limits, and the labels of classes their numbers: memory
-    /// is asked for by all of these.
+    /// Could a decoder have written it? Its sizes are within the limits, and the labels of classes their numbers:
+    /// memory is asked for by all of these.
     pub fn is_sound(&self) -> bool {
         let fits = |dim: usize| dim <= MAX_WEIGHTS;
         let is_coding = |coding: &Coding| match coding {

@@ -2,8 +2,8 @@
 //!
 //! A [`Profile`] has mean, deviation and share of missing values of each feature, the shares of its values between ten
 //! quantiles, and the rows of each category. Quantiles are those of a [`RowSample`] of bounded size; bins are closed
-//! above, as numpy's `searchsorted` finds them, and below the first and above the last edge ([`Ends`]) there is one more
-//! each.
+//! above, as numpy's `searchsorted` finds them, and below the first and above the last edge ([`Ends`]) there is one
+//! more each.
 //!
 //! Guarantees: what is kept depends on the rows and their order alone; the size is bounded by the features and not by
 //! the rows. It prevents a comparison that names columns which differ by chance: see [`FeatureProfile::drift`].

@@ -363,7 +363,7 @@ fn who_may_only_predict_sees_nothing_of_what_was_learned() {
     o.run("SELECT corgipile_grant('m', 'public', 'predict')");
     assert_eq!(f.line(&ask("'m'")), o.line(&ask("'m'")));
     assert_eq!(o.line("SELECT predict_granted_to FROM corgipile.models WHERE version = 1"), "{public}");
-    o.fails_with("SELECT corgipile_grant('m', 'public', 'selct')", "22023").says(&["privilege"]);
+    o.fails_with("SELECT corgipile_grant('m', 'public', 'select')", "22023").says(&["privilege"]);
     o.fails_with("SELECT corgipile_grant('m', 'public', NULL)", "22004").says(&["privilege"]);
 }
 

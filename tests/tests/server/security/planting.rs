@@ -300,7 +300,7 @@ pub const CALLS: &[&str] = &[
     "SELECT public.corgipile_rename('copy', 'copies')",
     "SELECT public.corgipile_rename(2, 'renamed')",
     "SELECT public.corgipile_drop(2), public.corgipile_drop('copies'), public.corgipile_drop('plain', 1)",
-    "SELECT public.corgipile_grant(1, 'pg_monitor', 'predict'), public.corgipile_reassign_owned('pg_monitor', current_user::pg_catalog.text)",
+    "SELECT public.corgipile_grant('words', 'pg_monitor', 'predict'), public.corgipile_reassign_owned('pg_monitor', current_user::pg_catalog.text)",
     "SELECT public.corgipile_drop_owned('pg_monitor')",
     "SELECT corgipile.may_see(owner, granted_to), owner, granted_to, 'pg_monitor'::corgipile.stored_role FROM corgipile.stored_models",
     "SELECT * FROM corgipile.models_to_predict()",
