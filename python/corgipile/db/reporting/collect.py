@@ -119,7 +119,7 @@ def collect(conn: Any, model_id: int, notices: list[Notice]) -> Collected:
         raise LookupError(f"there is no model {model_id} that you may use")
     facts = {name.split("::")[0]: value for name, value in zip((*_FACTS, "is_own"), rows[0])}
     if facts["hyperparameters"] is None:
-        raise PermissionError(f"model {model_id} was granted to you to predict with: a report shows what it was trained on")
+        raise PermissionError(f"model {model_id} was granted to you to predict with: a report shows more than that")
     epochs = json.loads(facts.pop("history") or "[]")
     version = f" (version {facts['version']})" if facts["version"] is not None else ""
     title = f"{facts['name']}{version}" if facts["name"] is not None else f"model {model_id}"
