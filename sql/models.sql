@@ -21,8 +21,17 @@ CREATE FUNCTION corgipile.stored_role_out(corgipile.stored_role) RETURNS cstring
 LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_stored_role_out_wrapper';
 
+CREATE FUNCTION corgipile.stored_role_recv(internal) RETURNS corgipile.stored_role
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_stored_role_recv_wrapper';
+
+CREATE FUNCTION corgipile.stored_role_send(corgipile.stored_role) RETURNS bytea
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_stored_role_send_wrapper';
+
 CREATE TYPE corgipile.stored_role (
-    INPUT = corgipile.stored_role_in, OUTPUT = corgipile.stored_role_out, LIKE = pg_catalog.text, COLLATABLE = true
+    INPUT = corgipile.stored_role_in, OUTPUT = corgipile.stored_role_out,
+    RECEIVE = corgipile.stored_role_recv, SEND = corgipile.stored_role_send, LIKE = pg_catalog.text, COLLATABLE = true
 );
 COMMENT ON TYPE corgipile.stored_role IS 'a role, or the name of one that is not there';
 CREATE CAST (corgipile.stored_role AS pg_catalog.text) WITHOUT FUNCTION AS IMPLICIT;
@@ -111,19 +120,19 @@ AS 'MODULE_PATHNAME', 'corgipile_models_to_predict_wrapper';
 COMMENT ON FUNCTION corgipile.models_to_predict() IS 'the models with which you may predict, and which you may not see; corgipile.models has them, too';
 
 CREATE VIEW corgipile.models WITH (security_invoker = true) AS
-    SELECT model_id, name, version, deployed, corgipile.shown_role(owner)::pg_catalog.name AS owner,
-           ARRAY(SELECT corgipile.shown_role(g.role)::pg_catalog.name FROM pg_catalog.unnest(granted_to) WITH ORDINALITY AS g(role, i) ORDER BY g.i)
+    SELECT model_id, name, version, deployed, corgipile.shown_role(owner) AS owner,
+           ARRAY(SELECT corgipile.shown_role(g.role) FROM pg_catalog.unnest(granted_to) WITH ORDINALITY AS g(role, i) ORDER BY g.i)
                AS granted_to,
            created_at, comment, model, source, label, label_type::pg_catalog.text AS label_type, classes,
            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
            skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output, feature_fill, imputed,
            identity, published, calibration_rows, calibration_scores, profile,
            sigmoid_slopes, sigmoid_offsets,
-           ARRAY(SELECT corgipile.shown_role(g.role)::pg_catalog.name FROM pg_catalog.unnest(predict_granted_to) WITH ORDINALITY AS g(role, i)
+           ARRAY(SELECT corgipile.shown_role(g.role) FROM pg_catalog.unnest(predict_granted_to) WITH ORDINALITY AS g(role, i)
                   ORDER BY g.i) AS predict_granted_to
       FROM corgipile.stored_models
      UNION ALL
-    SELECT model_id, name, version, deployed, owner::pg_catalog.name, NULL, created_at, comment, model, NULL, label,
+    SELECT model_id, name, version, deployed, owner, NULL, created_at, comment, model, NULL, label,
            label_type::pg_catalog.text, classes, features, feature_kind, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
       FROM corgipile.models_to_predict();
@@ -171,7 +180,7 @@ COMMENT ON COLUMN corgipile.models.predict_granted_to IS 'roles that may predict
 GRANT SELECT ON corgipile.models TO PUBLIC;
 
 CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
-    SELECT m.model_id, m.name, m.version, m.deployed, corgipile.shown_role(m.owner)::pg_catalog.name AS owner
+    SELECT m.model_id, m.name, m.version, m.deployed, corgipile.shown_role(m.owner) AS owner
       FROM corgipile.stored_models AS m
      WHERE NOT EXISTS (SELECT FROM corgipile.stored_models AS o
                         WHERE o.name OPERATOR(pg_catalog.=) m.name AND o.owner OPERATOR(pg_catalog.=) m.owner

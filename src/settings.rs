@@ -1,7 +1,9 @@
 //! The `corgipile.*` settings: each is described once, and its range and default are written once.
 
+use pg::settings::is_set;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A setting of a number.
 struct IntegerSetting {
@@ -65,14 +67,28 @@ static SHARE_MEMORY: IntegerSetting = memory_setting!(
     "For rows that are dear to decode, by whoever is the first of the sessions to have such rows. 0: each decodes its own."
 );
 
-static MEMORY_LIMIT: IntegerSetting = memory_setting!(
-    "corgipile.memory_limit",
-    default i32::MAX,
-    from 64,
-    Suset,
-    "Sets the maximum that corgipile.max_buffer_memory, corgipile.cache_memory and corgipile.share_memory can ask for.",
-    "Where a user has set one of them to more, it counts as this: EXPLAIN shows the buffer really used."
-);
+macro_rules! memory_limit {
+    ($default:expr) => {
+        memory_setting!(
+            "corgipile.memory_limit",
+            default $default,
+            from 64,
+            Suset,
+            "Sets the maximum that corgipile.max_buffer_memory, corgipile.cache_memory and corgipile.share_memory can ask for.",
+            "Where a user has set one of them to more, it counts as this: EXPLAIN shows the buffer really used."
+        )
+    };
+}
+
+static MEMORY_LIMIT: IntegerSetting = memory_limit!(i32::MAX);
+
+/// In place of [`MEMORY_LIMIT`] where the session has a value of it before the library is loaded. If that is an ordinary
+/// user's, PostgreSQL refuses it only now, and has forgotten the administrator's, in whose place it was: the default
+/// holds, which must not be more.
+static REFUSED_MEMORY_LIMIT: IntegerSetting = memory_limit!(64);
+
+/// Is [`REFUSED_MEMORY_LIMIT`] the setting?
+static HAS_EARLY_LIMIT: AtomicBool = AtomicBool::new(false);
 
 static SHARED_MODELS_SIZE: IntegerSetting = memory_setting!(
     "corgipile.shared_models_size",
@@ -104,7 +120,8 @@ pub fn define(preloading: bool) {
     CACHE_MEMORY.define();
     SHARE_MEMORY.define();
     KEEP_VERSIONS.define();
-    MEMORY_LIMIT.define();
+    HAS_EARLY_LIMIT.store(!preloading && is_set(MEMORY_LIMIT.name), Ordering::Relaxed);
+    memory_limit().define();
     GucRegistry::define_bool_guc(
         c"corgipile.share",
         c"Sets whether sessions that read the same table read it together.",
@@ -131,8 +148,12 @@ impl IntegerSetting {
 
     /// As much as an administrator lets users ask for.
     fn limited_bytes(&self) -> u64 {
-        self.bytes().min(MEMORY_LIMIT.bytes())
+        self.bytes().min(memory_limit().bytes())
     }
+}
+
+fn memory_limit() -> &'static IntegerSetting {
+    if HAS_EARLY_LIMIT.load(Ordering::Relaxed) { &REFUSED_MEMORY_LIMIT } else { &MEMORY_LIMIT }
 }
 
 /// Do sessions that read the same table read it together?

@@ -1,11 +1,12 @@
 //! The type corgipile.stored_role; who may see what is in the table of models, for its policy and for the view; and
 //! what logical replication does with the table.
 
+use crate::errors::{OrRaise, Result};
 use crate::models::{self, Access, StoredRole, ToPredict};
 use pg::call::function::Call;
 use pg::call::trigger;
 use pg::is_background_worker;
-use pg::values::varlena::Value;
+use pg::values::varlena::{Bytes, Value};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -20,6 +21,18 @@ fn corgipile_stored_role_in(call: Call<'_>) -> String {
 #[pg_extern(sql = false)]
 fn corgipile_stored_role_out(call: Call<'_>) -> CString {
     CString::new(role(call).written()).unwrap_or_default()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_stored_role_recv(call: Call<'_>) -> String {
+    let text = String::from_utf8_lossy(call.message().unwrap_or_default());
+    StoredRole::read(&text).as_stored().to_owned()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_stored_role_send(call: Call<'_>) -> Value {
+    let bytes: Result<Bytes> = Bytes::new(role(call).written().as_bytes()).map_err(Into::into);
+    bytes.or_raise().into_value() // a bytea is just that: the bytes
 }
 
 #[pg_extern(sql = false)]

@@ -9,7 +9,9 @@ use pgrx::pg_sys;
 ///
 /// It is the lock of the extension itself, which DROP EXTENSION asks for before it locks anything else, so that neither
 /// can wait for the other in a circle. The tables are left free: a lock on them would have ALTER TABLE wait, and behind
-/// it everybody who predicts.
+/// it everybody who predicts. DROP EXTENSION asks for it before it looks who calls: anybody could have all trainings wait
+/// behind one that waits. So it is only waited for where the extension is being dropped; behind others who wait, the
+/// transaction goes on without it, and an owner who drops the extension meanwhile makes it an error to store something.
 ///
 /// An ERROR if there is no table of models: somebody has dropped the extension meanwhile.
 pub fn keep_extension() {
@@ -19,12 +21,24 @@ pub fn keep_extension() {
         let extension = || pg_sys::get_extension_oid(c"corgipile".as_ptr(), true);
         let oid = extension();
         if oid != pg_sys::Oid::INVALID {
-            pg_sys::LockDatabaseObject(
-                pg_sys::ExtensionRelationId,
-                oid,
-                0,
-                pg_sys::AccessShareLock as pg_sys::LOCKMODE,
-            );
+            let tag = pg_sys::LOCKTAG {
+                locktag_field1: pg_sys::MyDatabaseId.to_u32(),
+                locktag_field2: pg_sys::ExtensionRelationId.to_u32(),
+                locktag_field3: oid.to_u32(),
+                locktag_field4: 0,
+                locktag_type: pg_sys::LockTagType::LOCKTAG_OBJECT as u8,
+                locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+            };
+            let mode = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+            let acquire = |waits: bool| pg_sys::LockAcquire(&raw const tag, mode, false, !waits);
+            if acquire(false) == pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL {
+                let mut holders = 0;
+                pg_sys::GetLockConflicts(&raw const tag, mode, &mut holders);
+                if holders > 0 {
+                    acquire(true);
+                }
+            }
+            pg_sys::AcceptInvalidationMessages();
         }
         table::check_exists();
     }

@@ -75,18 +75,19 @@ fn set_grants(which: ModelSelector, role: &StoredRole, grants: &str) -> Result<(
 /// there were.
 ///
 /// # Errors
-/// [`ModelError::NotOwner`]; PostgreSQL's own if there is no such role.
-pub fn drop_owned(role: &str) -> Result<i64> {
-    let role = own_role(role)?;
-    table::change(
-        &format!(
-            "UPDATE corgipile.stored_models SET {} WHERE $1 = ANY (granted_to::text[] || predict_granted_to::text[])",
-            without_role()
-        ),
-        vec![Field::role("role", &role)],
+/// [`ModelError::NotOwner`]; PostgreSQL's own if there is no such role, and no trace of it.
+pub fn drop_owned(name: &str) -> Result<i64> {
+    let role = own_role(name)?;
+    let field = || vec![Field::role("role", &role)];
+    let grants = format!(
+        "UPDATE corgipile.stored_models SET {} WHERE $1 = ANY (granted_to::text[] || predict_granted_to::text[])",
+        without_role()
     );
-    let dropped =
-        table::change("DELETE FROM corgipile.stored_models WHERE owner = $1", vec![Field::role("role", &role)]);
+    let revoked = table::change(&grants, field());
+    let dropped = table::change("DELETE FROM corgipile.stored_models WHERE owner = $1", field());
+    if dropped + revoked == 0 {
+        check_exists(name, &role);
+    }
     Ok(dropped as i64)
 }
 
@@ -97,11 +98,22 @@ pub fn drop_owned(role: &str) -> Result<i64> {
 /// [`ModelError::NotOwner`] unless the current user is a member of both roles; [`ModelError::ModelExists`] if the other
 /// one has a model of the same name; PostgreSQL's own if there is no such role.
 pub fn reassign_owned(from: &str, to: &str) -> Result<i64> {
-    let (from, to) = (own_role(from)?, own_role(to)?);
-    if to.is_public() || from == to {
+    let (name, from, to) = (from, own_role(from)?, table::existing_role(to));
+    if !to.has_privileges() {
+        return Err(ModelError::NotOwner.into());
+    }
+    if from == to {
         return Ok(0);
     }
     let both = || vec![Field::role("from", &from), Field::role("to", &to)];
+    let names = "SELECT DISTINCT 0::bigint, name, 0 FROM corgipile.stored_models WHERE owner = $1 AND name IS NOT NULL
+                  ORDER BY name";
+    // lest a training store a version of one of these names meanwhile
+    for (_, name, _) in table::rows(names, vec![Field::role("from", &from)]) {
+        let name = name.unwrap_or_default();
+        table::lock_name(&from, &name);
+        table::lock_name(&to, &name);
+    }
     let owned = |owner| format!("(SELECT name, identity FROM corgipile.stored_models WHERE owner = {owner})");
     let (ours, theirs) = (owned("$1"), owned("$2"));
     let meet = format!(
@@ -112,7 +124,11 @@ pub fn reassign_owned(from: &str, to: &str) -> Result<i64> {
         return Err(ModelError::ModelExists(name.unwrap_or_default()).into());
     }
     let given = "UPDATE corgipile.stored_models SET owner = $2::corgipile.stored_role WHERE owner = $1";
-    Ok(table::change(given, both()) as i64)
+    let given = table::change(given, both());
+    if given == 0 {
+        check_exists(name, &from);
+    }
+    Ok(given as i64)
 }
 
 /// The role that is shown like this, if what is its own is the current user's to give away.
@@ -120,4 +136,11 @@ fn own_role(role: &str) -> Result<StoredRole> {
     table::prevent_if_read_only("changes of models");
     let role = table::role_as_shown(role);
     if role.has_privileges() { Ok(role) } else { Err(ModelError::NotOwner.into()) }
+}
+
+/// PostgreSQL's own error if there is no role of this name: nothing was found of what is shown like that.
+fn check_exists(name: &str, role: &StoredRole) {
+    if !role.exists() {
+        table::existing_role(name);
+    }
 }

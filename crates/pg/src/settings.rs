@@ -49,6 +49,12 @@ impl Settings {
     }
 }
 
+/// Has this setting a value, if only as something that PostgreSQL does not know yet?
+pub fn is_set(name: &CStr) -> bool {
+    // SAFETY: a C string; NULL if there is none.
+    unsafe { !pg_sys::GetConfigOption(name.as_ptr(), true, false).is_null() }
+}
+
 /// Runs `f`, in which sequential scans that are begun read their tables from the first page on. Otherwise one of a
 /// large table would join another that is under way in the middle of it, and what depends on the rows' order would
 /// change from run to run.

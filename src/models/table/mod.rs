@@ -15,7 +15,8 @@ mod write;
 pub use field::{Field, FloatArray};
 pub use lookup::check_exists;
 pub use roles::{
-    StoredRole, current_user, is_superuser, prevent_if_read_only, role, role_as_shown, role_name, role_named,
+    StoredRole, current_user, existing_role, is_superuser, prevent_if_read_only, role, role_as_shown, role_name,
+    role_named,
 };
 pub use row::{Key, ModelRow, ModelTable, Version};
 pub use scope::LookupScope;

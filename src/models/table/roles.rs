@@ -127,8 +127,15 @@ impl StoredRole {
     /// Does the text show a role that is not there: a number, or `?` and a name?
     pub fn of_shown_missing(text: &str) -> Option<StoredRole> {
         let stored = StoredRole(text.to_owned());
-        let is_dropped = |role| role != pg_sys::Oid::INVALID && is_number(text) && role_name(role).is_none();
+        let is_dropped = |role| {
+            role != pg_sys::Oid::INVALID && is_number(text) && role_name(role).is_none() && role_named(text).is_none()
+        };
         stored.oid().map_or(text.starts_with(MISSING), is_dropped).then_some(stored)
+    }
+
+    /// Is there such a role?
+    pub fn exists(&self) -> bool {
+        self.oid().and_then(role_name).is_some()
     }
 
     /// Is it everybody?
@@ -173,6 +180,16 @@ fn identifier(text: &str) -> Option<String> {
     }
 }
 
+/// The role with this name. `public` is none.
+///
+/// # Errors
+/// PostgreSQL's own if there is none.
+pub fn existing_role(name: &str) -> StoredRole {
+    let c_name = CString::new(name).unwrap_or_default();
+    // SAFETY: a C string.
+    StoredRole::of(unsafe { pg_sys::get_role_oid(c_name.as_ptr(), false) })
+}
+
 /// The role with this name, `public`, what is shown in the place of a role that is not there, or `-`, as type regrole
 /// shows everybody.
 ///
@@ -182,9 +199,10 @@ pub fn role_as_shown(name: &str) -> StoredRole {
     if name == "-" {
         return StoredRole::of(pg_sys::Oid::INVALID);
     }
-    match role_named(name) {
-        Some(role) => StoredRole::of(role),
-        None => StoredRole::of_shown_missing(name).unwrap_or_else(|| StoredRole::of(role(name))),
+    // a missing role is shown as no role can be called without quotes
+    match StoredRole::of_shown_missing(name) {
+        Some(missing) => missing,
+        None => StoredRole::of(role(name)),
     }
 }
 

@@ -347,6 +347,8 @@ impl NodeTraining {
         // each number by itself, and then the product, which bounds none of them where another is 0
         let is_valid = |hyper: &Hyperparameters| hyper.kind == kind && hyper.validate().is_ok();
         let fits = points.len() <= MAX_MODELS && groups <= MAX_GROUPS && whose.len() <= MAX_GROUPS;
+        // what is bounded is what one training needs: a second one would come on top of it
+        let fits = fits && self.replicas.is_empty();
         if !fits || !points.iter().all(is_valid) || decoder.labels().outputs() != outputs {
             return Err(NodeError::NonsenseAsked.into());
         }

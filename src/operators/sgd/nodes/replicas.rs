@@ -67,6 +67,11 @@ impl Replicas {
         self.turn.len()
     }
 
+    /// Is there no trainer yet?
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// The trainers whose turn it is.
     pub fn in_turn(&mut self) -> impl Iterator<Item = &mut Trainer> {
         let turn = &self.turn;

@@ -68,6 +68,21 @@ fn dropping_the_extension_waits_for_whoever_stores_something() {
 }
 
 #[test]
+fn who_may_not_drop_the_extension_has_no_training_wait() {
+    let mut db = Database::with_small_table(100);
+    let (alice, bob) = (db.role("alice"), db.role("bob"));
+    db.run("GRANT SELECT ON t TO PUBLIC");
+    let mut holding = db.session_as(&alice);
+    holding.run("BEGIN; SELECT corgipile_train('t', max_epochs => 1, name => 'm')");
+    let dropping = db.session_as(&alice).in_background("DROP EXTENSION corgipile");
+    db.wait_for_waiters(1);
+    db.session_as(&bob).train("'t', max_epochs => 1, name => 'm'");
+    holding.run("COMMIT");
+    assert_eq!(dropping.join().1.expect_err("she is not its owner").code, "42501");
+    assert_eq!(db.models(), 2);
+}
+
+#[test]
 fn who_waits_for_the_extension_to_be_dropped_is_told_so() {
     let mut db = Database::with_small_table(100);
     db.train("'SELECT label, a FROM t', max_epochs => 1, name => 'm'");

@@ -290,6 +290,22 @@ fn what_a_role_owns_is_dropped_or_given_away_as_a_whole() {
     db.fails_with("SELECT corgipile_reassign_owned('nobody at all', 'postgres')", "42704");
     db.fails_with("SELECT corgipile_drop_owned('nobody at all')", "42704");
     db.fails_with("SELECT corgipile_drop_owned(NULL)", "22004");
+    // to nobody, and to no number that somebody may get
+    for to in ["77777", "?heir", "public", "-"] {
+        db.fails_with(&format!("SELECT corgipile_reassign_owned('{heir}', '{to}')"), "42704");
+    }
+    for from in ["?nobody", "77777"] {
+        db.fails_with(&format!("SELECT corgipile_reassign_owned('{from}', '{heir}')"), "42704");
+        db.fails_with(&format!("SELECT corgipile_drop_owned('{from}')"), "42704");
+    }
+    // A training that has stored a version of the name already, and not committed, is waited for.
+    let mut training = db.session_as(&friend);
+    training.run("BEGIN; SELECT corgipile_train('t', name => 'm', max_epochs => 1, seed => 5)");
+    let reassigning = db.session().in_background(&format!("SELECT corgipile_reassign_owned('{heir}', '{friend}')"));
+    db.wait_for_waiters(1);
+    training.run("COMMIT");
+    assert_eq!(reassigning.join().1.expect_err("he has an m now").code, "42710");
+    training.run("SELECT corgipile_drop('m')");
     // What was granted to a role goes with it, and what it owns.
     assert_eq!(f.value::<i64>(&format!("SELECT corgipile_drop_owned('{friend}')")), 0);
     f.fails_with(&ask("'m'"), "42501");

@@ -206,6 +206,20 @@ fn an_administrator_limits_the_memory_that_users_may_ask_for() {
     session.fails_with(&format!("ALTER ROLE {role} SET corgipile.memory_limit = '1GB'"), "42501");
     session.run(&format!("ALTER ROLE {role} SET corgipile.max_buffer_memory = '2GB'"));
     assert_eq!(buffer(&mut db.session_as(&role)), limited);
+    // what a client asks for as it connects displaces the administrator's value, and is refused: the least holds
+    let mut client = corgipile_tests::program("psql");
+    client.env("PGOPTIONS", "-c corgipile.memory_limit=1GB -c corgipile.max_buffer_memory=2GB").args(["-X", "-qAt"]);
+    client.args([
+        "-U",
+        &role,
+        "-d",
+        &name,
+        "-c",
+        "SELECT count(*) FROM corgipile_train('t', max_epochs => 1, buffer_size => '100%', seed => 1)",
+    ]);
+    client.args(["-c", "SHOW corgipile.memory_limit"]);
+    let output = client.output().expect("psql starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n64kB\n", "{}", String::from_utf8_lossy(&output.stderr));
     // an administrator may let one role have more
     db.run(&format!("ALTER ROLE {role} SET corgipile.memory_limit = '1GB'"));
     assert_eq!(buffer(&mut db.session_as(&role)), free);

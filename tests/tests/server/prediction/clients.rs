@@ -167,7 +167,7 @@ fn the_views_show_roles_and_types_as_names() {
     let number = db.line(&format!("SELECT '{gone}'::regrole::oid"));
     assert_eq!(
         db.line("SELECT owner, granted_to, label_type, pg_typeof(owner), pg_typeof(granted_to), pg_typeof(label_type) FROM corgipile.models"),
-        format!("My Role|{{\"My Role\",{gone},public}}|integer|name|name[]|text")
+        format!("My Role|{{\"My Role\",{gone},public}}|integer|text|text[]|text")
     );
     db.run(&format!("DROP ROLE {gone}"));
     assert_eq!(db.line("SELECT granted_to[2] FROM corgipile.models"), number);

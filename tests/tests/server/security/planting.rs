@@ -360,6 +360,8 @@ pub const INDIRECT: &[&str] = &[
     "not_replicated",
     "stored_role_in",
     "stored_role_out",
+    "stored_role_recv",
+    "stored_role_send",
     "sgd_agg",
     "sgd_combine",
     "sgd_final",

@@ -565,6 +565,11 @@ fn a_small_message_makes_neither_an_endless_loop_nor_gigabytes() {
         "08P01",
     );
     db.run("ROLLBACK");
+    // one training for each opening: models of several would add up
+    db.run(&opened("mlp", SHUFFLING));
+    db.run(&format!(r"SELECT corgipile.node_step('\x{}')", start(&[point(4)], "1", "")));
+    db.fails_with(&format!(r"SELECT corgipile.node_step('\x{}')", start(&[point(4)], "1", "")), "08P01");
+    db.run("ROLLBACK");
     // a fraction that no option can be: the search for a block's run would not end
     for fraction in ["0.0", "-1.0", "1e300"] {
         let task = task("SELECT label, a FROM t", "logistic", SHUFFLING);
