@@ -82,9 +82,9 @@ macro_rules! memory_limit {
 
 static MEMORY_LIMIT: IntegerSetting = memory_limit!(i32::MAX);
 
-/// In place of [`MEMORY_LIMIT`] where the session has a value of it before the library is loaded. If that is an ordinary
-/// user's, PostgreSQL refuses it only now, and has forgotten the administrator's, in whose place it was: the default
-/// holds, which must not be more.
+/// In place of [`MEMORY_LIMIT`] where the session has a value of it before the library is loaded. If that is an
+/// ordinary user's, PostgreSQL refuses it only now, and has forgotten the administrator's, in whose place it was: the
+/// default holds, which must not be more.
 static REFUSED_MEMORY_LIMIT: IntegerSetting = memory_limit!(64);
 
 /// Is [`REFUSED_MEMORY_LIMIT`] the setting?

@@ -9,9 +9,10 @@ use pgrx::pg_sys;
 ///
 /// It is the lock of the extension itself, which DROP EXTENSION asks for before it locks anything else, so that neither
 /// can wait for the other in a circle. The tables are left free: a lock on them would have ALTER TABLE wait, and behind
-/// it everybody who predicts. DROP EXTENSION asks for it before it looks who calls: anybody could have all trainings wait
-/// behind one that waits. So it is only waited for where the extension is being dropped; behind others who wait, the
-/// transaction goes on without it, and an owner who drops the extension meanwhile makes it an error to store something.
+/// it everybody who predicts. DROP EXTENSION asks for it before it looks who calls: anybody could have all trainings
+/// wait behind one that waits. So it is only waited for where the extension is being dropped; behind others who wait,
+/// the transaction goes on without it, and an owner who drops the extension meanwhile makes it an error to store
+/// something.
 ///
 /// An ERROR if there is no table of models: somebody has dropped the extension meanwhile.
 pub fn keep_extension() {
