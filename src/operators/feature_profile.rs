@@ -40,6 +40,9 @@ impl MeasuredFeatures {
 
     /// Adds what was measured of other rows. False if that has other features, after which nothing is to be read.
     pub fn unite(&mut self, other: &MeasuredFeatures) -> bool {
+        if other.nulls.iter().any(|nulls| nulls.rows > other.rows()) {
+            return false;
+        }
         for (nulls, others) in self.nulls.iter_mut().zip(&other.nulls) {
             *nulls = profile::Nulls { rows: nulls.rows + others.rows, ..*others };
         }

@@ -358,6 +358,8 @@ mod tests {
                 add(&mut part, rows);
                 assert!(united.unite(&serde_json::from_str(&serde_json::to_string(&part).unwrap()).unwrap()));
             }
+            let wrong = serde_json::to_string(&all).unwrap().replace("\"rows\":1000", "\"rows\":333");
+            assert!(!united.unite(&serde_json::from_str(&wrong).unwrap()), "more values than rows");
             let [all, united] = [all, united].map(|tallies| tallies.finish(&shapes, None, nulls));
             assert_eq!(united.rows, all.rows);
             for (united, all) in united.features.iter().zip(&all.features) {

@@ -12,6 +12,9 @@ pub struct Tallies {
     categories: Vec<Vec<u64>>,
 }
 
+/// Most rows of a process: more than there are tuples in the largest table, and few enough to add up.
+const MAX_ROWS: u64 = 1 << 48;
+
 /// Rows in which a column that has no numbers is NULL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nulls {
@@ -76,15 +79,26 @@ impl Tallies {
         self.categories[column][place] += 1;
     }
 
-    /// Adds what another process has counted of rows of its own. False if it has other features or bins, after which
-    /// nothing is to be read.
+    /// Can they be counts of rows: no more than there are rows, and those no more than there can be?
+    fn is_sound(&self) -> bool {
+        let sum = |counts: &[u64]| counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
+        let fit = |counts: &[u64]| sum(counts).is_some_and(|sum| sum <= self.rows);
+        self.rows <= MAX_ROWS
+            && self.numbers.iter().all(|tally| tally.count <= self.rows && fit(&tally.bins))
+            && self.categories.iter().all(|counts| fit(counts))
+    }
+
+    /// Adds what another process has counted of rows of its own. False if it has other features or bins, or counts that
+    /// cannot be, after which nothing is to be read.
     pub fn unite(&mut self, other: &Tallies) -> bool {
         let alike = self.numbers.len() == other.numbers.len() && self.categories.len() == other.categories.len();
+        if !alike || !self.is_sound() || !other.is_sound() {
+            return false;
+        }
         self.rows += other.rows;
         let mut numbers = self.numbers.iter_mut().zip(&other.numbers);
         let mut categories = self.categories.iter_mut().zip(&other.categories);
-        alike
-            && numbers.all(|(tally, other)| tally.unite(other))
+        numbers.all(|(tally, other)| tally.unite(other))
             && categories.all(|(counts, others)| add_counts(counts, others))
     }
 
