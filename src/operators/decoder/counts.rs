@@ -21,6 +21,15 @@ pub struct RowCounts {
     pub(super) clipped: u64,
 }
 
+impl RowCounts {
+    /// Are these so few that they can be added up, as those of any table are?
+    fn is_sound(&self) -> bool {
+        let RowCounts { skipped, skipped_of, decoded, unseen, clipped } = self;
+        let mut all = [skipped, decoded, unseen, clipped].into_iter().chain(skipped_of);
+        all.all(|count| *count <= 1 << 56)
+    }
+}
+
 /// What a decoder counts in an epoch.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct EpochCounts {
@@ -92,6 +101,7 @@ impl Decoder {
     /// Adds what another process has counted in rows of its own.
     pub fn count_rows_of_others(&mut self, counts: &EpochCounts) {
         let EpochCounts { rows: counts, nulls: of_others } = counts;
+        assert!(counts.is_sound(), "as many rows as there can be");
         if let Some(imputation) = &mut self.imputation {
             let mut nulls = imputation.counts().clone();
             nulls.add(of_others);

@@ -24,6 +24,22 @@ pub struct EvaluationSums {
     cells: Vec<u64>,
 }
 
+impl EvaluationSums {
+    /// Most tuples of a process: more than there are in the largest table, and few enough to add up.
+    const MAX_TUPLES: u64 = 1 << 48;
+
+    /// Are no more tuples counted than there are, and no more than there can be?
+    fn is_sound(&self) -> bool {
+        let [correct, tuples, below] = self.counts;
+        let sum = |counts: &[u64]| counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
+        let fit = |counts: &[u64], most: u64| sum(counts).is_some_and(|sum| sum <= most);
+        tuples <= EvaluationSums::MAX_TUPLES
+            && correct.max(below) <= tuples
+            && fit(&self.cells, tuples)
+            && fit(self.classes.as_flattened(), 3 * tuples)
+    }
+}
+
 impl Evaluation {
     /// What was counted so far.
     pub fn sums(&self) -> EvaluationSums {
@@ -40,8 +56,12 @@ impl Evaluation {
         }
     }
 
-    /// Adds what another process has counted with the same model. False if it was another model: then nothing is added.
+    /// Adds what another process has counted with the same model. False if it was another model, or if it cannot have
+    /// counted that: then nothing is added.
     pub fn add_sums(&mut self, other: &EvaluationSums) -> bool {
+        if !other.is_sound() {
+            return false;
+        }
         let (own, others) = (&mut self.confusion, (&other.classes, &other.cells));
         let is_empty = own.classes.is_empty() && own.cells.is_empty();
         let has_none = others.0.is_empty() && others.1.is_empty();
