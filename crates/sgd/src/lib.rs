@@ -23,6 +23,7 @@ mod averaging;
 mod bytes;
 mod cluster;
 pub mod conformal;
+pub mod counts;
 mod curvature;
 mod data_parallel;
 mod dealing;

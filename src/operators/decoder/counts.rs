@@ -4,6 +4,7 @@ use super::imputation::{NullCounts, add_one, add_up};
 use super::tuple_decoder::Decoder;
 use pg::tuples::row::Row;
 use serde::{Deserialize, Serialize};
+use sgd::counts;
 
 /// What a decoder counts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -25,8 +26,10 @@ impl RowCounts {
     /// Are these so few that they can be added up, as those of any table are?
     fn is_sound(&self) -> bool {
         let RowCounts { skipped, skipped_of, decoded, unseen, clipped } = self;
-        let mut all = [skipped, decoded, unseen, clipped].into_iter().chain(skipped_of);
-        all.all(|count| *count <= 1 << 56)
+        // of a row there are several numbers that may be cut off
+        let numbers = counts::MAX_ROWS << 8;
+        let rows = [skipped, decoded, unseen].into_iter().chain(skipped_of);
+        rows.into_iter().all(|count| *count <= counts::MAX_ROWS) && *clipped <= numbers
     }
 }
 
@@ -101,7 +104,7 @@ impl Decoder {
     /// Adds what another process has counted in rows of its own.
     pub fn count_rows_of_others(&mut self, counts: &EpochCounts) {
         let EpochCounts { rows: counts, nulls: of_others } = counts;
-        assert!(counts.is_sound(), "as many rows as there can be");
+        assert!(counts.is_sound() && of_others.is_sound(), "a process has no more rows than a table");
         if let Some(imputation) = &mut self.imputation {
             let mut nulls = imputation.counts().clone();
             nulls.add(of_others);

@@ -7,6 +7,7 @@ use pg::values::array::ArrayFault;
 use pg::values::typed::TypedDatum;
 use pg::values::vector::VectorReader;
 use serde::{Deserialize, Serialize};
+use sgd::counts;
 
 /// What stands for NULLs in features that are dense, or columns of numbers and categories.
 ///
@@ -56,6 +57,11 @@ pub fn add_up(counts: &mut Vec<u64>, others: &[u64]) {
 }
 
 impl NullCounts {
+    /// Are these so few that they can be added up, as those of any table are?
+    pub fn is_sound(&self) -> bool {
+        self.features.iter().chain(&self.groups).chain([&self.rows]).all(|count| *count <= counts::MAX_ROWS)
+    }
+
     /// Adds those of other rows.
     pub fn add(&mut self, other: &NullCounts) {
         self.rows += other.rows;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Evaluation;
 use crate::Output;
+use crate::counts;
 use crate::variance_sum::VarianceSum;
 
 /// What an evaluation has counted.
@@ -25,18 +26,13 @@ pub struct EvaluationSums {
 }
 
 impl EvaluationSums {
-    /// Most tuples of a process: more than there are in the largest table, and few enough to add up.
-    const MAX_TUPLES: u64 = 1 << 48;
-
     /// Are no more tuples counted than there are, and no more than there can be?
     fn is_sound(&self) -> bool {
         let [correct, tuples, below] = self.counts;
-        let sum = |counts: &[u64]| counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
-        let fit = |counts: &[u64], most: u64| sum(counts).is_some_and(|sum| sum <= most);
-        tuples <= EvaluationSums::MAX_TUPLES
+        tuples <= counts::MAX_ROWS
             && correct.max(below) <= tuples
-            && fit(&self.cells, tuples)
-            && fit(self.classes.as_flattened(), 3 * tuples)
+            && counts::fit(&self.cells, tuples)
+            && counts::fit(self.classes.as_flattened(), 3 * tuples)
     }
 }
 

@@ -234,7 +234,7 @@ mod tests {
                 tallies.add(&row);
                 tallies.add_category(0, if i % 10 < skew { 0 } else { 1 + i % 2 });
             }
-            tallies.finish(&shapes, like.is_none().then_some((&sample, Ends::Extremes)), |_| Nulls::default())
+            tallies.finish(&shapes, like.is_none().then_some((&sample, Ends::default())), |_| Nulls::default())
         };
         let old = profile(0.0, 2, None);
         old.check(&shapes).unwrap();
@@ -278,7 +278,7 @@ mod tests {
                         }
                     }
                 }
-                tallies.finish(&shapes, like.is_none().then_some((&sample, Ends::Extremes)), |_| Nulls::default())
+                tallies.finish(&shapes, like.is_none().then_some((&sample, Ends::default())), |_| Nulls::default())
             };
             let old = profile(rows, old, None);
             let new = profile(new_rows, new, Some(&old));

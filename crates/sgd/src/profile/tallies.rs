@@ -1,6 +1,7 @@
 //! What is counted of all rows.
 
 use super::{Ends, FeatureProfile, FeatureShape, Profile, RowSample};
+use crate::counts;
 use serde::{Deserialize, Serialize};
 
 /// Counts of rows, feature by feature. Another process gets them without the bins' edges, which it knows.
@@ -11,9 +12,6 @@ pub struct Tallies {
     /// by column of categories, the rows of each
     categories: Vec<Vec<u64>>,
 }
-
-/// Most rows of a process: more than there are tuples in the largest table, and few enough to add up.
-const MAX_ROWS: u64 = 1 << 48;
 
 /// Rows in which a column that has no numbers is NULL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,11 +79,9 @@ impl Tallies {
 
     /// Can they be counts of rows: no more than there are rows, and those no more than there can be?
     fn is_sound(&self) -> bool {
-        let sum = |counts: &[u64]| counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
-        let fit = |counts: &[u64]| sum(counts).is_some_and(|sum| sum <= self.rows);
-        self.rows <= MAX_ROWS
-            && self.numbers.iter().all(|tally| tally.count <= self.rows && fit(&tally.bins))
-            && self.categories.iter().all(|counts| fit(counts))
+        self.rows <= counts::MAX_ROWS
+            && self.numbers.iter().all(|tally| tally.count <= self.rows && counts::fit(&tally.bins, self.rows))
+            && self.categories.iter().all(|categories| counts::fit(categories, self.rows))
     }
 
     /// Adds what another process has counted of rows of its own. False if it has other features or bins, or counts that
