@@ -113,7 +113,7 @@ SELECT pg_catalog.pg_extension_config_dump('corgipile.stored_models', '');
 SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
 
 CREATE FUNCTION corgipile.models_to_predict()
-    RETURNS TABLE (model_id bigint, owner text, name text, version int, deployed boolean, created_at timestamptz, comment text,
+    RETURNS TABLE (model_id bigint, owner corgipile.stored_role, name text, version int, deployed boolean, created_at timestamptz, comment text,
                    model text, label text, label_type regtype, classes text[], features text[], feature_kind text)
 LANGUAGE c STABLE PARALLEL SAFE ROWS 10
 AS 'MODULE_PATHNAME', 'corgipile_models_to_predict_wrapper';
@@ -132,7 +132,7 @@ CREATE VIEW corgipile.models WITH (security_invoker = true) AS
                   ORDER BY g.i) AS predict_granted_to
       FROM corgipile.stored_models
      UNION ALL
-    SELECT model_id, name, version, deployed, owner, NULL, created_at, comment, model, NULL, label,
+    SELECT model_id, name, version, deployed, corgipile.shown_role(owner), NULL, created_at, comment, model, NULL, label,
            label_type::pg_catalog.text, classes, features, feature_kind, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
       FROM corgipile.models_to_predict();

@@ -2,7 +2,7 @@
 //! what logical replication does with the table.
 
 use crate::errors::{OrRaise, Result};
-use crate::models::{self, Access, StoredRole, ToPredict};
+use crate::models::{self, Access, StoredRole};
 use pg::call::function::Call;
 use pg::call::trigger;
 use pg::is_background_worker;
@@ -10,34 +10,38 @@ use pg::values::varlena::{Bytes, Value};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 use std::cell::Cell;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 #[pg_extern(sql = false)]
 fn corgipile_stored_role_in(call: Call<'_>) -> String {
-    let text = call.text().unwrap_or_default();
-    StoredRole::read(&text.to_string_lossy()).as_stored().to_owned()
+    StoredRole::read(call.text().unwrap_or_default()).as_stored().to_owned()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_stored_role_out(call: Call<'_>) -> CString {
-    CString::new(role(call).written()).unwrap_or_default()
+    role(call).written()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_stored_role_recv(call: Call<'_>) -> String {
-    let text = String::from_utf8_lossy(call.message().unwrap_or_default());
+    let text = CString::new(call.message().unwrap_or_default()).unwrap_or_default();
     StoredRole::read(&text).as_stored().to_owned()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_stored_role_send(call: Call<'_>) -> Value {
-    let bytes: Result<Bytes> = Bytes::new(role(call).written().as_bytes()).map_err(Into::into);
-    bytes.or_raise().into_value() // a bytea is just that: the bytes
+    as_value(&role(call).written())
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_shown_role(call: Call<'_>) -> String {
-    role(call).shown()
+fn corgipile_shown_role(call: Call<'_>) -> Value {
+    as_value(&role(call).shown())
+}
+
+/// A text or a bytea of these bytes.
+fn as_value(text: &CStr) -> Value {
+    let bytes: Result<Bytes> = Bytes::new(text.to_bytes()).map_err(Into::into);
+    bytes.or_raise().into_value()
 }
 
 fn role(call: Call<'_>) -> StoredRole {
@@ -46,9 +50,7 @@ fn role(call: Call<'_>) -> StoredRole {
 
 #[pg_extern(sql = false)]
 fn corgipile_may_see(call: Call<'_>) -> bool {
-    let granted: Vec<Option<String>> = call.get(1).unwrap_or_default();
-    let granted: Vec<StoredRole> = granted.into_iter().flatten().map(StoredRole::from_column).collect();
-    Access::by(&role(call), &granted).is_some()
+    Access::by(&role(call), || StoredRole::all_from_column(call.get(1))).is_some()
 }
 
 #[pg_extern(sql = false)]
@@ -71,26 +73,23 @@ fn corgipile_models_to_predict() -> TableIterator<
         name!(feature_kind, String),
     ),
 > {
-    let row = |model: ToPredict| {
-        let ToPredict { id, owner, name, version, deployed, created_at, comment, .. } = model;
-        let ToPredict { model, label, label_type, classes, features, feature_kind, .. } = model;
+    TableIterator::new(models::only_to_predict(|row| {
         (
-            id,
-            owner,
-            name,
-            version,
-            deployed,
-            created_at,
-            comment,
-            model,
-            label,
-            label_type,
-            classes,
-            features,
-            feature_kind,
+            row.get(c"model_id").unwrap_or_default(),
+            row.owner().as_stored().to_owned(),
+            row.get(c"name"),
+            row.get(c"version").unwrap_or_default(),
+            row.get(c"deployed").unwrap_or_default(),
+            row.get(c"created_at"),
+            row.get(c"comment"),
+            row.get(c"model").unwrap_or_default(),
+            row.get(c"label").unwrap_or_default(),
+            row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID),
+            row.get(c"classes"),
+            row.get(c"features").unwrap_or_default(),
+            row.get(c"feature_kind").unwrap_or_default(),
         )
-    };
-    TableIterator::new(models::only_to_predict().into_iter().map(row))
+    }))
 }
 
 /// BEFORE INSERT OR UPDATE OR DELETE FOR EACH ROW of corgipile.stored_models, where a role of replication is set. Of

@@ -11,7 +11,7 @@ use std::rc::{Rc, Weak};
 /// Memory that the models of a backend may take between transactions, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// So many models are kept until the transaction ends, whatever memory they take:
+/// The number of models that are kept until the transaction ends, whatever memory they take:
 /// otherwise a statement that compares two large ones would read them for each row.
 const MIN_MODELS: usize = 2;
 
@@ -105,8 +105,8 @@ impl CachedModels {
         self.shrink(MIN_MODELS);
     }
 
-    /// Removes the models that were not looked up for longest, all but so many, until the others are within their
-    /// memory.
+    /// Removes the models that were not looked up for longest, until the others are within their memory or only `keep`
+    /// are left.
     fn shrink(&mut self, keep: usize) {
         while self.bytes > MAX_BYTES && self.entries.len() > keep {
             let Some((_, oldest)) = self.order.pop_first() else { return };

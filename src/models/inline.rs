@@ -59,7 +59,7 @@ pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     Ok(model)
 }
 
-/// Removes models, the ones that were met first and all but so many, until the others are within their memory.
+/// Removes the models that were met first, until the others are within their memory or only `keep` are left.
 fn shrink(models: &mut Vec<InlineModel>, keep: usize) {
     while models.len() > keep && models.iter().map(InlineModel::size).sum::<usize>() > MAX_BYTES {
         models.pop();

@@ -7,8 +7,6 @@ use super::shared::{self, Stat};
 use super::table::{Key, ModelRow, ModelTable};
 use crate::errors::{Error, ModelError, Result};
 use pg::serves_another;
-use pgrx::datum::TimestampWithTimeZone;
-use pgrx::pg_sys;
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -55,44 +53,13 @@ fn if_seen(model: Rc<Model>) -> Result<Rc<Model>> {
     if is_seen { Ok(model) } else { Err(ModelError::PredictOnly(model.id).into()) }
 }
 
-/// What is shown of a model to those who may only predict with it.
-pub struct ToPredict {
-    pub id: i64,
-    pub owner: String,
-    pub name: Option<String>,
-    pub version: i32,
-    pub deployed: bool,
-    pub created_at: Option<TimestampWithTimeZone>,
-    pub comment: Option<String>,
-    pub model: String,
-    pub label: String,
-    pub label_type: pg_sys::Oid,
-    pub classes: Option<Vec<Option<String>>>,
-    pub features: Vec<Option<String>>,
-    pub feature_kind: String,
-}
-
-/// The models with which the current user may predict and no more.
-pub fn only_to_predict() -> Vec<ToPredict> {
+/// What `show` makes of the models with which the current user may predict and no more.
+pub fn only_to_predict<R>(show: impl Fn(&ModelRow) -> R) -> Vec<R> {
     let table = ModelTable::open();
     let mut models = Vec::new();
     table.each_row(|row| {
         if Access::to_see(row).is_none() && Access::of(row).is_some() {
-            models.push(ToPredict {
-                id: row.get(c"model_id").unwrap_or_default(),
-                owner: row.owner().shown(),
-                name: row.get(c"name"),
-                version: row.get(c"version").unwrap_or_default(),
-                deployed: row.get(c"deployed").unwrap_or_default(),
-                created_at: row.get(c"created_at"),
-                comment: row.get(c"comment"),
-                model: row.get(c"model").unwrap_or_default(),
-                label: row.get(c"label").unwrap_or_default(),
-                label_type: row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID),
-                classes: row.get(c"classes"),
-                features: row.get(c"features").unwrap_or_default(),
-                feature_kind: row.get(c"feature_kind").unwrap_or_default(),
-            });
+            models.push(show(row));
         }
     });
     table.close();

@@ -36,7 +36,7 @@ pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
         }
     }
     // One after the other: at no time are two deployed.
-    let key = || vec![Field::new("name", Some(name)), owner_field(&owner)];
+    let key = || vec![Field::new("name", Some(name)), Field::role("owner", &owner)];
     const KEY: &str = "name = $1 AND owner = $2";
     table::change(&format!("UPDATE corgipile.stored_models SET deployed = false WHERE {KEY} AND deployed"), key());
     if let Some(version) = version {
@@ -68,12 +68,16 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
         Meant::Name { name, .. } => {
             table::lock_name(owner, name);
             let taken = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2 LIMIT 1";
-            if table::ask(taken, vec![Field::new("name", Some(new_name)), owner_field(owner)]).is_some() {
+            if table::ask(taken, vec![Field::new("name", Some(new_name)), Field::role("owner", owner)]).is_some() {
                 return Err(ModelError::ModelExists(new_name.to_owned()).into());
             }
             table::change(
                 "UPDATE corgipile.stored_models SET name = $3 WHERE name = $1 AND owner = $2",
-                vec![Field::new("name", Some(name.as_str())), owner_field(owner), Field::new("name", Some(new_name))],
+                vec![
+                    Field::new("name", Some(name.as_str())),
+                    Field::role("owner", owner),
+                    Field::new("name", Some(new_name)),
+                ],
             )
         }
     };
@@ -105,7 +109,7 @@ pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
         ),
         Meant::Name { owner, name, .. } => table::change(
             "DELETE FROM corgipile.stored_models WHERE name = $1 AND owner = $2 AND version = COALESCE($3, version)",
-            vec![Field::new("name", Some(name)), owner_field(&owner), Field::new("version", version)],
+            vec![Field::new("name", Some(name)), Field::role("owner", &owner), Field::new("version", version)],
         ),
     };
     match (dropped, which, version) {
@@ -169,10 +173,6 @@ pub fn source_of(id: i64) -> Option<String> {
     let source = table.find(&Key::Id(id), |row| row.get(c"source")).flatten();
     table.close();
     source
-}
-
-pub(super) fn owner_field(owner: &StoredRole) -> Field {
-    Field::role("owner", owner)
 }
 
 pub(super) fn gone(which: ModelSelector) -> Error {

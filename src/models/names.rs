@@ -56,24 +56,23 @@ struct NamedVersion {
 
 impl Access {
     pub fn of(row: &ModelRow) -> Option<Access> {
-        let mut granted = row.roles(c"granted_to");
-        granted.extend(row.roles(c"predict_granted_to"));
-        Access::by(&row.owner(), &granted)
+        Access::by(&row.owner(), || [row.roles(c"granted_to"), row.roles(c"predict_granted_to")].concat())
     }
 
     /// The right to see it, too: what it was trained on and how, its weights, its profile.
     pub fn to_see(row: &ModelRow) -> Option<Access> {
-        Access::by(&row.owner(), &row.roles(c"granted_to"))
+        Access::by(&row.owner(), || row.roles(c"granted_to"))
     }
 
     /// The right that ownership, or one of these grants, gives.
-    pub fn by(owner: &StoredRole, granted: &[StoredRole]) -> Option<Access> {
+    pub fn by(owner: &StoredRole, granted: impl FnOnce() -> Vec<StoredRole>) -> Option<Access> {
         if owner.is_current_user() {
             return Some(Access::Owner);
         }
         if owner.has_privileges() {
             return Some(Access::Member);
         }
+        let granted = granted();
         if granted.iter().any(|role| !role.is_public() && role.has_privileges()) {
             return Some(Access::Granted);
         }

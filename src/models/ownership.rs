@@ -1,6 +1,6 @@
 //! Who may use a model, and whose it is: grants, and what becomes of the models of a role that is to be dropped.
 
-use super::management::{Meant, ModelSelector, gone, owner_field};
+use super::management::{Meant, ModelSelector, gone};
 use crate::errors::{ModelError, Result};
 use crate::models::table::{self, Field, StoredRole};
 use crate::options::choices::choice;
@@ -30,7 +30,7 @@ pub fn grant(which: ModelSelector, role: &str, privilege: Privilege) -> Result<(
         Privilege::All => grants("granted_to"),
         Privilege::Predict => grants("predict_granted_to"),
     };
-    set_grants(which, &StoredRole::of(table::role(role)), &grants)
+    set_grants(which, &table::role(role), &grants)
 }
 
 /// Takes back all that [`grant`] has given, also from a role that is not there: it is called as it is shown.
@@ -64,7 +64,7 @@ fn set_grants(which: ModelSelector, role: &StoredRole, grants: &str) -> Result<(
             table::lock_name(&owner, &name);
             table::change(
                 &format!("UPDATE corgipile.stored_models SET {grants} WHERE name = $2 AND owner = $3"),
-                vec![role, Field::new("name", Some(name)), owner_field(&owner)],
+                vec![role, Field::new("name", Some(name)), Field::role("owner", &owner)],
             )
         }
     };

@@ -1,6 +1,6 @@
 //! Roles, and what the current user may do.
 
-use pg::catalog::names::quote_identifier;
+use pg::catalog::names::{quote_identifier, quote_identifier_bytes};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char};
 
@@ -18,7 +18,11 @@ pub fn is_superuser() -> bool {
 
 /// The role with this name, if there is one.
 pub fn role_named(name: &str) -> Option<pg_sys::Oid> {
-    let name = CString::new(name).ok()?;
+    role_of_bytes(&CString::new(name).ok()?)
+}
+
+/// The role with this name, in the server's encoding, which need not be UTF-8.
+fn role_of_bytes(name: &CStr) -> Option<pg_sys::Oid> {
     // SAFETY: a C string.
     let role = unsafe { pg_sys::get_role_oid(name.as_ptr(), true) };
     (role != pg_sys::Oid::INVALID).then_some(role)
@@ -26,24 +30,24 @@ pub fn role_named(name: &str) -> Option<pg_sys::Oid> {
 
 /// What a role is called; None if it was dropped.
 pub fn role_name(role: pg_sys::Oid) -> Option<String> {
+    name_bytes(role).map(|name| name.to_string_lossy().into_owned())
+}
+
+/// As [`role_name`], in the server's encoding.
+fn name_bytes(role: pg_sys::Oid) -> Option<CString> {
     // SAFETY: a catalog lookup; gives a copy, or NULL.
     unsafe {
         let name = pg_sys::GetUserNameFromId(role, true);
-        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_owned())
     }
 }
 
-/// The role with this name; `public` is no role, but InvalidOid.
+/// The role with this name, or `public`.
 ///
 /// # Errors
-/// PostgreSQL's own if there is none.
-pub fn role(name: &str) -> pg_sys::Oid {
-    if name == "public" {
-        return pg_sys::Oid::INVALID;
-    }
-    let name = CString::new(name).unwrap_or_default();
-    // SAFETY: a C string.
-    unsafe { pg_sys::get_role_oid(name.as_ptr(), false) }
+/// PostgreSQL's own if it does not exist.
+pub fn role(name: &str) -> StoredRole {
+    if name == PUBLIC { StoredRole::of(pg_sys::Oid::INVALID) } else { existing_role(name) }
 }
 
 /// A role as the table keeps it, in a column of type corgipile.stored_role: the digits of its OID, `0` for everybody;
@@ -73,6 +77,11 @@ impl StoredRole {
         StoredRole(stored)
     }
 
+    /// What a column of an array of them has.
+    pub fn all_from_column(stored: Option<Vec<Option<String>>>) -> Vec<StoredRole> {
+        stored.into_iter().flatten().flatten().map(StoredRole).collect()
+    }
+
     /// As a column has it.
     pub fn as_stored(&self) -> &str {
         &self.0
@@ -85,42 +94,39 @@ impl StoredRole {
 
     /// What is stored for a text that PostgreSQL's COPY, or an administrator, gives: the name of a role, as an
     /// identifier of SQL, `public`, or what stands for a role that is not there.
-    pub fn read(text: &str) -> StoredRole {
+    pub fn read(bytes: &CStr) -> StoredRole {
+        let text = bytes.to_string_lossy();
         if text == PUBLIC || text == "-" {
             return StoredRole::of(pg_sys::Oid::INVALID);
         }
         if text.starts_with(MISSING) {
-            return StoredRole(text.to_owned());
+            return StoredRole(text.into_owned());
         }
-        // a number is that of a role which was dropped where the text was written; here it may be anybody's
-        let role = identifier(text).filter(|_| !is_number(text)).and_then(|name| role_named(&name));
+        // a number is that of a role which was dropped where the text was written; here it may be another role's
+        let role = identifier(bytes).filter(|_| !is_number(&text)).and_then(|name| role_of_bytes(&name));
         role.map_or_else(|| StoredRole(format!("{MISSING}{text}")), StoredRole::of)
     }
 
     /// The text that [`StoredRole::read`] makes the same of, wherever that role is.
-    pub fn written(&self) -> String {
+    pub fn written(&self) -> CString {
+        let shown = self.shown();
         match self.oid() {
-            Some(pg_sys::Oid::INVALID) => PUBLIC.to_owned(),
-            Some(role) => {
-                role_name(role).map_or_else(|| format!("{MISSING}{}", self.0), |name| quote_identifier(&name))
-            }
-            None => self.0.clone(),
+            Some(_) if self.exists() => quote_identifier_bytes(&shown),
+            Some(_) if !self.is_public() => CString::new(format!("{MISSING}{}", self.0)).unwrap_or_default(),
+            _ => shown,
         }
     }
 
     /// What users see: the name; of a role that was dropped, its number; of one that was not there, its name behind
     /// `?`.
-    pub fn shown(&self) -> String {
-        match self.oid() {
-            Some(pg_sys::Oid::INVALID) => PUBLIC.to_owned(),
-            Some(role) => role_name(role).unwrap_or_else(|| self.0.clone()),
-            None => self.0.clone(),
-        }
+    pub fn shown(&self) -> CString {
+        let stored = || CString::new(if self.is_public() { PUBLIC } else { &self.0 }).unwrap_or_default();
+        self.oid().and_then(name_bytes).unwrap_or_else(stored)
     }
 
     /// As it is written before a dot and a name.
     pub fn in_a_name(&self) -> String {
-        let shown = self.shown();
+        let shown = self.shown().to_string_lossy().into_owned();
         if is_number(&shown) && role_named(&shown).is_none() { shown } else { quote_identifier(&shown) }
     }
 
@@ -164,11 +170,10 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The name that an identifier of SQL means: folded to lower case unless it is in quotes. None for what is none.
-fn identifier(text: &str) -> Option<String> {
-    let c_text = CString::new(text).ok()?;
+/// The name that an identifier of SQL means: folded to lower case unless it is in quotes. None for any other text.
+fn identifier(text: &CStr) -> Option<CString> {
     let mut names: *mut pg_sys::List = std::ptr::null_mut();
-    let mut copy = c_text.into_bytes_with_nul();
+    let mut copy = text.to_bytes_with_nul().to_vec();
     // SAFETY: a C string of ours, which it may change, and to which the names in the list point; they are copied.
     unsafe {
         if !pg_sys::SplitIdentifierString(copy.as_mut_ptr().cast(), b'.' as c_char, &mut names) {
@@ -176,14 +181,14 @@ fn identifier(text: &str) -> Option<String> {
         }
         let names = pgrx::PgList::<c_char>::from_pg(names);
         let name = names.get_ptr(0).filter(|_| names.len() == 1)?;
-        Some(CStr::from_ptr(name).to_string_lossy().into_owned())
+        Some(CStr::from_ptr(name).to_owned())
     }
 }
 
-/// The role with this name. `public` is none.
+/// The role with this name, which `public` is not.
 ///
 /// # Errors
-/// PostgreSQL's own if there is none.
+/// PostgreSQL's own if it does not exist.
 pub fn existing_role(name: &str) -> StoredRole {
     let c_name = CString::new(name).unwrap_or_default();
     // SAFETY: a C string.
@@ -194,7 +199,7 @@ pub fn existing_role(name: &str) -> StoredRole {
 /// shows everybody.
 ///
 /// # Errors
-/// PostgreSQL's own if there is none.
+/// PostgreSQL's own if it does not exist.
 pub fn role_as_shown(name: &str) -> StoredRole {
     if name == "-" {
         return StoredRole::of(pg_sys::Oid::INVALID);
@@ -202,7 +207,7 @@ pub fn role_as_shown(name: &str) -> StoredRole {
     // a missing role is shown as no role can be called without quotes
     match StoredRole::of_shown_missing(name) {
         Some(missing) => missing,
-        None => StoredRole::of(role(name)),
+        None => role(name),
     }
 }
 

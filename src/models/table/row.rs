@@ -162,8 +162,7 @@ impl ModelRow<'_> {
 
     /// The roles in a column of them.
     pub fn roles(&self, column: &CStr) -> Vec<StoredRole> {
-        let roles: Vec<Option<String>> = self.get(column).unwrap_or_default();
-        roles.into_iter().flatten().map(StoredRole::from_column).collect()
+        StoredRole::all_from_column(self.get(column))
     }
 
     /// A column's floats: None if it is NULL, Some(None) if it is not an array of one dimension without NULLs.

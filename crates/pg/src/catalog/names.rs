@@ -15,9 +15,13 @@ pub fn name_of(oid: pg_sys::Oid) -> String {
 
 /// A column name, quoted where SQL wants it.
 pub fn quote_identifier(name: &str) -> String {
-    let name = CString::new(name).unwrap_or_default();
-    // SAFETY: a C string in, a C string out.
-    unsafe { CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_string_lossy().into_owned() }
+    quote_identifier_bytes(&CString::new(name).unwrap_or_default()).to_string_lossy().into_owned()
+}
+
+/// As [`quote_identifier`], of a name in the server's encoding.
+pub fn quote_identifier_bytes(name: &CStr) -> CString {
+    // SAFETY: a C string in, a C string out, which may be the same one and is copied.
+    unsafe { CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_owned() }
 }
 
 /// A text as SQL writes it.

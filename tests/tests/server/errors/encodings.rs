@@ -56,6 +56,27 @@ impl Drop for Encoded {
 }
 
 #[test]
+fn roles_are_known_by_names_that_are_not_utf8() {
+    let ascii = Encoded::new("SQL_ASCII");
+    let role = format!("'{}_' || convert_from('\\xfc', 'SQL_ASCII')", ascii.name);
+    let said = ascii.psql(&format!(
+        "DO $$
+         DECLARE
+             name text := quote_ident({role});
+             is_same bool;
+         BEGIN
+             EXECUTE 'CREATE ROLE ' || name;
+             EXECUTE format('SELECT format(''%%s'', r) = %1$L AND r::text = %1$L::regrole::oid::text
+                                    AND corgipile.shown_role(r) = (SELECT rolname FROM pg_roles WHERE rolname::text = %2$L)
+                               FROM (SELECT %1$L::corgipile.stored_role) AS s(r)', name, {role}) INTO is_same;
+             EXECUTE 'DROP ROLE ' || name;
+             ASSERT is_same;
+         END $$"
+    ));
+    assert_eq!(said, "");
+}
+
+#[test]
 fn a_database_with_another_encoding_is_refused() {
     let latin = Encoded::new("LATIN1");
     for call in ["corgipile_train('t')", "corgipile_train('tä')", "corgipile_shuffle(NULL::t)"] {
