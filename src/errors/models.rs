@@ -48,7 +48,7 @@ pub enum ModelError {
     /// with what is said of a model that does not exist
     LaterModel(String),
     #[error("{0}")]
-    /// with what is said of a model that does not exist: there are none at all
+    /// with the message of a model that does not exist: the database has no models
     NoModels(String),
     #[error("there is no version {version} of model \"{name}\"")]
     NoVersion { name: String, version: i32 },

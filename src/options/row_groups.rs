@@ -30,7 +30,7 @@ impl RowGroupSpec {
         self.group.is_none() && self.hold_out.is_none() && self.folds.is_none()
     }
 
-    /// Has another server written what the options can be? A search is none of its affairs.
+    /// Has another server written what the options can be? A search runs on the coordinator only.
     pub fn is_sound(&self) -> bool {
         let is_fraction = match &self.hold_out {
             Some(HoldOut::Rows { fraction, .. } | HoldOut::Blocks { fraction, .. }) => {

@@ -51,7 +51,7 @@ impl Settings {
 
 /// Has this setting a value, if only as something that PostgreSQL does not know yet?
 pub fn is_set(name: &CStr) -> bool {
-    // SAFETY: a C string; NULL if there is none.
+    // SAFETY: a C string; NULL if it has no value.
     unsafe { !pg_sys::GetConfigOption(name.as_ptr(), true, false).is_null() }
 }
 

@@ -422,7 +422,7 @@ impl Learner {
     }
 }
 
-/// Checks whether there can be so many models of so many features and outputs, trained like this.
+/// Checks whether this number of models of `dim` features and `outputs` outputs can be trained like this.
 ///
 /// # Errors
 /// [`TrainingError::TooManyModels`], [`TrainingError::NetworkTooLarge`], [`TrainingError::HessianTooLarge`]

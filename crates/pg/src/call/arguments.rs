@@ -32,7 +32,8 @@ impl<'a> Arguments<'a> {
     }
 
     /// Evaluates the arguments of the call that a node stands for, having checked that the user may execute the
-    /// function, and told other extensions of the call: nobody else does. An ERROR if the node stands for none.
+    /// function, and reported the call to other extensions, as PostgreSQL does not. An ERROR if the node stands for
+    /// none.
     pub fn of_node(node: Node<'a>) -> Arguments<'a> {
         // SAFETY: the planner has put the FuncExpr into custom_exprs, if the node stands for one. Values live in the
         // node's memory of a tuple, or in the plan; nothing is read before the arguments are.

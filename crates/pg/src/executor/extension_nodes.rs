@@ -1,5 +1,5 @@
-//! Custom scans of other extensions in queries of ours, and how they are found: nobody else can know what such a scan
-//! keeps in its process, so that its plan is not sent to another one.
+//! Custom scans of other extensions in queries of ours, and how they are found: what such a scan
+//! keeps in its process is its own, so that its plan is not sent to another one.
 
 use super::methods::is_ours;
 use pgrx::prelude::*;

@@ -115,8 +115,8 @@ impl Execution {
         let (mut f, mut result) = (Some(f), None);
         self.was_run.set(true);
         // SAFETY: the query was started to be run. PostgreSQL 17 wants its snapshot to be the active one, and
-        // extensions read under it. An ERROR in f resets the current memory context anyway, and nobody runs the query
-        // after it.
+        // extensions read under it. An ERROR in f resets the current memory context anyway, and the query is not run
+        // again.
         unsafe {
             let caller = pg_sys::CurrentMemoryContext;
             let mut work = || {
@@ -183,7 +183,7 @@ impl Running {
     /// Starts execution under a snapshot: privileges are checked here. Everything lives in the current memory context.
     ///
     /// What a node runs is part of the statement around it, and shown with it: it is not reported once more as a
-    /// statement that nobody has issued. Statistics and logs of plans take a query without an id, or without a total
+    /// statement that no user has issued. Statistics and logs of plans take a query without an id, or without a total
     /// time, for one that is not to be reported.
     pub fn start(planned: Planned, snapshot: Snapshot<'_>, instrument: c_int, flags: Flags) -> Running {
         let Planned { statement, text, hazard, is_part, .. } = planned;

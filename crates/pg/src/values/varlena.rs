@@ -152,7 +152,7 @@ impl Bytes {
         })
     }
 
-    /// A new value of so many zeros, in the current memory context.
+    /// A new value of `len` zeros, in the current memory context.
     ///
     /// # Errors
     /// [`Error::StateTooLarge`]
@@ -166,7 +166,7 @@ impl Bytes {
         })
     }
 
-    /// A new value of so many bytes, all of which `write` writes where they lie.
+    /// A new value of `len` bytes, all of which `write` writes in place.
     fn written(len: usize, write: impl FnOnce(*mut u8)) -> Result<Bytes> {
         if len > MAX_BYTES {
             return Err(Error::StateTooLarge(len));
@@ -242,7 +242,7 @@ pub struct TextOutput {
 }
 
 impl TextOutput {
-    /// An empty one with room for so many bytes, in the current memory context.
+    /// An empty one with room for `room` bytes, in the current memory context.
     ///
     /// # Errors
     /// [`Error::StateTooLarge`]

@@ -28,7 +28,7 @@ pub struct NodeTask {
 
 impl NodeTask {
     /// Could a coordinator have written it? Its numbers have the ranges of the options that they come from: one beyond
-    /// them may be one of steps that nobody could wait for.
+    /// them may be one of steps that would not end.
     pub fn is_sound(&self) -> bool {
         self.spec.is_sound() && self.shuffling.is_sound()
     }
