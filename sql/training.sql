@@ -56,7 +56,8 @@ CREATE FUNCTION corgipile_train(
     notice              boolean DEFAULT NULL,
     share               boolean DEFAULT NULL,
     nodes               text    DEFAULT NULL,
-    solver              text    DEFAULT NULL
+    solver              text    DEFAULT NULL,
+    prepare             text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -65,7 +66,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean, text, text)
+                             float8, int, boolean, boolean, text, text, text)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 CREATE FUNCTION corgipile_train(
@@ -101,7 +102,8 @@ CREATE FUNCTION corgipile_train(
     notice              boolean DEFAULT NULL,
     share               boolean DEFAULT NULL,
     nodes               text    DEFAULT NULL,
-    solver              text    DEFAULT NULL
+    solver              text    DEFAULT NULL,
+    prepare             text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -110,7 +112,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean, text, text)
+                             float8, int, boolean, boolean, text, text, text)
     IS 'the same of a relation that is named by its OID';
 
 -- A training whose model is committed every few epochs. Without SET search_path, which would forbid COMMIT: all names are qualified.
@@ -146,6 +148,7 @@ CREATE PROCEDURE corgipile_train_in_steps(
     share               boolean DEFAULT NULL,
     nodes               text    DEFAULT NULL,
     solver              text    DEFAULT NULL,
+    prepare             text    DEFAULT NULL,
     step                int     DEFAULT NULL
 )
 LANGUAGE plpgsql
@@ -204,7 +207,8 @@ BEGIN
                    hidden_layers => corgipile_train_in_steps.hidden_layers,
                    validation_fraction => corgipile_train_in_steps.validation_fraction, patience => corgipile_train_in_steps.patience,
                    notice => corgipile_train_in_steps.notice, share => corgipile_train_in_steps.share,
-                   nodes => corgipile_train_in_steps.nodes, solver => corgipile_train_in_steps.solver
+                   nodes => corgipile_train_in_steps.nodes, solver => corgipile_train_in_steps.solver,
+                   prepare => corgipile_train_in_steps.prepare
                ) AS t;
         IF is_step THEN
             PERFORM @extschema@.corgipile_drop(continued);
@@ -215,7 +219,7 @@ BEGIN
     RAISE NOTICE 'model % is trained: % epochs', pg_catalog.quote_ident(name), done;
 END
 $$;
-COMMENT ON PROCEDURE corgipile_train_in_steps(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int, text, float8, int, float8, float8, text, text, boolean, text, text, int[], float8, int, boolean, boolean, text, text, int)
+COMMENT ON PROCEDURE corgipile_train_in_steps(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int, text, float8, int, float8, float8, text, text, boolean, text, text, int[], float8, int, boolean, boolean, text, text, text, int)
     IS 'trains as corgipile_train() does and commits the model every step epochs (1 by default). A call with the same name goes on where the last one ended, until max_epochs (20 by default)';
 
 CREATE FUNCTION corgipile_search(

@@ -60,6 +60,8 @@ pub enum Notice {
     AtInfinity { features: Vec<String> },
     /// These features are combinations of others, or nearly; the condition number is at least this.
     Collinear { features: Vec<String>, condition: f64 },
+    /// The sample of the rows before the first epoch did not contain this.
+    MissingInSample { what: String },
     /// Only so many rows, of blocks drawn at random, were looked at.
     Sampled { rows: u64 },
     /// The worker that was asked for is not to be had.
@@ -283,6 +285,12 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
             Notice::Sampled { rows } => (
                 format!("{rows} rows are looked at, of blocks that are drawn at random"),
                 Some("Argument max_rows can be another number of them."),
+            ),
+            Notice::MissingInSample { what } => (
+                format!(
+                    "the sample of the rows before the first epoch did not contain {what}: the training begins again with all rows"
+                ),
+                Some("Use prepare => 'exact' to read all rows before the first epoch at once."),
             ),
             Notice::NotConverged { models, all, of_classes, separated } => {
                 let which = if all == 1 { "the model has".into() } else { format!("{models} of {all} models have") };

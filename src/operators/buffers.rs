@@ -19,11 +19,13 @@ pub struct Buffers {
     leader: Option<Leader>,
     /// why there is no worker although one was started
     no_worker: Option<Unavailable>,
+    /// what a sample of the rows did not contain, if that has ended the worker
+    missing: Option<String>,
 }
 
 impl Buffers {
     pub fn new(query: Running, decoder: Decoder) -> Buffers {
-        Buffers { query, decoder, leader: None, no_worker: None }
+        Buffers { query, decoder, leader: None, no_worker: None, missing: None }
     }
 
     /// The query that is running.
@@ -128,9 +130,23 @@ impl Buffers {
     /// As [`end_worker`](Buffers::end_worker).
     pub fn prepare_elsewhere(&mut self) -> Result<bool> {
         match &mut self.leader {
-            Some(leader) => leader.prepare(&mut self.decoder).map(|()| true),
+            Some(leader) => match leader.prepare(&mut self.decoder)? {
+                Some(what) => self.end_for_missing(what),
+                None => Ok(true),
+            },
             None => Ok(false),
         }
+    }
+
+    /// What a sample of the rows did not contain, if that has ended the worker.
+    pub fn take_missing(&mut self) -> Option<String> {
+        self.missing.take()
+    }
+
+    /// The worker has ended because of something that a sample of the rows did not contain.
+    fn end_for_missing(&mut self, what: String) -> Result<bool> {
+        self.missing = Some(what);
+        Err(TrainingError::WorkerLost.into())
     }
 
     /// Begins an epoch here that the worker could not begin.
@@ -165,6 +181,7 @@ impl TupleSource for Buffers {
             match leader.next(&mut self.decoder, batch)? {
                 Received::Filled => return Ok(true),
                 Received::EndOfEpoch => return Ok(false),
+                Received::MissingInSample(what) => return self.end_for_missing(what),
                 Received::NoSharedMemory(why) => self.load_here(batch, &why)?,
             }
         }

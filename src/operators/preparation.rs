@@ -1,4 +1,4 @@
-//! The preparation pass: epoch 0, over all rows in natural order.
+//! The preparation pass: epoch 0, over all rows in natural order, or over a sample of them.
 //!
 //! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of
 //! text, and what the choices depend on that are left to the extension: mean and deviation of the features, those of
@@ -9,12 +9,12 @@ use super::buffers::Buffers;
 use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Met, RowSums, Statistics};
 use super::scan_control::ScanControl;
 use super::wanted::Wanted;
-use crate::errors::{NodeError, Notice, Result, TrainingError};
+use crate::errors::{DecoderError, Error, NodeError, Notice, Result, RowFault, TrainingError};
 use crate::options::rows::Standardize;
 use pg::{check_for_interrupts, report_notice};
 use serde::{Deserialize, Serialize};
 use sgd::profile::{Ends, FeatureProfile, Profile, RowSample};
-use sgd::{LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log};
+use sgd::{Bounds, LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log};
 use tuples::{Batch, TupleSource};
 
 /// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the
@@ -28,7 +28,32 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         return Ok(());
     }
     let found = measure(buffers, batch, wanted)?;
-    finish(&mut buffers.decoder, wanted, &found.sums, found.measured)
+    finish(&mut buffers.decoder, wanted, &found.sums, found.measured)?;
+    let sampled = buffers.report().sampled_pages;
+    buffers.decoder.set_sampled(sampled.map(|[read, all]| f64::from(read) / f64::from(all)));
+    Ok(())
+}
+
+/// What a sample of the rows did not contain, if that is why a training that begins with it has failed. One that has
+/// diverged may have met it, too.
+pub fn missing_in_sample(error: &Error) -> Option<String> {
+    match error {
+        Error::Decoder(DecoderError::Row { fault, .. }) => match &**fault {
+            RowFault::Appeared { what, value } => Some(format!("{what} {value}")),
+            _ => None,
+        },
+        Error::Training(TrainingError::OneClass { column, .. }) => {
+            Some(format!("a second value of column \"{column}\""))
+        }
+        Error::Training(TrainingError::NearlyUniqueLabel { column, .. }) => {
+            Some(format!("values of column \"{column}\" more than once"))
+        }
+        Error::Training(TrainingError::NoSuchClass { label, .. }) => Some(format!("label {label}")),
+        Error::Training(TrainingError::NoRows(_) | TrainingError::AllLeftOut(_) | TrainingError::Diverged { .. }) => {
+            Some("rows that are typical of the others".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// Goes through all rows in epoch 0, so that a decoder whose knowledge is that of a model has met all groups. `batch`
@@ -263,6 +288,7 @@ impl Measured {
         }
         let features = decoder.features();
         let standardizer = self.moments.as_ref().and_then(|moments| scaling(wanted, moments, features));
+        let bounds = self.bounds(wanted, standardizer.as_ref());
         // columns of categories alone have no numbers to be measured
         let mean_square = wanted.moments.then(|| match &self.moments {
             Some(moments) => moments.mean_square(standardizer.as_ref()),
@@ -278,7 +304,16 @@ impl Measured {
             means,
             spanning_decades,
             profile,
+            bounds,
         }
+    }
+
+    /// What values these numbers, scaled so, leave possible if they are those of a sample.
+    fn bounds(&self, wanted: Wanted, standardizer: Option<&Standardizer>) -> Option<Bounds> {
+        let moments = self.moments.as_ref().filter(|moments| moments.describe().next().is_some())?;
+        let rows = moments.count();
+        let bounds = Bounds::of_sample(rows, moments.describe(), standardizer);
+        Some(if wanted.scales_targets { bounds.with_scaled_target(rows) } else { bounds })
     }
 }
 

@@ -23,9 +23,19 @@ pub struct ScanControl {
     /// From the next epoch on, all of so many processes read all blocks, each for itself.
     pub replica: Option<Rank>,
     pub cache: Option<CacheControl>,
+    /// Epoch 0, which comes before the first one that is learned from, reads a sample of the pages, or all of them.
+    pub preparation: Option<PreparationRead>,
     /// What EXPLAIN says about who fills the buffers.
     #[serde(skip)]
     pub loader: Option<LoaderShown>,
+}
+
+/// Which pages are read before anything is learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PreparationRead {
+    All,
+    /// pages drawn at random, unless there are few
+    Sample,
 }
 
 /// Which of several processes this one is.
@@ -43,6 +53,8 @@ pub enum CacheControl {
     FileOnly,
     /// All are freed, because another process reads on.
     Free,
+    /// All are freed, because tuples will be scaled otherwise: the next epoch keeps its own.
+    Restart,
 }
 
 /// Who fills the buffers, and why it is not a worker.
@@ -78,6 +90,8 @@ pub struct ScanReport {
     /// How the source falls into blocks, and how many of them a buffer should hold. Known once the source is open.
     #[serde(with = "GeometryFields")]
     pub planned_geometry: Geometry,
+    /// Pages that the preparation pass has read, of how many, if it is the last that was read and has left some out.
+    pub sampled_pages: Option<[u32; 2]>,
     /// The most blocks that were in the buffers of all processes.
     pub buffer_blocks: u32,
     /// Does the source consist of tables, and not of a copy of what another plan gives?

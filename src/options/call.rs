@@ -39,7 +39,7 @@ pub struct TrainArguments {
 }
 
 /// The options that are arguments, too, in the function's order.
-const NAMED_OPTIONS: [&str; 15] = [
+const NAMED_OPTIONS: [&str; 16] = [
     "batch_size",
     "l1",
     "l2",
@@ -55,6 +55,7 @@ const NAMED_OPTIONS: [&str; 15] = [
     "share",
     "nodes",
     "solver",
+    "prepare",
 ];
 
 /// The arguments before them.

@@ -6,12 +6,12 @@ use super::date_parts::DateParts;
 use super::nodes::Nodes;
 use super::rounding::rounded;
 use super::row_groups::HoldOut;
-use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
+use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Prepare, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
 use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Solver, Stopping};
 
 /// What `options` say beyond the hyperparameters.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Options {
     /// was the size of mini-batches said?
     pub has_batch_size: bool,
@@ -56,6 +56,8 @@ pub struct Options {
     pub planned_epochs: Option<u32>,
     /// whether a warm start measures the rows again
     pub remeasure: bool,
+    /// which rows the pass before the first epoch goes through
+    pub prepare: Prepare,
     /// whether the source is read together with other sessions, if it was said
     pub share: Option<bool>,
     /// where rows of other servers are trained on

@@ -58,6 +58,7 @@ pub fn parse(
         keep_versions: keys.integer("keep_versions")?.map(|versions| versions as u32),
         planned_epochs: keys.integer("planned_epochs")?.map(|epochs| epochs as u32),
         remeasure: keys.optional_boolean("remeasure")?.unwrap_or(true),
+        prepare: keys.choice("prepare")?.unwrap_or_default(),
         share: keys.optional_boolean("share")?,
         nodes: keys.get("nodes", Nodes::WHAT, Nodes::read)?.unwrap_or_default(),
         notice: keys.boolean("notice")?,

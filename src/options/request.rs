@@ -27,6 +27,7 @@ use shuffle::Geometry;
 const MOST_FOR_NEWTON: usize = 256;
 
 /// What is to be trained.
+#[derive(Clone)]
 pub struct Request {
     pub source: String,
     pub label: String,

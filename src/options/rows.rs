@@ -17,6 +17,16 @@ choice! {
 }
 
 choice! {
+    /// Which rows the pass before the first epoch goes through.
+    Prepare {
+        /// a sample of them, if there are many
+        Sample = "sample",
+        /// all of them
+        Exact = "exact",
+    }
+}
+
+choice! {
     /// What to do with rows that have NULLs where nothing stands for them.
     NullRows {
         Error = "error",

@@ -128,16 +128,21 @@ impl Hyperparameters {
     /// The epochs of a training that nobody has given any, and before which nobody has counted the tuples.
     pub const EPOCHS: u32 = 20;
 
-    /// The epochs of linear models that suit such data: as many as make a million steps, from 20 to 100. Features that
-    /// go together are told apart by many small steps, which a small table has in many epochs only. With as many
-    /// features as tuples, or more, it is 20: there more steps learn the tuples by heart.
+    /// The epochs of linear models that suit such data: as many as make a million steps, up to 100, where that is more
+    /// than 20. Features that go together are told apart by many small steps, which a small table has in many epochs only. With as many
+    /// features as tuples, or more, it is 20: there more steps learn the tuples by heart. Where 20 epochs would be more than
+    /// five million steps, it is as many as make these, and at least 3: what is left of the excess loss then is the
+    /// noise of steps at the last rates, which the number of epochs does not change (docs/results/convergence.md).
     pub fn automatic_epochs(data: Extent) -> u32 {
         const STEPS: u64 = 1_000_000;
+        const ENOUGH: u64 = 5_000_000;
+        const LEAST: u64 = 3;
         const MOST: u64 = 100;
         if data.features as u64 >= data.tuples {
             return Self::EPOCHS;
         }
-        STEPS.div_ceil(data.tuples).clamp(Self::EPOCHS.into(), MOST) as u32
+        let enough = ENOUGH.div_ceil(data.tuples).clamp(LEAST, Self::EPOCHS.into());
+        STEPS.div_ceil(data.tuples).clamp(enough, MOST) as u32
     }
 
     /// Takes the decay with which the learning rate falls to a hundredth, or what else suits the kind of model, over

@@ -20,6 +20,7 @@
 pub mod aggregate;
 mod average;
 mod averaging;
+mod bounds;
 mod bytes;
 mod cluster;
 pub mod conformal;
@@ -70,6 +71,7 @@ mod trainer;
 mod variance_sum;
 mod zeros;
 
+pub use bounds::{Bounds, Outside};
 pub use cluster::{ClusterFactor, ClusterSums};
 pub use data_parallel::Steps;
 pub use dealing::{Load, deal, most_processes};

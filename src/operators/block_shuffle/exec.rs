@@ -8,12 +8,13 @@ use super::state::{BlockShuffle, LeafScan, Limits, Sample};
 use crate::errors::{OrRaise, Result};
 use crate::operators::decoder::Decoder;
 use crate::operators::progress;
+use crate::options::shuffling::SAMPLE_ROWS;
 use pg::check_for_interrupts;
 use pg::detoasted::count_so_far as detoasted;
 use pg::executor::custom_scan::Node;
 use pg::tuples::heap::HeapRows;
 use pg::tuples::spool::SpoolRows;
-use shuffle::{BlockPartition, SortKeys, block_order_pausing};
+use shuffle::{BlockPartition, SortKeys, Strategy, block_order_pausing};
 use std::ops::Range;
 use std::time::Instant;
 use tuples::Batch;
@@ -42,6 +43,11 @@ impl BlockShuffle {
             return Ok(());
         }
         self.open(node)?;
+        if let Some((pages, is_sample)) = self.divided
+            && is_sample != (self.epoch == 0 && self.samples_first)
+        {
+            self.divide(pages)?;
+        }
         if self.partition != BlockPartition::SINGLE {
             self.partition_epoch = self.partition.share(self.shuffling.seed, self.epoch, &self.geometry);
         }
@@ -67,9 +73,14 @@ impl BlockShuffle {
     fn own_order(&self) -> EpochOrder {
         let Self { shuffling, epoch, geometry, .. } = self;
         if self.partition == BlockPartition::SINGLE {
+            // pages of a sample come in random order, so that the first of them are a sample, too
+            let (strategy, epoch) = match self.is_sampling() {
+                true => (Strategy::BlockOnly, 1),
+                false => (shuffling.strategy, *epoch),
+            };
             let sizes = [geometry.blocks, geometry.buffers()];
             let pause = &mut check_for_interrupts;
-            let order = block_order_pausing(shuffling.strategy, shuffling.seed, *epoch, sizes, pause);
+            let order = block_order_pausing(strategy, shuffling.seed, epoch, sizes, pause);
             return EpochOrder::known(order, geometry.pages);
         }
         let order = self.partition_epoch.blocks();
@@ -106,7 +117,12 @@ impl BlockShuffle {
 
     /// Divides so many pages into blocks.
     fn divide(&mut self, pages: u32) -> Result<()> {
-        let (geometry, chosen) = self.shuffling.sampled(pages)?;
+        let is_sample = self.epoch == 0 && self.samples_first;
+        self.divided = Some((pages, is_sample));
+        let (geometry, chosen) = match self.shuffling.preparation_sample(pages).filter(|_| is_sample) {
+            Some(sample) => sample,
+            None => self.shuffling.sampled(pages)?,
+        };
         self.geometry = geometry;
         self.sample = chosen.map(|blocks| Sample { blocks, pages });
         Ok(())
@@ -216,6 +232,9 @@ impl BlockShuffle {
                 if batch.capacity() - batch.len() < 2 * rows {
                     self.reserve(batch, rows, limits)?;
                 }
+            }
+            if self.is_sampling() && decoder.decoded() >= SAMPLE_ROWS {
+                self.order.end_at(self.position);
             }
             if self.buffer_bytes(batch) >= limits.bytes {
                 break;

@@ -47,6 +47,12 @@ impl EpochOrder {
         self.drawn.get(place).copied()
     }
 
+    /// No more than the first `blocks` blocks, all of which are drawn, are read.
+    pub fn end_at(&mut self, blocks: usize) {
+        self.drawn.truncate(blocks);
+        (self.blocks, self.pages_left) = (self.drawn.len(), 0);
+    }
+
     /// A block of so many pages was begun.
     pub fn begin_block(&mut self, pages: u32) {
         self.pages_left = self.pages_left.saturating_sub(pages);

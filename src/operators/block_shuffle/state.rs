@@ -8,7 +8,7 @@ use super::partitioned_pages::TableNode;
 use super::sharing::Sharing;
 use crate::errors::OrRaise;
 use crate::operators::scan_control::{
-    BlockCounters, BufferCounters, CacheControl, KeptTuples, ScanControl, ScanReport,
+    BlockCounters, BufferCounters, CacheControl, KeptTuples, PreparationRead, ScanControl, ScanReport,
 };
 use crate::options::shuffling::Shuffling;
 use crate::settings;
@@ -33,6 +33,10 @@ pub struct BlockShuffle {
     pub(super) geometry: Geometry,
     /// which these are, if not all
     pub(super) sample: Option<Sample>,
+    /// the pages that were divided into blocks, and whether for a sample before the first epoch
+    pub(super) divided: Option<(u32, bool)>,
+    /// does epoch 0 read a sample of the pages?
+    pub(super) samples_first: bool,
     /// the blocks that this process reads of those that several read together, in all epochs and in this one
     pub(super) partition: BlockPartition,
     pub(super) partition_epoch: PartitionEpoch,
@@ -154,6 +158,8 @@ impl BlockShuffle {
             epoch: shuffling.first_epoch,
             geometry: shuffling.geometry(0).or_raise(),
             sample: None,
+            divided: None,
+            samples_first: false,
             pages: None,
             copies: FullShuffleCopies::default(),
             partition: BlockPartition::SINGLE,
@@ -206,7 +212,15 @@ impl BlockShuffle {
             self.is_first = replica.rank == 0;
             self.cache.iter_mut().for_each(|cache| cache.share_memory(replica.processes));
         }
+        if let Some(preparation) = control.preparation {
+            self.samples_first = preparation == PreparationRead::Sample;
+        }
         match control.cache {
+            Some(CacheControl::Restart) => {
+                let plan = self.shuffling.cache.filter(|_| self.cache.is_some());
+                self.cache.take().into_iter().for_each(Cache::end);
+                self.cache = plan.map(|plan| Cache::new(plan.mode, Some(settings::cache_memory())));
+            }
             Some(CacheControl::FileOnly) => {
                 let plan = self.shuffling.cache.filter(|_| self.cache.is_some());
                 self.cache = plan.map(|plan| Cache::new(plan.mode, None));
@@ -226,6 +240,7 @@ impl BlockShuffle {
             block: self.position,
             buffer: self.buffer(),
             planned_geometry: self.geometry,
+            sampled_pages: self.sampled_pages(),
             buffer_blocks: self.geometry.buffer_blocks,
             reads_tables: self.reads_tables(node),
             pages_of_tables: self.pages_of_tables(node),
@@ -349,6 +364,17 @@ impl BlockShuffle {
             },
         };
         Some(self.shuffling.sampled(pages).or_raise().0)
+    }
+
+    /// Is epoch 0, of a sample of the pages, under way?
+    pub fn is_sampling(&self) -> bool {
+        self.epoch == 0 && self.samples_first && self.sample.is_some()
+    }
+
+    /// Pages that epoch 0 has read, of how many, if it is under way or over and leaves some out.
+    fn sampled_pages(&self) -> Option<[u32; 2]> {
+        let sample = self.sample.as_ref().filter(|_| self.is_sampling())?;
+        Some([self.position as u32, sample.pages])
     }
 
     /// The pages of one of the blocks that are read, counted from 0.

@@ -15,7 +15,7 @@ use crate::limits::{MAX_GROUPS, MAX_WEIGHTS};
 use crate::models::{Buckets, Coding};
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
-use sgd::{Standardizer, TargetScale};
+use sgd::{Bounds, Standardizer, TargetScale};
 
 impl DecoderState {
     /// Without what the model keeps by feature, what was counted, and what is of many groups.
@@ -27,6 +27,7 @@ impl DecoderState {
             skipped_of: Vec::new(),
             continued: false,
             profile: None,
+            bounds: None,
             factors: self.factors.filter(Factors::are_of_one_group),
             ..self
         }
@@ -51,6 +52,11 @@ impl DecoderState {
     /// Has a pass over the rows measured them?
     pub fn has_met(&self) -> bool {
         self.met > 0
+    }
+
+    /// Were the rows that it was measured in a sample of all?
+    pub fn is_of_sample(&self) -> bool {
+        self.sampled.is_some()
     }
 
     /// With what was met of each feature.
@@ -90,6 +96,11 @@ pub struct DecoderState {
     /// tuples that a preparation pass has met
     #[serde(default)]
     met: u64,
+    /// which part of the rows these are, if they are a sample, and what values that leaves possible
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sampled: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bounds: Option<Bounds>,
     /// None in what an earlier version has written
     #[serde(default)]
     rows: Option<MetRows>,
@@ -143,6 +154,8 @@ impl Decoder {
             mean_target: self.mean_target,
             mean_square: self.mean_square,
             met: self.met,
+            sampled: self.sampled,
+            bounds: self.bounds.clone(),
             rows: Some(self.rows.clone()),
             factors: self.factors.clone(),
             transformed: self.transformed.clone(),
@@ -183,6 +196,7 @@ impl Decoder {
     /// known, and everything else is to be found again.
     pub fn measure_again(&mut self) {
         (self.preparing, self.scaler, self.target) = (true, None, None);
+        (self.sampled, self.bounds) = (None, None);
         self.imputation.iter_mut().for_each(Imputation::seek);
     }
 
@@ -196,7 +210,7 @@ impl Decoder {
         let (a, b) = (fill(self.fill()), fill(state.fill.clone()));
         scaled
             && are_close(&a, &b, &a.iter().map(|a| a.abs()).collect::<Vec<f64>>())
-            && self.met == state.met
+            && (self.met, self.sampled) == (state.met, state.sampled)
             && state.rows.as_ref().is_none_or(|rows| self.rows.are(rows))
     }
 
@@ -252,6 +266,7 @@ impl Decoder {
         self.skipped_of.clone_from(&state.skipped_of);
         (self.mean_square, self.met, self.rows) =
             (state.mean_square, state.met, state.rows.clone().unwrap_or_default());
+        (self.sampled, self.bounds) = (state.sampled, state.bounds.clone());
         self.meet_groups(&state.groups);
         self.preparing = false;
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.adopt_cuts(state.cuts.as_ref()));

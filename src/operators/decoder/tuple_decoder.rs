@@ -11,7 +11,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
 use serde::{Deserialize, Serialize};
 use sgd::profile::{FeatureProfile, Profile};
-use sgd::{Extent, Hyperparameters, LogTransform, Scaler, Standardizer, TargetScale};
+use sgd::{Bounds, Extent, Hyperparameters, LogTransform, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
 /// What a preparation pass has found, beside classes and categories.
@@ -32,6 +32,8 @@ pub struct Statistics {
     pub spanning_decades: Vec<u32>,
     /// of the numbers, if they are dense, what is kept with the model
     pub profile: Option<Vec<FeatureProfile>>,
+    /// of the numbers, if they are dense, what values these leave possible if they are those of a sample
+    pub bounds: Option<Bounds>,
 }
 
 /// What tells the rows that a preparation pass has met from others, beside what it has measured of features.
@@ -93,6 +95,10 @@ pub struct Decoder {
     pub(super) mean_square: Option<f64>,
     /// how many tuples a preparation pass has met, without those that are held out
     pub(super) met: u64,
+    /// which part of the rows these are, if they are a sample
+    pub(super) sampled: Option<f64>,
+    /// of a sample, what values it leaves possible
+    pub(super) bounds: Option<Bounds>,
     /// what tells the rows that it has met from others
     pub(super) rows: MetRows,
     /// what a preparation pass has met of each feature
@@ -155,6 +161,8 @@ impl Decoder {
             mean_target: None,
             mean_square: None,
             met: 0,
+            sampled: None,
+            bounds: None,
             rows: MetRows::default(),
             profile: None,
             preparing,
@@ -274,6 +282,10 @@ impl Decoder {
             let dim = columns.dim();
             self.check_size(dim, standardizer.is_some())?;
         }
+        self.bounds = found.bounds.map(|numbers| match &self.features {
+            FeatureColumns::Mixed(columns) => numbers.expand(columns.own_dim(), columns.number_places()),
+            _ => numbers,
+        });
         if let Some(imputation) = &mut self.imputation {
             imputation.set_values(means);
         }
@@ -321,7 +333,28 @@ impl Decoder {
         self.target
     }
 
-    /// How many tuples a preparation pass has met, and features; those of compressed mini-batches are not counted.
+    /// A preparation pass has met all rows, or only this part of them, drawn at random.
+    pub fn set_sampled(&mut self, share: Option<f64>) {
+        self.sampled = share;
+        self.bounds.take_if(|_| share.is_none());
+    }
+
+    /// Has a preparation pass met only a sample of the rows?
+    pub fn is_of_sample(&self) -> bool {
+        self.sampled.is_some()
+    }
+
+    /// The first value of the batch that a row of the sample cannot be far enough from, as text; None if there is none,
+    /// or the preparation pass has met all rows.
+    pub fn outside_of_sample(&self, batch: &Batch) -> Option<String> {
+        let outside = self.bounds.as_ref()?.first_outside(batch)?;
+        Some(match outside.feature {
+            None => format!("a value as extreme as one of column \"{}\"", self.labels.column()),
+            Some(i) => format!("a value as extreme as one of feature {}", self.features.name(i)),
+        })
+    }
+
+    /// How many tuples a preparation pass has met, or would have met without a sample, and features; those of compressed mini-batches are not counted.
     pub fn extent(&self) -> Extent {
         let features = match &self.features {
             FeatureColumns::Array { dim, .. } => dim.unwrap_or_default(),
@@ -330,7 +363,8 @@ impl Decoder {
             FeatureColumns::Sparse(_) => self.observed_dim,
             FeatureColumns::Compressed(_) => 0,
         };
-        Extent { tuples: self.met, features }
+        let tuples = self.sampled.map_or(self.met, |share| (self.met as f64 / share) as u64);
+        Extent { tuples, features }
     }
 
     /// Features of a model of these rows, once a preparation pass has ended.

@@ -8,7 +8,7 @@ use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
 use crate::operators::progress;
-use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
+use crate::operators::scan_control::{CacheControl, LoaderShown, PreparationRead, ScanControl};
 use crate::operators::wanted::Wanted;
 use crate::options::loader::Loader;
 use pg::process::parallel::{Unavailable, unavailable};
@@ -75,6 +75,12 @@ impl LoaderChoice {
         let place = if self.refused.is_some() { IN_PROCESS } else { place };
         let loader = Some(LoaderShown { place, why: self.refused.clone() });
         buffers.control(&ScanControl { loader, ..ScanControl::default() });
+    }
+
+    /// The pass before the first epoch reads these pages, here or in a worker.
+    pub fn prepare_from(&mut self, pages: PreparationRead, buffers: &mut Buffers) {
+        self.request.control.preparation = Some(pages);
+        buffers.control(&ScanControl { preparation: Some(pages), ..ScanControl::default() });
     }
 
     /// Before anything is read, or after what there was to find out: starts a worker if the user wants one. `prepares`

@@ -39,6 +39,8 @@ pub enum Received {
     /// The batch has the next buffer.
     Filled,
     EndOfEpoch,
+    /// The rows have something that a sample of them did not contain.
+    MissingInSample(String),
     /// There is no shared memory, not even for the first buffer, for this reason, in PostgreSQL's words.
     NoSharedMemory(String),
 }
@@ -83,16 +85,17 @@ impl Leader {
         self.report.as_ref()
     }
 
-    /// Waits for the end of the preparation pass.
+    /// Waits for the end of the preparation pass. What a sample of the rows did not contain, if that ends the worker.
     ///
     /// # Errors
     /// [`TrainingError::WorkerLost`]; those of the worker are raised.
-    pub fn prepare(&mut self, decoder: &mut Decoder) -> Result<()> {
+    pub fn prepare(&mut self, decoder: &mut Decoder) -> Result<Option<String>> {
         match self.receive(&mut Batch::dense(0))? {
             WorkerMessage::EpochEnd(end) => {
                 self.end_epoch(*end, decoder);
-                Ok(())
+                Ok(None)
             }
+            WorkerMessage::MissingInSample(what) => Ok(Some(what)),
             _ => Err(TrainingError::WorkerLost.into()),
         }
     }
@@ -114,6 +117,7 @@ impl Leader {
                 self.end_epoch(*end, decoder);
                 Ok(Received::EndOfEpoch)
             }
+            WorkerMessage::MissingInSample(what) => Ok(Received::MissingInSample(what)),
             WorkerMessage::Done(_) => Err(TrainingError::WorkerLost.into()),
         }
     }

@@ -28,6 +28,8 @@ pub enum WorkerMessage {
     Filled(FilledBuffer),
     /// An epoch, or the preparation pass, is over.
     EpochEnd(Box<EpochEnd>),
+    /// The rows have something that a sample of them did not contain.
+    MissingInSample(String),
     /// There is no shared memory for the first buffer, for this reason, in PostgreSQL's words.
     NoSharedMemory(String),
     /// All epochs are over.

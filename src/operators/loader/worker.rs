@@ -5,8 +5,9 @@ use super::messages::{Done, EpochEnd, WORKER_NAME, WorkerMessage};
 use super::worker_buffers::WorkerBuffers;
 use crate::errors::{Error, OrRaise, PgError, Result, TrainingError};
 use crate::operators::buffers::Buffers;
-use crate::operators::preparation;
+use crate::operators::preparation::{self, missing_in_sample};
 use crate::operators::progress;
+use crate::operators::scan_control::PreparationRead;
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Planned, Running};
 use pg::process::parallel::{Worker, WorkerKind, report_activity};
@@ -36,7 +37,9 @@ fn main(worker: Worker) -> Result<()> {
 /// Goes through all epochs. None if the leader wants no more.
 fn load(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerBuffers) -> Result<Option<()>> {
     if let LoadStart::Prepare { wanted } = request.start {
-        preparation::prepare(buffers, &mut Batch::dense(0), wanted)?;
+        if let Err(error) = preparation::prepare(buffers, &mut Batch::dense(0), wanted) {
+            return tell_missing(&error, request, shared).ok_or(error).map(|()| None);
+        }
         if shared.tell(&epoch_end(buffers, true)).is_none() {
             return Ok(None);
         }
@@ -50,7 +53,8 @@ fn load(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerBuffers
             buffers.next_epoch()?;
         }
         // classes are met in the first epoch
-        if load_epoch(buffers, shared)?.is_none() || shared.tell(&epoch_end(buffers, epoch == first)).is_none() {
+        if load_epoch(buffers, request, shared)?.is_none() || shared.tell(&epoch_end(buffers, epoch == first)).is_none()
+        {
             return Ok(None);
         }
     }
@@ -59,7 +63,7 @@ fn load(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerBuffers
 }
 
 /// Fills and sends the buffers of an epoch. None if the leader wants no more, or there is no shared memory.
-fn load_epoch(buffers: &mut Buffers, shared: &mut WorkerBuffers) -> Result<Option<()>> {
+fn load_epoch(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerBuffers) -> Result<Option<()>> {
     loop {
         let Some(batch) = shared.next() else { return Ok(None) };
         let published = match buffers.next_batch(batch) {
@@ -77,9 +81,17 @@ fn load_epoch(buffers: &mut Buffers, shared: &mut WorkerBuffers) -> Result<Optio
                 }
                 None => return Err(error),
             },
-            Err(error) => return Err(error),
+            Err(error) => return tell_missing(&error, request, shared).ok_or(error).map(|()| None),
         }
     }
+}
+
+/// Tells the leader what a sample of the rows did not contain, if that is what has gone wrong; None if it is not.
+fn tell_missing(error: &Error, request: &LoadRequest, shared: &mut WorkerBuffers) -> Option<()> {
+    let samples = request.control.preparation == Some(PreparationRead::Sample);
+    let what = missing_in_sample(error).filter(|_| samples)?;
+    shared.tell(&WorkerMessage::MissingInSample(what));
+    Some(())
 }
 
 fn epoch_end(buffers: &Buffers, with_state: bool) -> WorkerMessage {

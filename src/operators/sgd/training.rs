@@ -18,20 +18,22 @@ use super::zeros;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups, one_hot_categories};
+use crate::operators::decoder::{
+    Decoder, DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups, one_hot_categories,
+};
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
-use crate::operators::preparation::{find_groups, prepare};
+use crate::operators::preparation::{find_groups, missing_in_sample, prepare};
 use crate::operators::progress::{self, Progress};
-use crate::operators::scan_control::ScanControl;
+use crate::operators::scan_control::{CacheControl, PreparationRead, ScanControl};
 use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
 use crate::options::chosen::Validation;
 use crate::options::request::Request;
-use crate::options::rows::{ToHash, Transform};
+use crate::options::rows::{Prepare, ToHash, Transform};
 use crate::options::shuffling::Shuffling;
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Column, Running};
@@ -55,6 +57,9 @@ pub struct Training {
     pub(super) relation: Option<pg_sys::Oid>,
     /// what a pass over the rows before the first epoch is to find out; None if there is none
     pub(super) prepares: Option<Wanted>,
+    /// with what the training starts again if a sample of the rows turns out to say too little of them; None if that pass
+    /// is not over a sample
+    fallback: Option<Box<Fallback>>,
     pub(super) buffers: Buffers,
     loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
@@ -82,6 +87,14 @@ pub struct Training {
     pub(super) traffic: Option<Traffic>,
 }
 
+/// What a training starts again with, as it was before anything was read.
+struct Fallback {
+    request: Request,
+    decoder: Decoder,
+    /// a value that the sample did not contain, and that may take a step of any length
+    missing: Option<String>,
+}
+
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
 pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
     Shuffling {
@@ -90,6 +103,23 @@ pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
         shuffled_above: !request.row_groups.is_empty() && request.search.is_none(),
         ..request.shuffling.clone()
     }
+}
+
+/// May a sample of the rows stand for all of them before the first epoch? Not where something is counted in that pass that
+/// has to be exact, nor where others go through the rows, too.
+fn may_sample(request: &Request, resume: Option<&Resume>, decoder: &Decoder, wanted: Wanted) -> bool {
+    let is_sparse = matches!(decoder.features(), FeatureColumns::Sparse(_));
+    // the first weights of a network depend on the number of features, and what is scaled has to be met
+    let needs_dim = is_sparse && (wanted.scales || !request.kind.is_linear());
+    request.options.prepare == Prepare::Sample
+        && request.workers == 1
+        && request.search.is_none()
+        && !request.shares()
+        && !request.shuffling.strategy.keeps_tuples()
+        && !decoder.has_weights()
+        && !decoder.has_mini_batches()
+        && !needs_dim
+        && resume.is_none_or(|resume| resume.decoder_state.is_of_sample())
 }
 
 impl Training {
@@ -166,6 +196,12 @@ impl Training {
             pg::report_notice(Notice::OrderNotFixed);
         }
         let owned_spec = OwnedSpec::new(&spec, source.columns());
+        let samples =
+            prepares.is_some() && comes_here && !counts && may_sample(&request, resume.as_ref(), &decoder, wanted);
+        let mut spare = if samples { Some(source.decoder(&spec)?) } else { None };
+        if let Some(decoder) = &mut spare {
+            check_decoder(&request, resume.as_ref(), &features, decoder)?;
+        }
         fit_to_mini_batches(&mut request, &decoder);
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
             request.options.unseen.get_or_insert_default();
@@ -177,6 +213,7 @@ impl Training {
         let load = LoadRequest::new(owned_spec, last_epoch, request.has_open_epochs(), waits);
         let unfit = no_loader_because(&request, &buffers.decoder);
         let loader = LoaderChoice::new(request.loader, unfit, &mut buffers, load);
+        let fallback = spare.map(|decoder| Box::new(Fallback { request: request.clone(), decoder, missing: None }));
         phases.end(Phase::Opening);
         Ok(Training {
             group_order: (!request.row_groups.is_empty() && request.search.is_none())
@@ -199,6 +236,7 @@ impl Training {
             label_type,
             relation: source.relation(),
             prepares,
+            fallback,
             buffers,
             outcome: None,
             compute: Duration::ZERO,
@@ -234,8 +272,40 @@ impl Training {
         }
         self.buffers.start_to_run();
         let mut batch = Batch::dense(0);
-        let prepared = self.prepare(&mut batch)?;
-        self.learn_and_store(&mut batch, prepared)
+        match self.prepare(&mut batch).and_then(|prepared| self.learn_and_store(&mut batch, prepared)) {
+            Err(error) => {
+                let Some(fallback) = self.fallback.take() else { return Err(error) };
+                let what = fallback
+                    .missing
+                    .clone()
+                    .or_else(|| self.buffers.take_missing())
+                    .or_else(|| missing_in_sample(&error));
+                let what = what.ok_or(error)?;
+                self.start_again(*fallback, what, &mut batch)?;
+                let prepared = self.prepare(&mut batch)?;
+                self.learn_and_store(&mut batch, prepared)
+            }
+            done => done,
+        }
+    }
+
+    /// Begins again with a pass over all rows, because a sample of them did not contain `what`.
+    ///
+    /// # Errors
+    /// What ends a worker
+    fn start_again(&mut self, fallback: Fallback, what: String, batch: &mut Batch) -> Result<()> {
+        self.buffers.stop_worker(batch)?;
+        pg::report_notice(Notice::MissingInSample { what });
+        *batch = Batch::dense(0);
+        (self.request, self.buffers.decoder) = (fallback.request, fallback.decoder);
+        self.loader.prepare_from(PreparationRead::All, &mut self.buffers);
+        let (epoch, cache) = (Some(0), Some(CacheControl::Restart));
+        self.buffers.control(&ScanControl { epoch, cache, ..ScanControl::default() });
+        self.group_order = self.group_order.take().map(|_| GroupOrder::new(&self.request.shuffling));
+        self.held_out = self.held_out.take().map(|_| HeldOut::new());
+        (self.only_group, self.class_shares) = (OnlyGroup::default(), ClassShares::default());
+        (self.imputed, self.skipped_of) = (None, None);
+        Ok(())
     }
 
     /// Goes through the rows once before the first epoch, which is the next, if that is to find something out.
@@ -245,6 +315,9 @@ impl Training {
     pub(super) fn prepare(&mut self, batch: &mut Batch) -> Result<PreparationTimes> {
         self.phases.resume();
         let start = Instant::now();
+        if self.fallback.is_some() {
+            self.loader.prepare_from(PreparationRead::Sample, &mut self.buffers);
+        }
         if self.resume.is_none() {
             self.loader.begin(&mut self.buffers, self.prepares, None);
         }
@@ -254,7 +327,11 @@ impl Training {
                 self.buffers.decoder.measure_again();
             }
             prepare(&mut self.buffers, batch, wanted)?;
-            self.count_imputed();
+            // what is left out and imputed is counted where all rows are read
+            if !self.buffers.decoder.is_of_sample() {
+                self.fallback = None;
+                self.count_imputed();
+            }
             // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
             shuffle = self.buffers.report().full_shuffle_time();
         } else if self.request.workers > 1 && goes_on_in_groups(&self.request, self.resume.as_ref()) {
@@ -434,6 +511,12 @@ impl Training {
         }
         while self.buffers.next_batch(batch)? {
             progress::tuples(batch.tuples_in_order());
+            if let (Some(fallback), true) = (&mut self.fallback, epoch == self.request.first_epoch())
+                && let Some(what) = self.buffers.decoder.outside_of_sample(batch)
+            {
+                fallback.missing = Some(what);
+                return Err(TrainingError::Diverged { epoch, standardized: true }.into());
+            }
             let compute = Instant::now();
             tuples += batch.tuples_in_order() as u64;
             self.learn(epoch, learners, batch)?;

@@ -198,8 +198,13 @@ impl TupleShuffle {
         let before = child.with(|blocks, _| blocks.blocks_read());
         held.fill(node, self.limits(node, held.bytes() as u64))?;
         let (read, last) = child.with(|blocks, _| (blocks.blocks_read() - before, blocks.at_end()));
-        self.counters.blocks = self.counters.blocks.max(read);
-        self.mix(node, held, last)
+        self.mix(node, held, last)?;
+        // a sample before the first epoch says nothing of the buffers that are learned from
+        if !child.with(|blocks, _| blocks.is_sampling()) {
+            self.counters.blocks = self.counters.blocks.max(read);
+            self.counters.buffers += u64::from(!self.order.is_empty());
+        }
+        Ok(())
     }
 
     /// How much to read into a buffer that has `bytes` by now. If tuples stay in it, a part of its memory is left for
@@ -243,7 +248,6 @@ impl TupleShuffle {
                 (tuples, held.bytes())
             }
         };
-        self.counters.buffers += u64::from(!self.order.is_empty());
         self.counters.tuples = self.counters.tuples.max(tuples);
         self.counters.bytes = self.counters.bytes.max(bytes);
         if let Some(start) = start {

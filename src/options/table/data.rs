@@ -5,7 +5,7 @@ use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
 use crate::options::date_parts::DateParts;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
-use crate::options::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
+use crate::options::rows::{By, ClassWeight, Clip, Hashing, Nulls, Prepare, Standardize, Transform, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
@@ -197,6 +197,18 @@ pub const ENTRIES: &[Entry] = &[
             "the model whose weights the training begins with; a number is an id unless you have a model of that name. Where neither rows \
              nor options differ, its training goes on. max_epochs are those to come. What is not given is as in that training, but for max_epochs, loader, workers, nodes, name, keep_versions, cache \
              and notice",
+        )
+    },
+    Entry {
+        place: Place::NamedOption("text"),
+        record: Some(|call| Some(json!(call.options.prepare))),
+        ..Entry::option(
+            "prepare",
+            Values::Words(Prepare::names),
+            Default::Word("sample"),
+            "which rows means, deviations, classes and the learning rate are taken from before the first epoch. sample: those of 1024 \
+             pages drawn at random, or all of a small table; if the first epoch then meets a class, a category or an extreme that these do \
+             not contain, the training begins again with all rows. exact: all rows",
         )
     },
     Entry {

@@ -68,8 +68,8 @@ pub const ENTRIES: &[Entry] = &[
             "int",
             Values::Integer(1, MAX_EPOCHS),
             Default::Depends(default_epochs),
-            "how often each tuple is learned from. auto, with a learning_rate that is auto: 1,000,000 / rows, from 20 to 100, but 20 \
-             with as many features as rows",
+            "how often each tuple is learned from. auto, with a learning_rate that is auto: 1,000,000 / rows, at most 100, up to 50,000 \
+             rows; 20 up to 250,000; then 5,000,000 / rows, at least 3; but 20 with as many features as rows",
         )
     },
     Entry {

@@ -3,6 +3,7 @@
 mod calls;
 mod choices;
 mod clipping;
+mod epochs_needed;
 mod groups_and_grids;
 mod in_steps;
 mod learning;

@@ -1,0 +1,165 @@
+//! Work that the result does not need: rows that are read before the first epoch, and epochs.
+
+use corgipile_tests::{Database, Session};
+
+/// A table `wide` of 16,000 rows in some 5,400 pages, sorted by label: more pages than are all read before the first epoch.
+fn wide(db: &mut Session) {
+    db.run(
+        "CREATE TABLE wide (id int, label text, kind text, number real, x real[], filler text);
+         ALTER TABLE wide ALTER filler SET STORAGE plain;
+         INSERT INTO wide SELECT i, CASE WHEN i > 8000 THEN 'b' ELSE 'a' END, (ARRAY['red', 'blue'])[1 + i % 2], normal(i, 9),
+                ARRAY[normal(i, 1) + (i > 8000)::int, 10 * normal(i, 2), 5 + normal(i, 3)]::real[], repeat('x', 2600)
+           FROM generate_series(1, 16000) i;
+         ANALYZE wide",
+    );
+}
+
+/// What a call of corgipile_train() stores.
+fn model(db: &mut Session, arguments: &str) -> String {
+    let id: i64 = db.value(&format!("SELECT max(model_id) FROM corgipile_train({arguments})"));
+    db.line(&format!(
+        "SELECT weights, intercepts, feature_mean, feature_scale, classes, model FROM corgipile.models WHERE model_id = {id}"
+    ))
+}
+
+/// Blocks that a training has read, of how many pages each.
+fn blocks_read(db: &mut Session, arguments: &str) -> u64 {
+    let plan = db.lines(&format!("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM corgipile_train({arguments})"));
+    let line = plan.iter().find_map(|line| line.trim().strip_prefix("Blocks Read: ").map(str::to_owned));
+    line.expect("the plan says it").parse().unwrap()
+}
+
+const REST: &str = "label => 'label', features => '{x}', seed => 3, max_epochs => 1";
+
+#[test]
+fn a_sample_of_pages_is_read_before_the_first_epoch() {
+    let mut db = Database::new();
+    wide(&mut db);
+    let pages: i64 = db.value("SELECT pg_relation_size('wide') / 8192");
+    assert!(pages > 4096, "{pages}");
+    let call = |more: &str| format!("'wide', {REST}, block_size => '8kB'{more}");
+    let (sampled, all) = (blocks_read(&mut db, &call("")), blocks_read(&mut db, &call(", prepare => 'exact'")));
+    assert_eq!((sampled, all), (pages as u64 + 1024, 2 * pages as u64));
+    // the same seed draws the same sample, whoever reads it
+    let first = model(&mut db, &call(""));
+    assert_eq!(model(&mut db, &call("")), first);
+    assert_eq!(model(&mut db, &call(", loader => 'worker'")), first);
+    let exact = model(&mut db, &call(", prepare => 'exact'"));
+    assert_ne!(exact, first);
+    let accuracy = |db: &mut Session, prepare: &str| -> f64 {
+        db.value(&format!(
+            "SELECT (SELECT value FROM corgipile_evaluate(max(model_id), 'wide') WHERE metric = 'accuracy')
+               FROM corgipile_train('wide', label => 'label', features => '{{x}}', seed => 3, prepare => '{prepare}')"
+        ))
+    };
+    let (sampled, all) = (accuracy(&mut db, "sample"), accuracy(&mut db, "exact"));
+    assert!((sampled - all).abs() < 0.002, "{sampled} {all}");
+    // what is recorded trains the same model again
+    let recorded: String =
+        db.value("SELECT hyperparameters->>'prepare' FROM corgipile.models ORDER BY model_id DESC LIMIT 1");
+    assert_eq!(recorded, "exact");
+    db.fails_with("SELECT * FROM corgipile_train('wide', prepare => 'half')", "22023").says(&["sample", "exact"]);
+}
+
+#[test]
+fn what_a_sample_does_not_contain_makes_the_training_begin_again_with_all_rows() {
+    let mut db = Database::new();
+    wide(&mut db);
+    let changes = [
+        ("UPDATE wide SET label = 'c' WHERE id = 9000", "'softmax'", "{x}", "label c"),
+        ("UPDATE wide SET label = 'c' WHERE id = 9000", "'svm'", "{x}", "label c"),
+        ("UPDATE wide SET kind = 'green' WHERE id = 9000", "'svm'", "{kind,number}", "category green"),
+        ("UPDATE wide SET kind = NULL WHERE id = 9000", "'logistic'", "{kind,number}", "category NULL"),
+        (
+            "UPDATE wide SET x[2] = -1e7 WHERE id = 9000",
+            "'logistic'",
+            "{x}",
+            "a value as extreme as one of feature x[2]",
+        ),
+        ("UPDATE wide SET number = 1e7 WHERE id = 9000", "'logistic'", "{kind,number}", "feature number"),
+        ("UPDATE wide SET x[1] = 7; UPDATE wide SET x[1] = 8 WHERE id = 9000", "'logistic'", "{x}", "feature x[1]"),
+        ("UPDATE wide SET label = CASE WHEN id = 9000 THEN 'b' ELSE 'a' END", "'logistic'", "{x}", "a second value"),
+    ];
+    for (change, kind, features, missing) in changes {
+        db.run("BEGIN");
+        db.run(change);
+        // not the order of what is updated, which is at the end of the table, but of all rows
+        db.run("CREATE TABLE changed (LIKE wide INCLUDING ALL); INSERT INTO changed SELECT * FROM wide ORDER BY id; COMMIT");
+        let call = |more: &str| {
+            format!("'changed', model => {kind}, label => 'label', features => '{features}', seed => 3{more}")
+        };
+        let notices = db.notices(&[&format!("SELECT FROM corgipile_train({})", call(", max_epochs => 1"))]);
+        assert!(notices.contains("begins again with all rows") && notices.contains(missing), "{change}: {notices}");
+        let exact = model(&mut db, &call(", max_epochs => 2, prepare => 'exact'"));
+        assert_eq!(model(&mut db, &call(", max_epochs => 2")), exact, "{change}");
+        assert_eq!(model(&mut db, &call(", max_epochs => 2, loader => 'worker'")), exact, "{change} by a worker");
+        for more in [r#", validation_fraction => 0.2"#, r#", grid => '{"l2": [0, 0.1]}'"#] {
+            let exact = model(&mut db, &call(&format!(", max_epochs => 2, prepare => 'exact'{more}")));
+            assert_eq!(model(&mut db, &call(&format!(", max_epochs => 2{more}"))), exact, "{change}{more}");
+        }
+        for shuffle in ["no_shuffle", "block_only", "shuffle_once", "epoch_shuffle", "sliding_window", "mrs"] {
+            let call =
+                |prepare: &str| call(&format!(", max_epochs => 1, shuffle => '{shuffle}', prepare => '{prepare}'"));
+            assert_eq!(model(&mut db, &call("sample")), model(&mut db, &call("exact")), "{change} {shuffle}");
+        }
+        db.run("DROP TABLE changed, wide");
+        wide(&mut db);
+    }
+}
+
+#[test]
+fn nulls_that_a_sample_does_not_contain_are_its_means_and_are_counted() {
+    let mut db = Database::new();
+    wide(&mut db);
+    db.run("UPDATE wide SET x[3] = NULL WHERE id = 9000; UPDATE wide SET label = NULL WHERE id = 9001");
+    db.run("CREATE TABLE changed (LIKE wide INCLUDING ALL); INSERT INTO changed SELECT * FROM wide ORDER BY id");
+    let notices = db.notices(&[&format!("SELECT FROM corgipile_train('changed', {REST})")]);
+    assert!(
+        notices.contains("NULLs are imputed in 1 of 15999 rows") && notices.contains("1 of 16000 rows"),
+        "{notices}"
+    );
+    assert!(!notices.contains("again with all rows"), "{notices}");
+}
+
+#[test]
+fn a_training_that_goes_on_knows_its_sample_again() {
+    let mut db = Database::new();
+    wide(&mut db);
+    let call = "'wide', label => 'label', features => '{x}', seed => 3";
+    let whole = model(&mut db, &format!("{call}, max_epochs => 3"));
+    db.run(&format!("SELECT FROM corgipile_train({call}, max_epochs => 2, name => 'begun')"));
+    assert_eq!(model(&mut db, "'wide', warm_start => 'begun', max_epochs => 1"), whole);
+    // in other rows the same sample finds something else
+    db.run("UPDATE wide SET x = ARRAY[x[1] * 2, x[2], x[3]]");
+    let own = model(&mut db, "'wide', warm_start => 'begun', max_epochs => 1");
+    assert_ne!(own, whole);
+}
+
+#[test]
+fn a_large_table_has_as_many_epochs_as_make_five_million_steps() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE long (y boolean, x real[]);
+         INSERT INTO long SELECT i % 2 = 0, ARRAY[normal(i, 1) + (i % 2), normal(i, 2)]::real[] FROM generate_series(1, 1300000) i ORDER BY i % 2",
+    );
+    let call = |more: &str| {
+        format!("SELECT model_id FROM corgipile_train('long', label => 'y', features => '{{x}}', seed => 1{more})")
+    };
+    let mut accuracy = |db: &mut Session, more: &str, epochs: usize| -> f64 {
+        assert_eq!(db.lines(&call(more)).len(), epochs, "{more}");
+        db.value("SELECT value FROM corgipile_evaluate((SELECT max(model_id) FROM corgipile.models), 'long') WHERE metric = 'accuracy'")
+    };
+    // the rate falls to a hundredth in so many epochs, and in 20 where that is said
+    let auto = accuracy(&mut db, "", 4);
+    let twenty = accuracy(&mut db, r#", max_epochs => 20, options => '{"decay": 0.7943}'"#, 20);
+    assert!((auto - twenty).abs() < 0.001, "{auto} {twenty}");
+    let notices = db.notices(&[&call("")]);
+    assert!(notices.contains("4 epochs, learning rate"), "{notices}");
+    assert_eq!(accuracy(&mut db, ", loader => 'worker'", 4), auto);
+}
+
+#[test]
+fn small_tables_have_as_many_epochs_as_ever() {
+    let mut db = Database::with_small_table(2000);
+    assert_eq!(db.lines("SELECT epoch FROM corgipile_train('t', seed => 1)").len(), 100);
+}
