@@ -168,7 +168,8 @@ impl Shuffling {
 
     /// Are blocks smaller than was asked for, because `corgipile.max_buffer_memory` is?
     fn has_cut_blocks(&self) -> bool {
-        let is_beyond = matches!(self.asked_block_size(), BlockSize::Bytes(bytes) if bytes > settings::max_buffer_memory());
+        let is_beyond =
+            matches!(self.asked_block_size(), BlockSize::Bytes(bytes) if bytes > settings::max_buffer_memory());
         // what goes through a block by parts has no need of it as a whole
         is_beyond && !self.block_by_block
     }

@@ -280,7 +280,9 @@ mod tests {
     #[test]
     fn a_block_that_was_chosen_before_leaves_the_buffer_as_it_would_be() {
         for seeks in [Seeks::Cheap, Seeks::Expensive] {
-            for (pages, buffer) in [(300, "auto"), (8192, "auto"), (212_766, "auto"), (212_766, "10%"), (212_766, "1MB")] {
+            for (pages, buffer) in
+                [(300, "auto"), (8192, "auto"), (212_766, "auto"), (212_766, "10%"), (212_766, "1MB")]
+            {
                 let by = sizes("auto", buffer, seeks);
                 let chosen = Geometry::new(pages, PAGE, &by).unwrap();
                 let again = Sizes { pages_per_block: Some(chosen.pages_per_block), ..by };

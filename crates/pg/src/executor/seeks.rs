@@ -64,8 +64,10 @@ unsafe extern "C-unwind" fn find_tablespaces(node: *mut pg_sys::Node, found: *mu
                     let tables = find_all_inheritors(entry.relid, no_lock, std::ptr::null_mut());
                     let found = &mut *found.cast::<Vec<pg_sys::Oid>>();
                     for i in 0..pg_sys::list_length(tables) {
-                        let tablespace = pg_sys::get_rel_tablespace(pg_sys::list_nth_oid(tables, i));
-                        if !found.contains(&tablespace) {
+                        let table = pg_sys::list_nth_oid(tables, i);
+                        let has_pages = pg_sys::get_rel_relkind(table) as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
+                        let tablespace = pg_sys::get_rel_tablespace(table);
+                        if has_pages && !found.contains(&tablespace) {
                             found.push(tablespace);
                         }
                     }
