@@ -9,9 +9,10 @@
 //! sorted by label these are of one class, and as they are the last that SGD sees, they spoil the model of every epoch:
 //! 0.60 instead of 0.89 on 400,000 x 28. So the blocks are spread evenly over as few buffers as do.
 //!
-//! What is automatic depends on what a seek costs. Where it is expensive, blocks are large, and the buffer, a tenth of the
-//! table, holds many of them. Where it is cheap, blocks are small, and a buffer of some hundreds of them fits the caches of
-//! the processor: with a tenth of 1.7 GB an epoch in memory took 2.0 times a `count(*)`, with 16 MB 1.4 times.
+//! What is automatic depends on what a seek costs. Where it is expensive, blocks are large, and the buffer, a tenth of
+//! the table, holds many of them. Where it is cheap, blocks are small, and a buffer of some hundreds of them fits the
+//! caches of the processor: with a tenth of 1.7 GB an epoch in memory took 2.0 times a `count(*)`, with 16 MB 1.4
+//! times.
 
 use crate::size::{BlockSize, BufferSize, CHEAP_BLOCK_BYTES, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};
 use std::ops::Range;
@@ -30,7 +31,8 @@ pub const MIN_BLOCKS_IN_BUFFER: u32 = 256;
 /// automatic buffer holds at least as many, also of blocks whose size is given.
 pub const FEW_BLOCKS: u32 = 10;
 
-/// The most buffers that an epoch takes if the size of the buffer is automatic and seeks are expensive: the papers' 10%.
+/// The most buffers that an epoch takes if the size of the buffer is automatic and seeks are expensive: the papers'
+/// 10%.
 const BUFFERS: u32 = 10;
 
 /// What it costs to read a block that does not follow the one before.
@@ -173,7 +175,7 @@ impl Sizes {
         .min(pages)
     }
 
-    /// How many automatic buffers a table takes, in blocks of so many pages.
+    /// How many automatic buffers a table takes, in blocks of `pages_per_block` pages.
     fn buffers(&self, pages: u32, page_bytes: u32, pages_per_block: u32) -> u32 {
         if fits_automatic_buffer(pages, page_bytes) {
             return 1;
@@ -188,8 +190,8 @@ impl Sizes {
         .max(1)
     }
 
-    /// Pages of the largest automatic block, at least 1. Of a small table that the buffer holds as a whole, all tuples are
-    /// shuffled fully, whatever the blocks.
+    /// Pages of the largest automatic block, at least 1. Of a small table that the buffer holds as a whole, all tuples
+    /// are shuffled fully, whatever the blocks.
     fn largest_block(&self, pages: u32, page_bytes: u32) -> u32 {
         let is_whole = self.buffer == BufferSize::Auto && fits_automatic_buffer(pages, page_bytes);
         let bytes = if self.seeks == Seeks::Cheap && !is_whole { CHEAP_BLOCK_BYTES } else { MAX_BLOCK_BYTES };
@@ -197,7 +199,7 @@ impl Sizes {
     }
 }
 
-/// Does an automatic buffer hold a table of so many pages as a whole?
+/// Does an automatic buffer hold a table of `pages` pages as a whole?
 fn fits_automatic_buffer(pages: u32, page_bytes: u32) -> bool {
     u64::from(pages) * u64::from(page_bytes) <= WHOLE_TABLE_BYTES
 }

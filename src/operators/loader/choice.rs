@@ -1,8 +1,8 @@
 //! The choice between filling the buffers of a training in this process and in a worker beside it.
 //!
 //! A worker costs some milliseconds to start, and a second processor as long as it runs. With a worker, an epoch takes
-//! the longer of the times for loading and learning instead of their sum. A worker pays if neither is much shorter than the
-//! other. So the first epoch is run in process and measured, unless the user has decided.
+//! the longer of the times for loading and learning instead of their sum. A worker pays if neither is much shorter than
+//! the other. So the first epoch is run in process and measured, unless the user has decided.
 
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
@@ -30,13 +30,14 @@ const WORTH: f64 = 0.1;
 /// Seconds until a worker begins to load.
 const START: f64 = 0.01;
 
-/// Seconds that a byte of a tuple costs on either side: it goes from the cache of one processor to that of another, where
-/// a buffer of one process stays in its own. Rows of 8 kB, for instance, took 0.7 us to learn from, and 2.2 where another
-/// process had just written them.
+/// Seconds that a byte of a tuple costs on either side: it goes from the cache of one processor to that of another,
+/// where a buffer of one process stays in its own. Rows of 8 kB, for instance, took 0.7 us to learn from, and 2.2 where
+/// another process had just written them.
 const HANDOVER_PER_BYTE: f64 = 0.15e-9;
 
 impl EpochTiming {
-    /// Would a worker save enough in so many more epochs like this, each of so many buffers, and so many bytes of tuples?
+    /// Would a worker save enough in `epochs` more epochs like this, each of `buffers` buffers with `bytes` bytes of
+    /// tuples in all?
     fn is_worth_a_worker(&self, epochs: u32, buffers: u32, bytes: f64) -> bool {
         let (load, learn, epochs) = (self.load.as_secs_f64(), self.learn.as_secs_f64(), f64::from(epochs));
         let alone = (load + learn) * epochs;

@@ -1,5 +1,5 @@
-//! How many pages a table may have for reads out of sequence to be cheap, by PostgreSQL's own settings alone: what is in a
-//! cache at the moment, or how long a read took, would make the same call choose differently from run to run.
+//! How many pages a table may have for reads out of sequence to be cheap, by PostgreSQL's own settings alone: what is
+//! in a cache at the moment, or how long a read took, would make the same call choose differently from run to run.
 
 use pgrx::prelude::*;
 use std::ffi::{c_int, c_void};
@@ -12,8 +12,8 @@ unsafe extern "C-unwind" {
     ) -> *mut pg_sys::List;
 }
 
-/// A page out of sequence may cost so many times what one in sequence costs. random_page_cost is 4 by default, and 1.1 as
-/// recommended for solid-state disks.
+/// Seeks are cheap if a page out of sequence costs at most this many times what one in sequence costs. The default of
+/// random_page_cost is 4; for solid-state disks 1.1 is recommended.
 const CHEAP: f64 = 2.0;
 
 /// Any number, if all tables of the query are in tablespaces quick at random reads (random_page_cost, seq_page_cost).
