@@ -29,7 +29,7 @@ pub(super) unsafe fn pages_cheap_to_seek(query: *mut pg_sys::Query) -> u32 {
         if tablespaces.is_empty() {
             tablespaces.push(pg_sys::Oid::INVALID); // the database's own
         }
-        match tablespaces.into_iter().all(|tablespace| is_quick(tablespace)) {
+        match tablespaces.into_iter().all(is_quick) {
             true => u32::MAX,
             false => pg_sys::effective_cache_size.max(0) as u32,
         }
