@@ -206,7 +206,10 @@ impl From<Notice> for (ErrorReport, PgLogLevel) {
                 Some("The source is read as often for each turn. Fewer points or folds have room in memory at once."),
             ),
             Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut } => (
-                format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well"),
+                format!(
+                    "the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well: loss and accuracy, counted \
+                     while learning, may be far from the model's"
+                ),
                 Some(match (are_large, is_cut) {
                     (false, false) => "Use a larger buffer_size; '100%' shuffles a small table fully.",
                     (true, false) => "Use a smaller block_size, or a larger buffer_size.",

@@ -91,9 +91,10 @@ impl CompressRequest {
     fn resolve(&mut self) -> Result<(Source, Vec<String>)> {
         let mut source = Source::resolve(&self.source)?;
         // rows that share a mini-batch stay together for good, and a buffer of a few pages would hardly mix them
-        if source.bytes().is_none_or(|bytes| bytes / 10 < MIXED) {
-            self.shuffling.buffer_size = BufferSize::Bytes(MIXED);
-        }
+        self.shuffling.buffer_size = match source.bytes() {
+            Some(bytes) if bytes / 10 >= MIXED => BufferSize::Percent(10.0),
+            _ => BufferSize::Bytes(MIXED),
+        };
         let features = source.features(self.features.as_deref(), &self.label, &[], Takes::Numbers)?;
         Ok((source, features))
     }

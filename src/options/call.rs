@@ -25,6 +25,8 @@ pub struct TrainArguments {
     pub max_epochs: Option<i32>,
     pub shuffle: Option<String>,
     pub block_size: Option<String>,
+    /// of the model that is continued, if which rows it has learned from depends on it; no argument of the function
+    pub pages_per_block: Option<u32>,
     pub buffer_size: Option<String>,
     pub seed: Option<i64>,
     pub name: Option<String>,
@@ -78,6 +80,7 @@ impl TrainArguments {
             max_epochs: arguments.get(5),
             shuffle: arguments.get(6),
             block_size: arguments.get(7),
+            pages_per_block: None,
             buffer_size: arguments.get(8),
             seed: arguments.get(9),
             name: arguments.get(10),

@@ -139,6 +139,7 @@ impl Request {
         let (block_size, buffer_size) = (arguments.block_size.take(), arguments.buffer_size.take());
         let shuffling = Shuffling::parse(arguments.shuffle.take(), arguments.seed, block_size, buffer_size)?;
         let shuffling = shuffling.with_sample(arguments.sample)?.with_share(options.share)?;
+        let shuffling = Shuffling { pages_per_block: arguments.pages_per_block, ..shuffling };
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
         }

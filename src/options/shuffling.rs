@@ -6,7 +6,7 @@ use super::table::default_word;
 use crate::errors::{ArgumentError, Error, Notice, Result};
 use crate::settings;
 use serde::{Deserialize, Serialize};
-use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
+use shuffle::{BlockSize, BufferSize, Geometry, Seeks, Sizes, Strategy};
 
 /// Pages of a sample that means, deviations and learning rates are taken from. Where rows are sorted, the rows of a page
 /// are alike: then a mean is known to a thirtieth of its deviation, and much better elsewhere.
@@ -25,6 +25,12 @@ pub struct Shuffling {
     pub block_size: BlockSize,
     #[serde(with = "text")]
     pub buffer_size: BufferSize,
+    /// pages of a block, if they were chosen before, by another process or for the model that a training continues
+    #[serde(default)]
+    pub pages_per_block: Option<u32>,
+    /// pages of the largest source in which seeks are cheap; known once the source is planned
+    #[serde(default)]
+    pub pages_cheap_to_seek: u32,
     /// the epoch of the first scan; each rescan is the next
     pub first_epoch: u64,
     /// no batch has tuples of two blocks; for strategies that learn from the tuples as they come
@@ -60,6 +66,8 @@ impl Shuffling {
             seed: 0,
             block_size: BlockSize::Auto,
             buffer_size: BufferSize::Bytes(4 << 20),
+            pages_per_block: None,
+            pages_cheap_to_seek: 0,
             first_epoch: 0,
             block_by_block: false,
             shuffled_above: false,
@@ -86,6 +94,8 @@ impl Shuffling {
             seed: seed.unwrap_or_else(pg::random_seed),
             block_size: block_size.parse().map_err(|e| invalid_size("block_size", e))?,
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
+            pages_per_block: None,
+            pages_cheap_to_seek: 0,
             first_epoch: 1,
             block_by_block: false,
             shuffled_above: false,
@@ -136,18 +146,37 @@ impl Shuffling {
     /// [`ArgumentError::InvalidArgument`] if a block would be smaller than a page.
     pub fn geometry(&self, pages: u32) -> Result<Geometry> {
         // A buffer that is cut to its memory is planned as such: then its buffers are filled evenly, too.
-        let block_size =
-            if self.has_cut_blocks() { BlockSize::Bytes(settings::max_buffer_memory()) } else { self.block_size };
-        let buffer_size = match self.is_cut_to_memory(pages) {
-            true => BufferSize::Bytes(settings::max_buffer_memory()),
-            false => self.buffer_size,
+        let mut sizes = self.sizes(pages);
+        if self.is_cut_to_memory(pages) {
+            sizes.buffer = BufferSize::Bytes(settings::max_buffer_memory());
+        }
+        Geometry::new(pages, pg::PAGE_BYTES, &sizes).map_err(|e| invalid_size("block_size", e))
+    }
+
+    /// What the geometry of `pages` pages is chosen by, but that its buffer may still be cut to its memory.
+    fn sizes(&self, pages: u32) -> Sizes {
+        let (block, pages_per_block) = match self.has_cut_blocks() {
+            true => (BlockSize::Bytes(settings::max_buffer_memory()), None),
+            false => (self.block_size, self.pages_per_block),
         };
-        Geometry::new(pages, pg::PAGE_BYTES, block_size, buffer_size).map_err(|e| invalid_size("block_size", e))
+        // who keeps tuples in the buffer reads in sequence, and mixes by the size of the buffer alone
+        let seeks = match pages <= self.pages_cheap_to_seek && !self.strategy.keeps_tuples() {
+            true => Seeks::Cheap,
+            false => Seeks::Expensive,
+        };
+        Sizes { block, buffer: self.buffer_size, seeks, pages_per_block }
+    }
+
+    /// The size of a block that was asked for, or chosen before.
+    fn asked_block_size(&self) -> BlockSize {
+        let chosen = self.pages_per_block.map(|pages| u64::from(pages) * u64::from(pg::PAGE_BYTES));
+        chosen.map_or(self.block_size, BlockSize::Bytes)
     }
 
     /// Are blocks smaller than was asked for, because `corgipile.max_buffer_memory` is?
     fn has_cut_blocks(&self) -> bool {
-        let is_beyond = matches!(self.block_size, BlockSize::Bytes(bytes) if bytes > settings::max_buffer_memory());
+        let is_beyond =
+            matches!(self.asked_block_size(), BlockSize::Bytes(bytes) if bytes > settings::max_buffer_memory());
         // what goes through a block by parts has no need of it as a whole
         is_beyond && !self.block_by_block
     }
@@ -156,7 +185,7 @@ impl Shuffling {
     pub fn tell_of_cut_blocks(&self) {
         if self.has_cut_blocks() {
             let most = BlockSize::Bytes(settings::max_buffer_memory()).to_string();
-            pg::report_notice(Notice::BlockCut { asked: self.block_size.to_string(), most });
+            pg::report_notice(Notice::BlockCut { asked: self.asked_block_size().to_string(), most });
         }
     }
 
@@ -164,7 +193,7 @@ impl Shuffling {
     pub fn is_cut_to_memory(&self, pages: u32) -> bool {
         let asked = match self.buffer_size {
             BufferSize::Bytes(bytes) => bytes,
-            share => u64::from(share.pages(pages, pg::PAGE_BYTES)) * u64::from(pg::PAGE_BYTES),
+            _ => u64::from(self.sizes(pages).buffer_pages(pages, pg::PAGE_BYTES)) * u64::from(pg::PAGE_BYTES),
         };
         asked > settings::max_buffer_memory()
     }
@@ -188,8 +217,7 @@ impl Shuffling {
         let chosen = shuffle::sample_blocks(self.seed, pages.div_ceil(pages_per_block), fraction);
         let all = Geometry { pages, pages_per_block, blocks: pages.div_ceil(pages_per_block), buffer_blocks: 1 };
         let read = chosen.iter().map(|block| all.pages_of(*block).len() as u32).sum();
-        let block_size = BlockSize::Bytes(u64::from(pages_per_block) * u64::from(pg::PAGE_BYTES));
-        let geometry = Shuffling { block_size, ..self.clone() }.geometry(read)?;
+        let geometry = Shuffling { pages_per_block: Some(pages_per_block), ..self.clone() }.geometry(read)?;
         Ok((geometry, Some(chosen)))
     }
 

@@ -10,14 +10,17 @@ use std::str::FromStr;
 /// little on most disks. On request blocks may be larger.
 pub const MAX_BLOCK_BYTES: u64 = 10 << 20;
 
+/// The largest block that is chosen automatically where seeks are cheap, in bytes.
+pub const CHEAP_BLOCK_BYTES: u64 = 64 << 10;
+
 /// The largest table that an automatic buffer holds as a whole, in bytes of heap: then all tuples are shuffled fully.
 pub const WHOLE_TABLE_BYTES: u64 = 64 << 20;
 
 /// How large a block is: a run of contiguous heap pages, the unit of the first shuffle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BlockSize {
-    /// The largest block of at most [`MAX_BLOCK_BYTES`] of which the buffer still holds
-    /// [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER).
+    /// The largest block of at most [`MAX_BLOCK_BYTES`], or [`CHEAP_BLOCK_BYTES`] where [seeks](crate::Seeks) are
+    /// cheap, of which the buffer still holds [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER).
     Auto,
     /// So many bytes of heap, rounded down to whole pages.
     Bytes(u64),
@@ -26,8 +29,10 @@ pub enum BlockSize {
 /// How much of the table the buffer holds: the unit of the second shuffle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BufferSize {
-    /// The whole table, if that has at most [`WHOLE_TABLE_BYTES`]; else a tenth of its pages, or as many as make
-    /// [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER) blocks of a page, if these are more.
+    /// The whole table, if that has at most [`WHOLE_TABLE_BYTES`]. Else, where [seeks](crate::Seeks) are cheap,
+    /// [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER) automatic blocks or a few more. Else a tenth of the
+    /// table's pages, or as many as make that many blocks of a page, or [`FEW_BLOCKS`](crate::FEW_BLOCKS) of a size
+    /// that was asked for, if these are more.
     Auto,
     /// So many percent of the table's pages, in (0, 100].
     Percent(f64),

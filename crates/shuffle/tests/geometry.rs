@@ -1,7 +1,9 @@
 //! Geometry and sizes hold their promises for any table.
 
 use proptest::prelude::*;
-use shuffle::{BlockSize, BufferSize, Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};
+use shuffle::{
+    BlockSize, BufferSize, CHEAP_BLOCK_BYTES, FEW_BLOCKS, Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER, Seeks, Sizes,
+};
 
 fn page_bytes() -> impl Strategy<Value = u32> {
     prop::sample::select(&[1024, 8192, 32_768][..])
@@ -24,6 +26,14 @@ fn block_size(page_bytes: u32) -> impl Strategy<Value = BlockSize> {
     prop_oneof![Just(BlockSize::Auto), (page_bytes.into()..=20 * MAX_BLOCK_BYTES).prop_map(BlockSize::Bytes),]
 }
 
+fn seeks() -> impl Strategy<Value = Seeks> {
+    prop::sample::select(&[Seeks::Cheap, Seeks::Expensive][..])
+}
+
+fn sizes(block: BlockSize, buffer: BufferSize, seeks: Seeks) -> Sizes {
+    Sizes { block, buffer, seeks, pages_per_block: None }
+}
+
 fn pages() -> impl Strategy<Value = u32> {
     prop_oneof![0..300_u32, 0..100_000_u32]
 }
@@ -31,10 +41,11 @@ fn pages() -> impl Strategy<Value = u32> {
 prop_compose! {
     fn geometry_of(buffers: impl Strategy<Value = BufferSize>)
         (page_bytes in page_bytes(), buffer in buffers)
-        (page_bytes in Just(page_bytes), pages in pages(), block in block_size(page_bytes), buffer in Just(buffer))
+        (page_bytes in Just(page_bytes), pages in pages(), block in block_size(page_bytes), buffer in Just(buffer),
+         seeks in seeks())
         -> (u32, BlockSize, BufferSize, Geometry)
     {
-        (page_bytes, block, buffer, Geometry::new(pages, page_bytes, block, buffer).unwrap())
+        (page_bytes, block, buffer, Geometry::new(pages, page_bytes, &sizes(block, buffer, seeks)).unwrap())
     }
 }
 
@@ -99,11 +110,12 @@ proptest! {
 
     /// Ten buffers, but of a table of up to 64 MB one, and each has at least 256 pages.
     #[test]
-    fn an_automatic_buffer_is_a_tenth_of_all_but_small_tables(
+    fn where_seeks_are_expensive_an_automatic_buffer_is_a_tenth_of_all_but_small_tables(
         page_bytes in page_bytes(), pages in prop_oneof![0..3000_u32, 0..5_000_000_u32]
     ) {
-        let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, BufferSize::Auto).unwrap();
-        let (smallest, asked) = (geometry.blocks / geometry.buffers().max(1), BufferSize::Auto.pages(pages, page_bytes));
+        let automatic = sizes(BlockSize::Auto, BufferSize::Auto, Seeks::Expensive);
+        let geometry = Geometry::new(pages, page_bytes, &automatic).unwrap();
+        let (smallest, asked) = (geometry.blocks / geometry.buffers().max(1), automatic.buffer_pages(pages, page_bytes));
         prop_assert!(smallest >= (MIN_BLOCKS_IN_BUFFER - 1).min(pages), "{geometry:?}");
         let is_small = u64::from(pages) * u64::from(page_bytes) <= 64 << 20;
         if is_small {
@@ -118,6 +130,41 @@ proptest! {
         prop_assert!(geometry.buffer_blocks * geometry.pages_per_block < asked + geometry.pages_per_block, "{geometry:?}");
     }
 
+    /// As many blocks of 64 kB as mix, and no more, of any but small tables; each is filled within a block of the others.
+    #[test]
+    fn where_seeks_are_cheap_an_automatic_buffer_has_256_blocks_of_64_kb(
+        page_bytes in page_bytes(), pages in prop_oneof![0..3000_u32, 0..5_000_000_u32]
+    ) {
+        let geometry = |seeks| {
+            let automatic = sizes(BlockSize::Auto, BufferSize::Auto, seeks);
+            Geometry::new(pages, page_bytes, &automatic).unwrap()
+        };
+        let found = geometry(Seeks::Cheap);
+        if u64::from(pages) * u64::from(page_bytes) <= 64 << 20 {
+            prop_assert_eq!(found, geometry(Seeks::Expensive));
+            return Ok(());
+        }
+        prop_assert_eq!(u64::from(found.pages_per_block) * u64::from(page_bytes), CHEAP_BLOCK_BYTES);
+        // a 4th more of a table of 4 buffers, less of larger ones
+        let smallest = found.blocks / found.buffers();
+        prop_assert!(smallest >= MIN_BLOCKS_IN_BUFFER, "{found:?}");
+        prop_assert!(found.buffer_blocks <= MIN_BLOCKS_IN_BUFFER + MIN_BLOCKS_IN_BUFFER / found.buffers() + 1, "{found:?}");
+    }
+
+    /// Unless the table has fewer, or the buffer is smaller by its size in bytes.
+    #[test]
+    fn an_automatic_buffer_holds_ten_blocks_of_any_size_and_at_most_a_tenth_more_than_a_tenth(
+        page_bytes in page_bytes(), pages in 0..1_000_000_u32, bytes in 32_768..=20 * MAX_BLOCK_BYTES, seeks in seeks()
+    ) {
+        let asked = sizes(BlockSize::Bytes(bytes), BufferSize::Auto, seeks);
+        let geometry = Geometry::new(pages, page_bytes, &asked).unwrap();
+        let smallest = geometry.blocks / geometry.buffers().max(1);
+        prop_assert!(smallest >= geometry.blocks.min(FEW_BLOCKS), "{geometry:?}");
+        let is_small = u64::from(pages) * u64::from(page_bytes) <= 64 << 20;
+        let tenth = geometry.blocks.div_ceil((pages / MIN_BLOCKS_IN_BUFFER).clamp(1, 10));
+        prop_assert!(is_small || geometry.buffer_blocks <= tenth.max(2 * FEW_BLOCKS - 1), "{geometry:?}");
+    }
+
     /// At most one block per buffer is missing from the last one.
     #[test]
     fn the_last_of_ten_buffers_is_no_scrap(
@@ -125,22 +172,25 @@ proptest! {
         pages in 1000..5_000_000_u32,
         buffer in prop::sample::select(&[BufferSize::Auto, BufferSize::Percent(10.0)][..]),
     ) {
-        let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, buffer).unwrap();
+        let geometry = Geometry::new(pages, page_bytes, &sizes(BlockSize::Auto, buffer, Seeks::Expensive)).unwrap();
         let in_last = (geometry.blocks - 1) % geometry.buffer_blocks + 1;
         prop_assert!(f64::from(in_last) >= 0.8 * f64::from(geometry.buffer_blocks), "{in_last} in {geometry:?}");
     }
 
     #[test]
     fn the_automatic_block_is_the_largest_that_leaves_enough_in_the_buffer(
-        page_bytes in page_bytes(), pages in 0..2_000_000_u32, buffer in buffer_size()
+        page_bytes in page_bytes(), pages in 0..2_000_000_u32, buffer in buffer_size(), seeks in seeks()
     ) {
-        let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, buffer).unwrap();
+        let automatic = sizes(BlockSize::Auto, buffer, seeks);
+        let geometry = Geometry::new(pages, page_bytes, &automatic).unwrap();
         let chosen = geometry.pages_per_block;
         prop_assert!(chosen == 1 || geometry.buffer_blocks >= MIN_BLOCKS_IN_BUFFER, "{geometry:?}");
-        let maximum = (MAX_BLOCK_BYTES / u64::from(page_bytes)) as u32;
+        let is_whole = buffer == BufferSize::Auto && u64::from(pages) * u64::from(page_bytes) <= 64 << 20;
+        let most = if seeks == Seeks::Cheap && !is_whole { CHEAP_BLOCK_BYTES } else { MAX_BLOCK_BYTES };
+        let maximum = (most / u64::from(page_bytes)) as u32;
+        prop_assert!(chosen <= maximum, "{geometry:?}");
         for larger in chosen + 1..=maximum {
-            let block = BlockSize::Bytes(u64::from(larger) * u64::from(page_bytes));
-            let other = Geometry::new(pages, page_bytes, block, buffer).unwrap();
+            let other = Geometry::new(pages, page_bytes, &Sizes { pages_per_block: Some(larger), ..automatic }).unwrap();
             prop_assert!(other.buffer_blocks < MIN_BLOCKS_IN_BUFFER, "{other:?} is better than {geometry:?}");
         }
     }

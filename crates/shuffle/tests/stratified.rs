@@ -6,6 +6,9 @@ use shuffle::{BlockPartition, Geometry, Strategy, block_order};
 const GEOMETRIES: [(u32, u32); 10] =
     [(33, 4), (64, 7), (99, 10), (100, 50), (101, 51), (250, 10), (303, 31), (500, 50), (640, 64), (997, 100)];
 
+/// Those of 47 rows a page in blocks of 8 pages, of 1e6, 1e7 and 1e8 rows, as they are by default where seeks are cheap.
+const SMALL_BLOCKS: [(u32, u32); 3] = [(2660, 266), (26_596, 259), (265_958, 257)];
+
 const SEEDS: i64 = 2000;
 
 /// The blocks of each buffer for one seed, whoever reads them.
@@ -125,7 +128,7 @@ fn unevenness(orders: &[Order], (blocks, room): (u32, u32), processes: u32) -> V
 
 #[test]
 fn no_order_is_mixed_worse_than_by_the_simple_draw() {
-    for (blocks, room) in GEOMETRIES {
+    for (blocks, room) in GEOMETRIES.into_iter().chain(SMALL_BLOCKS) {
         let periods = [2.0, 3.0, 10.0 / 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 13.0, 16.0, 20.0, 50.0, 100.0];
         let buffers = f64::from(Geometry::of_tuples(blocks, 1, room).buffers());
         let periods = periods.into_iter().chain([buffers, 2.0 * buffers, buffers / 2.0, f64::from(room)]);
@@ -143,7 +146,7 @@ fn no_order_is_mixed_worse_than_by_the_simple_draw() {
 /// Where a buffer has at least 50 blocks, as a table of 500 pages gives it. Smaller ones have too few strata for that.
 #[test]
 fn sorted_tables_are_mixed_twice_as_well_as_by_the_simple_draw() {
-    for (blocks, room) in GEOMETRIES.into_iter().filter(|(_, room)| *room >= 50) {
+    for (blocks, room) in GEOMETRIES.into_iter().chain(SMALL_BLOCKS).filter(|(_, room)| *room >= 50) {
         let orders = [0.2, 0.33, 0.5, 0.51, 0.7].map(|share| Order::sorted(blocks, share));
         for (order, ratio) in orders.iter().zip(unevenness(&orders, (blocks, room), 1)) {
             assert!(ratio < 0.5, "{ratio} of the simple draw's deviation: {} of {blocks} in {room}", order.name);
@@ -153,7 +156,7 @@ fn sorted_tables_are_mixed_twice_as_well_as_by_the_simple_draw() {
 
 #[test]
 fn several_processes_mix_no_order_worse_than_the_simple_draw() {
-    for (blocks, room, processes) in [(500, 50, 2), (500, 50, 5), (303, 31, 3), (997, 100, 8)] {
+    for (blocks, room, processes) in [(500, 50, 2), (500, 50, 5), (303, 31, 3), (997, 100, 8), (26_596, 259, 4)] {
         let mut orders = vec![Order::drifting(blocks, 1), Order::sorted(blocks, 0.5)];
         for period in [2.0, 3.0, 5.0, 8.0, 10.0, 20.0, 40.0, 80.0, f64::from(processes), f64::from(10 * processes)] {
             orders.extend([0.0, 0.17].map(|phase| Order::periodic(blocks, period, phase)));

@@ -7,9 +7,9 @@ use super::sharing::{Member, Sharing};
 use super::state::{BlockShuffle, LeafScan};
 use crate::errors::Notice;
 use crate::operators::reading_groups::{NotShared, ReadingGroup, Reads};
-use crate::options::shuffling::SaysShare;
+use crate::options::shuffling::{SaysShare, Shuffling};
 use pg::executor::custom_scan::Node;
-use pg::{PAGE_BYTES, report_notice};
+use pg::report_notice;
 use shuffle::BlockSize;
 use std::ops::RangeInclusive;
 
@@ -23,10 +23,7 @@ impl BlockShuffle {
         let joined = self.reads(node, pages).and_then(|reads| ReadingGroup::join(&reads));
         self.sharing = Some(match joined {
             Ok(group) => {
-                let bytes = u64::from(group.pages_per_block()) * u64::from(PAGE_BYTES);
-                if group.pages_per_block() != self.geometry.pages_per_block {
-                    self.shuffling.block_size = BlockSize::Bytes(bytes);
-                }
+                self.shuffling.pages_per_block = Some(group.pages_per_block());
                 Sharing::Member(Box::new(Member::new(group, CommonDecoding::new(node, pages))))
             }
             Err(why) => {
@@ -54,7 +51,7 @@ impl BlockShuffle {
         }
         let reads = Reads::tables(&tables, &pages).ok_or("no other session can read a temporary table")?;
         let pages_per_block = self.geometry.pages_per_block;
-        Ok(reads.in_blocks(pages_per_block, sizes(self.shuffling.block_size, pages_per_block)))
+        Ok(reads.in_blocks(pages_per_block, sizes(&self.shuffling, pages_per_block)))
     }
 
     /// Begins the epoch as a member of the group, with the order that the reader draws by itself. That order again if
@@ -95,9 +92,9 @@ impl BlockShuffle {
 /// Sizes of blocks that will do. A size that was asked for is kept. Otherwise blocks that are a little larger mix a
 /// little less, and such that are up to half as large cost little where others read them, too: a group that was founded
 /// before the table grew, or with another buffer, is still found.
-fn sizes(asked: BlockSize, pages_per_block: u32) -> RangeInclusive<u32> {
-    match asked {
-        BlockSize::Bytes(_) => pages_per_block..=pages_per_block,
-        BlockSize::Auto => pages_per_block.div_ceil(2)..=pages_per_block + pages_per_block / 4,
+fn sizes(asked: &Shuffling, pages_per_block: u32) -> RangeInclusive<u32> {
+    match (asked.block_size, asked.pages_per_block) {
+        (BlockSize::Bytes(_), _) | (_, Some(_)) => pages_per_block..=pages_per_block,
+        (BlockSize::Auto, None) => pages_per_block.div_ceil(2)..=pages_per_block + pages_per_block / 4,
     }
 }

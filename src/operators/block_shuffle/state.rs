@@ -12,12 +12,11 @@ use crate::operators::scan_control::{
 };
 use crate::options::shuffling::Shuffling;
 use crate::settings;
-use pg::PAGE_BYTES;
 use pg::executor::custom_scan::{Flags, Node, Scan};
 use pg::tuples::heap::HeapRelation;
 use pg::tuples::row::Layout;
 use pg::tuples::toast::Toast;
-use shuffle::{BlockPartition, BlockSize, Geometry, Mixer, PartitionEpoch};
+use shuffle::{BlockPartition, Geometry, Mixer, PartitionEpoch};
 use std::ops::Range;
 
 /// State of the node.
@@ -202,7 +201,7 @@ impl BlockShuffle {
             self.agreed_pages = Some(pages.clone());
         }
         if let Some(pages) = control.pages_per_block {
-            self.shuffling.block_size = BlockSize::Bytes(u64::from(pages) * u64::from(PAGE_BYTES));
+            self.shuffling.pages_per_block = Some(pages);
         }
         if let Some(rank) = control.rank {
             self.partition = rank.partition();

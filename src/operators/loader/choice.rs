@@ -1,8 +1,8 @@
 //! The choice between filling the buffers of a training in this process and in a worker beside it.
 //!
 //! A worker costs some milliseconds to start, and a second processor as long as it runs. With a worker, an epoch takes
-//! the longer of the times for loading and learning instead of their sum. A worker pays if both are long. So the first
-//! epoch is run in process and measured, unless the user has decided.
+//! the longer of the times for loading and learning instead of their sum. A worker pays if neither is much shorter than
+//! the other. So the first epoch is run in process and measured, unless the user has decided.
 
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
@@ -24,18 +24,27 @@ pub struct EpochTiming {
 /// What EXPLAIN says without a worker.
 const IN_PROCESS: &str = "in process";
 
-/// The time that loading a tuple and learning from it must each take to make a worker worth its processor.
-const WORTH_PER_TUPLE: Duration = Duration::from_nanos(100);
+/// The part of the time left that a worker has to save to be worth its processor.
+const WORTH: f64 = 0.1;
 
-/// The time that a worker has to save in all.
-const WORTH_IN_ALL: Duration = Duration::from_millis(50);
+/// Seconds until a worker begins to load.
+const START: f64 = 0.01;
+
+/// Seconds that a byte of a tuple costs on either side: it goes from the cache of one processor to that of another,
+/// where a buffer of one process stays in its own. Rows of 8 kB, for instance, took 0.7 us to learn from, and 2.2 where
+/// another process had just written them.
+const HANDOVER_PER_BYTE: f64 = 0.15e-9;
 
 impl EpochTiming {
-    /// Would a worker save much in so many more epochs like this?
-    fn is_worth_a_worker(&self, epochs: u32) -> bool {
-        let saved = self.load.min(self.learn);
-        saved.as_nanos() >= WORTH_PER_TUPLE.as_nanos() * u128::from(self.tuples.max(1))
-            && saved.saturating_mul(epochs) >= WORTH_IN_ALL
+    /// Would a worker save enough in `epochs` more epochs like this, each of `buffers` buffers with `bytes` bytes of
+    /// tuples in all?
+    fn is_worth_a_worker(&self, epochs: u32, buffers: u32, bytes: f64) -> bool {
+        let (load, learn, epochs) = (self.load.as_secs_f64(), self.learn.as_secs_f64(), f64::from(epochs));
+        let alone = (load + learn) * epochs;
+        // the first buffer is waited for
+        let start = START + load / f64::from(buffers.max(1));
+        let with_worker = start + (load.max(learn) + HANDOVER_PER_BYTE * bytes) * epochs;
+        alone - with_worker >= WORTH * alone
     }
 }
 
@@ -125,11 +134,14 @@ impl LoaderChoice {
             return;
         }
         let report = buffers.report();
-        let keeps_all = report.keeps_all();
+        let (keeps_all, buffers_per_epoch) = (report.keeps_all(), report.planned_geometry.buffers());
+        let bytes = report.buffers.bytes as f64 / report.buffers.tuples.max(1) as f64 * timing.tuples as f64;
         self.refused = match report.pages_of_tables {
             None => Some(Unavailable::Borrowed("the rows are in a spool already")),
             Some(_) if keeps_all => Some(Unavailable::Borrowed("all tuples are cached")),
-            Some(_) if !timing.is_worth_a_worker(epochs) => Some(Unavailable::Borrowed("a worker would not pay")),
+            Some(_) if !timing.is_worth_a_worker(epochs, buffers_per_epoch, bytes) => {
+                Some(Unavailable::Borrowed("a worker would not pay"))
+            }
             Some(pages) => {
                 (self.request.last_epoch, self.request.has_open_epochs) = (u64::from(epoch) + u64::from(epochs), false);
                 let epoch = u64::from(epoch) + 1;
@@ -151,5 +163,45 @@ impl LoaderChoice {
         self.request.progress = progress::number();
         self.request.instrument = buffers.query().instrument();
         self.refused = buffers.load_elsewhere(&self.request).err();
+    }
+}
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use pgrx::prelude::*;
+
+    /// Seconds of loading and learning of ten million tuples.
+    fn timing(load: f64, learn: f64) -> EpochTiming {
+        let (load, learn) = (Duration::from_secs_f64(load), Duration::from_secs_f64(learn));
+        EpochTiming { tuples: 10_000_000, load, learn }
+    }
+
+    #[pg_test]
+    fn test_a_worker_has_to_save_a_tenth_of_the_epochs_left() {
+        for (load, learn, epochs, buffers, is_worth) in [
+            (0.5, 0.5, 9, 100, true),
+            (0.5, 0.5, 1, 100, true),
+            (0.5, 0.5, 0, 100, false),
+            // handing over costs 0.15 s
+            (0.5, 0.22, 9, 100, false),
+            (0.5, 0.24, 9, 100, true),
+            (0.22, 0.5, 9, 100, false),
+            (0.24, 0.5, 9, 100, true),
+            // a single epoch of a single buffer has nothing to load meanwhile
+            (0.5, 0.5, 1, 1, false),
+            (0.5, 0.5, 9, 1, true),
+        ] {
+            let found = timing(load, learn).is_worth_a_worker(epochs, buffers, 1e9);
+            assert_eq!(found, is_worth, "{load} + {learn}, {epochs} epochs of {buffers} buffers");
+        }
+    }
+
+    #[pg_test]
+    fn test_a_worker_is_not_started_for_what_is_over_before_it_runs() {
+        let timing = EpochTiming { tuples: 10_000, load: Duration::from_millis(1), learn: Duration::from_millis(1) };
+        assert!(!timing.is_worth_a_worker(10, 10, 1e6));
+        assert!(timing.is_worth_a_worker(100, 10, 1e6));
     }
 }

@@ -3,10 +3,7 @@
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::options::request::Request;
-use shuffle::Geometry;
-
-/// In a buffer of fewer blocks, one block more of a class changes the class's part of the buffer by over a tenth.
-const FEW_BLOCKS: u32 = 10;
+use shuffle::{FEW_BLOCKS, Geometry};
 
 /// Checks the rows that the first epoch has seen.
 ///
@@ -23,11 +20,12 @@ fn notice_few_blocks(request: &Request, buffers: &Buffers) {
     if buffers.decoder.has_mini_batches() {
         return; // whose mini-batches were mixed when they were made
     }
-    let Geometry { pages, buffer_blocks, blocks, pages_per_block } = buffers.report().geometry();
+    let report = buffers.report();
+    let Geometry { pages, buffer_blocks, blocks, pages_per_block } = report.geometry();
     let shuffling = &request.shuffling;
     if shuffling.strategy.shuffles_tuples() && buffer_blocks < blocks.min(FEW_BLOCKS) {
         // the buffer may be small by its pages, or because TOASTed arrays fill it
-        let planned = shuffling.geometry(pages).map_or(buffer_blocks, |planned| planned.buffer_blocks);
+        let planned = report.planned_geometry.buffer_blocks;
         let (are_large, is_cut) = (
             pages_per_block > 1,
             shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer, Unfit};
-use shuffle::{BlockSize, Strategy};
+use shuffle::Strategy;
 use std::rc::Rc;
 
 /// A training that is continued.
@@ -386,7 +386,7 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
         return Err(refuse(model, "it may have learned from rows that are to be held out", hint));
     }
     if let Some(pages) = record.get("pages_per_block").and_then(Value::as_u64).filter(|_| by_block) {
-        arguments.block_size = Some(BlockSize::Bytes(pages * u64::from(pg::PAGE_BYTES)).to_string());
+        arguments.pages_per_block = u32::try_from(pages).ok();
     }
     if was_fraction.is_some() && arguments.options.get("remeasure") != Some(&Value::Bool(false)) {
         pg::report_notice(Notice::HeldOutByPlace { model_id: model.id });

@@ -78,7 +78,8 @@ pub const ENTRIES: &[Entry] = &[
             "text",
             Values::Other("", Some("auto, or a size of at least one page")),
             Default::Word("auto"),
-            "how much of the table is read at a place, such as 64kB; rounded down to whole pages",
+            "how much of the table is read at a place, such as 64kB; rounded down to whole pages. auto: 64kB where seeks are cheap, \
+             else up to 10MB",
         )
     },
     Entry {
@@ -89,8 +90,9 @@ pub const ENTRIES: &[Entry] = &[
             "text",
             Values::Other("", Some("auto, a share such as 25%, or a size")),
             Default::Word("auto"),
-            "how much of the table is held in the buffer in which tuples are mixed. auto: all of a table of \
-             up to 64MB, else 10% of its pages. For all strategies alike; at most corgipile.max_buffer_memory",
+            "how much of the table is held in the buffer in which tuples are mixed. auto: all of a table of up to 64MB; of a larger \
+             one 16MB where seeks are cheap, else 10% of its pages, also with a block_size, and then at least 10 blocks. At most \
+             corgipile.max_buffer_memory",
         )
     },
     Entry {

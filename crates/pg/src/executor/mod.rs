@@ -20,6 +20,7 @@ pub mod query;
 pub mod remote_rows;
 mod running;
 mod scan;
+mod seeks;
 mod shards;
 
 pub use function_paths::FunctionNode;

@@ -10,6 +10,7 @@ use super::plan::{is_made_of, is_node, put_on_parts, put_on_top};
 pub use super::planned::Planned;
 use super::planner::plan_query;
 pub use super::running::Running;
+use super::seeks::pages_cheap_to_seek;
 use super::shards::MaybeDistributed;
 use crate::catalog::relation;
 use crate::errors::{Error, Result};
@@ -129,6 +130,13 @@ impl Query {
                 .get_ptr(0)
                 .is_some_and(|first| (*first).relid == relation || (*first).rtekind == pg_sys::RTEKind::RTE_SUBQUERY)
         }
+    }
+
+    /// How many pages the tables may have for reads out of sequence to be cheap. It depends on settings and tablespaces
+    /// alone.
+    pub fn pages_cheap_to_seek(&self) -> u32 {
+        // SAFETY: the query was made by analyze.
+        unsafe { pages_cheap_to_seek(self.query) }
     }
 
     /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if that is

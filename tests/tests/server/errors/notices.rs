@@ -201,13 +201,15 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
     (
         "Notice::FewBlocks",
         &["SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '64kB')"],
-        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: loss and accuracy, counted while \
+         learning, may be far from the model's\n\
          HINT:  Use a larger buffer_size; '100%' shuffles a small table fully.\n",
     ),
     (
         "Notice::FewBlocks",
         &["SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '64kB', buffer_size => '20%')"],
-        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: loss and accuracy, counted while \
+         learning, may be far from the model's\n\
          HINT:  Use a smaller block_size, or a larger buffer_size.\n",
     ),
     (
@@ -216,7 +218,8 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
             "SET corgipile.max_buffer_memory = '64kB'",
             "SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '100%')",
         ],
-        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: loss and accuracy, counted while \
+         learning, may be far from the model's\n\
          HINT:  Raise the setting corgipile.max_buffer_memory: it cuts the buffer below buffer_size.\n",
     ),
     (
@@ -225,7 +228,8 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
             "SET corgipile.max_buffer_memory = '64kB'",
             "SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '16kB', buffer_size => '100%')",
         ],
-        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: loss and accuracy, counted while \
+         learning, may be far from the model's\n\
          HINT:  Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it cuts the buffer below \
          buffer_size.\n",
     ),

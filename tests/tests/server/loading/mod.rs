@@ -5,6 +5,7 @@ mod loader;
 mod loader_ends;
 mod pages;
 mod search_workers;
+mod seeks;
 mod toast;
 mod workers;
 mod workers_together;

@@ -171,7 +171,7 @@ fn a_model_worse_than_a_constant_is_warned_of() {
 }
 
 #[test]
-fn a_small_table_is_shuffled_as_a_whole_and_a_large_one_by_tenths() {
+fn a_small_table_is_shuffled_as_a_whole_and_a_large_one_by_tenths_or_16_mb() {
     let mut db = Database::new();
     clustered(&mut db, "small", 20_000);
     // few rows on many pages: 70 MB
@@ -181,7 +181,10 @@ fn a_small_table_is_shuffled_as_a_whole_and_a_large_one_by_tenths() {
          INSERT INTO large SELECT i % 2, i, repeat('x', 7000) FROM generate_series(1, 9000) AS i",
     );
     db.run("VACUUM ANALYZE large");
-    for (source, features, buffers) in [("small", "{features_v}", 1), ("large", "{x}", 10)] {
+    for (source, features, cache, buffers) in
+        [("small", "{features_v}", "4GB", 1), ("large", "{x}", "4GB", 4), ("large", "{x}", "8MB", 10)]
+    {
+        db.run(&format!("SET effective_cache_size = '{cache}'"));
         let id = db.train(&format!("'{source}', features => '{features}', max_epochs => 1"))[0].model_id;
         let expected: i64 = db.value(&format!(
             "SELECT ceil(pg_relation_size('{source}') / 8192.0 / (hyperparameters->>'pages_per_block')::int / {buffers})::int8
@@ -190,7 +193,7 @@ fn a_small_table_is_shuffled_as_a_whole_and_a_large_one_by_tenths() {
         let blocks: i64 = db.value(&format!(
             "SELECT (hyperparameters->>'buffer_blocks')::int8 FROM corgipile.models WHERE model_id = {id}"
         ));
-        assert_eq!(blocks, expected, "{source}");
+        assert_eq!(blocks, expected, "{source}, {cache}");
     }
 }
 

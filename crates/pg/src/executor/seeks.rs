@@ -1,0 +1,81 @@
+//! How many pages a table may have for reads out of sequence to be cheap, by PostgreSQL's own settings alone: what is
+//! in a cache at the moment, or how long a read took, would make the same call choose differently from run to run.
+
+use pgrx::prelude::*;
+use std::ffi::{c_int, c_void};
+
+unsafe extern "C-unwind" {
+    fn find_all_inheritors(
+        parent: pg_sys::Oid,
+        lock: pg_sys::LOCKMODE,
+        parents: *mut *mut pg_sys::List,
+    ) -> *mut pg_sys::List;
+}
+
+/// Seeks are cheap if a page out of sequence costs at most this many times what one in sequence costs. The default of
+/// random_page_cost is 4; for solid-state disks 1.1 is recommended.
+const CHEAP: f64 = 2.0;
+
+/// Any number, if all tables of the query are in tablespaces quick at random reads (random_page_cost, seq_page_cost).
+/// Otherwise as many as PostgreSQL expects to find in memory (effective_cache_size).
+///
+/// # Safety
+/// It is an analysed query, in a transaction.
+pub(super) unsafe fn pages_cheap_to_seek(query: *mut pg_sys::Query) -> u32 {
+    // SAFETY: the caller's promise; a plain variable.
+    unsafe {
+        let mut tablespaces: Vec<pg_sys::Oid> = Vec::new();
+        find_tablespaces(query.cast(), (&raw mut tablespaces).cast());
+        if tablespaces.is_empty() {
+            tablespaces.push(pg_sys::Oid::INVALID); // the database's own
+        }
+        match tablespaces.into_iter().all(is_quick) {
+            true => u32::MAX,
+            false => pg_sys::effective_cache_size.max(0) as u32,
+        }
+    }
+}
+
+/// Is the tablespace quick at random reads?
+fn is_quick(tablespace: pg_sys::Oid) -> bool {
+    let (mut random, mut sequential) = (0.0, 0.0);
+    // SAFETY: looks into the tablespace's options and the settings.
+    unsafe { pg_sys::get_tablespace_page_costs(tablespace, &raw mut random, &raw mut sequential) };
+    random <= CHEAP * sequential
+}
+
+/// Adds the tablespaces of all tables in a query, their partitions and children among them, to the vector `found`.
+#[pg_guard]
+unsafe extern "C-unwind" fn find_tablespaces(node: *mut pg_sys::Node, found: *mut c_void) -> bool {
+    // SAFETY: called with an analysed query, and by the walkers with its nodes; the tables are locked by the analysis.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        match (*node).type_ {
+            pg_sys::NodeTag::T_Query => {
+                let entries_first = pg_sys::QTW_EXAMINE_RTES_BEFORE as c_int;
+                pg_sys::query_tree_walker(node.cast::<pg_sys::Query>(), Some(find_tablespaces), found, entries_first)
+            }
+            pg_sys::NodeTag::T_RangeTblEntry => {
+                let entry = &*node.cast::<pg_sys::RangeTblEntry>();
+                if entry.rtekind == pg_sys::RTEKind::RTE_RELATION {
+                    let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
+                    let tables = find_all_inheritors(entry.relid, no_lock, std::ptr::null_mut());
+                    let found = &mut *found.cast::<Vec<pg_sys::Oid>>();
+                    for i in 0..pg_sys::list_length(tables) {
+                        let table = pg_sys::list_nth_oid(tables, i);
+                        let has_pages = pg_sys::get_rel_relkind(table) as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
+                        let tablespace = pg_sys::get_rel_tablespace(table);
+                        if has_pages && !found.contains(&tablespace) {
+                            found.push(tablespace);
+                        }
+                    }
+                    pg_sys::list_free(tables);
+                }
+                false
+            }
+            _ => pg_sys::expression_tree_walker(node, Some(find_tablespaces), found),
+        }
+    }
+}
