@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn small_tables_get_more_epochs_and_the_rate_falls_to_a_hundredth_over_them() {
+    fn small_tables_get_more_epochs_and_large_ones_fewer_and_the_rate_falls_to_a_hundredth_over_them() {
         for (tuples, features, epochs, decay) in [
             (0, 0, 20, 0.7943),
             (2, 1, 100, 0.955),
@@ -355,6 +355,11 @@ mod tests {
             (16_000, 1, 63, 0.9295),
             (40_000, 1, 25, 0.8318),
             (50_000, 1, 20, 0.7943),
+            (250_000, 1, 20, 0.7943),
+            (730_000, 1, 7, 0.5179),
+            (1_000_000, 28, 5, 0.3981),
+            (10_000_000, 28, 3, 0.2154),
+            (u64::MAX, 28, 3, 0.2154),
             (u64::MAX, usize::MAX, 20, 0.7943),
         ] {
             let data = Extent { tuples, features };
