@@ -331,7 +331,17 @@ pub(crate) fn blocks(
     let by_rows = |size| Blocks::of_units(source.units().iter().map(|unit| (unit.rows, unit.rows)), size);
     let blocks = match size {
         // as the extension does: as large as they can be with hundreds of them in the buffer
-        Size::Auto => by_bytes((bytes / buffers / u64::from(MIN_BLOCKS_IN_BUFFER)).min(MAX_BLOCK_BYTES)),
+        Size::Auto => {
+            let size = (bytes / buffers / u64::from(MIN_BLOCKS_IN_BUFFER)).min(MAX_BLOCK_BYTES);
+            match source.whole_runs() {
+                None => by_bytes(size),
+                // memory for a buffer is there, and not for more
+                Some(runs) => {
+                    let runs = runs.iter().map(|run| (run.rows, run.bytes.max(1)));
+                    Blocks::of_whole_units(runs, size, bytes / buffers)
+                }
+            }
+        }
         Size::Rows(size) => by_rows(size),
         Size::Bytes(size) => by_bytes(size),
         Size::Percent(percent) => by_rows((rows as f64 * percent / 100.0).ceil() as u64),

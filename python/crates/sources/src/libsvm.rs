@@ -63,9 +63,9 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
         Ok(())
     })?;
     decoder.schema = schema(dense, decoder.with_query);
-    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
+    let ((units, runs), skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
     let schema = decoder.schema.clone();
-    let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
+    let opened = Opened { schema, units, whole_runs: Some(runs), fingerprint: print.finish(), on_error: options.on_error, skipped };
     Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
 }
 

@@ -102,8 +102,8 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     let mut decoder = Decoder::new(all, schema.clone(), options.lines(), null, options.on_error);
     found.skipped.messages.extend(hint.iter().map(|hint| format!("{}: {hint}", found.files[0].path.display())));
     decoder.hint = hint;
-    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
-    let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
+    let ((units, runs), skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
+    let opened = Opened { schema, units, whole_runs: Some(runs), fingerprint: print.finish(), on_error: options.on_error, skipped };
     Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
 }
 

@@ -20,7 +20,7 @@ use source::{Cancel, SourceError, Unit};
 
 use crate::OnError;
 use crate::columns::{agree, choose, conform, given_as, settled};
-use crate::dataset::{Dataset, Opened, Part, SkippedFiles, UnitReader};
+use crate::dataset::{Dataset, KEPT_BYTES, Opened, Part, SkippedFiles, UnitReader};
 use crate::files::{self, DataFile, Fingerprint};
 use crate::layout;
 use crate::pool::Pool;
@@ -71,12 +71,16 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     }
     let kept = places.iter().map(|_| Mutex::new(None)).collect();
     let schema = Arc::new(Schema::new(settled(fields)));
-    let mut reader = Reader { files: opened, places, schema, kept, pool: Arc::default() };
+    let keeps_all = units.iter().map(|unit| unit.bytes).sum::<u64>() <= KEPT_BYTES;
+    let is_exact = keeps_all || opened.iter().all(Batches::is_exact);
+    let mut reader = Reader { files: opened, places, schema, kept, keeps_all, pool: Arc::default() };
     if options.fixed_lists {
         reader.schema = reader.with_fixed_lists(&units)?;
     }
     let schema = reader.schema.clone();
-    Ok(Dataset::new(reader, Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped }))
+    let whole_runs = (!is_exact).then(|| units.clone());
+    let (fingerprint, on_error) = (print.finish(), options.on_error);
+    Ok(Dataset::new(reader, Opened { schema, units, whole_runs, fingerprint, on_error, skipped }))
 }
 
 type Files = (Vec<Batches>, Vec<Field>, SkippedFiles);
@@ -122,15 +126,23 @@ struct Reader {
     places: Vec<(usize, usize)>,
     schema: SchemaRef,
     kept: Vec<Mutex<Option<RecordBatch>>>,
+    /// Whether all batches fit into memory.
+    keeps_all: bool,
     pool: Arc<Pool>,
 }
 
 impl Reader {
-    /// A batch as the file has it.
-    fn batch(&self, unit: usize) -> Result<RecordBatch, SourceError> {
+    /// A batch as the file has it. It is kept if it is read in parts and fits into memory, or lies in the mapped file.
+    fn batch(&self, unit: usize, rows: u64) -> Result<RecordBatch, SourceError> {
         let (file, batch) = self.places[unit];
         let batches = &self.files[file];
-        if batches.units[batch].rows < KEPT_ROWS || !batches.is_mapped() {
+        let all = batches.units[batch].rows;
+        let keeps = if batches.is_mapped() && batches.is_uncompressed(batch) {
+            all >= KEPT_ROWS
+        } else {
+            self.keeps_all && rows < all
+        };
+        if !keeps {
             return batches.read(batch);
         }
         let mut kept = self.kept[unit].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -138,9 +150,7 @@ impl Reader {
             Some(batch) => Ok(batch.clone()),
             None => {
                 let read = batches.read(batch)?;
-                if batches.is_uncompressed(batch) {
-                    *kept = Some(read.clone());
-                }
+                *kept = Some(read.clone());
                 Ok(read)
             }
         }
@@ -155,7 +165,7 @@ impl Reader {
             return Ok(self.schema.clone());
         }
         // Whoever reads a batch is told what is wrong with it.
-        let read = |at| self.batch(filled[at]).ok();
+        let read = |at: usize| self.batch(filled[at], units[filled[at]].rows).ok();
         let sample: Vec<RecordBatch> = layout::spread(filled.len(), BATCHES_LOOKED_AT).filter_map(read).collect();
         let fields = self.schema.fields().iter().map(|field| {
             let DataType::List(item) = field.data_type() else { return field.as_ref().clone() };
@@ -177,7 +187,7 @@ impl UnitReader for Reader {
     fn read(&self, unit: usize, rows: std::ops::Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
         let batches = &self.files[self.places[unit].0];
         batches.file.open()?; // it is still the same
-        let batch = self.batch(unit)?;
+        let batch = self.batch(unit, rows.end - rows.start)?;
         if rows.end > batch.num_rows() as u64 {
             return Err(SourceError::Changed { path: batches.file.path.clone() });
         }

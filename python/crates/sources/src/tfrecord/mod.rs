@@ -57,10 +57,11 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     print.text(&format!("{:?} {:?} {} {}", options.features, options.columns, options.raw, options.fixed_lists));
     let mut found = indexed::find(found, &TfRecord, &options.index, options.on_error, cancel)?;
     let decoder = if options.raw { Decoder::raw(options) } else { Decoder::of_examples(&found, options)? };
-    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
+    let ((units, runs), skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
     let opened = Opened {
         schema: decoder.schema.clone(),
         units,
+        whole_runs: Some(runs),
         fingerprint: print.finish(),
         on_error: options.on_error,
         skipped,

@@ -53,8 +53,8 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     };
     let decoder = Decoder::new(names, options.on_error);
     let schema = decoder.schema.clone();
-    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
-    let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
+    let ((units, runs), skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
+    let opened = Opened { schema, units, whole_runs: Some(runs), fingerprint: print.finish(), on_error: options.on_error, skipped };
     Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
 }
 
