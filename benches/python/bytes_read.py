@@ -235,6 +235,7 @@ def of_table(rows: int) -> dict[str, Any]:
         f" (i % 2)::int AS y FROM generate_series(1, {rows}) i"
     )
     connection.execute("VACUUM ANALYZE bytes_read")
+    connection.execute("SELECT pg_stat_force_next_flush()")
     query = "SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 'bytes_read'"
 
     def one(sql: str) -> int:
