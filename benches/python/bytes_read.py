@@ -1,6 +1,6 @@
-"""Bytes that a source reads in opening and in an epoch, over those of its file, and nanoseconds per row: `bytes_read.py CSV`.
+"""Bytes that a source reads in opening and in an epoch, over those of its file, and time per row: `bytes_read.py CSV`.
 
-Every source has the same rows of 28 floats and a label, by default of 1,000,000 rows (`ROWS`), text formats fewer. Bytes
+Sources have the same rows of 28 floats and a label, 1,000,000 (`ROWS`), and fewer where writing them takes long. Bytes
 are those that this process asked the system for (`rchar` of /proc/self/io); of a table, pages that were touched
 (`pg_statio_user_tables`), where a server is reachable (`scripts/with-postgres -- ...`) and psycopg is installed.
 Arrow files are mapped into memory, so that nothing is counted. Files are warm. The faster of two epochs counts, and so
@@ -22,9 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import corgipile
+import numpy as np
 
 FEATURES = 28
 BATCH = 256
@@ -271,18 +270,18 @@ def of_table(rows: int) -> dict[str, Any]:
             for _ in copy:
                 pass
 
-    peer, read = "COPY", copied
-    try:
+    def fetched() -> None:
         from adbc_driver_postgresql import dbapi
 
-        with dbapi.connect(f"postgresql://{os.environ.get('PGUSER', '')}@/?host={os.environ['PGHOST']}") as adbc:
-            cursor = adbc.cursor()
+        uri = f"postgresql://{os.environ['PGUSER']}@/{os.environ['PGDATABASE']}?host={os.environ['PGHOST']}"
+        with dbapi.connect(uri) as adbc, adbc.cursor() as cursor:
             cursor.execute("SELECT * FROM bytes_read")
             cursor.fetch_arrow_table()
-            read = lambda: (cursor.execute("SELECT * FROM bytes_read"), cursor.fetch_arrow_table()) and None  # noqa: E731
-            peer, of_peer = "ADBC", min(timed(read) for _ in range(2))
+
+    try:
+        peer, of_peer = "ADBC", min(timed(fetched) for _ in range(2))
     except ImportError:
-        of_peer = min(timed(read) for _ in range(2))
+        peer, of_peer = "COPY", min(timed(copied) for _ in range(2))
     connection.execute("DROP TABLE bytes_read")
     return {
         "source": "PostgreSQL",
@@ -323,12 +322,13 @@ def main(path: Path) -> None:
         told.append(of_table(rows))
         report(told[-1])
     machine = f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
-    save(path, [{key: f"{of:.5g}" if isinstance(of, float) else of for key, of in (row | {"machine": machine}).items()}
-                for row in told])  # fmt: skip
+    rows_of = ({key: f"{of:.5g}" if isinstance(of, float) else of for key, of in row.items()} for row in told)
+    save(path, [row | {"machine": machine} for row in rows_of])
 
 
 def report(row: dict[str, Any]) -> None:
-    print(", ".join(f"{name} {of:.4g}" if isinstance(of, float) else f"{name} {of}" for name, of in row.items()), flush=True)
+    told = (f"{name} {of:.4g}" if isinstance(of, float) else f"{name} {of}" for name, of in row.items())
+    print(", ".join(told), flush=True)
 
 
 def save(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -56,15 +56,15 @@ in Python, and `pyarrow` reads rows as they lie. corgipile's buffer is a tenth o
 
 """
 
-BYTES = """Bytes that are read in opening a source and in an epoch, over the bytes of its file; of a table, pages that are
-touched, over its pages. The bound of an epoch: {bound}. Rows have 28 floats and a label; by default 256 blocks are in a
-buffer of a tenth of the rows. `small blocks`: blocks of a 2,560th of the rows by `block_size`, wherever they begin and
-end. `ns a row`: of an epoch with batches of 256, the faster of two, by warm files; `by others`: what another library
-takes for the whole file or table, without a shuffle. `first batch`: its share of an epoch's time, in which the first
-buffer is read. Files that do not say where their rows begin are looked through when they are opened, unless they have
-an index, and the rows of a table are counted. Of a data set that takes no more than 128 MB in memory, what only can be
-decoded as a whole is kept, so that its second epoch reads nothing. Of Arrow files that are mapped nothing is counted.
-Machine: {machines}.
+BYTES = """Bytes that are read in opening a source and in an epoch, over the bytes of its file; of a table, pages that
+are touched, over its pages. The bound of an epoch: {bound}. Rows have 28 floats and a label; by default 256 blocks
+are in a buffer of a tenth of the rows. `small blocks`: blocks of a 2,560th of the rows by `block_size`, wherever they
+begin and end. `ns a row`: of an epoch with batches of 256, the faster of two, by warm files; `by others`: what
+another library takes for the whole file or table, without a shuffle. `first batch`: its share of an epoch's time, in
+which the first buffer is read. Files that do not say where their rows begin are looked through when they are opened,
+unless they have an index, and the rows of a table are counted. Of a data set that takes no more than 128 MB in
+memory, what only can be decoded as a whole is kept, so that its second epoch reads nothing. Of Arrow files that are
+mapped nothing is counted. Machine: {machines}.
 
 """
 
@@ -226,7 +226,12 @@ def bytes_read(measured):
 
     columns = {"source": "source", "rows": lambda row: f"{int(row['rows']):,}"}
     columns["MB"] = lambda row: f"{float(row['megabytes']):,.0f}"
-    columns |= {"opening": over("opening"), "epoch": over("epoch"), "bound": is_met, "small blocks": over("small_blocks")}
+    columns |= {
+        "opening": over("opening"),
+        "epoch": over("epoch"),
+        "bound": is_met,
+        "small blocks": over("small_blocks"),
+    }
     columns["opening, ms"] = lambda row: f"{float(row['opening_milliseconds']):,.0f}"
     columns["ns a row"] = lambda row: f"{float(row['nanoseconds']):,.0f}"
     columns["by others"] = by_others

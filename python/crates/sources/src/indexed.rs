@@ -7,9 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
 use source::{Cancel, SourceError, Unit};
 
-use crate::dataset::{Part, SkippedFiles, UnitReader};
+use crate::dataset::{Dataset, Opened, Part, SkippedFiles, UnitReader};
 use crate::files::DataFile;
 use crate::index::{self, Cut, Index, IndexOptions, IndexedFormat};
 use crate::{OnError, layout};
@@ -74,8 +75,7 @@ pub(crate) fn find(
     on_error: OnError,
     cancel: &Cancel,
 ) -> Result<IndexedFiles, SourceError> {
-    let (mut files, mut places, mut runs, mut skipped) =
-        (Vec::new(), Vec::new(), Vec::new(), SkippedFiles::default());
+    let (mut files, mut places, mut runs, mut skipped) = (Vec::new(), Vec::new(), Vec::new(), SkippedFiles::default());
     let bytes = found.iter().map(|file| file.size).sum();
     let mut most = [0, 0];
     for file in found {
@@ -113,14 +113,19 @@ fn units_of(
     places: &mut Vec<Place>,
     runs: &mut Vec<Run>,
 ) -> Result<(), SourceError> {
-    let begin = |offset, runs: &Vec<Run>| {
-        Place { file: file as u32, bytes: 0, offset, rows: 0, first_run: runs.len() as u32, runs: 0 }
+    let begin = |offset, runs: &Vec<Run>| Place {
+        file: file as u32,
+        bytes: 0,
+        offset,
+        rows: 0,
+        first_run: runs.len() as u32,
+        runs: 0,
     };
     let mut cut = Cut::new(bytes, index.first);
     let mut unit = begin(index.first, runs);
     for (at, entry) in index.entries.iter().enumerate() {
-        unit.bytes = u32::try_from(entry.end - unit.offset)
-            .map_err(|_| of.damaged(unit.offset, "a row has more than 4 GB"))?;
+        unit.bytes =
+            u32::try_from(entry.end - unit.offset).map_err(|_| of.damaged(unit.offset, "a row has more than 4 GB"))?;
         unit.rows += entry.rows as u32;
         let (ends_run, ends_unit) = cut.ends(entry.end);
         let is_last = at + 1 == index.entries.len();
@@ -167,8 +172,14 @@ impl IndexedFiles {
         first.map_or(Ok(()), |unit| self.with(unit, see))
     }
 
-    /// The units and their runs, whose sizes are estimated by the rows of one unit.
-    pub(crate) fn units(&self, decoder: &dyn Decode) -> (Vec<Unit>, Vec<Unit>) {
+    /// The data set with these rows. The sizes of units and their runs are estimated by the rows of one unit.
+    pub(crate) fn dataset(
+        mut self,
+        decoder: impl Decode + 'static,
+        schema: SchemaRef,
+        fingerprint: u64,
+        on_error: OnError,
+    ) -> Dataset {
         let mut factor = 2.0;
         let measured = self.sample(1, &mut |chunk| {
             let part = decoder.decode(chunk, 0..chunk.rows)?;
@@ -186,7 +197,10 @@ impl IndexedFiles {
                 before = *run;
             }
         }
-        (self.places.iter().map(|place| unit(place.rows, place.bytes)).collect(), runs)
+        let units = self.places.iter().map(|place| unit(place.rows, place.bytes)).collect();
+        let skipped = std::mem::take(&mut self.skipped);
+        let opened = Opened { schema, units, whole_runs: Some(runs), fingerprint, on_error, skipped };
+        Dataset::new(IndexedReader { files: self, decoder }, opened)
     }
 
     fn runs_of(&self, place: &Place) -> &[Run] {
@@ -238,9 +252,9 @@ pub(crate) fn memory(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }
 
-pub(crate) struct IndexedReader<D> {
-    pub(crate) files: IndexedFiles,
-    pub(crate) decoder: D,
+struct IndexedReader<D> {
+    files: IndexedFiles,
+    decoder: D,
 }
 
 impl<D: Decode> UnitReader for IndexedReader<D> {

@@ -14,11 +14,11 @@ use parquet::file::metadata::{
 };
 use source::{Cancel, SourceError, Unit};
 
+use super::Options;
 use super::kept::Kept;
 use super::pages::Pages;
 use super::read::{Footer, Place, Reader};
 use super::straight::Straight;
-use super::Options;
 use crate::columns::{agree, choose, given_as, plain_of_reader, settled};
 use crate::dataset::{Dataset, KEPT_BYTES, Opened, SkippedFiles};
 use crate::files::{self, DataFile, Fingerprint};

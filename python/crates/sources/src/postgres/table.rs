@@ -196,7 +196,9 @@ fn joined(runs: &[Pages], step: i64) -> Counted {
         let end = of_relation[..last].last().map_or(0, |run| (run.first / step + 1) * step);
         for run in of_relation.iter().filter(|run| run.first < end) {
             match counted.units.last_mut().filter(|unit| unit.relation == run.relation && run.first < unit.end) {
-                Some(unit) => (unit.rows, unit.version) = (unit.rows + run.rows, unit.version.wrapping_add(run.version)),
+                Some(unit) => {
+                    (unit.rows, unit.version) = (unit.rows + run.rows, unit.version.wrapping_add(run.version))
+                }
                 None => {
                     counted.first_runs.push(counted.runs.len());
                     counted.units.push(Pages { end: run.first + step, ..*run });
