@@ -104,7 +104,6 @@ pub(crate) fn find(
 }
 
 /// Adds the units of a file of a data set of so many bytes, and their runs.
-
 fn units_of(
     index: &Index,
     file: usize,
@@ -214,7 +213,7 @@ impl IndexedFiles {
         use_it: &mut dyn FnMut(&Chunk<'_>) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
         let rows = self.places[unit].rows as usize;
-        self.with_rows(unit, 0..rows, &mut |chunk, _| use_it(chunk))
+        self.with_rows(unit, 0..rows, |chunk, _| use_it(chunk))
     }
 
     /// Hands out the bytes of the runs that have some rows of a unit, and which of their rows these are.
@@ -222,7 +221,7 @@ impl IndexedFiles {
         &self,
         unit: usize,
         rows: Range<usize>,
-        use_it: &mut dyn FnMut(&Chunk<'_>, Range<usize>) -> Result<T, SourceError>,
+        use_it: impl FnOnce(&Chunk<'_>, Range<usize>) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
         let place = self.places[unit];
         let runs = self.runs_of(&place);
@@ -260,7 +259,7 @@ struct IndexedReader<D> {
 impl<D: Decode> UnitReader for IndexedReader<D> {
     fn read(&self, unit: usize, rows: Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
         let rows = rows.start as usize..rows.end as usize;
-        self.files.with_rows(unit, rows, &mut |chunk, rows| self.decoder.decode(chunk, rows))
+        self.files.with_rows(unit, rows, |chunk, rows| self.decoder.decode(chunk, rows))
     }
 
     fn file(&self, unit: usize) -> &Path {
