@@ -22,6 +22,7 @@ use crate::OnError;
 use crate::columns::{agree, choose, conform, given_as, settled};
 use crate::dataset::{Dataset, KEPT_BYTES, Opened, Part, SkippedFiles, UnitReader};
 use crate::files::{self, DataFile, Fingerprint};
+use crate::indexed::memory;
 use crate::layout;
 use crate::pool::Pool;
 use decode::Batches;
@@ -71,14 +72,14 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     }
     let kept = places.iter().map(|_| Mutex::new(None)).collect();
     let schema = Arc::new(Schema::new(settled(fields)));
-    let keeps_all = units.iter().map(|unit| unit.bytes).sum::<u64>() <= KEPT_BYTES;
-    let is_exact = keeps_all || opened.iter().all(Batches::is_exact);
-    let mut reader = Reader { files: opened, places, schema, kept, keeps_all, pool: Arc::default() };
+    let is_exact = opened.iter().all(Batches::is_exact);
+    let mut reader = Reader { files: opened, places, schema, kept, keeps_all: false, pool: Arc::default() };
+    reader.keeps_all = !is_exact && reader.bytes(&units) <= KEPT_BYTES;
     if options.fixed_lists {
         reader.schema = reader.with_fixed_lists(&units)?;
     }
     let schema = reader.schema.clone();
-    let whole_runs = (!is_exact).then(|| units.clone());
+    let whole_runs = (!is_exact && !reader.keeps_all).then(|| units.clone());
     let (fingerprint, on_error) = (print.finish(), options.on_error);
     Ok(Dataset::new(reader, Opened { schema, units, whole_runs, fingerprint, on_error, skipped }))
 }
@@ -132,6 +133,14 @@ struct Reader {
 }
 
 impl Reader {
+    /// About how many bytes of memory all batches take, by what one of them does.
+    fn bytes(&self, units: &[Unit]) -> u64 {
+        let largest = (0..units.len()).max_by_key(|&unit| units[unit].rows);
+        let read = largest.and_then(|unit| self.batch(unit, units[unit].rows).ok());
+        let rows: u64 = units.iter().map(|unit| unit.rows).sum();
+        read.map_or(u64::MAX, |batch| memory(&batch) as u64 / (batch.num_rows() as u64).max(1) * rows)
+    }
+
     /// A batch as the file has it. It is kept if it is read in parts and fits into memory, or lies in the mapped file.
     fn batch(&self, unit: usize, rows: u64) -> Result<RecordBatch, SourceError> {
         let (file, batch) = self.places[unit];
