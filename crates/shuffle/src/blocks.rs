@@ -37,7 +37,21 @@ impl Blocks {
     /// # Errors
     /// [`TooManyBlocks`]
     pub fn of_units(units: impl IntoIterator<Item = (u64, u64)>, size: u64) -> Result<Blocks, TooManyBlocks> {
+        Blocks::of_whole_units(units, size, size)
+    }
+
+    /// The same of units of which a part costs as much as the whole: one is a block, however much larger than `size`,
+    /// unless it is larger than `largest` by more than a half. Then it becomes several of at most about that size.
+    ///
+    /// # Errors
+    /// [`TooManyBlocks`]
+    pub fn of_whole_units(
+        units: impl IntoIterator<Item = (u64, u64)>,
+        size: u64,
+        largest: u64,
+    ) -> Result<Blocks, TooManyBlocks> {
         let size = size.max(1);
+        let largest = largest.max(size);
         let mut blocks = Blocks::default();
         // units that are joined so far
         let (mut joined, mut weight_joined) = (0, 0);
@@ -46,8 +60,8 @@ impl Blocks {
                 blocks.push(joined)?;
                 (joined, weight_joined) = (0, 0);
             }
-            if weight > size.saturating_add(size / 2) {
-                let parts = weight.div_ceil(size).min(tuples);
+            if weight > largest.saturating_add(largest / 2) {
+                let parts = weight.div_ceil(largest).min(tuples);
                 for part in 0..parts {
                     blocks.push(part_end(tuples, part + 1, parts) - part_end(tuples, part, parts))?;
                 }
@@ -118,6 +132,13 @@ mod tests {
         assert_eq!(of(&[15, 15], 10), [15, 15]);
         assert_eq!(of(&[16, 1, 1], 10), [8, 8, 2]);
         assert_eq!(of(&[0, 0], 10), [0; 0]);
+    }
+
+    #[test]
+    fn units_that_are_read_whole_are_split_only_where_they_are_larger_than_a_buffer() {
+        let units = [(3, 3), (4, 4), (40, 40), (1, 1), (160, 160), (2, 2)];
+        assert_eq!(sizes(&Blocks::of_whole_units(units, 10, 50).unwrap()), [7, 40, 1, 40, 40, 40, 40, 2]);
+        assert_eq!(sizes(&Blocks::of_whole_units(units, 10, 110).unwrap()), [7, 40, 1, 160, 2]);
     }
 
     #[test]

@@ -28,6 +28,9 @@ const OFFLINE: u64 = u64::MAX;
 /// Bytes that are read or written at once.
 const BYTES: u64 = 1 << 20;
 
+/// What cannot be read in parts is read at once up to this size.
+const LARGEST: u64 = 256 * BYTES;
+
 /// A copy of a source's rows that is being made.
 pub struct Offline<'a> {
     source: &'a dyn Source,
@@ -134,8 +137,8 @@ impl<'a> Offline<'a> {
         };
         let mut writers = (0..parts).map(create).collect::<Result<Vec<_>, _>>()?;
         let keys = SortKeys::once(self.seed);
-        let units = self.source.units().iter().map(|unit| (unit.rows, unit.bytes.max(1)));
-        let blocks = Blocks::of_units(units, 8 * BYTES).map_err(|error| SourceError::Invalid(error.to_string()))?;
+        let blocks = crate::plan::of_whole_runs(self.source, 8 * BYTES, LARGEST);
+        let blocks = blocks.map_err(|error| SourceError::Invalid(error.to_string()))?;
         for block in 0..blocks.len() {
             let rows = blocks.tuples_of(block);
             let batch = self.read(rows.clone())?;

@@ -5,8 +5,8 @@
 
 use crate::pieces::Layout;
 use crate::size::Size;
-use shuffle::{BlockSequence, Blocks, Lanes, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER, Strategy};
-use source::{Source, SourceError};
+use shuffle::{BlockSequence, Blocks, Lanes, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER, Strategy, TooManyBlocks};
+use source::{Source, SourceError, Unit};
 use std::sync::Arc;
 
 /// How rows are shuffled.
@@ -320,6 +320,16 @@ pub fn elements(source: &dyn Source, size: Size) -> Result<Blocks, SourceError> 
     Ok(blocks(source, size, 1, [rows, bytes])?)
 }
 
+/// Blocks of about `size` bytes, each of which is read without reading more than it, unless it would take more memory
+/// than `largest`.
+pub(crate) fn of_whole_runs(source: &dyn Source, size: u64, largest: u64) -> Result<Blocks, TooManyBlocks> {
+    let weight = |unit: &Unit| (unit.rows, unit.bytes.max(1));
+    match source.whole_runs() {
+        None => Blocks::of_units(source.units().iter().map(weight), size),
+        Some(runs) => Blocks::of_whole_units(runs.iter().map(weight), size, largest),
+    }
+}
+
 /// The blocks of a source, of this size.
 pub(crate) fn blocks(
     source: &dyn Source,
@@ -331,7 +341,11 @@ pub(crate) fn blocks(
     let by_rows = |size| Blocks::of_units(source.units().iter().map(|unit| (unit.rows, unit.rows)), size);
     let blocks = match size {
         // as the extension does: as large as they can be with hundreds of them in the buffer
-        Size::Auto => by_bytes((bytes / buffers / u64::from(MIN_BLOCKS_IN_BUFFER)).min(MAX_BLOCK_BYTES)),
+        Size::Auto => {
+            let size = (bytes / buffers / u64::from(MIN_BLOCKS_IN_BUFFER)).min(MAX_BLOCK_BYTES);
+            // memory for a buffer is there, and not for more
+            of_whole_runs(source, size, bytes / buffers)
+        }
         Size::Rows(size) => by_rows(size),
         Size::Bytes(size) => by_bytes(size),
         Size::Percent(percent) => by_rows((rows as f64 * percent / 100.0).ceil() as u64),

@@ -33,6 +33,14 @@ pub trait Source: Send + Sync {
     /// The units in the order of the rows: together they are all the rows, numbered from 0.
     fn units(&self) -> &[Unit];
 
+    /// The smallest runs of rows that can be read without reading more than them, in the order of the rows. None: any
+    /// rows can be, whatever the units are.
+    ///
+    /// A block that is as large as suits consists of whole ones, so that an epoch reads each of them once.
+    fn whole_runs(&self) -> Option<&[Unit]> {
+        None
+    }
+
     /// Rows `rows`, in their order: as many as asked for, except those that were skipped as damaged on request.
     ///
     /// May be called by several threads at once. It looks at `cancel` at least once per unit.

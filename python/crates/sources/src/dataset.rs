@@ -16,6 +16,10 @@ use crate::layout::Layout;
 /// How many messages about skipped rows and files are kept.
 const MESSAGES: usize = 20;
 
+/// A data set that takes no more memory than this is kept once it is decoded, as far as its units are read in parts
+/// and a part costs as much as the whole.
+pub(crate) const KEPT_BYTES: u64 = 128 << 20;
+
 /// What becomes of rows that cannot be read because a file is damaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
@@ -58,6 +62,7 @@ pub struct Dataset {
     reader: Box<dyn UnitReader>,
     schema: SchemaRef,
     layout: Layout,
+    whole_runs: Option<Vec<Unit>>,
     fingerprint: u64,
     on_error: OnError,
     skips_missing: bool,
@@ -69,6 +74,8 @@ pub struct Dataset {
 pub(crate) struct Opened {
     pub(crate) schema: SchemaRef,
     pub(crate) units: Vec<Unit>,
+    /// What must be read whole: see [`Source::whole_runs`].
+    pub(crate) whole_runs: Option<Vec<Unit>>,
     pub(crate) fingerprint: u64,
     pub(crate) on_error: OnError,
     pub(crate) skipped: SkippedFiles,
@@ -101,11 +108,12 @@ pub(crate) fn is_skipped(on_error: OnError, error: &SourceError) -> bool {
 
 impl Dataset {
     pub(crate) fn new(reader: impl UnitReader + 'static, opened: Opened) -> Self {
-        let Opened { schema, units, fingerprint, on_error, skipped } = opened;
+        let Opened { schema, units, whole_runs, fingerprint, on_error, skipped } = opened;
         Self {
             reader: Box::new(reader),
             schema,
             layout: Layout::new(units),
+            whole_runs,
             fingerprint,
             on_error,
             skips_missing: on_error == OnError::Skip,
@@ -148,6 +156,10 @@ impl Source for Dataset {
 
     fn units(&self) -> &[Unit] {
         self.layout.units()
+    }
+
+    fn whole_runs(&self) -> Option<&[Unit]> {
+        self.whole_runs.as_deref()
     }
 
     fn read(&self, rows: Range<u64>, cancel: &Cancel) -> Result<RecordBatch, SourceError> {

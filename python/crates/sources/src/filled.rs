@@ -52,6 +52,10 @@ impl Source for Filled {
         self.source.units()
     }
 
+    fn whole_runs(&self) -> Option<&[Unit]> {
+        self.source.whole_runs()
+    }
+
     fn read(&self, rows: Range<u64>, cancel: &Cancel) -> Result<RecordBatch, SourceError> {
         let batch = self.source.read(rows, cancel)?;
         let columns = batch.columns().iter().zip(self.schema.fields());

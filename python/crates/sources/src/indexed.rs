@@ -7,14 +7,15 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
 use source::{Cancel, SourceError, Unit};
 
-use crate::dataset::{Part, SkippedFiles, UnitReader};
+use crate::dataset::{Dataset, Opened, Part, SkippedFiles, UnitReader};
 use crate::files::DataFile;
-use crate::index::{self, Index, IndexOptions, IndexedFormat};
+use crate::index::{self, Cut, Index, IndexOptions, IndexedFormat};
 use crate::{OnError, layout};
 
-/// The bytes of a unit.
+/// The bytes of a unit, or of some of its runs.
 pub(crate) struct Chunk<'a> {
     pub(crate) file: &'a DataFile,
     /// Where in the file it begins.
@@ -44,12 +45,23 @@ struct Place {
     bytes: u32,
     offset: u64,
     rows: u32,
+    /// Its runs.
+    first_run: u32,
+    runs: u32,
+}
+
+/// Rows of a unit whose place is known: where they end, in bytes and rows of the unit.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    bytes: u32,
+    rows: u32,
 }
 
 /// The files of a data set with where their units are.
 pub(crate) struct IndexedFiles {
     pub(crate) files: Vec<DataFile>,
     places: Vec<Place>,
+    runs: Vec<Run>,
     pub(crate) skipped: SkippedFiles,
     /// The greatest of two numbers that the format finds in rows, over all files.
     pub(crate) most: [u32; 2],
@@ -63,7 +75,8 @@ pub(crate) fn find(
     on_error: OnError,
     cancel: &Cancel,
 ) -> Result<IndexedFiles, SourceError> {
-    let (mut files, mut places, mut skipped) = (Vec::new(), Vec::new(), SkippedFiles::default());
+    let (mut files, mut places, mut runs, mut skipped) = (Vec::new(), Vec::new(), Vec::new(), SkippedFiles::default());
+    let bytes = found.iter().map(|file| file.size).sum();
     let mut most = [0, 0];
     for file in found {
         cancel.check()?;
@@ -81,28 +94,50 @@ pub(crate) fn find(
         for entry in &index.entries {
             most = [most[0].max(entry.most[0]), most[1].max(entry.most[1])];
         }
-        places.extend(units_of(&index, files.len(), &file)?);
+        units_of(&index, files.len(), &file, bytes, &mut places, &mut runs)?;
         files.push(file);
     }
     if files.is_empty() {
         return Err(SourceError::Invalid(format!("no file could be read: {}", skipped.messages.join("; "))));
     }
-    Ok(IndexedFiles { files, places, skipped, most })
+    Ok(IndexedFiles { files, places, runs, skipped, most })
 }
 
-fn units_of(index: &Index, file: usize, of: &DataFile) -> Result<Vec<Place>, SourceError> {
-    let mut offset = index.first;
-    index
-        .entries
-        .iter()
-        .map(|entry| {
-            let bytes = u32::try_from(entry.end - offset);
-            let bytes = bytes.map_err(|_| of.damaged(offset, "a row has more than 4 GB"))?;
-            let place = Place { file: file as u32, bytes, offset, rows: entry.rows as u32 };
-            offset = entry.end;
-            Ok(place)
-        })
-        .collect()
+/// Adds the units of a file of a data set of so many bytes, and their runs.
+fn units_of(
+    index: &Index,
+    file: usize,
+    of: &DataFile,
+    bytes: u64,
+    places: &mut Vec<Place>,
+    runs: &mut Vec<Run>,
+) -> Result<(), SourceError> {
+    let begin = |offset, runs: &Vec<Run>| Place {
+        file: file as u32,
+        bytes: 0,
+        offset,
+        rows: 0,
+        first_run: runs.len() as u32,
+        runs: 0,
+    };
+    let mut cut = Cut::new(bytes, index.first);
+    let mut unit = begin(index.first, runs);
+    for (at, entry) in index.entries.iter().enumerate() {
+        unit.bytes =
+            u32::try_from(entry.end - unit.offset).map_err(|_| of.damaged(unit.offset, "a row has more than 4 GB"))?;
+        unit.rows += entry.rows as u32;
+        let (ends_run, ends_unit) = cut.ends(entry.end);
+        let is_last = at + 1 == index.entries.len();
+        if ends_run || is_last {
+            runs.push(Run { bytes: unit.bytes, rows: unit.rows });
+            unit.runs += 1;
+        }
+        if ends_unit || is_last {
+            places.push(unit);
+            unit = begin(entry.end, runs);
+        }
+    }
+    Ok(())
 }
 
 impl IndexedFiles {
@@ -121,7 +156,7 @@ impl IndexedFiles {
         see: &mut dyn FnMut(&Chunk<'_>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
         for unit in layout::spread(self.places.len(), count) {
-            self.with(unit, &mut |chunk| see(chunk))?;
+            self.with(unit, see)?;
         }
         Ok(())
     }
@@ -136,8 +171,14 @@ impl IndexedFiles {
         first.map_or(Ok(()), |unit| self.with(unit, see))
     }
 
-    /// The units, whose sizes are estimated by the rows of one of them.
-    pub(crate) fn units(&self, decoder: &dyn Decode) -> Vec<Unit> {
+    /// The data set with these rows. The sizes of units and their runs are estimated by the rows of one unit.
+    pub(crate) fn dataset(
+        mut self,
+        decoder: impl Decode + 'static,
+        schema: SchemaRef,
+        fingerprint: u64,
+        on_error: OnError,
+    ) -> Dataset {
         let mut factor = 2.0;
         let measured = self.sample(1, &mut |chunk| {
             let part = decoder.decode(chunk, 0..chunk.rows)?;
@@ -146,20 +187,52 @@ impl IndexedFiles {
         });
         // Whoever reads the unit is told what is wrong with it.
         drop(measured);
-        let unit =
-            |place: &Place| Unit { rows: u64::from(place.rows), bytes: (f64::from(place.bytes) * factor) as u64 };
-        self.places.iter().map(unit).collect()
+        let unit = |rows: u32, bytes: u32| Unit { rows: rows.into(), bytes: (f64::from(bytes) * factor) as u64 };
+        let mut runs = Vec::with_capacity(self.runs.len());
+        for place in &self.places {
+            let mut before = Run::default();
+            for run in self.runs_of(place) {
+                runs.push(unit(run.rows - before.rows, run.bytes - before.bytes));
+                before = *run;
+            }
+        }
+        let units = self.places.iter().map(|place| unit(place.rows, place.bytes)).collect();
+        let skipped = std::mem::take(&mut self.skipped);
+        let opened = Opened { schema, units, whole_runs: Some(runs), fingerprint, on_error, skipped };
+        Dataset::new(IndexedReader { files: self, decoder }, opened)
     }
 
+    fn runs_of(&self, place: &Place) -> &[Run] {
+        &self.runs[place.first_run as usize..][..place.runs as usize]
+    }
+
+    /// Hands out the bytes of a unit.
     fn with<T>(
         &self,
         unit: usize,
         use_it: &mut dyn FnMut(&Chunk<'_>) -> Result<T, SourceError>,
     ) -> Result<T, SourceError> {
+        let rows = self.places[unit].rows as usize;
+        self.with_rows(unit, 0..rows, |chunk, _| use_it(chunk))
+    }
+
+    /// Hands out the bytes of the runs that have some rows of a unit, and which of their rows these are.
+    fn with_rows<T>(
+        &self,
+        unit: usize,
+        rows: Range<usize>,
+        use_it: impl FnOnce(&Chunk<'_>, Range<usize>) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
         let place = self.places[unit];
+        let runs = self.runs_of(&place);
+        let first = runs.partition_point(|run| run.rows as usize <= rows.start);
+        let before = if first == 0 { Run::default() } else { runs[first - 1] };
+        let last = runs.get(runs.partition_point(|run| (run.rows as usize) < rows.end)).copied().unwrap_or(before);
         let file = &self.files[place.file as usize];
-        let bytes = bytes_of(file, &file.open()?, place.offset, place.bytes as usize)?;
-        use_it(&Chunk { file, offset: place.offset, bytes: &bytes, rows: place.rows as usize })
+        let offset = place.offset + u64::from(before.bytes);
+        let bytes = bytes_of(file, &file.open()?, offset, last.bytes.saturating_sub(before.bytes) as usize)?;
+        let chunk = Chunk { file, offset, bytes: &bytes, rows: last.rows.saturating_sub(before.rows) as usize };
+        use_it(&chunk, rows.start - before.rows as usize..rows.end - before.rows as usize)
     }
 }
 
@@ -178,14 +251,15 @@ pub(crate) fn memory(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }
 
-pub(crate) struct IndexedReader<D> {
-    pub(crate) files: IndexedFiles,
-    pub(crate) decoder: D,
+struct IndexedReader<D> {
+    files: IndexedFiles,
+    decoder: D,
 }
 
 impl<D: Decode> UnitReader for IndexedReader<D> {
     fn read(&self, unit: usize, rows: Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
-        self.files.with(unit, &mut |chunk| self.decoder.decode(chunk, rows.start as usize..rows.end as usize))
+        let rows = rows.start as usize..rows.end as usize;
+        self.files.with_rows(unit, rows, |chunk, rows| self.decoder.decode(chunk, rows))
     }
 
     fn file(&self, unit: usize) -> &Path {

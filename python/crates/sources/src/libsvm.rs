@@ -11,11 +11,11 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use source::{Cancel, SourceError};
 
 use crate::OnError;
-use crate::dataset::{Dataset, Opened, Part, is_skipped};
+use crate::dataset::{Dataset, Part, is_skipped};
 use crate::files::{self, Fingerprint};
 use crate::index::scan::{Input, Row, Scan};
 use crate::index::{IndexOptions, IndexedFormat};
-use crate::indexed::{self, Chunk, Decode, IndexedReader};
+use crate::indexed::{self, Chunk, Decode};
 
 /// How a data set of LIBSVM files is read.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     let mut print = Fingerprint::new("libsvm");
     print.files(&found);
     print.text(&format!("{:?} {:?}", options.dense, options.zero_based));
-    let mut found = indexed::find(found, &LibSvm, &options.index, options.on_error, cancel)?;
+    let found = indexed::find(found, &LibSvm, &options.index, options.on_error, cancel)?;
     let [from_1, beyond_from_0] = found.most;
     let base = i64::from(!options.zero_based.unwrap_or(beyond_from_0 > 0));
     // where features begin at 1, lines with a 0 are wrong
@@ -63,10 +63,8 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
         Ok(())
     })?;
     decoder.schema = schema(dense, decoder.with_query);
-    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
     let schema = decoder.schema.clone();
-    let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
-    Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
+    Ok(found.dataset(decoder, schema, print.finish(), on_error))
 }
 
 fn item(of: DataType) -> Arc<Field> {

@@ -16,10 +16,10 @@ use source::{Cancel, SourceError};
 pub use lines::CsvLines;
 
 use crate::columns::choose;
-use crate::dataset::{Dataset, Opened};
+use crate::dataset::Dataset;
 use crate::files::{self, DataFile, Fingerprint};
 use crate::index::IndexOptions;
-use crate::indexed::{self, IndexedFiles, IndexedReader};
+use crate::indexed::{self, IndexedFiles};
 use crate::{OnError, index};
 use decode::Decoder;
 
@@ -102,9 +102,7 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     let mut decoder = Decoder::new(all, schema.clone(), options.lines(), null, options.on_error);
     found.skipped.messages.extend(hint.iter().map(|hint| format!("{}: {hint}", found.files[0].path.display())));
     decoder.hint = hint;
-    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
-    let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
-    Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
+    Ok(found.dataset(decoder, schema, print.finish(), options.on_error))
 }
 
 fn schema_of(names: &[String], types: impl IntoIterator<Item = DataType>) -> Schema {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use source::{Cancel, SourceError};
 
 use super::scan::{Input, damage, scan};
-use super::{Entry, Index, IndexOptions, IndexedFormat, file};
+use super::{Cut, Entry, Index, IndexOptions, IndexedFormat, file};
 use crate::OnError;
 use crate::files::DataFile;
 
@@ -56,10 +56,10 @@ pub fn build(
         let first = scanner.begin(&mut input)?;
         part.start(&data, format, first)?;
     }
-    let resumed_at = if is_taken_up { part.end } else { 0 };
+    let (resumed_at, cut) = (if is_taken_up { part.end } else { 0 }, part.cut);
     input.seek(part.end)?;
     let part = std::cell::RefCell::new(part);
-    let scanned = scan(&mut *scanner, &mut input, &mut |entry| part.borrow_mut().push(entry), &mut |at| {
+    let scanned = scan(&mut *scanner, &mut input, cut, &mut |entry| part.borrow_mut().push(entry), &mut |at| {
         progress(at, data.size);
         cancel.check()
     });
@@ -69,7 +69,7 @@ pub fn build(
     let damage = damage(scanned, on_error)?;
     data.open()?; // it has not changed meanwhile
     progress(data.size, data.size);
-    let (rows, units) = (part.rows, part.entries);
+    let (rows, units) = (part.rows, part.cut.units());
     part.finish(&place, damage.as_ref())?;
     Ok(Built { path: place, rows, units, resumed_at, damage })
 }
@@ -91,7 +91,9 @@ pub fn already_built(
 /// What somebody else has built.
 fn built(path: PathBuf, index: Index) -> Built {
     let rows = index.entries.iter().map(|entry| entry.rows).sum();
-    Built { path, rows, units: index.entries.len() as u64, resumed_at: index.end(), damage: index.damage }
+    let mut cut = Cut::new(0, index.first);
+    index.entries.iter().for_each(|entry| _ = cut.ends(entry.end));
+    Built { path, rows, units: cut.units(), resumed_at: index.end(), damage: index.damage }
 }
 
 /// The file of an index that is not finished yet, locked against others who build it.
@@ -104,6 +106,7 @@ struct Unfinished {
     end: u64,
     rows: u64,
     entries: u64,
+    cut: Cut,
 }
 
 /// So many bytes of entries are written at a time: those of about 100 MB of data.
@@ -134,7 +137,9 @@ impl Unfinished {
             if still {
                 let mut bytes = Vec::new();
                 file.read_to_end(&mut bytes).map_err(io)?;
-                return Ok((Self { path, file, written: 0, bytes, end: 0, rows: 0, entries: 0 }, waited));
+                let unfinished =
+                    Self { path, file, written: 0, bytes, end: 0, rows: 0, entries: 0, cut: Cut::default() };
+                return Ok((unfinished, waited));
             }
         }
     }
@@ -142,12 +147,14 @@ impl Unfinished {
     /// Goes on with what the file has, if it is about this data file.
     fn take_up(&mut self, data: &DataFile, format: &dyn IndexedFormat) -> Result<bool, SourceError> {
         let Some((first, entries, used)) = file::unfinished(&self.bytes, data, format) else { return Ok(false) };
+        self.cut = Cut::new(data.size, first);
+        entries.iter().for_each(|entry| _ = self.cut.ends(entry.end));
         self.bytes.truncate(used);
         self.written = used;
         self.end = entries.last().map_or(first, |entry| entry.end);
         self.rows = entries.iter().map(|entry| entry.rows).sum();
         self.entries = entries.len() as u64;
-        self.cut()?;
+        self.truncate()?;
         Ok(true)
     }
 
@@ -155,10 +162,11 @@ impl Unfinished {
         self.bytes = file::header(data, format, first);
         self.written = 0;
         self.end = first;
-        self.cut()
+        self.cut = Cut::new(data.size, first);
+        self.truncate()
     }
 
-    fn cut(&mut self) -> Result<(), SourceError> {
+    fn truncate(&mut self) -> Result<(), SourceError> {
         let cut = self.file.set_len(self.written as u64).and_then(|()| self.file.seek(SeekFrom::End(0)));
         cut.map(|_| ()).map_err(|error| self.io(error))
     }
@@ -168,6 +176,7 @@ impl Unfinished {
         self.end = entry.end;
         self.rows += entry.rows;
         self.entries += 1;
+        self.cut.ends(entry.end);
         if self.bytes.len() - self.written >= WRITTEN_BYTES { self.write() } else { Ok(()) }
     }
 

@@ -1,6 +1,7 @@
 //! Where rows begin in files that do not say it themselves.
 //!
-//! An index has an entry for every unit, a run of rows of 128 kB or more, so that that of a file of 100 GB takes 20 MB.
+//! An index has an entry for every unit, a run of rows of 128 kB or more, so that that of a file of 100 GB takes 20 MB;
+//! of small files it has finer ones, so that a block of few rows is read without the rows next to it.
 //! It lies beside its file, or in a directory of its own, and knows size and time of change of the file: one of another
 //! file, or of the file as it was, is refused. Building it goes on where it was interrupted.
 
@@ -20,6 +21,48 @@ pub use build::{Built, already_built, build};
 
 /// A file of at most so many bytes is looked through when it is opened, if it has no index.
 pub(crate) const SCANNED_BYTES: u64 = 256 << 20;
+
+/// A unit ends with the first row that makes it at least so long.
+pub(crate) const UNIT_BYTES: u64 = 128 << 10;
+
+/// About so many runs of rows a data set has whose places are known, unless its units are smaller than these runs: a
+/// few for each of 2560 blocks.
+const RUNS: u64 = 1 << 14;
+
+/// Where runs of rows end: where a unit does, and in between so that there are enough of them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Cut {
+    run_bytes: u64,
+    unit: u64,
+    run: u64,
+    units: u64,
+}
+
+impl Cut {
+    /// For a file whose first row begins at `first`, of a data set of so many bytes.
+    pub(crate) fn new(bytes: u64, first: u64) -> Cut {
+        Cut { run_bytes: bytes / RUNS, unit: first, run: first, units: 0 }
+    }
+
+    /// Whether the row that ends here is the last one of its run, and of its unit.
+    pub(crate) fn ends(&mut self, end: u64) -> (bool, bool) {
+        let ends_unit = end - self.unit >= UNIT_BYTES;
+        let ends_run = ends_unit || end - self.run >= self.run_bytes;
+        if ends_unit {
+            self.unit = end;
+            self.units += 1;
+        }
+        if ends_run {
+            self.run = end;
+        }
+        (ends_run, ends_unit)
+    }
+
+    /// How many units there are if the last row is among those so far.
+    fn units(&self) -> u64 {
+        self.units + u64::from(self.run > self.unit)
+    }
+}
 
 /// What index files are called: the file's name and this.
 pub const ENDING: &str = ".cpindex";

@@ -5,13 +5,10 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use source::{Cancel, SourceError};
 
-use super::{Entry, Index, IndexedFormat};
+use super::{Cut, Entry, Index, IndexedFormat};
 use crate::OnError;
 use crate::dataset::is_skipped;
 use crate::files::DataFile;
-
-/// A unit ends with the first row that makes it at least so long.
-pub(crate) const UNIT_BYTES: u64 = 128 << 10;
 
 /// How often somebody is told how far it is, and may stop it.
 const TICK_BYTES: u64 = 1 << 20;
@@ -99,33 +96,33 @@ impl Input {
     }
 }
 
-/// Finds the units of the rest of a file. `found` gets each of them; `tick` is told how far it is.
+/// Finds the runs of rows of the rest of a file. `found` gets each of them; `tick` is told how far it is.
 pub(crate) fn scan(
     scanner: &mut dyn Scan,
     input: &mut Input,
+    mut cut: Cut,
     found: &mut dyn FnMut(Entry) -> Result<(), SourceError>,
     tick: &mut dyn FnMut(u64) -> Result<(), SourceError>,
 ) -> Result<(), SourceError> {
-    let mut start = input.position();
-    let mut unit = Entry { end: start, rows: 0, most: [0, 0] };
-    let mut next_tick = start + TICK_BYTES;
+    let empty = Entry { end: 0, rows: 0, most: [0, 0] };
+    let mut run = empty;
+    let mut next_tick = input.position() + TICK_BYTES;
     loop {
         let row = match scanner.next(input) {
             Ok(Some(row)) => row,
             end => {
                 // What was found before the end, or before damage, are rows.
-                if unit.rows > 0 {
-                    found(unit)?;
+                if run.rows > 0 {
+                    found(run)?;
                 }
                 return end.map(|_| ());
             }
         };
-        let [a, b] = unit.most;
-        unit = Entry { end: row.end, rows: unit.rows + 1, most: [a.max(row.most[0]), b.max(row.most[1])] };
-        if unit.end - start >= UNIT_BYTES {
-            found(unit)?;
-            start = unit.end;
-            unit = Entry { end: start, rows: 0, most: [0, 0] };
+        let [a, b] = run.most;
+        run = Entry { end: row.end, rows: run.rows + 1, most: [a.max(row.most[0]), b.max(row.most[1])] };
+        if cut.ends(row.end).0 {
+            found(run)?;
+            run = empty;
         }
         if input.position() >= next_tick {
             tick(input.position())?;
@@ -149,6 +146,7 @@ pub(super) fn whole(
     let scanned = scan(
         &mut *scanner,
         &mut input,
+        Cut::new(file.size, first),
         &mut |entry| {
             entries.push(entry);
             Ok(())

@@ -65,6 +65,11 @@ impl Batches {
         matches!(self.bytes, Bytes::Mapped(_))
     }
 
+    /// Whether any rows can be read without others.
+    pub(super) fn is_exact(&self) -> bool {
+        self.is_mapped() && !self.compressed.contains(&true)
+    }
+
     pub(super) fn is_uncompressed(&self, batch: usize) -> bool {
         !self.compressed[batch]
     }

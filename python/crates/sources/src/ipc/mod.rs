@@ -20,8 +20,9 @@ use source::{Cancel, SourceError, Unit};
 
 use crate::OnError;
 use crate::columns::{agree, choose, conform, given_as, settled};
-use crate::dataset::{Dataset, Opened, Part, SkippedFiles, UnitReader};
+use crate::dataset::{Dataset, KEPT_BYTES, Opened, Part, SkippedFiles, UnitReader};
 use crate::files::{self, DataFile, Fingerprint};
+use crate::indexed::memory;
 use crate::layout;
 use crate::pool::Pool;
 use decode::Batches;
@@ -71,12 +72,16 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     }
     let kept = places.iter().map(|_| Mutex::new(None)).collect();
     let schema = Arc::new(Schema::new(settled(fields)));
-    let mut reader = Reader { files: opened, places, schema, kept, pool: Arc::default() };
+    let is_exact = opened.iter().all(Batches::is_exact);
+    let mut reader = Reader { files: opened, places, schema, kept, keeps_all: false, pool: Arc::default() };
+    reader.keeps_all = !is_exact && reader.bytes(&units) <= KEPT_BYTES;
     if options.fixed_lists {
         reader.schema = reader.with_fixed_lists(&units)?;
     }
     let schema = reader.schema.clone();
-    Ok(Dataset::new(reader, Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped }))
+    let whole_runs = (!is_exact && !reader.keeps_all).then(|| units.clone());
+    let (fingerprint, on_error) = (print.finish(), options.on_error);
+    Ok(Dataset::new(reader, Opened { schema, units, whole_runs, fingerprint, on_error, skipped }))
 }
 
 type Files = (Vec<Batches>, Vec<Field>, SkippedFiles);
@@ -122,15 +127,31 @@ struct Reader {
     places: Vec<(usize, usize)>,
     schema: SchemaRef,
     kept: Vec<Mutex<Option<RecordBatch>>>,
+    /// Whether all batches fit into memory.
+    keeps_all: bool,
     pool: Arc<Pool>,
 }
 
 impl Reader {
-    /// A batch as the file has it.
-    fn batch(&self, unit: usize) -> Result<RecordBatch, SourceError> {
+    /// About how many bytes of memory all batches take, by what one of them does.
+    fn bytes(&self, units: &[Unit]) -> u64 {
+        let largest = (0..units.len()).max_by_key(|&unit| units[unit].rows);
+        let read = largest.and_then(|unit| self.batch(unit, units[unit].rows).ok());
+        let rows: u64 = units.iter().map(|unit| unit.rows).sum();
+        read.map_or(u64::MAX, |batch| memory(&batch) as u64 / (batch.num_rows() as u64).max(1) * rows)
+    }
+
+    /// A batch as the file has it. It is kept if it is read in parts and fits into memory, or lies in the mapped file.
+    fn batch(&self, unit: usize, rows: u64) -> Result<RecordBatch, SourceError> {
         let (file, batch) = self.places[unit];
         let batches = &self.files[file];
-        if batches.units[batch].rows < KEPT_ROWS || !batches.is_mapped() {
+        let all = batches.units[batch].rows;
+        let keeps = if batches.is_mapped() && batches.is_uncompressed(batch) {
+            all >= KEPT_ROWS
+        } else {
+            self.keeps_all && rows < all
+        };
+        if !keeps {
             return batches.read(batch);
         }
         let mut kept = self.kept[unit].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -138,9 +159,7 @@ impl Reader {
             Some(batch) => Ok(batch.clone()),
             None => {
                 let read = batches.read(batch)?;
-                if batches.is_uncompressed(batch) {
-                    *kept = Some(read.clone());
-                }
+                *kept = Some(read.clone());
                 Ok(read)
             }
         }
@@ -155,7 +174,7 @@ impl Reader {
             return Ok(self.schema.clone());
         }
         // Whoever reads a batch is told what is wrong with it.
-        let read = |at| self.batch(filled[at]).ok();
+        let read = |at: usize| self.batch(filled[at], units[filled[at]].rows).ok();
         let sample: Vec<RecordBatch> = layout::spread(filled.len(), BATCHES_LOOKED_AT).filter_map(read).collect();
         let fields = self.schema.fields().iter().map(|field| {
             let DataType::List(item) = field.data_type() else { return field.as_ref().clone() };
@@ -177,7 +196,7 @@ impl UnitReader for Reader {
     fn read(&self, unit: usize, rows: std::ops::Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
         let batches = &self.files[self.places[unit].0];
         batches.file.open()?; // it is still the same
-        let batch = self.batch(unit)?;
+        let batch = self.batch(unit, rows.end - rows.start)?;
         if rows.end > batch.num_rows() as u64 {
             return Err(SourceError::Changed { path: batches.file.path.clone() });
         }

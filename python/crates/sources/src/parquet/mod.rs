@@ -13,9 +13,6 @@ use crate::{Dataset, OnError};
 /// A row group that takes more memory than two of these is split into parts of about this size.
 const PART_BYTES: u64 = 8 << 20;
 
-/// A data set that takes no more memory than this is kept once it is decoded, as far as its units are read in parts.
-const KEPT_BYTES: u64 = 128 << 20;
-
 /// How a data set of Parquet files is read.
 #[derive(Clone, Debug)]
 pub struct Options {

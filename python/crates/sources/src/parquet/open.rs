@@ -1,25 +1,26 @@
 //! Finds out what files have: their columns, whether they agree, and their units.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::Type;
+use parquet::basic::{Compression, Encoding, Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
-    ColumnChunkMask, PageIndexPolicy, ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData,
+    ColumnChunkMask, ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData,
 };
 use source::{Cancel, SourceError, Unit};
 
+use super::Options;
 use super::kept::Kept;
 use super::pages::Pages;
 use super::read::{Footer, Place, Reader};
 use super::straight::Straight;
-use super::{KEPT_BYTES, Options};
 use crate::columns::{agree, choose, given_as, plain_of_reader, settled};
-use crate::dataset::{Dataset, Opened, SkippedFiles};
+use crate::dataset::{Dataset, KEPT_BYTES, Opened, SkippedFiles};
 use crate::files::{self, DataFile, Fingerprint};
 
 /// How many rows are looked at to see whether lists have the same length, where the counts of values say that they may.
@@ -47,9 +48,11 @@ pub(super) fn open(
         }
     }
     let bytes: u64 = units.iter().map(|unit| unit.bytes).sum();
-    let kept = (bytes <= KEPT_BYTES).then(Kept::default);
+    let kept = (bytes <= KEPT_BYTES).then(|| Kept::new(units.len()));
+    let is_exact = kept.is_some() || footers.iter().all(is_straight);
+    let whole_runs = (!is_exact).then(|| footers.iter().flat_map(pages).collect());
     let reader = Reader { files: footers, places, schema: schema.clone(), pool: Arc::default(), kept };
-    Ok(Dataset::new(reader, Opened { schema, units, fingerprint, on_error: options.on_error, skipped }))
+    Ok(Dataset::new(reader, Opened { schema, units, whole_runs, fingerprint, on_error: options.on_error, skipped }))
 }
 
 fn fingerprint(found: &[DataFile], options: &Options) -> u64 {
@@ -194,6 +197,51 @@ fn straight(footer: &Footer, field: &Field) -> Option<Straight> {
     }
 }
 
+/// Whether all columns lie in the file as they do in memory, as far as the footer says, so that any rows can be read.
+fn is_straight(footer: &Footer) -> bool {
+    let plain = |column: &ColumnChunkMetaData| {
+        let is_encoded = |encoding| matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
+        column.compression() == Compression::UNCOMPRESSED && !column.encodings().any(is_encoded)
+    };
+    let metadata = footer.metadata.metadata();
+    let read = |group: &RowGroupMetaData| read_leaves(footer, group).into_iter().all(|leaf| plain(group.column(leaf)));
+    footer.straight.iter().all(Option::is_some) && metadata.row_groups().iter().all(read)
+}
+
+/// The columns of a row group that are read.
+fn read_leaves(footer: &Footer, group: &RowGroupMetaData) -> Vec<usize> {
+    (0..group.num_columns()).filter(|&leaf| footer.columns.leaf_included(leaf)).collect()
+}
+
+/// The rows of a file between two places where pages of all columns begin: whole row groups, if it does not say where
+/// these are.
+fn pages(footer: &Footer) -> Vec<Unit> {
+    let metadata = footer.metadata.metadata();
+    let mut runs = Vec::new();
+    for (number, group) in metadata.row_groups().iter().enumerate() {
+        let rows = group.num_rows().max(0) as u64;
+        let leaves = read_leaves(footer, group);
+        let starts_of = |&leaf: &usize| {
+            let pages = metadata.page_index().and_then(|index| index.page_locations(number, leaf));
+            let starts = pages.into_iter().flatten().map(|page| page.first_row_index.max(0) as u64);
+            starts.filter(|start| (1..rows).contains(start)).collect::<BTreeSet<_>>()
+        };
+        let of_all = leaves.iter().map(starts_of).reduce(|all, mine| &all & &mine).unwrap_or_default();
+        let bytes = memory(group, &leaves);
+        let mut start = 0;
+        for end in of_all.into_iter().chain([rows]) {
+            runs.push(share(bytes, end - start, rows));
+            start = end;
+        }
+    }
+    runs
+}
+
+/// So many of the rows that take these bytes.
+fn share(bytes: u64, part: u64, rows: u64) -> Unit {
+    Unit { rows: part, bytes: (u128::from(bytes) * u128::from(part) / u128::from(rows.max(1))) as u64 }
+}
+
 /// About how many bytes these columns of a row group take in memory.
 fn memory(group: &RowGroupMetaData, leaves: &[usize]) -> u64 {
     let column = |&leaf: &usize| {
@@ -217,7 +265,7 @@ fn parts(footer: &Footer, group: usize, part_bytes: u64) -> Vec<(u64, Unit)> {
     let metadata = footer.metadata.metadata();
     let row_group = metadata.row_group(group);
     let rows = row_group.num_rows().max(0) as u64;
-    let leaves: Vec<usize> = (0..row_group.num_columns()).filter(|&leaf| footer.columns.leaf_included(leaf)).collect();
+    let leaves = read_leaves(footer, row_group);
     let bytes = memory(row_group, &leaves);
     let mut starts = vec![0];
     if bytes > 2 * part_bytes {
@@ -233,11 +281,7 @@ fn parts(footer: &Footer, group: usize, part_bytes: u64) -> Vec<(u64, Unit)> {
         }
     }
     let ends = starts.iter().skip(1).copied().chain([rows]);
-    let unit = |(&start, end): (&u64, u64)| {
-        let part = end - start;
-        (start, Unit { rows: part, bytes: (u128::from(bytes) * u128::from(part) / u128::from(rows.max(1))) as u64 })
-    };
-    starts.iter().zip(ends).map(unit).collect()
+    starts.iter().zip(ends).map(|(&start, end)| (start, share(bytes, end - start, rows))).collect()
 }
 
 /// The fields, those lists as fixed-size ones whose rows all have the same length.

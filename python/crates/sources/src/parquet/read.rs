@@ -49,13 +49,13 @@ pub(super) struct Reader {
 }
 
 impl UnitReader for Reader {
-    fn read(&self, unit: usize, rows: Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
+    fn read(&self, unit: usize, rows: Range<u64>, cancel: &Cancel) -> Result<Part, SourceError> {
         let Place { file, group, first, .. } = self.places[unit];
         let (footer, of_unit) = (&self.files[file], rows.clone());
         let rows = first + rows.start..first + rows.end;
         let mut columns = footer.read_straight(group, &rows, &self.pool)?;
         if columns.iter().any(Option::is_none) {
-            let read = self.decoded(unit, of_unit, &columns)?;
+            let read = self.decoded(unit, of_unit, &columns, cancel)?;
             let missing = columns.iter_mut().filter(|column| column.is_none());
             missing.zip(read.columns()).for_each(|(column, read)| *column = Some(read.clone()));
         }
@@ -72,7 +72,13 @@ impl UnitReader for Reader {
 
 impl Reader {
     /// The columns that are not there, of some rows of a unit: of a part of it, they are a part of what is kept.
-    fn decoded(&self, unit: usize, rows: Range<u64>, columns: &[Option<ArrayRef>]) -> Result<RecordBatch, SourceError> {
+    fn decoded(
+        &self,
+        unit: usize,
+        rows: Range<u64>,
+        columns: &[Option<ArrayRef>],
+        cancel: &Cancel,
+    ) -> Result<RecordBatch, SourceError> {
         let place = self.places[unit];
         let footer = &self.files[place.file];
         let (schema, mask) = self.others(footer, columns);
@@ -83,13 +89,11 @@ impl Reader {
         };
         if let Some(kept) = self.kept.as_ref().filter(|_| rows != (0..place.rows)) {
             let key = (unit, columns.iter().map(Option::is_none).collect());
-            if let Some(part) = kept.rows(&key, &rows) {
+            // what is wrong with other rows of the unit is told whoever reads them
+            if let Ok(part) = kept.rows(key, &rows, cancel, || decode(&(0..place.rows))) {
                 return Ok(part);
             }
-            // what is wrong with other rows of the unit is told whoever reads them
-            if let Ok(whole) = decode(&(0..place.rows)) {
-                return Ok(kept.keep(key, whole, &rows));
-            }
+            cancel.check()?;
         }
         decode(&rows)
     }

@@ -115,6 +115,17 @@ fn exact<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
     bytes.try_into().map_err(|_| format!("the database sent {} bytes where {N} are expected", bytes.len()))
 }
 
+/// Hands out so many numbers of `N` bytes, each behind its length, if all of them are such.
+fn each<const N: usize>(count: i64, bytes: &[u8], mut push: impl FnMut([u8; N])) -> bool {
+    let numbers = || bytes.chunks_exact(4 + N).map(|number| number.split_at(4));
+    let is_right = count.checked_mul(4 + N as i64) == Some(bytes.len() as i64)
+        && numbers().all(|(length, _)| length.first_chunk() == Some(&(N as u32).to_be_bytes()));
+    if is_right {
+        numbers().filter_map(|(_, number)| number.first_chunk()).for_each(|number| push(*number));
+    }
+    is_right
+}
+
 impl Values {
     fn new(of: &DataType, rows: usize) -> Self {
         match of {
@@ -163,6 +174,18 @@ impl Values {
             }),
         }
         Ok(())
+    }
+
+    /// Adds so many numbers of an array, each behind its length, if none is missing: true if it did. They are the most
+    /// of what tables of features have.
+    fn push_all(&mut self, count: i64, bytes: &[u8]) -> bool {
+        match self {
+            Self::Int32(values) => each(count, bytes, |number| values.append_value(i32::from_be_bytes(number))),
+            Self::Int64(values) => each(count, bytes, |number| values.append_value(i64::from_be_bytes(number))),
+            Self::Float32(values) => each(count, bytes, |number| values.append_value(f32::from_be_bytes(number))),
+            Self::Float64(values) => each(count, bytes, |number| values.append_value(f64::from_be_bytes(number))),
+            _ => false,
+        }
     }
 
     fn push_null(&mut self) {
@@ -270,6 +293,9 @@ fn elements(bytes: &[u8], values: &mut Values) -> Option<Result<(), String>> {
     for _ in 0..dimensions {
         count = count.checked_mul(i64::from(number()?))?;
         let _lower_bound = number()?;
+    }
+    if values.push_all(count, rest) {
+        return Some(Ok(()));
     }
     for _ in 0..count {
         if let Err(what) = values.push(field(&mut rest)?) {

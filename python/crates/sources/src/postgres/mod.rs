@@ -3,7 +3,8 @@
 //! Whoever opens a table exports a snapshot, and every connection of every thread and process reads under it: all
 //! epochs of all ranks see the same rows, whatever is done to the table meanwhile. The extension is not needed.
 //!
-//! How many rows the pages have is counted when the table is opened, which reads it once.
+//! How many rows the pages have is counted when the table is opened, which reads it once: the numbers of batches, which
+//! ranks must have equally many of, depend on it. An epoch reads each page once where blocks consist of whole pages.
 
 mod columns;
 mod connect;
@@ -14,6 +15,7 @@ mod shuffled;
 mod table;
 mod tls;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,7 +33,7 @@ use connect::Connections;
 pub use connect::HeldSnapshot;
 pub use settings::has_password;
 pub use shuffled::{Epoch, Shuffle, Shuffled};
-use table::{Pages, Table};
+use table::{Counted, Pages, Table};
 
 /// How many units are looked at to see whether arrays have the same length, and how wide rows are.
 const UNITS_LOOKED_AT: usize = 8;
@@ -72,16 +74,19 @@ pub fn open(options: &Options, cancel: &Cancel) -> Result<OpenedTable, SourceErr
     let pages = connections.with(cancel, |client| table.pages(client, cancel))?;
     let mut print = Fingerprint::new("postgres");
     print.text(&format!("{} {:?} {:?} {}", options.table, options.columns, options.filter, options.fixed_lists));
-    table.print(&pages, &mut print);
+    table.print(&pages.units, &mut print);
     let schema = Arc::new(Schema::new(table.columns.iter().map(Column::field).collect::<Vec<_>>()));
     // Errors name the table where those of files name a path.
     let place = DataFile { path: format!("table {}", table.name).into(), size: 0, modified: 0 };
     let snapshot = connections.snapshot().to_owned();
     let mut reader = Reader { connections, table, pages, schema, place };
     let bytes_per_row = reader.look(options.fixed_lists, cancel)?;
-    let units = reader.pages.iter().map(|pages| Unit { rows: pages.rows, bytes: pages.rows * bytes_per_row }).collect();
+    let units = |pages: &[Pages]| {
+        pages.iter().map(|pages| Unit { rows: pages.rows, bytes: pages.rows * bytes_per_row }).collect::<Vec<_>>()
+    };
+    let (units, whole_runs) = (units(&reader.pages.units), Some(units(&reader.pages.runs)));
     let (fingerprint, on_error, skipped) = (print.finish(), OnError::Raise, SkippedFiles::default());
-    let opened = Opened { schema: reader.schema.clone(), units, fingerprint, on_error, skipped };
+    let opened = Opened { schema: reader.schema.clone(), units, whole_runs, fingerprint, on_error, skipped };
     Ok(OpenedTable { data: Dataset::new(reader, opened), snapshot })
 }
 
@@ -101,7 +106,7 @@ fn with_fixed_lists(schema: &SchemaRef, sample: &[RecordBatch]) -> SchemaRef {
 struct Reader {
     connections: Connections,
     table: Table,
-    pages: Vec<Pages>,
+    pages: Counted,
     schema: SchemaRef,
     place: DataFile,
 }
@@ -109,10 +114,12 @@ struct Reader {
 impl Reader {
     /// Finds out how many bytes a row takes, and which arrays have the same length in all rows of a sample.
     fn look(&mut self, fixed_lists: bool, cancel: &Cancel) -> Result<u64, SourceError> {
-        let filled: Vec<usize> = (0..self.pages.len()).filter(|&unit| self.pages[unit].rows > 0).collect();
+        let units = &self.pages.units;
+        let filled: Vec<usize> = (0..units.len()).filter(|&unit| units[unit].rows > 0).collect();
         let mut sample = Vec::new();
-        for unit in layout::spread(filled.len(), UNITS_LOOKED_AT) {
-            sample.push(self.batch(filled[unit], cancel)?);
+        for at in layout::spread(filled.len(), UNITS_LOOKED_AT) {
+            let unit = filled[at];
+            sample.push(self.batch(unit, &(0..units[unit].rows), cancel)?);
         }
         let rows: usize = sample.iter().map(|batch| batch.num_rows()).sum();
         let bytes: usize = sample.iter().map(memory).sum();
@@ -122,10 +129,10 @@ impl Reader {
         Ok((bytes / rows.max(1)) as u64)
     }
 
-    /// All rows of a unit, in the types of the table.
-    fn batch(&self, unit: usize, cancel: &Cancel) -> Result<RecordBatch, SourceError> {
-        let pages = &self.pages[unit];
-        let query = self.table.copy(pages);
+    /// Rows of a unit, in the types of the table.
+    fn batch(&self, unit: usize, rows: &Range<u64>, cancel: &Cancel) -> Result<RecordBatch, SourceError> {
+        let (pages, before) = self.pages.pages_of(unit, rows);
+        let query = self.table.copy(&pages);
         let bytes = self.connections.with(cancel, |client| copy::read(client, &query, cancel))?;
         let mut columns = Columns::new(&self.table.columns, pages.rows as usize);
         copy::each_row(&bytes, &mut |fields| columns.push(fields)).map_err(SourceError::Database)?;
@@ -137,14 +144,13 @@ impl Reader {
                 pages.first, pages.end, self.table.name
             )));
         }
-        Ok(batch)
+        Ok(batch.slice((rows.start - before) as usize, (rows.end - rows.start) as usize))
     }
 }
 
 impl UnitReader for Reader {
-    fn read(&self, unit: usize, rows: std::ops::Range<u64>, cancel: &Cancel) -> Result<Part, SourceError> {
-        let batch = self.batch(unit, cancel)?;
-        let part = batch.slice(rows.start as usize, (rows.end - rows.start) as usize);
+    fn read(&self, unit: usize, rows: Range<u64>, cancel: &Cancel) -> Result<Part, SourceError> {
+        let part = self.batch(unit, &rows, cancel)?;
         Ok(conform(&part, &self.schema, rows.start, &self.place)?.into())
     }
 

@@ -1,5 +1,7 @@
 //! A table: which relations have its rows, how its columns are selected, and how many rows are on its pages.
 
+use std::ops::Range;
+
 use ::postgres::Client;
 use ::postgres::error::SqlState;
 use source::{Cancel, SourceError};
@@ -13,8 +15,11 @@ use crate::files::Fingerprint;
 const MOST_PAGES: i64 = 64;
 const UNITS_OF_SMALL_TABLES: i64 = 256;
 
-/// So many units are counted by one statement, 32 MB of pages, so that Ctrl-C is heard soon.
-const COUNTED_AT_ONCE: i64 = 64;
+/// So many pages are counted by one statement, 32 MB, so that Ctrl-C is heard soon.
+const COUNTED_AT_ONCE: i64 = 64 * MOST_PAGES;
+
+/// Rows are counted by so many runs of pages of a table at least, or by pages: a few runs for each of 2560 blocks.
+const RUNS: i64 = 1 << 14;
 
 pub(super) struct Table {
     /// The name as SQL has it, quoted where that is needed.
@@ -34,7 +39,7 @@ struct Relation {
     file: u32,
 }
 
-/// A unit: pages of a relation, with the rows that the snapshot sees and the filter lets through.
+/// Pages of a relation, with the rows that the snapshot sees and the filter lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pages {
     relation: usize,
@@ -43,6 +48,40 @@ pub(super) struct Pages {
     pub(super) rows: u64,
     /// The sum of the numbers of the transactions that wrote the rows: another one if a row is another.
     version: u64,
+}
+
+/// Units, and the runs of pages that each consists of.
+pub(super) struct Counted {
+    pub(super) units: Vec<Pages>,
+    /// All runs, one unit's behind the other's, and where those of each unit begin.
+    pub(super) runs: Vec<Pages>,
+    first_runs: Vec<usize>,
+}
+
+impl Counted {
+    /// The pages that have some rows of a unit, counted from its first one, and how many of their rows are before these.
+    pub(super) fn pages_of(&self, unit: usize, rows: &Range<u64>) -> (Pages, u64) {
+        let end = self.first_runs.get(unit + 1).copied().unwrap_or(self.runs.len());
+        let runs = &self.runs[self.first_runs[unit]..end];
+        let (mut before, mut pages) = (0, None::<Pages>);
+        for run in runs {
+            let read = pages.map_or(0, |pages| pages.rows);
+            if before + read >= rows.end && pages.is_some() {
+                break;
+            }
+            match &mut pages {
+                None if before + run.rows <= rows.start => before += run.rows,
+                None => pages = Some(*run),
+                Some(pages) => (pages.end, pages.rows) = (run.end, pages.rows + run.rows),
+            }
+        }
+        (pages.unwrap_or(self.units[unit]), if pages.is_some() { before } else { 0 })
+    }
+}
+
+/// How many pages a run has in a table of so many: a power of 2, which a whole unit has.
+fn pages_of_run(pages: i64) -> i64 {
+    1 << (pages / RUNS).clamp(1, MOST_PAGES).ilog2()
 }
 
 impl Table {
@@ -80,15 +119,20 @@ impl Table {
 
     /// All units, with their rows counted. What they are depends on the snapshot only, not on how many pages somebody
     /// has added since: whoever shares the snapshot has the same units.
-    pub(super) fn pages(&self, client: &mut Client, cancel: &Cancel) -> Result<Vec<Pages>, SourceError> {
-        let units = self.count(client, MOST_PAGES, cancel)?;
-        let step = units.len() as i64 * MOST_PAGES / UNITS_OF_SMALL_TABLES;
-        if step < MOST_PAGES { self.count(client, step.max(1), cancel) } else { Ok(units) }
+    pub(super) fn pages(&self, client: &mut Client, cancel: &Cancel) -> Result<Counted, SourceError> {
+        let counted = pages_of_run(self.relations.iter().map(|relation| relation.pages).sum());
+        let runs = self.count(client, counted, cancel)?;
+        let units = joined(&runs, MOST_PAGES).units.len() as i64;
+        let step = (units * MOST_PAGES / UNITS_OF_SMALL_TABLES).clamp(1, MOST_PAGES);
+        let wanted = if step < MOST_PAGES { 1 } else { pages_of_run(units * MOST_PAGES) };
+        // of pages that somebody has added, or that have no rows any more
+        let runs = if wanted < counted { self.count(client, wanted, cancel)? } else { runs };
+        Ok(joined(&runs, step))
     }
 
-    /// The units of so many pages, up to the last one of each relation that has a row.
+    /// Runs of so many pages, a power of 2.
     fn count(&self, client: &mut Client, step: i64, cancel: &Cancel) -> Result<Vec<Pages>, SourceError> {
-        let mut units: Vec<Pages> = Vec::new();
+        let mut runs: Vec<Pages> = Vec::new();
         for (at, relation) in self.relations.iter().enumerate() {
             let range =
                 self.condition(relation, "format('(%s,0)', s)::tid", &format!("format('(%s,0)', s + {step})::tid"));
@@ -98,23 +142,21 @@ impl Table {
                  ORDER BY s",
                 relation.from
             );
-            for first in (0..relation.pages).step_by((step * COUNTED_AT_ONCE) as usize) {
+            let query = client.prepare(&query).map_err(refused)?;
+            for first in (0..relation.pages).step_by(COUNTED_AT_ONCE as usize) {
                 cancel.check()?;
-                let end = (first + step * COUNTED_AT_ONCE).min(relation.pages);
-                for row in client.query(query.as_str(), &[&first, &end, &step]).map_err(refused)? {
+                let end = (first + COUNTED_AT_ONCE).min(relation.pages);
+                for row in client.query(&query, &[&first, &end, &step]).map_err(refused)? {
                     let (first, rows, version): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
                     let end = first + step;
-                    units.push(Pages { relation: at, first, end, rows: rows as u64, version: version as u64 });
+                    runs.push(Pages { relation: at, first, end, rows: rows as u64, version: version as u64 });
                 }
             }
-            while units.last().is_some_and(|unit| unit.relation == at && unit.rows == 0) {
-                units.pop();
-            }
         }
-        Ok(units)
+        Ok(runs)
     }
 
-    /// What copies the rows of a unit out.
+    /// What copies the rows of some pages out.
     pub(super) fn copy(&self, pages: &Pages) -> String {
         let relation = &self.relations[pages.relation];
         let (first, end) = (format!("'({},0)'::tid", pages.first), format!("'({},0)'::tid", pages.end));
@@ -143,6 +185,29 @@ impl Table {
             }
         }
     }
+}
+
+/// Units of so many pages, up to the last one of each relation that has a row. Runs are of fewer pages.
+fn joined(runs: &[Pages], step: i64) -> Counted {
+    let mut counted = Counted { units: Vec::new(), runs: Vec::new(), first_runs: Vec::new() };
+    for of_relation in runs.chunk_by(|one, other| one.relation == other.relation) {
+        let last = of_relation.iter().rposition(|run| run.rows > 0).map_or(0, |last| last + 1);
+        // the unit that has the last row has all of its pages
+        let end = of_relation[..last].last().map_or(0, |run| (run.first / step + 1) * step);
+        for run in of_relation.iter().filter(|run| run.first < end) {
+            match counted.units.last_mut().filter(|unit| unit.relation == run.relation && run.first < unit.end) {
+                Some(unit) => {
+                    (unit.rows, unit.version) = (unit.rows + run.rows, unit.version.wrapping_add(run.version))
+                }
+                None => {
+                    counted.first_runs.push(counted.runs.len());
+                    counted.units.push(Pages { end: run.first + step, ..*run });
+                }
+            }
+            counted.runs.push(*run);
+        }
+    }
+    counted
 }
 
 /// Refuses what is no condition by itself, but fits between brackets, such as `a) OR (b`: it would let rows of other

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use source::SourceError;
 
 use super::checked_length;
-use crate::index::scan::{Input, Row, Scan, UNIT_BYTES};
-use crate::index::{Entry, Index, IndexedFormat, SCANNED_BYTES};
+use crate::index::scan::{Input, Row, Scan};
+use crate::index::{Cut, Entry, Index, IndexedFormat, SCANNED_BYTES};
 
 /// The format, as far as an index is concerned.
 #[derive(Clone, Copy, Debug)]
@@ -63,19 +63,18 @@ impl Scan for Scanner {
     }
 }
 
-/// The units of records, as they are found.
-#[derive(Default)]
-struct Units {
+/// The runs of records, as they are found.
+struct Runs {
     index: Index,
-    start: u64,
+    cut: Cut,
     rows: u64,
 }
 
-impl Units {
+impl Runs {
     /// Takes a record that ends here.
     fn push(&mut self, end: u64) {
         self.rows += 1;
-        if end - self.start >= UNIT_BYTES {
+        if self.cut.ends(end).0 {
             self.close(end);
         }
     }
@@ -84,7 +83,7 @@ impl Units {
         if self.rows > 0 {
             self.index.entries.push(Entry { end, rows: self.rows, most: [0, 0] });
         }
-        (self.start, self.rows) = (end, 0);
+        self.rows = 0;
     }
 }
 
@@ -138,12 +137,12 @@ impl Foreign<'_> {
 fn foreign(place: &Path, input: &mut Input) -> Result<Index, SourceError> {
     let of = Foreign { place, file: input.file.path.clone(), size: input.left() };
     let ends = of.ends()?;
-    let mut units = Units::default();
+    let mut runs = Runs { index: Index::default(), cut: Cut::new(of.size, 0), rows: 0 };
     // A damaged record is for whoever reads it.
     let first = Scanner.next(input).ok().flatten().map(|row| row.end);
     let has_blocks = first.zip(ends.first()).is_some_and(|(record, line)| record < *line);
     if !has_blocks {
-        ends.iter().for_each(|end| units.push(*end));
+        ends.iter().for_each(|end| runs.push(*end));
     } else if of.size > SCANNED_BYTES {
         return Err(of.refused(1, "has a block of several records, which nobody has counted, and the file is large"));
     } else {
@@ -151,7 +150,7 @@ fn foreign(place: &Path, input: &mut Input) -> Result<Index, SourceError> {
         for (line, &end) in (1..).zip(&ends) {
             while input.position() < end {
                 if let Some(row) = Scanner.next(input)? {
-                    units.push(row.end);
+                    runs.push(row.end);
                 }
             }
             if input.position() != end {
@@ -159,6 +158,6 @@ fn foreign(place: &Path, input: &mut Input) -> Result<Index, SourceError> {
             }
         }
     }
-    units.close(of.size);
-    Ok(units.index)
+    runs.close(of.size);
+    Ok(runs.index)
 }

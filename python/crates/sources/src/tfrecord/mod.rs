@@ -17,10 +17,10 @@ use source::{Cancel, SourceError};
 pub use columns::{Feature, Kind, Length};
 pub use index::TfRecord;
 
-use crate::dataset::{Dataset, Opened, Part, is_skipped};
+use crate::dataset::{Dataset, Part, is_skipped};
 use crate::files::{self, Fingerprint};
 use crate::index::IndexOptions;
-use crate::indexed::{self, Chunk, Decode, IndexedFiles, IndexedReader};
+use crate::indexed::{self, Chunk, Decode, IndexedFiles};
 use crate::{OnError, tfrecord};
 
 /// The column of whole records.
@@ -55,17 +55,10 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     let mut print = Fingerprint::new("tfrecord");
     print.files(&found);
     print.text(&format!("{:?} {:?} {} {}", options.features, options.columns, options.raw, options.fixed_lists));
-    let mut found = indexed::find(found, &TfRecord, &options.index, options.on_error, cancel)?;
+    let found = indexed::find(found, &TfRecord, &options.index, options.on_error, cancel)?;
     let decoder = if options.raw { Decoder::raw(options) } else { Decoder::of_examples(&found, options)? };
-    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
-    let opened = Opened {
-        schema: decoder.schema.clone(),
-        units,
-        fingerprint: print.finish(),
-        on_error: options.on_error,
-        skipped,
-    };
-    Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
+    let schema = decoder.schema.clone();
+    Ok(found.dataset(decoder, schema, print.finish(), options.on_error))
 }
 
 struct Decoder {

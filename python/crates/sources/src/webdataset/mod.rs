@@ -11,11 +11,11 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use source::{Cancel, SourceError};
 
 use crate::OnError;
-use crate::dataset::{Dataset, Opened, Part, is_skipped};
+use crate::dataset::{Dataset, Part, is_skipped};
 use crate::files::{self, Fingerprint};
 use crate::index::scan::{Input, Row, Scan};
 use crate::index::{IndexOptions, IndexedFormat};
-use crate::indexed::{self, Chunk, Decode, IndexedFiles, IndexedReader};
+use crate::indexed::{self, Chunk, Decode, IndexedFiles};
 use tar::{Member, next_member};
 
 /// The column of samples' names.
@@ -45,7 +45,7 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     let mut print = Fingerprint::new("webdataset");
     print.files(&found);
     print.text(&format!("{:?}", options.columns));
-    let mut found = indexed::find(found, &WebDataset, &options.index, options.on_error, cancel)?;
+    let found = indexed::find(found, &WebDataset, &options.index, options.on_error, cancel)?;
     let names = match &options.columns {
         Some(names) if names.is_empty() => return Err(SourceError::Invalid("columns has no name".into())),
         Some(names) => names.clone(),
@@ -53,9 +53,7 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     };
     let decoder = Decoder::new(names, options.on_error);
     let schema = decoder.schema.clone();
-    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
-    let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
-    Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
+    Ok(found.dataset(decoder, schema, print.finish(), options.on_error))
 }
 
 /// The endings in a sample of the data, but for those of samples that are wrong.
