@@ -5,12 +5,14 @@
 //! means and deviations can have come from: scaled by these, it could take a step of any length.
 
 use crate::Standardizer;
+use std::ops::Range;
 use tuples::Batch;
 
 /// The smallest and largest possible value of each feature, as it is learned from, and of the target.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Bounds {
-    features: Vec<(f32, f32)>,
+    low: Vec<f32>,
+    high: Vec<f32>,
     target: (f32, f32),
 }
 
@@ -42,7 +44,8 @@ impl Bounds {
             let bound = |value: f64| ((value - zero) / unit) as f32;
             (bound(mean - radius * deviation - slack), bound(mean + radius * deviation + slack))
         };
-        Bounds { features: allocation::collect(features.enumerate().map(of_feature)), target: ANY }
+        let (low, high) = features.enumerate().map(of_feature).unzip();
+        Bounds { low, high, target: ANY }
     }
 
     /// The same where targets are divided by their deviation, and centred, too.
@@ -51,39 +54,43 @@ impl Bounds {
         Bounds { target: (-radius, radius), ..self }
     }
 
-    /// The same for tuples of `dim` dimensions, of which these, ascending, are the features; others may have any value.
+    /// The same for tuples of `dim` dimensions, of which these are the features; others may have any value.
+    ///
+    /// # Panics
+    /// If there are not as many dimensions.
     pub fn expand(self, dim: usize, places: impl Iterator<Item = u32>) -> Bounds {
-        let mut features = allocation::filled(ANY, dim);
-        for (place, bounds) in places.zip(self.features) {
-            features.iter_mut().nth(place as usize).into_iter().for_each(|feature| *feature = bounds);
+        let (mut low, mut high) = (allocation::filled(ANY.0, dim), allocation::filled(ANY.1, dim));
+        for (place, bounds) in places.map(|place| place as usize).zip(self.low.iter().zip(&self.high)) {
+            (low[place], high[place]) = (*bounds.0, *bounds.1);
         }
-        Bounds { features, ..self }
+        Bounds { low, high, ..self }
     }
 
-    /// The first tuple of the batch, in its order, that has a value outside.
-    pub fn first_outside(&self, batch: &Batch) -> Option<Outside> {
-        let is_outside = |value: f32, (low, high): (f32, f32)| value < low || value > high;
-        let order = batch.order().iter().map(|place| *place as usize);
+    /// The first tuple of these places of the batch that has a value outside.
+    pub fn first_outside(&self, batch: &Batch, mut places: Range<usize>) -> Option<Outside> {
+        let is_outside = |value: f32, low: f32, high: f32| value < low || value > high;
         if self.target != ANY
-            && let Some(place) = order.clone().find(|place| is_outside(batch.label(*place), self.target))
+            && let Some(place) = places.clone().find(|i| is_outside(batch.label(*i), self.target.0, self.target.1))
         {
             return Some(Outside { place, feature: None });
         }
-        let of_tuple = |place: usize| {
-            if batch.is_sparse() {
+        places.find_map(|place| {
+            let feature = if batch.is_sparse() {
                 let (indices, values) = batch.sparse_row(place);
-                let bounded = indices
-                    .iter()
-                    .zip(values)
-                    .filter_map(|(i, value)| Some((*i as usize, *value, *self.features.get(*i as usize)?)));
-                return bounded.into_iter().find(|(_, value, bounds)| is_outside(*value, *bounds)).map(|found| found.0);
-            }
-            let values = batch.features(place).iter().zip(&self.features);
-            // without a branch per value, which is what makes it quick
-            let any = values.clone().fold(false, |any, (value, bounds)| any | is_outside(*value, *bounds));
-            any.then(|| values.clone().position(|(value, bounds)| is_outside(*value, *bounds))).flatten()
-        };
-        order.into_iter().find_map(|place| of_tuple(place).map(|feature| Outside { place, feature: Some(feature) }))
+                let mut entries = indices.iter().map(|i| *i as usize).zip(values);
+                let bounds = |i: usize| Some((*self.low.get(i)?, *self.high.get(i)?));
+                entries.find(|(i, value)| bounds(*i).is_some_and(|(low, high)| is_outside(**value, low, high)))?.0
+            } else {
+                let values = batch.features(place).iter().zip(self.low.iter().zip(&self.high));
+                let outside = |(value, (low, high)): (&f32, (&f32, &f32))| (value < low) | (value > high);
+                // numbers as wide as the values, without a branch, are what the compiler makes vectors of
+                if values.clone().fold(0u32, |any, value| any | u32::from(outside(value))) == 0 {
+                    return None;
+                }
+                values.into_iter().position(outside)?
+            };
+            Some(Outside { place, feature: Some(feature) })
+        })
     }
 }
 
@@ -99,7 +106,6 @@ mod tests {
         for (label, features) in rows {
             batch.push(*label).unwrap().copy_from_slice(features);
         }
-        batch.set_order(&(0..rows.len() as u32).collect::<Vec<u32>>()).unwrap();
         batch
     }
 
@@ -116,7 +122,7 @@ mod tests {
                 let bounds = Bounds::of_sample(n, [(mean, deviation)].into_iter(), standardizer);
                 let learned = |x: f64| standardizer.map_or(x, |s| (x - s.mean[0]) / s.scale[0]) as f32;
                 let rows = batch(&[(0.0, &[learned(other)]), (0.0, &[learned(extreme)])]);
-                assert_eq!(bounds.first_outside(&rows), None, "{n} {other} {extreme}");
+                assert_eq!(bounds.first_outside(&rows, 0..rows.len()), None, "{n} {other} {extreme}");
             }
         }
     }
@@ -126,7 +132,7 @@ mod tests {
         let standardizer = Standardizer { mean: vec![1.0, 5.0], scale: vec![2.0, 1.0] };
         // the second feature was constant
         let bounds = Bounds::of_sample(100, [(1.0, 2.0), (5.0, 0.0)].into_iter(), Some(&standardizer));
-        let outside = |features: &[f32]| bounds.first_outside(&batch(&[(0.0, &[0.0, 0.0]), (1.0, features)]));
+        let outside = |features: &[f32]| bounds.first_outside(&batch(&[(0.0, &[0.0, 0.0]), (1.0, features)]), 0..2);
         assert_eq!(outside(&[9.9, 0.0]), None);
         assert_eq!(outside(&[-10.1, 0.0]), Some(Outside { place: 1, feature: Some(0) }));
         assert_eq!(outside(&[0.0, 0.01]), Some(Outside { place: 1, feature: Some(1) }));
@@ -136,8 +142,11 @@ mod tests {
     fn targets_are_bounded_where_they_are_scaled() {
         let bounds = Bounds::of_sample(100, [(0.0, 1.0)].into_iter(), None);
         let rows = batch(&[(10.1, &[0.0])]);
-        assert_eq!(bounds.first_outside(&rows), None);
-        assert_eq!(bounds.with_scaled_target(100).first_outside(&rows), Some(Outside { place: 0, feature: None }));
+        assert_eq!(bounds.first_outside(&rows, 0..rows.len()), None);
+        assert_eq!(
+            bounds.with_scaled_target(100).first_outside(&rows, 0..rows.len()),
+            Some(Outside { place: 0, feature: None })
+        );
     }
 
     #[test]
@@ -148,10 +157,9 @@ mod tests {
             indices.copy_from_slice(&entries.map(|entry| entry.0));
             values.copy_from_slice(&entries.map(|entry| entry.1));
         }
-        rows.set_order(&[0, 1]).unwrap();
         let bounds = Bounds::of_sample(100, [(0.0, 1.0)].into_iter(), None);
-        assert_eq!(bounds.clone().expand(4, [0].into_iter()).first_outside(&rows), None);
-        let found = bounds.expand(4, [3].into_iter()).first_outside(&rows);
+        assert_eq!(bounds.clone().expand(4, [0].into_iter()).first_outside(&rows, 0..rows.len()), None);
+        let found = bounds.expand(4, [3].into_iter()).first_outside(&rows, 0..rows.len());
         assert_eq!(found, Some(Outside { place: 1, feature: Some(3) }));
     }
 }

@@ -11,7 +11,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
 use serde::{Deserialize, Serialize};
 use sgd::profile::{FeatureProfile, Profile};
-use sgd::{Bounds, Extent, Hyperparameters, LogTransform, Scaler, Standardizer, TargetScale};
+use sgd::{Bounds, Extent, Hyperparameters, LogTransform, Outside, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
 /// What a preparation pass has found, beside classes and categories.
@@ -97,8 +97,9 @@ pub struct Decoder {
     pub(super) met: u64,
     /// which part of the rows these are, if they are a sample
     pub(super) sampled: Option<f64>,
-    /// of a sample, what values it leaves possible
+    /// of a sample, what values it leaves possible, until all rows were decoded; and the first that was outside
     pub(super) bounds: Option<Bounds>,
+    pub(super) outside: Option<Outside>,
     /// what tells the rows that it has met from others
     pub(super) rows: MetRows,
     /// what a preparation pass has met of each feature
@@ -163,6 +164,7 @@ impl Decoder {
             met: 0,
             sampled: None,
             bounds: None,
+            outside: None,
             rows: MetRows::default(),
             profile: None,
             preparing,
@@ -344,14 +346,21 @@ impl Decoder {
         self.sampled.is_some()
     }
 
-    /// The first value of the batch that a row of the sample cannot be far enough from, as text; None if there is none,
-    /// or the preparation pass has met all rows.
-    pub fn outside_of_sample(&self, batch: &Batch) -> Option<String> {
-        let outside = self.bounds.as_ref()?.first_outside(batch)?;
+    /// What a row of the sample cannot have come near to, if a row that was decoded since the preparation pass has such a value.
+    pub fn outside_of_sample(&self) -> Option<String> {
+        let outside = self.outside?;
         Some(match outside.feature {
             None => format!("a value as extreme as one of column \"{}\"", self.labels.column()),
-            Some(i) => format!("a value as extreme as one of feature {}", self.features.name(i)),
+            Some(i) => {
+                let name = self.features.number_at(i).unwrap_or_else(|| self.features.name(i));
+                format!("a value as extreme as one of feature {name}")
+            }
         })
+    }
+
+    /// All rows were decoded, so that none is left that could be outside of the sample.
+    pub fn end_sample(&mut self) {
+        self.bounds = None;
     }
 
     /// How many tuples a preparation pass has met, or would have met without a sample, and features; those of compressed mini-batches are not counted.
@@ -504,6 +513,9 @@ impl Decoder {
         }
         if let Some(target) = &self.target {
             batch.labels_mut()[first..].iter_mut().for_each(|label| *label = target.apply(*label));
+        }
+        if let (Some(bounds), None) = (&self.bounds, &self.outside) {
+            self.outside = bounds.first_outside(batch, first..batch.len());
         }
     }
 

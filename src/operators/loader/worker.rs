@@ -53,8 +53,9 @@ fn load(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerBuffers
             buffers.next_epoch()?;
         }
         // classes are met in the first epoch
-        if load_epoch(buffers, request, shared)?.is_none() || shared.tell(&epoch_end(buffers, epoch == first)).is_none()
-        {
+        let loaded = load_epoch(buffers, request, shared)?;
+        buffers.decoder.end_sample();
+        if loaded.is_none() || shared.tell(&epoch_end(buffers, epoch == first)).is_none() {
             return Ok(None);
         }
     }
@@ -68,6 +69,10 @@ fn load_epoch(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerB
         let Some(batch) = shared.next() else { return Ok(None) };
         let published = match buffers.next_batch(batch) {
             Ok(false) => return Ok(Some(())),
+            Ok(true) if let Some(what) = buffers.decoder.outside_of_sample() => {
+                shared.tell(&WorkerMessage::MissingInSample(what));
+                return Ok(None);
+            }
             Ok(true) => shared.publish(),
             Err(error) => Err(error),
         };

@@ -511,9 +511,7 @@ impl Training {
         }
         while self.buffers.next_batch(batch)? {
             progress::tuples(batch.tuples_in_order());
-            if let (Some(fallback), true) = (&mut self.fallback, epoch == self.request.first_epoch())
-                && let Some(what) = self.buffers.decoder.outside_of_sample(batch)
-            {
+            if let (Some(fallback), Some(what)) = (&mut self.fallback, self.buffers.decoder.outside_of_sample()) {
                 fallback.missing = Some(what);
                 return Err(TrainingError::Diverged { epoch, standardized: true }.into());
             }
@@ -529,6 +527,7 @@ impl Training {
         if epoch == self.request.first_epoch() {
             check_first_epoch(&self.request, &self.buffers)?;
             self.count_imputed();
+            self.buffers.decoder.end_sample();
             if !self.has_told_rows {
                 notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
                 notice_clipped(&self.buffers.decoder);

@@ -151,7 +151,7 @@ impl RowSample {
         let mut values: Vec<f32> = all.filter(|value| !value.is_nan()).collect();
         let rows = self.values.len() / self.dim.max(1);
         let missing = (rows - values.len()) as f64 / rows.max(1) as f64;
-        values.sort_unstable_by(f32::total_cmp);
+        sort(&mut values);
         let n = values.len();
         if n == 0 {
             return FeatureProfile { missing, mean: Some(0.0), deviation: Some(0.0), ..FeatureProfile::default() };
@@ -180,11 +180,23 @@ impl RowSample {
             sampled: n as u64,
             ..FeatureProfile::default()
         };
-        let mut bins = vec![0u64; feature.edges.len() + 1];
-        values.iter().for_each(|value| bins[feature.bin(f64::from(*value))] += 1);
-        feature.shares = bins.into_iter().map(|count| count as f64 / n as f64).collect();
+        // values ascend, and so do their bins
+        let end = |bin: usize| values.partition_point(|value| feature.bin(f64::from(*value)) <= bin);
+        let ends: Vec<usize> = (0..=feature.edges.len()).map(end).collect();
+        let begins = std::iter::once(&0).chain(&ends);
+        feature.shares = ends.iter().zip(begins).map(|(end, begin)| (end - begin) as f64 / n as f64).collect();
         feature
     }
+}
+
+/// Sorts by [`f32::total_cmp`], by integers in the same order, which are sorted several times faster.
+fn sort(values: &mut [f32]) {
+    // the bits of a negative number descend: all but the sign are turned
+    let turn = |bits: i32| bits ^ ((bits >> 31) as u32 >> 1) as i32;
+    let keys: &mut [i32] = bytemuck::cast_slice_mut(values);
+    keys.iter_mut().for_each(|key| *key = turn(*key));
+    keys.sort_unstable();
+    keys.iter_mut().for_each(|key| *key = turn(*key));
 }
 
 #[cfg(test)]
@@ -219,6 +231,16 @@ mod tests {
         assert!(!sample_of(0..few).unite(&RowSample::new(2)));
         assert!(serde_json::from_str::<RowSample>(r#"{"dim": 1, "seen": 3, "bits": [0]}"#).is_err());
         assert!(serde_json::from_str::<RowSample>(r#"{"dim": 3000000000, "seen": 0, "bits": []}"#).is_err());
+    }
+
+    #[test]
+    fn values_are_sorted_as_total_cmp_does() {
+        let mut values =
+            [1.5, -0.0, f32::INFINITY, 0.0, -2.5, f32::MIN_POSITIVE, f32::NEG_INFINITY, -1e-42, 1e-42, 3.0, -2.5];
+        let mut expected = values;
+        expected.sort_by(f32::total_cmp);
+        sort(&mut values);
+        assert_eq!(values.map(f32::to_bits), expected.map(f32::to_bits));
     }
 
     #[test]

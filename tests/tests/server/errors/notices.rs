@@ -385,6 +385,16 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  Give weights => 'frequencies' if a row of weight 2 is two rows, or weights => 'precisions'.\n",
     ),
     (
+        "Notice::MissingInSample",
+        &["CREATE TABLE pages (label text, x real, filler text)",
+          "ALTER TABLE pages ALTER filler SET STORAGE plain",
+          "INSERT INTO pages SELECT CASE i WHEN 4100 THEN 'c' WHEN 4099 THEN 'b' ELSE 'a' END, i, repeat('x', 5000) FROM generate_series(1, 4200) i",
+          "SELECT FROM corgipile_train('pages', 'svm', features => '{x}', seed => 1, max_epochs => 1)"],
+        "...NOTICE:  the sample of the rows before the first epoch did not contain a second value of column \"label\": the training begins again with \
+         all rows\n\
+         HINT:  Use prepare => 'exact' to read all rows before the first epoch at once.\n...",
+    ),
+    (
         "Notice::Sampled",
         &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,
                name => 'sampled')",

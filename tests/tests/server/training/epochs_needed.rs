@@ -145,7 +145,7 @@ fn a_large_table_has_as_many_epochs_as_make_five_million_steps() {
     let call = |more: &str| {
         format!("SELECT model_id FROM corgipile_train('long', label => 'y', features => '{{x}}', seed => 1{more})")
     };
-    let mut accuracy = |db: &mut Session, more: &str, epochs: usize| -> f64 {
+    let accuracy = |db: &mut Session, more: &str, epochs: usize| -> f64 {
         assert_eq!(db.lines(&call(more)).len(), epochs, "{more}");
         db.value("SELECT value FROM corgipile_evaluate((SELECT max(model_id) FROM corgipile.models), 'long') WHERE metric = 'accuracy'")
     };

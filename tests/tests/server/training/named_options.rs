@@ -3,7 +3,7 @@
 use corgipile_tests::Database;
 
 /// Every argument but source and options: a value in SQL, and another one in JSON.
-const TWO_VALUES: [(&str, &str, &str); 31] = [
+const TWO_VALUES: [(&str, &str, &str); 32] = [
     ("model", "'svm'", r#""linear""#),
     ("label", "'label'", r#""a""#),
     ("features", "'{a,b}'", r#"["a", "c"]"#),
@@ -35,6 +35,7 @@ const TWO_VALUES: [(&str, &str, &str); 31] = [
     ("share", "true", "false"),
     ("nodes", "'auto'", "\"off\""),
     ("solver", "'sgd'", r#""newton""#),
+    ("prepare", "'sample'", r#""exact""#),
 ];
 
 /// What is recorded of the last training.
@@ -136,7 +137,7 @@ fn every_argument_can_be_a_parameter_and_explain_shows_them() {
     ));
     let call =
         "EXECUTE train('t', 'svm', NULL, NULL, NULL, 3, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                NULL, 4, 0.01, 0.02, 'adam', 'constant', true, 'skip', 'balanced', NULL, 0.2, 2, false, true, 'off', 'sgd')";
+                NULL, 4, 0.01, 0.02, 'adam', 'constant', true, 'skip', 'balanced', NULL, 0.2, 2, false, true, 'off', 'sgd', 'exact')";
     let plan = db.lines(&format!("EXPLAIN {call}")).join("\n");
     for line in [
         "Batch Size: 4",
