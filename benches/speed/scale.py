@@ -1,12 +1,6 @@
-"""Seconds per epoch and memory from 1,000,000 to 30,000,000 rows x 28 (5 GB), all in shared buffers, one process.
-
-    benches/speed/run scale 100000 1000000 10000000
-
-measures single epochs of tables with so many rows instead: by default, with a worker that loads, with other blocks and
-buffers, and a count(*)."""
+"""Seconds per epoch and memory from 1,000,000 to 30,000,000 rows x 28 (5 GB), all in shared buffers, one process."""
 
 import json
-import sys
 
 from common import clustered, figure, freeze, headline, load, median, ms, table
 from processor import Backend, Times
@@ -55,46 +49,7 @@ def buffer_bytes(plan):
     return None
 
 
-ROUNDS = 5
-# Ways to train for one epoch: arguments of the call.
-WAYS = {
-    "default": "",
-    "worker": ", loader => 'worker'",
-    "buffer 10%": ", buffer_size => '10%%'",
-    "block 10MB": ", block_size => '10MB'",
-    "10%, worker": ", buffer_size => '10%%', loader => 'worker'",
-}
-
-
-def single_epochs(all_rows):
-    """Prints elapsed times of one epoch, medians of rounds in which all ways and a count(*) take turns."""
-    lines = []
-    for rows in all_rows:
-        with connect() as connection:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS corgipile")
-            connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
-            features, labels = clustered(rows)
-            load(connection, "scale", features, labels)
-            del features
-            connection.execute("SELECT pg_prewarm('scale')")
-        backend = Backend("SET max_parallel_workers_per_gather = 0")
-        count, seconds = Times(), {way: [] for way in WAYS}
-        for _ in range(ROUNDS):
-            backend.count("scale", count)
-            for way, arguments in WAYS.items():
-                call = f"corgipile_train('scale', max_epochs => 1, seed => 1, learning_rate => 0.01, standardize => false{arguments})"
-                seconds[way].append(backend.connection.execute(f"SELECT seconds FROM {call}", {}).fetchone()[0])
-        backend.connection.execute("TRUNCATE corgipile.stored_models")
-        backend.connection.execute("DROP TABLE scale")
-        backend.connection.close()
-        times = [median(count.elapsed), *(median(seconds[way]) for way in WAYS)]
-        lines.append([rows, *(f"{time * 1e9 / rows:.1f}" for time in times)])
-    table("One epoch of logistic regression, 28 features, elapsed ns per row", ["rows", "count(*)", *WAYS], lines)
-
-
 def main():
-    if len(sys.argv) > 1:
-        return single_epochs([int(rows) for rows in sys.argv[1:]])
     measured = []
     with connect() as connection:
         connection.execute("CREATE EXTENSION corgipile")

@@ -8,8 +8,8 @@ use crate::settings;
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Seeks, Sizes, Strategy};
 
-/// Pages of a sample that means, deviations and learning rates are taken from. Where rows are sorted, the rows of a page
-/// are alike: then a mean is known to a thirtieth of its deviation, and much better elsewhere.
+/// Pages of a sample that means, deviations and learning rates are taken from. Where rows are sorted, the rows of a
+/// page are alike: then a mean is known to a thirtieth of its deviation, and much better elsewhere.
 const SAMPLE_PAGES: u32 = 1024;
 
 /// Rows of such a sample after which no more of its pages are read: rows may be small, or have large values elsewhere.

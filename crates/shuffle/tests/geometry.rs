@@ -130,7 +130,8 @@ proptest! {
         prop_assert!(geometry.buffer_blocks * geometry.pages_per_block < asked + geometry.pages_per_block, "{geometry:?}");
     }
 
-    /// As many blocks of 64 kB as mix, and no more, of any but small tables; each is filled within a block of the others.
+    /// As many blocks of 64 kB as mix, and no more, of any but small tables; each is filled within a block of the
+    /// others.
     #[test]
     fn where_seeks_are_cheap_an_automatic_buffer_has_256_blocks_of_64_kb(
         page_bytes in page_bytes(), pages in prop_oneof![0..3000_u32, 0..5_000_000_u32]

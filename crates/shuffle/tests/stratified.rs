@@ -6,7 +6,8 @@ use shuffle::{BlockPartition, Geometry, Strategy, block_order};
 const GEOMETRIES: [(u32, u32); 10] =
     [(33, 4), (64, 7), (99, 10), (100, 50), (101, 51), (250, 10), (303, 31), (500, 50), (640, 64), (997, 100)];
 
-/// Those of 47 rows a page in blocks of 8 pages, of 1e6, 1e7 and 1e8 rows, as they are by default where seeks are cheap.
+/// Those of 47 rows a page in blocks of 8 pages, of 1e6, 1e7 and 1e8 rows, as they are by default where seeks are
+/// cheap.
 const SMALL_BLOCKS: [(u32, u32); 3] = [(2660, 266), (26_596, 259), (265_958, 257)];
 
 const SEEDS: i64 = 2000;

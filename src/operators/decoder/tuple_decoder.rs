@@ -346,7 +346,8 @@ impl Decoder {
         self.sampled.is_some()
     }
 
-    /// What a row of the sample cannot have come near to, if a row that was decoded since the preparation pass has such a value.
+    /// What a row of the sample cannot have come near to, if a row that was decoded since the preparation pass has such
+    /// a value.
     pub fn outside_of_sample(&self) -> Option<String> {
         let outside = self.outside?;
         Some(match outside.feature {
@@ -363,7 +364,8 @@ impl Decoder {
         self.bounds = None;
     }
 
-    /// How many tuples a preparation pass has met, or would have met without a sample, and features; those of compressed mini-batches are not counted.
+    /// How many tuples a preparation pass has met, or would have met without a sample, and features; those of
+    /// compressed mini-batches are not counted.
     pub fn extent(&self) -> Extent {
         let features = match &self.features {
             FeatureColumns::Array { dim, .. } => dim.unwrap_or_default(),

@@ -57,8 +57,8 @@ pub struct Training {
     pub(super) relation: Option<pg_sys::Oid>,
     /// what a pass over the rows before the first epoch is to find out; None if there is none
     pub(super) prepares: Option<Wanted>,
-    /// with what the training starts again if a sample of the rows turns out to say too little of them; None if that pass
-    /// is not over a sample
+    /// with what the training starts again if a sample of the rows turns out to say too little of them; None if that
+    /// pass is not over a sample
     fallback: Option<Box<Fallback>>,
     pub(super) buffers: Buffers,
     loader: LoaderChoice,
@@ -105,8 +105,8 @@ pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
     }
 }
 
-/// May a sample of the rows stand for all of them before the first epoch? Not where something is counted in that pass that
-/// has to be exact, nor where others go through the rows, too.
+/// May a sample of the rows stand for all of them before the first epoch? Not where something is counted in that pass
+/// that has to be exact, nor where others go through the rows, too.
 fn may_sample(request: &Request, resume: Option<&Resume>, decoder: &Decoder, wanted: Wanted) -> bool {
     let is_sparse = matches!(decoder.features(), FeatureColumns::Sparse(_));
     // the first weights of a network depend on the number of features, and what is scaled has to be met

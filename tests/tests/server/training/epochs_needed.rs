@@ -2,7 +2,8 @@
 
 use corgipile_tests::{Database, Session};
 
-/// A table `wide` of 16,000 rows in some 5,400 pages, sorted by label: more pages than are all read before the first epoch.
+/// A table `wide` of 16,000 rows in some 5,400 pages, sorted by label: more pages than are all read before the first
+/// epoch.
 fn wide(db: &mut Session) {
     db.run(
         "CREATE TABLE wide (id int, label text, kind text, number real, x real[], filler text);

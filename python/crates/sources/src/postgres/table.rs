@@ -59,7 +59,8 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// The pages that have some rows of a unit, counted from its first one, and how many of their rows are before these.
+    /// The pages that have some rows of a unit, counted from its first one, and how many of their rows are before
+    /// these.
     pub(super) fn pages_of(&self, unit: usize, rows: &Range<u64>) -> (Pages, u64) {
         let end = self.first_runs.get(unit + 1).copied().unwrap_or(self.runs.len());
         let runs = &self.runs[self.first_runs[unit]..end];
