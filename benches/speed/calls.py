@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "calls.md"
 DATA = Path(os.environ.get("CORGIPILE_DATA", ROOT.parent / "shared" / "data"))
 SEEDS = (1, 2, 3, 4, 5)
-EPOCHS = """Sets that are repeated, sorted by label: the number of epochs that follows from their rows, with its decay, and
-20 epochs with the decay of a table of 50,000 rows. The test part of higgs has 500 rows, of which one is 0.002.
+EPOCHS = """Sets that are repeated, sorted by label: the number of epochs that follows from their rows, with its decay,
+and 20 epochs with the decay of a table of 50,000 rows. The test part of higgs has 500 rows, of which one is 0.002.
 
 """
 ROWS = (20_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
