@@ -14,7 +14,9 @@ use crate::options::rows::Standardize;
 use pg::{check_for_interrupts, report_notice};
 use serde::{Deserialize, Serialize};
 use sgd::profile::{Ends, FeatureProfile, Profile, RowSample};
-use sgd::{Bounds, LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log};
+use sgd::{
+    Bounds, Extremes, LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log,
+};
 use tuples::{Batch, TupleSource};
 
 /// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the
@@ -34,8 +36,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     Ok(())
 }
 
-/// What a sample of the rows did not contain, if that is why a training that begins with it has failed. One that has
-/// diverged may have met it, too.
+/// What a sample of the rows did not contain, if that is why a training that begins with it has failed.
 pub fn missing_in_sample(error: &Error) -> Option<String> {
     match error {
         Error::Decoder(DecoderError::Row { fault, .. }) => match &**fault {
@@ -49,8 +50,8 @@ pub fn missing_in_sample(error: &Error) -> Option<String> {
             Some(format!("values of column \"{column}\" more than once"))
         }
         Error::Training(TrainingError::NoSuchClass { label, .. }) => Some(format!("label {label}")),
-        Error::Training(TrainingError::NoRows(_) | TrainingError::AllLeftOut(_) | TrainingError::Diverged { .. }) => {
-            Some("rows that are typical of the others".to_owned())
+        Error::Training(TrainingError::NoRows(_) | TrainingError::AllLeftOut(_)) => {
+            Some("a row to train on".to_owned())
         }
         _ => None,
     }
@@ -91,6 +92,7 @@ pub fn measure(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         }
         buffers.decoder.add_up(batch, &mut sums);
         leave_weightless(batch);
+        measured.samples = buffers.report().sampled_pages.is_some();
         measured.add(wanted, &mut buffers.decoder, batch)?;
     }
     *batch = Batch::dense(0);
@@ -167,6 +169,11 @@ struct Measured {
     weight: f64,
     /// of dense rows
     sample: Option<RowSample>,
+    /// are the rows a sample of all? Its extremes, if they are dense
+    #[serde(skip)]
+    samples: bool,
+    #[serde(skip)]
+    extremes: Option<Extremes>,
 }
 
 impl Measured {
@@ -187,6 +194,9 @@ impl Measured {
         }
         if let Some(logs) = decoder.logs_of_arrays() {
             logs.apply(batch, 0..batch.len());
+        }
+        if self.samples && !batch.is_sparse() && !batch.has_mini_batches() {
+            self.extremes.get_or_insert_with(|| Extremes::new(batch.dim())).add(batch);
         }
         if wanted.shapes && batch.dim() > 0 {
             self.shapes.get_or_insert_with(|| Shapes::new(batch.dim())).add(batch);
@@ -288,7 +298,7 @@ impl Measured {
         }
         let features = decoder.features();
         let standardizer = self.moments.as_ref().and_then(|moments| scaling(wanted, moments, features));
-        let bounds = self.bounds(wanted, standardizer.as_ref());
+        let bounds = self.bounds(wanted, by_logs, standardizer.as_ref());
         // columns of categories alone have no numbers to be measured
         let mean_square = wanted.moments.then(|| match &self.moments {
             Some(moments) => moments.mean_square(standardizer.as_ref()),
@@ -308,12 +318,15 @@ impl Measured {
         }
     }
 
-    /// What values these numbers, scaled so, leave possible if they are those of a sample.
-    fn bounds(&self, wanted: Wanted, standardizer: Option<&Standardizer>) -> Option<Bounds> {
-        let moments = self.moments.as_ref().filter(|moments| moments.describe().next().is_some())?;
-        let rows = moments.count();
-        let bounds = Bounds::of_sample(rows, moments.describe(), standardizer);
-        Some(if wanted.scales_targets { bounds.with_scaled_target(rows) } else { bounds })
+    /// What values these numbers, some of them taken by their logarithms and scaled so, leave possible if they are those of a
+    /// sample.
+    fn bounds(&self, wanted: Wanted, by_logs: &[u32], standardizer: Option<&Standardizer>) -> Option<Bounds> {
+        let (extremes, moments) = (self.extremes.as_ref()?, self.moments.as_ref()?);
+        let bounds = extremes.bounds(moments.describe().map(|(mean, _)| mean), by_logs, standardizer);
+        Some(match wanted.scales_targets {
+            true => bounds.with_target(extremes.of_target(&self.targets.finish())),
+            false => bounds,
+        })
     }
 }
 

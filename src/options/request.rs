@@ -303,6 +303,11 @@ impl Request {
         self.points.iter().any(|point| point.rate == Rate::Open)
     }
 
+    /// Was a learning rate chosen by the tuples?
+    pub fn has_chosen_rate(&self) -> bool {
+        self.points.iter().any(|point| point.rate == Rate::Chosen)
+    }
+
     /// The network predicts numbers.
     pub fn predict_numbers(&mut self) {
         (self.kind, self.has_open_objective) = (Objective::Regression.network(), false);

@@ -1,12 +1,21 @@
 //! Which values a sample of the rows leaves possible.
 //!
-//! Guarantees: the bounds contain every value of the sample, because none of n numbers is more than √(n - 1) of their
-//! standard deviations from their mean. What lies outside the bounds is more extreme than anything that the sample's
-//! means and deviations can have come from: scaled by these, it could take a step of any length.
+//! Guarantees: the bounds contain every value of the sample, and as much again on either side of the mean. Of normal or
+//! exponential numbers, however many come, none is outside of what a sample of thousands bounds so; of numbers with heavier tails some
+//! are, and there the sample's deviation, and whether it takes the logarithm, are not those of all rows.
 
-use crate::Standardizer;
+use crate::logarithm::signed_log_f64 as signed_log;
+use crate::{Standardizer, TargetScale};
 use std::ops::Range;
 use tuples::Batch;
+
+/// The least and the greatest value of each feature, and of the targets, while the rows of a sample arrive.
+#[derive(Debug, Clone)]
+pub struct Extremes {
+    low: Vec<f32>,
+    high: Vec<f32>,
+    target: (f32, f32),
+}
 
 /// The smallest and largest possible value of each feature, as it is learned from, and of the target.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -28,30 +37,67 @@ pub struct Outside {
 /// What rounding to `f32` may add to a bound, as a part of the numbers that it is computed from.
 const ROUNDING: f64 = 1e-5;
 
-impl Bounds {
-    /// Those of features that had these means and deviations in a sample of `rows` rows, and are scaled by
-    /// `standardizer`.
-    pub fn of_sample(
-        rows: u64,
-        features: impl Iterator<Item = (f64, f64)>,
+/// How far from the mean a value may be, in units of how far the sample's extreme is.
+const REACH: f64 = 2.0;
+
+impl Extremes {
+    /// No rows yet, of `dim` features.
+    pub fn new(dim: usize) -> Extremes {
+        let (low, high) = (allocation::filled(f32::MAX, dim), allocation::filled(f32::MIN, dim));
+        Extremes { low, high, target: (f32::MAX, f32::MIN) }
+    }
+
+    /// Adds the rows of a dense batch. NaN stands for what is missing.
+    pub fn add(&mut self, batch: &Batch) {
+        for i in 0..batch.len() {
+            let extremes = self.low.iter_mut().zip(&mut self.high);
+            for (value, (low, high)) in batch.features(i).iter().zip(extremes) {
+                (*low, *high) = (low.min(*value), high.max(*value));
+            }
+        }
+        let (low, high) = self.target;
+        self.target = batch.labels().iter().fold((low, high), |(low, high), label| (low.min(*label), high.max(*label)));
+    }
+
+    /// What they leave possible, where features have these means, and those of `by_logs`, ascending, are taken by their logarithms
+    /// before they are scaled by `standardizer`.
+    pub fn bounds(
+        &self,
+        means: impl Iterator<Item = f64>,
+        by_logs: &[u32],
         standardizer: Option<&Standardizer>,
     ) -> Bounds {
-        let radius = (rows as f64).sqrt();
-        let of_feature = |(i, (mean, deviation)): (usize, (f64, f64))| {
+        let of_feature = |(i, mean): (usize, f64)| {
+            let [low, high] = [self.low[i], self.high[i]].map(|value| match by_logs.binary_search(&(i as u32)) {
+                Ok(_) => signed_log(value.into()),
+                Err(_) => value.into(),
+            });
+            if low > high {
+                return ANY; // no row has a value
+            }
             let scaling = |standardizer: &Standardizer| Some((*standardizer.mean.get(i)?, *standardizer.scale.get(i)?));
             let (zero, unit) = standardizer.and_then(scaling).unwrap_or((0.0, 1.0));
-            let slack = ROUNDING * (mean.abs() + zero.abs() + deviation);
+            let slack = ROUNDING * (mean.abs() + zero.abs() + high - low);
             let bound = |value: f64| ((value - zero) / unit) as f32;
-            (bound(mean - radius * deviation - slack), bound(mean + radius * deviation + slack))
+            (bound(mean + REACH * (low - mean) - slack), bound(mean + REACH * (high - mean) + slack))
         };
-        let (low, high) = features.enumerate().map(of_feature).unzip();
+        let (low, high) = means.take(self.low.len()).enumerate().map(of_feature).unzip();
         Bounds { low, high, target: ANY }
     }
 
-    /// The same where targets are divided by their deviation, and centred, too.
-    pub fn with_scaled_target(self, rows: u64) -> Bounds {
-        let radius = (1.0 + ROUNDING) as f32 * (rows as f32).sqrt();
-        Bounds { target: (-radius, radius), ..self }
+    /// The bounds of targets with this mean, scaled by `scale`.
+    pub fn of_target(&self, scale: &TargetScale) -> (f32, f32) {
+        let (low, high) = (f64::from(self.target.0), f64::from(self.target.1));
+        let slack = ROUNDING * (scale.mean.abs() + high - low);
+        let bound = |value: f64, slack: f64| ((REACH * (value - scale.mean) + slack) / scale.scale) as f32;
+        (bound(low, -slack), bound(high, slack))
+    }
+}
+
+impl Bounds {
+    /// The same where targets have these bounds, as they are learned from.
+    pub fn with_target(self, target: (f32, f32)) -> Bounds {
+        Bounds { target, ..self }
     }
 
     /// The same for tuples of `dim` dimensions, of which these are the features; others may have any value.
@@ -109,44 +155,60 @@ mod tests {
         batch
     }
 
+    /// Bounds of a sample of these values of one feature.
+    fn bounds(values: &[f32], by_logs: &[u32], standardizer: Option<&Standardizer>) -> Bounds {
+        let mut extremes = Extremes::new(1);
+        values.iter().for_each(|value| extremes.add(&batch(&[(0.0, &[*value])])));
+        let learned = |value: f32| if by_logs.is_empty() { value.into() } else { signed_log(value.into()) };
+        let mean = values.iter().map(|value| learned(*value)).sum::<f64>() / values.len() as f64;
+        extremes.bounds([mean].into_iter(), by_logs, standardizer)
+    }
+
+    fn is_outside(bounds: &Bounds, value: f32) -> bool {
+        bounds.first_outside(&batch(&[(0.0, &[value])]), 0..1).is_some()
+    }
+
     #[test]
     fn no_value_of_the_sample_is_outside() {
-        // the most extreme that one of n values can be: the others are equal
-        for (n, other, extreme) in [(2, 0.0, 1.0), (1000, 3.0, -1e6), (65_536, 1e8, 1e8 + 64.0), (5, 7.0, 7.0)] {
-            let mean = (other * (n as f64 - 1.0) + extreme) / n as f64;
-            let squares = (other - mean).powi(2) * (n as f64 - 1.0) + (extreme - mean).powi(2);
-            let deviation = (squares / n as f64).sqrt();
-            let scale = if deviation > 0.0 { deviation } else { 1.0 };
-            let standardizer = Standardizer { mean: vec![mean], scale: vec![scale] };
-            for standardizer in [None, Some(&standardizer)] {
-                let bounds = Bounds::of_sample(n, [(mean, deviation)].into_iter(), standardizer);
-                let learned = |x: f64| standardizer.map_or(x, |s| (x - s.mean[0]) / s.scale[0]) as f32;
-                let rows = batch(&[(0.0, &[learned(other)]), (0.0, &[learned(extreme)])]);
-                assert_eq!(bounds.first_outside(&rows, 0..rows.len()), None, "{n} {other} {extreme}");
+        for values in [[0.0, 1.0, 0.0], [3.0, 3.0, -1e6], [1e8, 1e8 + 64.0, 1e8], [7.0, 7.0, 7.0], [1e-30, 2e-30, 1e30]]
+        {
+            for (mean, scale) in [(0.0, 1.0), (3.0, 0.5)] {
+                let standardizer = Standardizer { mean: vec![mean], scale: vec![scale] };
+                let bounds = bounds(&values, &[], Some(&standardizer));
+                let learned = |x: f32| ((f64::from(x) - mean) / scale) as f32;
+                assert!(values.iter().all(|value| !is_outside(&bounds, learned(*value))), "{values:?}");
             }
         }
     }
 
     #[test]
-    fn what_no_value_of_the_sample_can_have_been_is_outside() {
-        let standardizer = Standardizer { mean: vec![1.0, 5.0], scale: vec![2.0, 1.0] };
-        // the second feature was constant
-        let bounds = Bounds::of_sample(100, [(1.0, 2.0), (5.0, 0.0)].into_iter(), Some(&standardizer));
-        let outside = |features: &[f32]| bounds.first_outside(&batch(&[(0.0, &[0.0, 0.0]), (1.0, features)]), 0..2);
-        assert_eq!(outside(&[9.9, 0.0]), None);
-        assert_eq!(outside(&[-10.1, 0.0]), Some(Outside { place: 1, feature: Some(0) }));
-        assert_eq!(outside(&[0.0, 0.01]), Some(Outside { place: 1, feature: Some(1) }));
+    fn what_is_twice_as_far_from_the_mean_as_the_extreme_is_outside() {
+        let of_two = bounds(&[-1.0, 3.0], &[], None);
+        for (value, outside) in [(-2.9, false), (-3.1, true), (4.9, false), (5.1, true)] {
+            assert_eq!(is_outside(&of_two, value), outside, "{value}");
+        }
+        let constant = bounds(&[5.0, 5.0], &[], None);
+        assert!(!is_outside(&constant, 5.0) && is_outside(&constant, 5.01));
+        // e^9 is far from 1 and e, but not its logarithm from 0.7 and 8
+        let values = [1.0, 2980.0];
+        assert!(is_outside(&bounds(&values, &[], None), 8103.0));
+        assert!(!is_outside(&bounds(&values, &[0], None), signed_log(8103.0) as f32));
+        // a feature that no row has
+        assert!(!is_outside(&bounds(&[f32::NAN], &[], None), 1e30));
     }
 
     #[test]
     fn targets_are_bounded_where_they_are_scaled() {
-        let bounds = Bounds::of_sample(100, [(0.0, 1.0)].into_iter(), None);
-        let rows = batch(&[(10.1, &[0.0])]);
-        assert_eq!(bounds.first_outside(&rows, 0..rows.len()), None);
-        assert_eq!(
-            bounds.with_scaled_target(100).first_outside(&rows, 0..rows.len()),
-            Some(Outside { place: 0, feature: None })
-        );
+        let mut extremes = Extremes::new(1);
+        extremes.add(&batch(&[(-1.0, &[0.0]), (3.0, &[0.0])]));
+        let free = extremes.bounds([0.0].into_iter(), &[], None);
+        let bound = free.clone().with_target(extremes.of_target(&TargetScale { mean: 1.0, scale: 2.0 }));
+        for (target, outside) in [(1.9, false), (2.1, true), (-1.9, false), (-2.1, true)] {
+            let rows = batch(&[(target, &[0.0])]);
+            let found = bound.first_outside(&rows, 0..1);
+            assert_eq!(found, outside.then_some(Outside { place: 0, feature: None }), "{target}");
+            assert_eq!(free.first_outside(&rows, 0..1), None);
+        }
     }
 
     #[test]
@@ -157,9 +219,9 @@ mod tests {
             indices.copy_from_slice(&entries.map(|entry| entry.0));
             values.copy_from_slice(&entries.map(|entry| entry.1));
         }
-        let bounds = Bounds::of_sample(100, [(0.0, 1.0)].into_iter(), None);
-        assert_eq!(bounds.clone().expand(4, [0].into_iter()).first_outside(&rows, 0..rows.len()), None);
-        let found = bounds.expand(4, [3].into_iter()).first_outside(&rows, 0..rows.len());
+        let bounds = bounds(&[-5.0, 5.0], &[], None);
+        assert_eq!(bounds.clone().expand(4, [0].into_iter()).first_outside(&rows, 0..2), None);
+        let found = bounds.expand(4, [3].into_iter()).first_outside(&rows, 0..2);
         assert_eq!(found, Some(Outside { place: 1, feature: Some(3) }));
     }
 }

@@ -71,7 +71,7 @@ mod trainer;
 mod variance_sum;
 mod zeros;
 
-pub use bounds::{Bounds, Outside};
+pub use bounds::{Bounds, Extremes, Outside};
 pub use cluster::{ClusterFactor, ClusterSums};
 pub use data_parallel::Steps;
 pub use dealing::{Load, deal, most_processes};

@@ -15,7 +15,7 @@ use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge, judgement};
 use super::workers::WorkerGroup;
 use super::zeros;
-use crate::errors::{Notice, Result, TrainingError};
+use crate::errors::{Error, Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{
@@ -93,6 +93,8 @@ struct Fallback {
     decoder: Decoder,
     /// a value that the sample did not contain, and that may take a step of any length
     missing: Option<String>,
+    /// what is reported of the choices if the sample turns out to say enough
+    notices: Vec<Notice>,
 }
 
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
@@ -115,6 +117,7 @@ fn may_sample(request: &Request, resume: Option<&Resume>, decoder: &Decoder, wan
         && request.workers == 1
         && request.search.is_none()
         && !request.shares()
+        && request.shuffling.sample.is_none()
         && !request.shuffling.strategy.keeps_tuples()
         && !decoder.has_weights()
         && !decoder.has_mini_batches()
@@ -213,7 +216,9 @@ impl Training {
         let load = LoadRequest::new(owned_spec, last_epoch, request.has_open_epochs(), waits);
         let unfit = no_loader_because(&request, &buffers.decoder);
         let loader = LoaderChoice::new(request.loader, unfit, &mut buffers, load);
-        let fallback = spare.map(|decoder| Box::new(Fallback { request: request.clone(), decoder, missing: None }));
+        let fallback = spare.map(|decoder| {
+            Box::new(Fallback { request: request.clone(), decoder, missing: None, notices: Vec::new() })
+        });
         phases.end(Phase::Opening);
         Ok(Training {
             group_order: (!request.row_groups.is_empty() && request.search.is_none())
@@ -275,12 +280,11 @@ impl Training {
         match self.prepare(&mut batch).and_then(|prepared| self.learn_and_store(&mut batch, prepared)) {
             Err(error) => {
                 let Some(fallback) = self.fallback.take() else { return Err(error) };
-                let what = fallback
-                    .missing
-                    .clone()
-                    .or_else(|| self.buffers.take_missing())
-                    .or_else(|| missing_in_sample(&error));
-                let what = what.ok_or(error)?;
+                let diverged = matches!(error, Error::Training(TrainingError::Diverged { .. }));
+                let of_rate = (diverged && self.request.has_chosen_rate())
+                    .then(|| "rows by which the learning rate would not let it diverge".to_owned());
+                let missing = fallback.missing.clone().or_else(|| self.buffers.take_missing()).or(of_rate);
+                let what = missing.or_else(|| missing_in_sample(&error)).ok_or(error)?;
                 self.start_again(*fallback, what, &mut batch)?;
                 let prepared = self.prepare(&mut batch)?;
                 self.learn_and_store(&mut batch, prepared)
@@ -438,7 +442,15 @@ impl Training {
                 (standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count(), standardizer.mean.len())
             });
             let epochs = (has_open_epochs && !has_newton).then_some(point.max_epochs);
-            pg::report_notice(Notice::Chosen { epochs, rate, scaled });
+            self.report_choice(Notice::Chosen { epochs, rate, scaled });
+        }
+    }
+
+    /// Reports a choice, at once or when the first epoch has shown that a sample says enough.
+    fn report_choice(&mut self, notice: Notice) {
+        match &mut self.fallback {
+            Some(fallback) => fallback.notices.push(notice),
+            None => pg::report_notice(notice),
         }
     }
 
@@ -447,7 +459,7 @@ impl Training {
     pub(super) fn choose_features(&mut self) {
         let chosen = self.buffers.decoder.transform();
         if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
-            pg::report_notice(Notice::Transformed { columns: columns.clone() });
+            self.report_choice(Notice::Transformed { columns: columns.clone() });
         }
         self.request.options.transform = Some(chosen);
         if self.buffers.decoder.clip().is_some() {
@@ -458,7 +470,7 @@ impl Training {
         let was_open = self.request.options.hash.as_ref().is_none_or(|hashing| hashing.columns == ToHash::Large);
         if let (true, Some(buckets), ToHash::These(columns)) = (was_open, chosen.buckets, &chosen.columns) {
             let categories = one_hot_categories(self.request.kind);
-            pg::report_notice(Notice::Hashed { columns: columns.clone(), buckets, categories });
+            self.report_choice(Notice::Hashed { columns: columns.clone(), buckets, categories });
         }
         self.request.options.hash = Some(chosen);
     }
@@ -528,6 +540,8 @@ impl Training {
             check_first_epoch(&self.request, &self.buffers)?;
             self.count_imputed();
             self.buffers.decoder.end_sample();
+            let notices = self.fallback.as_mut().map(|fallback| std::mem::take(&mut fallback.notices));
+            notices.into_iter().flatten().for_each(pg::report_notice);
             if !self.has_told_rows {
                 notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
                 notice_clipped(&self.buffers.decoder);

@@ -91,6 +91,7 @@ fn what_a_sample_does_not_contain_makes_the_training_begin_again_with_all_rows()
         };
         let notices = db.notices(&[&format!("SELECT FROM corgipile_train({})", call(", max_epochs => 1"))]);
         assert!(notices.contains("begins again with all rows") && notices.contains(missing), "{change}: {notices}");
+        assert_eq!(notices.matches("learning rate").count(), 1, "what the sample made choose is not said: {notices}");
         let exact = model(&mut db, &call(", max_epochs => 2, prepare => 'exact'"));
         assert_eq!(model(&mut db, &call(", max_epochs => 2")), exact, "{change}");
         assert_eq!(model(&mut db, &call(", max_epochs => 2, loader => 'worker'")), exact, "{change} by a worker");
@@ -106,6 +107,57 @@ fn what_a_sample_does_not_contain_makes_the_training_begin_again_with_all_rows()
         db.run("DROP TABLE changed, wide");
         wide(&mut db);
     }
+}
+
+#[test]
+fn numbers_whose_tail_a_sample_lacks_are_measured_in_all_rows() {
+    let mut db = Database::new();
+    // log-normal, in their order: the last pages have what makes the logarithm of it all
+    db.run(
+        "CREATE TABLE tail (x real, y real, filler text); ALTER TABLE tail ALTER filler SET STORAGE plain;
+         INSERT INTO tail SELECT exp(1.2 * g), 1.5 * g + normal(i, 3) / 4, repeat('x', 600)
+           FROM (SELECT i, sqrt(-2 * ln(uniform(i, 1) + 1e-6)) * cos(6.28319 * uniform(i, 2)) AS g FROM generate_series(1, 60000) i) r
+          ORDER BY g",
+    );
+    for seed in 1..=4 {
+        let call = |prepare: &str| {
+            format!(
+                "'tail', model => 'linear', label => 'y', features => '{{x}}', max_epochs => 4, seed => {seed}, prepare => '{prepare}'"
+            )
+        };
+        let r2 = |db: &mut Session, prepare: &str| -> f64 {
+            db.value(&format!(
+                "SELECT (SELECT value FROM corgipile_evaluate(max(model_id), 'tail') WHERE metric = 'r2') FROM corgipile_train({})",
+                call(prepare)
+            ))
+        };
+        let (sampled, exact) = (r2(&mut db, "sample"), r2(&mut db, "exact"));
+        assert!((sampled - exact).abs() < 0.005, "{seed}: {sampled} {exact}");
+    }
+}
+
+#[test]
+fn a_part_of_the_table_has_the_epochs_that_suit_its_rows() {
+    let mut db = Database::new();
+    wide(&mut db);
+    for sample in ["0.1", "0.9"] {
+        let call = |prepare: &str| {
+            format!(
+                "'wide', label => 'label', features => '{{x}}', seed => 3, sample => {sample}, prepare => '{prepare}'"
+            )
+        };
+        assert_eq!(model(&mut db, &call("sample")), model(&mut db, &call("exact")), "{sample}");
+    }
+}
+
+#[test]
+fn a_rate_that_diverges_diverges_at_once() {
+    let mut db = Database::new();
+    wide(&mut db);
+    let notices = db.notices(&[
+        "SELECT FROM corgipile_train('wide', 'linear', label => 'number', features => '{x}', learning_rate => 1e6, seed => 1, standardize => false)",
+    ]);
+    assert!(notices.contains("diverged") && !notices.contains("begins again"), "{notices}");
 }
 
 #[test]
