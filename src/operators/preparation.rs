@@ -318,8 +318,8 @@ impl Measured {
         }
     }
 
-    /// What values these numbers, some of them taken by their logarithms and scaled so, leave possible if they are those of a
-    /// sample.
+    /// What values these numbers, some of them taken by their logarithms and scaled so, leave possible if they are
+    /// those of a sample.
     fn bounds(&self, wanted: Wanted, by_logs: &[u32], standardizer: Option<&Standardizer>) -> Option<Bounds> {
         let (extremes, moments) = (self.extremes.as_ref()?, self.moments.as_ref()?);
         let bounds = extremes.bounds(moments.describe().map(|(mean, _)| mean), by_logs, standardizer);

@@ -1,8 +1,9 @@
 //! Which values a sample of the rows leaves possible.
 //!
 //! Guarantees: the bounds contain every value of the sample, and as much again on either side of the mean. Of normal or
-//! exponential numbers, however many come, none is outside of what a sample of thousands bounds so; of numbers with heavier tails some
-//! are, and there the sample's deviation, and whether it takes the logarithm, are not those of all rows.
+//! exponential numbers, however many come, none is outside of what a sample of thousands bounds so; of numbers with
+//! heavier tails some are, and there the sample's deviation, and whether it takes the logarithm, are not those of all
+//! rows.
 
 use crate::logarithm::signed_log_f64 as signed_log;
 use crate::{Standardizer, TargetScale};
@@ -59,8 +60,8 @@ impl Extremes {
         self.target = batch.labels().iter().fold((low, high), |(low, high), label| (low.min(*label), high.max(*label)));
     }
 
-    /// What they leave possible, where features have these means, and those of `by_logs`, ascending, are taken by their logarithms
-    /// before they are scaled by `standardizer`.
+    /// What they leave possible, where features have these means, and those of `by_logs`, ascending, are taken by their
+    /// logarithms before they are scaled by `standardizer`.
     pub fn bounds(
         &self,
         means: impl Iterator<Item = f64>,
