@@ -131,9 +131,8 @@ impl Hyperparameters {
     /// The epochs of linear models that suit such data: as many as make a million steps, up to 100, where that is more
     /// than 20. Features that go together are told apart by many small steps, which a small table has in many epochs
     /// only. With as many features as tuples, or more, it is 20: there more steps learn the tuples by heart. Where 20
-    /// epochs would be more than five million steps, it is as many as make these, and at least 3: what is left of the
-    /// excess loss then is the noise of steps at the last rates, which the number of epochs does not change
-    /// (docs/results/calls.md).
+    /// epochs would be more than five million steps, it is as many as make these, and at least 3: with the decay that
+    /// follows from it, more have not changed the scores of sets that were repeated (docs/results/calls.md).
     pub fn automatic_epochs(data: Extent) -> u32 {
         const STEPS: u64 = 1_000_000;
         const ENOUGH: u64 = 5_000_000;
