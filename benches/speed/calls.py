@@ -175,8 +175,8 @@ def main():
     introduction = (
         f"What a call of corgipile_train() costs in a new session, medians, {machine()}: reading a sample of the "
         "pages, an epoch, storing the model. Tables of 28 features, sorted by label, as far as they fit in shared "
-        "buffers. `plain` is a call without max_epochs. The extension is built as for the tests. `benches/speed/run calls` "
-        "measures and writes this page."
+        "buffers. `plain` is a call without max_epochs. The extension is built as for the tests. "
+        "`benches/speed/run calls` measures and writes this page."
     )
     RESULTS.write_text(page("Whole calls", introduction, sections))
 

@@ -3,6 +3,7 @@
 //! SGD, TupleShuffle and BlockShuffle pass on one [`ScanControl`] and one [`ScanReport`]. Worker processes get and send
 //! the same two.
 
+use crate::options::rows::Prepare;
 use pg::process::parallel::Unavailable;
 use pg::tuples::sorter::SortSpace;
 use serde::{Deserialize, Serialize};
@@ -23,19 +24,11 @@ pub struct ScanControl {
     /// From the next epoch on, all of so many processes read all blocks, each for itself.
     pub replica: Option<Rank>,
     pub cache: Option<CacheControl>,
-    /// Epoch 0, which comes before the first one that is learned from, reads a sample of the pages, or all of them.
-    pub preparation: Option<PreparationRead>,
+    /// What epoch 0, which comes before the first one that is learned from, reads; of few pages, all.
+    pub preparation: Option<Prepare>,
     /// What EXPLAIN says about who fills the buffers.
     #[serde(skip)]
     pub loader: Option<LoaderShown>,
-}
-
-/// Which pages are read before anything is learned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PreparationRead {
-    All,
-    /// pages drawn at random, unless there are few
-    Sample,
 }
 
 /// Which of several processes this one is.

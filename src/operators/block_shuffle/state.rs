@@ -8,8 +8,9 @@ use super::partitioned_pages::TableNode;
 use super::sharing::Sharing;
 use crate::errors::OrRaise;
 use crate::operators::scan_control::{
-    BlockCounters, BufferCounters, CacheControl, KeptTuples, PreparationRead, ScanControl, ScanReport,
+    BlockCounters, BufferCounters, CacheControl, KeptTuples, ScanControl, ScanReport,
 };
+use crate::options::rows::Prepare;
 use crate::options::shuffling::Shuffling;
 use crate::settings;
 use pg::executor::custom_scan::{Flags, Node, Scan};
@@ -212,17 +213,14 @@ impl BlockShuffle {
             self.cache.iter_mut().for_each(|cache| cache.share_memory(replica.processes));
         }
         if let Some(preparation) = control.preparation {
-            self.samples_first = preparation == PreparationRead::Sample;
+            self.samples_first = preparation == Prepare::Sample;
         }
         match control.cache {
-            Some(CacheControl::Restart) => {
+            Some(control @ (CacheControl::FileOnly | CacheControl::Restart)) => {
+                let memory = (control == CacheControl::Restart).then(settings::cache_memory);
                 let plan = self.shuffling.cache.filter(|_| self.cache.is_some());
                 self.cache.take().into_iter().for_each(Cache::end);
-                self.cache = plan.map(|plan| Cache::new(plan.mode, Some(settings::cache_memory())));
-            }
-            Some(CacheControl::FileOnly) => {
-                let plan = self.shuffling.cache.filter(|_| self.cache.is_some());
-                self.cache = plan.map(|plan| Cache::new(plan.mode, None));
+                self.cache = plan.map(|plan| Cache::new(plan.mode, memory));
             }
             Some(CacheControl::Free) => {
                 self.cache.take().into_iter().for_each(Cache::end);

@@ -8,9 +8,10 @@ use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
 use crate::operators::progress;
-use crate::operators::scan_control::{CacheControl, LoaderShown, PreparationRead, ScanControl};
+use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
 use crate::operators::wanted::Wanted;
 use crate::options::loader::Loader;
+use crate::options::rows::Prepare;
 use pg::process::parallel::{Unavailable, unavailable};
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ impl LoaderChoice {
     }
 
     /// The pass before the first epoch reads these pages, here or in a worker.
-    pub fn prepare_from(&mut self, pages: PreparationRead, buffers: &mut Buffers) {
+    pub fn prepare_from(&mut self, pages: Prepare, buffers: &mut Buffers) {
         self.request.control.preparation = Some(pages);
         buffers.control(&ScanControl { preparation: Some(pages), ..ScanControl::default() });
     }

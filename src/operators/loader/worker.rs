@@ -7,7 +7,7 @@ use crate::errors::{Error, OrRaise, PgError, Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::preparation::{self, missing_in_sample};
 use crate::operators::progress;
-use crate::operators::scan_control::PreparationRead;
+use crate::options::rows::Prepare;
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Planned, Running};
 use pg::process::parallel::{Worker, WorkerKind, report_activity};
@@ -93,7 +93,7 @@ fn load_epoch(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerB
 
 /// Tells the leader what a sample of the rows did not contain, if that is what has gone wrong; None if it is not.
 fn tell_missing(error: &Error, request: &LoadRequest, shared: &mut WorkerBuffers) -> Option<()> {
-    let samples = request.control.preparation == Some(PreparationRead::Sample);
+    let samples = request.control.preparation == Some(Prepare::Sample);
     let what = missing_in_sample(error).filter(|_| samples)?;
     shared.tell(&WorkerMessage::MissingInSample(what));
     Some(())

@@ -26,7 +26,7 @@ use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
 use crate::operators::preparation::{find_groups, missing_in_sample, prepare};
 use crate::operators::progress::{self, Progress};
-use crate::operators::scan_control::{CacheControl, PreparationRead, ScanControl};
+use crate::operators::scan_control::{CacheControl, ScanControl};
 use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
@@ -302,7 +302,7 @@ impl Training {
         pg::report_notice(Notice::MissingInSample { what });
         *batch = Batch::dense(0);
         (self.request, self.buffers.decoder) = (fallback.request, fallback.decoder);
-        self.loader.prepare_from(PreparationRead::All, &mut self.buffers);
+        self.loader.prepare_from(Prepare::Exact, &mut self.buffers);
         let (epoch, cache) = (Some(0), Some(CacheControl::Restart));
         self.buffers.control(&ScanControl { epoch, cache, ..ScanControl::default() });
         self.group_order = self.group_order.take().map(|_| GroupOrder::new(&self.request.shuffling));
@@ -320,7 +320,7 @@ impl Training {
         self.phases.resume();
         let start = Instant::now();
         if self.fallback.is_some() {
-            self.loader.prepare_from(PreparationRead::Sample, &mut self.buffers);
+            self.loader.prepare_from(Prepare::Sample, &mut self.buffers);
         }
         if self.resume.is_none() {
             self.loader.begin(&mut self.buffers, self.prepares, None);
