@@ -9,6 +9,7 @@ mod cross_fit;
 mod data_parallel;
 mod epoch_row;
 mod explain;
+mod fallback;
 mod features;
 mod first_epoch;
 mod group_order;

@@ -2,6 +2,7 @@
 
 use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
+use super::fallback::{Fallback, may_sample};
 use super::first_epoch::check_first_epoch;
 use super::group_order::{GroupOrder, OnlyGroup};
 use super::learners::{Judgement, Learners};
@@ -15,18 +16,16 @@ use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge, judgement};
 use super::workers::WorkerGroup;
 use super::zeros;
-use crate::errors::{Error, Notice, Result, TrainingError};
+use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{
-    Decoder, DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups, one_hot_categories,
-};
+use crate::operators::decoder::{DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups, one_hot_categories};
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
-use crate::operators::preparation::{find_groups, missing_in_sample, prepare};
+use crate::operators::preparation::{find_groups, prepare};
 use crate::operators::progress::{self, Progress};
-use crate::operators::scan_control::{CacheControl, ScanControl};
+use crate::operators::scan_control::ScanControl;
 use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
@@ -59,9 +58,9 @@ pub struct Training {
     pub(super) prepares: Option<Wanted>,
     /// with what the training starts again if a sample of the rows turns out to say too little of them; None if that
     /// pass is not over a sample
-    fallback: Option<Box<Fallback>>,
+    pub(super) fallback: Option<Box<Fallback>>,
     pub(super) buffers: Buffers,
-    loader: LoaderChoice,
+    pub(super) loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) compute: Duration,
     pub(super) phases: Phases,
@@ -69,9 +68,9 @@ pub struct Training {
     pub(super) processes: Option<u32>,
     /// models that were stored
     pub(super) models: usize,
-    group_order: Option<GroupOrder>,
-    held_out: Option<HeldOut>,
-    only_group: OnlyGroup,
+    pub(super) group_order: Option<GroupOrder>,
+    pub(super) held_out: Option<HeldOut>,
+    pub(super) only_group: OnlyGroup,
     /// what models learn from in the first epoch
     pub(super) class_shares: ClassShares,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
@@ -87,16 +86,6 @@ pub struct Training {
     pub(super) traffic: Option<Traffic>,
 }
 
-/// What a training starts again with, as it was before anything was read.
-struct Fallback {
-    request: Request,
-    decoder: Decoder,
-    /// a value that the sample did not contain, and that may take a step of any length
-    missing: Option<String>,
-    /// what is reported of the choices if the sample turns out to say enough
-    notices: Vec<Notice>,
-}
-
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
 pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
     Shuffling {
@@ -105,24 +94,6 @@ pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
         shuffled_above: !request.row_groups.is_empty() && request.search.is_none(),
         ..request.shuffling.clone()
     }
-}
-
-/// May a sample of the rows stand for all of them before the first epoch? Not where something is counted in that pass
-/// that has to be exact, nor where others go through the rows, too.
-fn may_sample(request: &Request, resume: Option<&Resume>, decoder: &Decoder, wanted: Wanted) -> bool {
-    let is_sparse = matches!(decoder.features(), FeatureColumns::Sparse(_));
-    // the first weights of a network depend on the number of features, and what is scaled has to be met
-    let needs_dim = is_sparse && (wanted.scales || !request.kind.is_linear());
-    request.options.prepare == Prepare::Sample
-        && request.workers == 1
-        && request.search.is_none()
-        && !request.shares()
-        && request.shuffling.sample.is_none()
-        && !request.shuffling.strategy.keeps_tuples()
-        && !decoder.has_weights()
-        && !decoder.has_mini_batches()
-        && !needs_dim
-        && resume.is_none_or(|resume| resume.decoder_state.is_of_sample())
 }
 
 impl Training {
@@ -216,9 +187,7 @@ impl Training {
         let load = LoadRequest::new(owned_spec, last_epoch, request.has_open_epochs(), waits);
         let unfit = no_loader_because(&request, &buffers.decoder);
         let loader = LoaderChoice::new(request.loader, unfit, &mut buffers, load);
-        let fallback = spare.map(|decoder| {
-            Box::new(Fallback { request: request.clone(), decoder, missing: None, notices: Vec::new() })
-        });
+        let fallback = spare.map(|decoder| Box::new(Fallback::new(request.clone(), decoder)));
         phases.end(Phase::Opening);
         Ok(Training {
             group_order: (!request.row_groups.is_empty() && request.search.is_none())
@@ -279,37 +248,14 @@ impl Training {
         let mut batch = Batch::dense(0);
         match self.prepare(&mut batch).and_then(|prepared| self.learn_and_store(&mut batch, prepared)) {
             Err(error) => {
-                let Some(fallback) = self.fallback.take() else { return Err(error) };
-                let diverged = matches!(error, Error::Training(TrainingError::Diverged { .. }));
-                let of_rate = (diverged && self.request.has_chosen_rate())
-                    .then(|| "rows by which the learning rate would not let it diverge".to_owned());
-                let missing = fallback.missing.clone().or_else(|| self.buffers.take_missing()).or(of_rate);
-                let what = missing.or_else(|| missing_in_sample(&error)).ok_or(error)?;
+                let Some(mut fallback) = self.fallback.take() else { return Err(error) };
+                let what = self.missing_for(&mut fallback, &error).ok_or(error)?;
                 self.start_again(*fallback, what, &mut batch)?;
                 let prepared = self.prepare(&mut batch)?;
                 self.learn_and_store(&mut batch, prepared)
             }
             done => done,
         }
-    }
-
-    /// Begins again with a pass over all rows, because a sample of them did not contain `what`.
-    ///
-    /// # Errors
-    /// What ends a worker
-    fn start_again(&mut self, fallback: Fallback, what: String, batch: &mut Batch) -> Result<()> {
-        self.buffers.stop_worker(batch)?;
-        pg::report_notice(Notice::MissingInSample { what });
-        *batch = Batch::dense(0);
-        (self.request, self.buffers.decoder) = (fallback.request, fallback.decoder);
-        self.loader.prepare_from(Prepare::Exact, &mut self.buffers);
-        let (epoch, cache) = (Some(0), Some(CacheControl::Restart));
-        self.buffers.control(&ScanControl { epoch, cache, ..ScanControl::default() });
-        self.group_order = self.group_order.take().map(|_| GroupOrder::new(&self.request.shuffling));
-        self.held_out = self.held_out.take().map(|_| HeldOut::new());
-        (self.only_group, self.class_shares) = (OnlyGroup::default(), ClassShares::default());
-        (self.imputed, self.skipped_of) = (None, None);
-        Ok(())
     }
 
     /// Goes through the rows once before the first epoch, which is the next, if that is to find something out.
@@ -443,14 +389,6 @@ impl Training {
             });
             let epochs = (has_open_epochs && !has_newton).then_some(point.max_epochs);
             self.report_choice(Notice::Chosen { epochs, rate, scaled });
-        }
-    }
-
-    /// Reports a choice, at once or when the first epoch has shown that a sample says enough.
-    fn report_choice(&mut self, notice: Notice) {
-        match &mut self.fallback {
-            Some(fallback) => fallback.notices.push(notice),
-            None => pg::report_notice(notice),
         }
     }
 
