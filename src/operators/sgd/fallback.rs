@@ -9,7 +9,6 @@ use crate::errors::{Error, Notice, Result, TrainingError};
 use crate::operators::decoder::{Decoder, FeatureColumns};
 use crate::operators::preparation::missing_in_sample;
 use crate::operators::scan_control::{CacheControl, ScanControl};
-
 use crate::operators::wanted::Wanted;
 use crate::options::request::Request;
 use crate::options::rows::Prepare;
