@@ -23,6 +23,7 @@ mod resume;
 mod rows_once;
 mod search;
 mod sigmoids;
+mod start_again;
 mod store;
 mod team;
 mod together;

@@ -1,0 +1,52 @@
+//! How a training begins again with all rows, after a sample of them has said too little.
+
+use super::constant::ClassShares;
+use super::fallback::Fallback;
+use super::group_order::{GroupOrder, OnlyGroup};
+use super::training::Training;
+use super::validation::HeldOut;
+use crate::errors::{Error, Notice, Result, TrainingError};
+use crate::operators::preparation::missing_in_sample;
+use crate::operators::scan_control::{CacheControl, ScanControl};
+use crate::options::rows::Prepare;
+use tuples::Batch;
+
+impl Training {
+    /// What the sample did not contain, if the training has failed for that.
+    pub(super) fn missing_for(&mut self, fallback: &mut Fallback, error: &Error) -> Option<String> {
+        let diverged = matches!(error, Error::Training(TrainingError::Diverged { .. }));
+        let of_rate = || {
+            (diverged && self.request.has_chosen_rate())
+                .then(|| "rows by which the learning rate would not let it diverge".to_owned())
+        };
+        let missing = fallback.missing.take().or_else(|| self.buffers.take_missing());
+        missing.or_else(of_rate).or_else(|| missing_in_sample(error))
+    }
+
+    /// Begins again with a pass over all rows, because a sample of them did not contain `what`.
+    ///
+    /// # Errors
+    /// What ends a worker
+    pub(super) fn start_again(&mut self, fallback: Fallback, what: String, batch: &mut Batch) -> Result<()> {
+        self.buffers.stop_worker(batch)?;
+        pg::report_notice(Notice::MissingInSample { what });
+        *batch = Batch::dense(0);
+        (self.request, self.buffers.decoder) = (fallback.request, fallback.decoder);
+        self.loader.prepare_from(Prepare::Exact, &mut self.buffers);
+        let (epoch, cache) = (Some(0), Some(CacheControl::Restart));
+        self.buffers.control(&ScanControl { epoch, cache, ..ScanControl::default() });
+        self.group_order = self.group_order.take().map(|_| GroupOrder::new(&self.request.shuffling));
+        self.held_out = self.held_out.take().map(|_| HeldOut::new());
+        (self.only_group, self.class_shares) = (OnlyGroup::default(), ClassShares::default());
+        (self.imputed, self.skipped_of) = (None, None);
+        Ok(())
+    }
+
+    /// Reports a choice, at once or when the first epoch has shown that a sample says enough.
+    pub(super) fn report_choice(&mut self, notice: Notice) {
+        match &mut self.fallback {
+            Some(fallback) => fallback.notices.push(notice),
+            None => pg::report_notice(notice),
+        }
+    }
+}
