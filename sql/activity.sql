@@ -38,7 +38,7 @@ GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
 
 CREATE FUNCTION corgipile.reading_groups(
     OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT reading_group int, OUT epoch bigint, OUT blocks bigint,
-    OUT blocks_remaining bigint, OUT blocks_drawn bigint, OUT blocks_followed bigint, OUT blocks_taken bigint, OUT bytes_saved bigint
+    OUT blocks_remaining bigint, OUT blocks_drawn bigint, OUT blocks_followed bigint
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL RESTRICTED ROWS 10
 AS 'MODULE_PATHNAME', 'corgipile_reading_groups_wrapper';
@@ -47,7 +47,7 @@ COMMENT ON FUNCTION corgipile.reading_groups() IS 'the members of reading groups
 CREATE VIEW corgipile.stat_reading_groups AS
     SELECT g.pid, g.datid, d.datname, g.usesysid, pg_catalog.pg_get_userbyid(g.usesysid) AS usename,
            CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN g.relid::pg_catalog.regclass::pg_catalog.text END AS relation,
-           g.reading_group, g.epoch, g.blocks, g.blocks_remaining, g.blocks_drawn, g.blocks_followed, g.blocks_taken, g.bytes_saved
+           g.reading_group, g.epoch, g.blocks, g.blocks_remaining, g.blocks_drawn, g.blocks_followed
       FROM corgipile.reading_groups() AS g
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) g.datid;
 COMMENT ON VIEW corgipile.stat_reading_groups IS 'a row for each process that reads with share now in the server, up to 128 of them in 16 groups';
@@ -63,6 +63,4 @@ COMMENT ON COLUMN corgipile.stat_reading_groups.blocks IS 'blocks of an epoch';
 COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_remaining IS 'those of them that are still to be drawn';
 COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_drawn IS 'in all epochs, blocks that the process has drawn by itself';
 COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_followed IS 'in all epochs, blocks that another member had drawn before';
-COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_taken IS 'blocks, whole or in part, that were taken decoded from another member';
-COMMENT ON COLUMN corgipile.stat_reading_groups.bytes_saved IS 'bytes of the table that were not read for these';
 GRANT SELECT ON corgipile.stat_reading_groups TO PUBLIC;

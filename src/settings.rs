@@ -58,15 +58,6 @@ static CACHE_MEMORY: IntegerSetting = memory_setting!(
     "Beside the memory of the buffer; a table that fits the buffer needs none."
 );
 
-static SHARE_MEMORY: IntegerSetting = memory_setting!(
-    "corgipile.share_memory",
-    default 64 * 1024,
-    from 0,
-    Userset,
-    "Sets the shared memory in which sessions that read a table together keep decoded rows for each other.",
-    "For rows that are dear to decode, by whoever is the first of the sessions to have such rows. 0: each decodes its own."
-);
-
 macro_rules! memory_limit {
     ($default:expr) => {
         memory_setting!(
@@ -74,7 +65,7 @@ macro_rules! memory_limit {
             default $default,
             from 64,
             Suset,
-            "Sets the maximum that corgipile.max_buffer_memory, corgipile.cache_memory and corgipile.share_memory can ask for.",
+            "Sets the maximum that corgipile.max_buffer_memory and corgipile.cache_memory can ask for.",
             "Where a user has set one of them to more, it counts as this: EXPLAIN shows the buffer really used."
         )
     };
@@ -118,7 +109,6 @@ static SHARE: GucSetting<bool> = GucSetting::<bool>::new(false);
 pub fn define(preloading: bool) {
     MAX_BUFFER_MEMORY.define();
     CACHE_MEMORY.define();
-    SHARE_MEMORY.define();
     KEEP_VERSIONS.define();
     HAS_EARLY_LIMIT.store(!preloading && is_set(MEMORY_LIMIT.name), Ordering::Relaxed);
     memory_limit().define();
@@ -159,11 +149,6 @@ fn memory_limit() -> &'static IntegerSetting {
 /// Do sessions that read the same table read it together?
 pub fn share() -> bool {
     SHARE.get()
-}
-
-/// Shared memory for the decoded rows of sessions that read together, in bytes.
-pub fn share_memory() -> u64 {
-    SHARE_MEMORY.limited_bytes()
 }
 
 /// How many versions of a model are kept; 0 for all.

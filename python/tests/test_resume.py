@@ -230,6 +230,6 @@ def test_who_goes_on_reads_a_buffer_again_at_most() -> None:
         resumed.load_state_dict(states[place])
         batches = iter(resumed)
         next(batches)
-        # while the batch comes of one buffer, the next is read
-        assert items.asked <= 2 * buffer, f"after {place + 1} batches"
+        # at the end of a buffer the two behind it may be read ahead by now
+        assert items.asked <= 3 * buffer, f"after {place + 1} batches"
         del batches

@@ -126,12 +126,6 @@ pub struct ShareCounters {
     /// blocks that the reader has drawn by itself, and those that another member had drawn before
     pub drawn: u64,
     pub followed: u64,
-    /// blocks of which pages were taken that another member had decoded, these pages, the bytes of the table that were
-    /// not read for them, and pages that were decoded for others
-    pub taken: u64,
-    pub pages_taken: u64,
-    pub bytes_saved: u64,
-    pub pages_made: u64,
 }
 
 /// A digest travels as a number.
@@ -205,10 +199,6 @@ impl BlockCounters {
         self.share.members = self.share.members.max(other.share.members);
         self.share.drawn += other.share.drawn;
         self.share.followed += other.share.followed;
-        self.share.taken += other.share.taken;
-        self.share.pages_taken += other.share.pages_taken;
-        self.share.bytes_saved += other.share.bytes_saved;
-        self.share.pages_made += other.share.pages_made;
         self.order.add(other.order.value());
     }
 }

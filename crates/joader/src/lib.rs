@@ -12,7 +12,6 @@
 //! | [`Dependent`], [`Independent`], [`Walk`] | the samplers: JOADER's, each job by itself, one permutation for all |
 //! | [`Follow`], [`Follower`], [`Board`] | and one for processes that share some atomics: what others have just drawn |
 //! | [`Cache`], [`Policy`] | what is kept of the elements that were read, by different rules |
-//! | [`PageStore`] | decoded pages in a piece of memory that all jobs see |
 //! | [`Placement`] | which node of a cluster reads an element, for jobs that have some of the nodes |
 //!
 //! The paper is Xie et al., "A Deep Learning Dataloader with Shared Data Preparation", NeurIPS 2022, with its appendix.
@@ -29,7 +28,6 @@ mod jobs;
 mod members;
 mod need;
 mod needers;
-mod page_store;
 mod placement;
 mod sampler;
 mod walk;
@@ -41,7 +39,6 @@ pub use error::SamplerError;
 pub use follow::{Board, Follow, Followed, Follower};
 pub use independent::Independent;
 pub use jobs::{Job, JobSet, MAX_JOBS};
-pub use page_store::{Counters, Digest, PageStore, Pin, Request, Ticket, Witness};
 pub use placement::Placement;
 pub use sampler::{Draw, Sampler};
 pub use walk::Walk;

@@ -4,7 +4,6 @@ use std::cell::Cell;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
-    static BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Values that were fetched from out of line or decompressed, since the process began.
@@ -15,14 +14,4 @@ pub fn count_so_far() -> u64 {
 /// Counts such values.
 pub(crate) fn count(values: u64) {
     COUNT.set(COUNT.get() + values);
-}
-
-/// Bytes of TOAST tables that were read page by page for such values, since the process began.
-pub fn bytes_so_far() -> u64 {
-    BYTES.get()
-}
-
-/// Counts such bytes.
-pub(crate) fn count_bytes(bytes: u64) {
-    BYTES.set(BYTES.get() + bytes);
 }

@@ -2,7 +2,6 @@
 
 use pgrx::pg_sys;
 use std::marker::PhantomData;
-use std::sync::atomic::{Ordering::SeqCst, fence};
 
 /// Do all statements of the transaction see the same rows, so that it fails where others have changed one?
 pub fn is_of_transaction() -> bool {
@@ -52,86 +51,4 @@ impl<'a> Snapshot<'a> {
     pub(crate) fn as_ptr(self) -> pg_sys::Snapshot {
         self.0
     }
-}
-
-/// A promise of a process: as long as its transaction has this snapshot, VACUUM takes no row away, and marks no page as
-/// visible to all, on account of a transaction that this snapshot may not see.
-///
-/// That is what a process tells others by the xmin in its `PGPROC`. Whether it still does is for them to
-/// [see](Held::is_held).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
-    /// which of the server's processes it is
-    process: u32,
-    pid: i32,
-    /// transactions before this one have ended, as the snapshot sees it
-    xmin: u32,
-}
-
-impl Held {
-    /// By this process, with a snapshot that it has registered. None if VACUUM does not ask this process, as it does
-    /// not ask another VACUUM, or if the snapshot is of a kind that says nothing of transactions.
-    ///
-    /// # Safety
-    /// The snapshot is registered.
-    pub(crate) unsafe fn by(snapshot: pg_sys::Snapshot) -> Option<Held> {
-        // SAFETY: the caller's promise; a process in a transaction has its PGPROC, which is one of the array's.
-        unsafe {
-            let own = pg_sys::MyProc;
-            let not_asked = (pg_sys::PROC_IN_VACUUM | pg_sys::PROC_IN_LOGICAL_DECODING) as u8;
-            let is_asked = (&raw const (*own).statusFlags).read_volatile() & not_asked == 0;
-            if (*snapshot).snapshot_type != pg_sys::SnapshotType::SNAPSHOT_MVCC || !is_asked {
-                return None;
-            }
-            let process = own.offset_from((*pg_sys::ProcGlobal).allProcs) as u32;
-            let held = Held { process, pid: pg_sys::MyProcPid, xmin: number((*snapshot).xmin) };
-            held.is_held().then_some(held)
-        }
-    }
-
-    /// Is it kept at this moment, which is after whatever this process has read before?
-    pub fn is_held(self) -> bool {
-        fence(SeqCst);
-        // SAFETY: the array of PGPROCs is there as long as the server, and has as many as it says. They are changed by
-        // their processes at any time: what is read here are words that are written in one piece.
-        unsafe {
-            let all = &*pg_sys::ProcGlobal;
-            if self.process >= all.allProcCount {
-                return false;
-            }
-            let process = all.allProcs.add(self.process as usize);
-            let is_it = || (&raw const (*process).pid).read_volatile() == self.pid;
-            if !is_it() {
-                return false;
-            }
-            let xmin = (&raw const (*process).xmin).read_volatile();
-            fence(SeqCst);
-            is_it()
-                && number(xmin) != 0 // InvalidTransactionId: no snapshot at all
-                && pg_sys::TransactionIdPrecedesOrEquals(xmin, transaction(self.xmin))
-        }
-    }
-
-    /// The same as numbers, for other processes.
-    pub fn to_words(self) -> [u64; 2] {
-        [u64::from(self.process) << 32 | u64::from(self.pid as u32), self.xmin.into()]
-    }
-
-    /// What [`to_words`](Held::to_words) gave in some process of this server.
-    pub fn from_words([process, xmin]: [u64; 2]) -> Held {
-        Held { process: (process >> 32) as u32, pid: process as u32 as i32, xmin: xmin as u32 }
-    }
-
-    /// The process.
-    pub fn pid(self) -> i32 {
-        self.pid
-    }
-}
-
-fn number(transaction: pg_sys::TransactionId) -> u32 {
-    transaction.into_inner()
-}
-
-fn transaction(number: u32) -> pg_sys::TransactionId {
-    pg_sys::TransactionId::from_inner(number)
 }

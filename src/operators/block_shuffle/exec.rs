@@ -134,10 +134,7 @@ impl BlockShuffle {
             return None;
         }
         let page = self.block.next()?;
-        let page = self.page_at(page);
         let next = match self.block.is_empty() {
-            // perhaps another session has it decoded
-            _ if self.decodes_commonly() => None,
             false => Some(self.block.start),
             true => self.order.get(self.position).and_then(|block| {
                 let pages = self.pages_of(block);
@@ -155,7 +152,6 @@ impl BlockShuffle {
         self.draw_to(self.position + 1);
         let block = self.order.get(self.position).unwrap_or_else(|| panic!("a block is drawn for each place"));
         self.block = self.pages_of(block);
-        self.page_order.clear();
         self.order.begin_block(self.block.len() as u32);
         let number = self.number_of(block);
         self.counters.order.push(number);
@@ -179,11 +175,7 @@ impl BlockShuffle {
         // Each block is a seek away from the one before: even a disk that does one thing at a time should have the next
         // at hand.
         let ahead = if pages.io_concurrency() == 0 { 0 } else { pages.io_concurrency().max(PAGES_AHEAD) };
-        let mut blocks = ahead.div_ceil(per_block) as usize;
-        if self.decodes_commonly() {
-            blocks = blocks.min(1); // others are told of no more
-        }
-        let until = (self.position + blocks).min(self.order.len());
+        let until = (self.position + ahead.div_ceil(per_block) as usize).min(self.order.len());
         self.draw_to(until);
         for block in
             (self.prefetched.max(self.position)..until).map_while(|place| self.order.get(place)).collect::<Vec<_>>()
@@ -210,7 +202,6 @@ impl BlockShuffle {
         self.begin_epoch(node)?;
         self.allowance = limits.blocks;
         let detoasted_before = detoasted();
-        let mut takes_pages = false;
         if let Some(cache) = self.cache_mut() {
             cache.begin_buffer();
         }
@@ -222,9 +213,7 @@ impl BlockShuffle {
             if !self.give_cached(decoder, batch, limits)? {
                 let (block, first) = self.block_under_way();
                 let page = self.block.start - first;
-                let pages_taken = self.counters.share.pages_taken;
-                let rows = self.give_page(node, decoder, batch)?;
-                takes_pages |= self.counters.share.pages_taken > pages_taken;
+                let rows = self.decode_page(node, decoder, batch)?;
                 if let Some(cache) = self.cache_mut() {
                     let (tuples, skipped) = (before..batch.len(), decoder.skipped() - skipped);
                     cache.decoded(batch, DecodedPage { block, page, tuples, skipped });
@@ -246,8 +235,7 @@ impl BlockShuffle {
         let (pages_left, raw) = (self.pages_left(), self.reads_raw());
         if let Some(cache) = self.cache_mut() {
             let detoasted = detoasted() - detoasted_before;
-            // only pages that are dear are taken from others
-            let dear = !raw || decoder.converts() || takes_pages || detoasted * DETOASTED_MANY > batch.len() as u64;
+            let dear = !raw || decoder.converts() || detoasted * DETOASTED_MANY > batch.len() as u64;
             cache.end_buffer(batch, pages_left, dear)?;
         }
         Ok(())
@@ -291,7 +279,7 @@ impl BlockShuffle {
     }
 
     /// Decodes the next page of the block under way into `batch`, and returns how many rows it has.
-    pub(super) fn decode_page(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<usize> {
+    fn decode_page(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<usize> {
         let start = self.timing.then(Instant::now);
         let Some(rows) = self.next_page() else { return Ok(0) };
         let loaded = self.timing.then(Instant::now);

@@ -50,7 +50,7 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
 /// Whether the source is read together with other sessions, or after the fact what that came to.
 fn share(scan: &BlockShuffle, explain: Explain) {
     let Some(sharing) = &scan.sharing else { return };
-    let ShareCounters { members, drawn, followed, pages_taken, bytes_saved, pages_made, .. } = scan.counters.share;
+    let ShareCounters { members, drawn, followed } = scan.counters.share;
     match sharing.refusal() {
         Some(why) if explain.is_text() => explain.text(c"Share", &format!("off ({why})")),
         Some(why) => {
@@ -68,26 +68,6 @@ fn share(scan: &BlockShuffle, explain: Explain) {
             explain.integer(c"Blocks Drawn", drawn as i64);
             explain.integer(c"Blocks Followed", followed as i64);
         }
-    }
-    if !explain.analyze() || members == 0 {
-        return;
-    }
-    match sharing.no_common_decoding() {
-        Some(why) if explain.is_text() => explain.text(c"Decoded in Common", &format!("off ({why})")),
-        Some(why) => explain.text(c"Decoded in Common Off Because", why),
-        None if !explain.is_text() => {
-            explain.integer(c"Pages Decoded for Others", pages_made as i64);
-            explain.integer(c"Pages Taken", pages_taken as i64);
-            explain.integer(c"Bytes Saved", bytes_saved as i64);
-        }
-        None if pages_made + pages_taken > 0 => {
-            let saved = size(bytes_saved);
-            explain.text(
-                c"Decoded in Common",
-                &format!("{pages_made} pages for others, {pages_taken} taken, {saved} not read"),
-            );
-        }
-        None => {}
     }
 }
 

@@ -12,11 +12,9 @@
 //! way into the spool, which is then read as it lies.
 
 mod cache;
-mod common_decoding;
 mod exec;
 mod explain;
 mod full_shuffle;
-mod give_page;
 mod node;
 mod order;
 mod page_rows;

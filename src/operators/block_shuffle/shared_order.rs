@@ -1,6 +1,5 @@
 //! How BlockShuffle joins a reading group, and draws the order of an epoch there.
 
-use super::common_decoding::CommonDecoding;
 use super::order::EpochOrder;
 use super::pages::Pages;
 use super::sharing::{Member, Sharing};
@@ -24,7 +23,7 @@ impl BlockShuffle {
         self.sharing = Some(match joined {
             Ok(group) => {
                 self.shuffling.pages_per_block = Some(group.pages_per_block());
-                Sharing::Member(Box::new(Member::new(group, CommonDecoding::new(node, pages))))
+                Sharing::Member(Box::new(Member::new(group)))
             }
             Err(why) => {
                 if self.shuffling.share == Some(SaysShare::Call) && self.partition.index() == 0 && self.is_first {

@@ -62,9 +62,6 @@ pub struct BlockShuffle {
     /// pages that are left of the block under way, and rows that are left on the page under way
     pub(super) block: Range<u32>,
     pub(super) page: Range<usize>,
-    /// in which sequence the pages of the block are taken, from this place on, if not in their own
-    pub(super) page_order: Vec<u32>,
-    pub(super) page_order_from: u32,
     /// how many more blocks may be begun before the scan pauses
     pub(super) allowance: usize,
     pub(super) layout: Option<Layout>,
@@ -178,8 +175,6 @@ impl BlockShuffle {
             prefetched: 0,
             block: 0..0,
             page: 0..0,
-            page_order: Vec::new(),
-            page_order_from: 0,
             allowance: usize::MAX,
             layout: None,
             decodes_raw,
@@ -286,7 +281,6 @@ impl BlockShuffle {
         self.begun = false;
         self.page = 0..0;
         self.block = 0..0;
-        self.page_order.clear();
     }
 
     /// The cache, unless this is the preparation pass.

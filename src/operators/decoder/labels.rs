@@ -192,32 +192,6 @@ impl Labels {
         classes.values.len() == classes.codes.len()
     }
 
-    /// What labels mean, in words that are the same for whoever gives the same values the same labels, but perhaps for
-    /// their [sign](Labels::sign). None as long as classes are still being met.
-    pub fn meaning(&self) -> Option<String> {
-        let Meaning::Class(classes) = &self.meaning else { return Some(String::new()) };
-        let met = classes.values.len();
-        if classes.closed.is_none() && (classes.limit > 2 || met < 2) {
-            return None;
-        }
-        let order = classes.values.sorted();
-        let names: Vec<String> = order.iter().map(|i| classes.values.text(*i as usize)).collect();
-        if classes.limit == 2 && met == 2 {
-            return Some(format!("{names:?}"));
-        }
-        let codes: Vec<Option<u32>> =
-            order.iter().map(|i| classes.codes.get(*i as usize).map(|code| code.to_bits())).collect();
-        Some(format!("{names:?} {codes:?}"))
-    }
-
-    /// Times this, labels of the same meaning are the same.
-    pub fn sign(&self) -> f32 {
-        let Meaning::Class(classes) = &self.meaning else { return 1.0 };
-        let both = classes.limit == 2 && classes.values.len() == 2;
-        // the label of the class that comes first is -1
-        if both && classes.values.sorted().first() == Some(&1) { -1.0 } else { 1.0 }
-    }
-
     /// The name of the column.
     pub fn column(&self) -> &str {
         &self.column

@@ -18,7 +18,6 @@ mod labels;
 mod mini_batches;
 mod row_groups;
 mod rows;
-mod shared;
 mod sparse;
 mod spec;
 mod state;

@@ -147,17 +147,6 @@ impl RowGroups {
         if held_out { HELD_OUT } else { 0 }
     }
 
-    /// What tags depend on beside the row and its place, in words; None if it is the rows that were met before, or the
-    /// number of the block.
-    pub fn description(&self) -> Option<String> {
-        match &self.drawn {
-            _ if self.group.is_some() || self.folds.is_some() => None,
-            Some(drawn) if drawn.by_block => None,
-            Some(Drawn { fraction, keys, .. }) => Some(format!("{fraction} {:?} {:?}", keys.key(0), keys.key(1))),
-            None => Some(format!("{:?}", self.flag)),
-        }
-    }
-
     /// The groups that were met, as text, by their numbers; one without a name if there are no groups.
     pub fn groups(&self) -> Vec<Option<String>> {
         match &self.group {

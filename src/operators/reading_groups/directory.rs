@@ -32,8 +32,6 @@ struct Group {
     pages_per_block: AtomicU32,
     /// the segment that its members share
     handle: AtomicU32,
-    /// the segment with the decoded pages that they keep for each other; 0: there is none yet
-    pages: AtomicU32,
 }
 
 /// A member.
@@ -60,10 +58,6 @@ pub struct Counters {
     /// since it became a member: blocks that it has drawn by itself, and those that another had drawn before
     pub drawn: AtomicU64,
     pub followed: AtomicU64,
-    /// blocks, or parts of them, taken decoded from another member, and the bytes of the table that were not read for
-    /// them
-    pub taken: AtomicU64,
-    pub bytes_saved: AtomicU64,
 }
 
 /// What a group reads.
@@ -161,22 +155,7 @@ impl Directory {
         entry.database.store(key.database, Relaxed);
         entry.pages_per_block.store(pages_per_block, Relaxed);
         entry.handle.store(handle, Relaxed);
-        entry.pages.store(0, Relaxed);
         self.join(Found { group, handle, pages_per_block }, member, lives)
-    }
-
-    /// The segment with the pages of a group, or 0.
-    pub fn pages_of(&self, group: usize) -> u32 {
-        self.groups.get(group).map_or(0, |entry| entry.pages.load(Relaxed))
-    }
-
-    /// Sets the segment with the pages of a group, unless it is another one than `known` by now.
-    pub fn set_pages(&self, group: usize, known: u32, pages: u32) -> bool {
-        let is_known = self.pages_of(group) == known;
-        if is_known && let Some(entry) = self.groups.get(group) {
-            entry.pages.store(pages, Relaxed);
-        }
-        is_known
     }
 
     /// The database of a group, and the segment of its members.
@@ -214,8 +193,8 @@ impl Place {
 
 impl Counters {
     /// Each of them, in the order of the view's columns.
-    pub fn all(&self) -> [&AtomicU64; 7] {
-        let Counters { epoch, blocks, remaining, drawn, followed, taken, bytes_saved } = self;
-        [epoch, blocks, remaining, drawn, followed, taken, bytes_saved]
+    pub fn all(&self) -> [&AtomicU64; 5] {
+        let Counters { epoch, blocks, remaining, drawn, followed } = self;
+        [epoch, blocks, remaining, drawn, followed]
     }
 }

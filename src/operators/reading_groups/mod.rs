@@ -12,11 +12,9 @@
 
 mod board;
 mod directory;
-mod shared_pages;
 mod view;
 
 pub use directory::Counters;
-pub use shared_pages::SharedPages;
 pub use view::{COLUMNS, rows};
 
 use directory::{Directory, Found, Key, Member, NoPlace, Place};

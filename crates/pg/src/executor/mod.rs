@@ -15,7 +15,6 @@ mod plan;
 pub mod plan_bytes;
 mod planned;
 pub mod planner;
-mod purity;
 pub mod query;
 pub mod remote_rows;
 mod running;

@@ -288,17 +288,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Counts rows that the qual has left out somewhere else.
-    #[inline]
-    pub fn count_filtered(self, rows: u64) {
-        // SAFETY: the instrumentation is NULL if nothing is measured.
-        unsafe {
-            if let Some(instrument) = (*self.0).ss.ps.instrument.as_mut() {
-                instrument.nfiltered1 += rows as f64;
-            }
-        }
-    }
-
     /// Runs `f` in memory that goes away with it: what functions of PostgreSQL leave behind while values are read
     /// (a numeric that had to be detoasted, say) would else stay until the query ends.
     pub fn in_tuple_memory<R>(self, f: impl FnOnce() -> R) -> R {

@@ -2,7 +2,6 @@
 
 pub mod array;
 pub mod date_part;
-pub mod digest;
 pub mod distinct;
 pub mod jsonb;
 pub mod number;

@@ -266,11 +266,6 @@ impl Cache {
         self.ends.len() == geometry.pages as usize
     }
 
-    /// May pages be kept that are decoded from now on? Those of a block are, as far as they come in their sequence.
-    pub fn keeps_more(&self) -> bool {
-        matches!(self.state, CacheState::Watching | CacheState::Filling { .. })
-    }
-
     /// Whether there are pages that were decoded for this buffer, and may be kept.
     pub fn has_decoded(&self) -> bool {
         !self.decoded.is_empty()

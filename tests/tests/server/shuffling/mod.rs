@@ -1,7 +1,6 @@
 //! The order of rows: `corgipile_shuffle()`, the strategies, and what is measured to choose one.
 
 mod cluster_factor;
-mod common_decoding;
 mod io_profile;
 mod queries;
 mod rows;

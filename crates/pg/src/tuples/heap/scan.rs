@@ -8,7 +8,7 @@ use crate::catalog::names::name_of;
 use crate::compat::{READ_STREAMS, heap_page, snapshots_expire};
 use crate::errors::Error;
 use crate::interrupts::check_for_interrupts;
-use crate::snapshot::{Held, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::tuples::page::Line;
 use crate::tuples::place::RowAt;
 use crate::tuples::prefetch::{PAGE_LINES, Prefetcher, are_cold, fetch_line};
@@ -40,10 +40,6 @@ pub struct PageScan {
     stream: PageStream,
     /// is the ring of buffers that of several scans?
     shares_ring: bool,
-    /// did the page that was loaded last say, when it was looked at, that everybody sees all its tuples?
-    was_all_visible: bool,
-    /// the page of the visibility map that was looked at last, pinned
-    map: pg_sys::Buffer,
 }
 
 impl PageScan {
@@ -86,34 +82,6 @@ impl PageScan {
             buffers: KnownBuffers::new(pages),
             stream: PageStream::default(),
             shares_ring: false,
-            was_all_visible: false,
-            map: NO_BUFFER,
-        }
-    }
-
-    /// What the scan's snapshot keeps from being vacuumed away: see [`Held`]. None if it is not known to keep anything,
-    /// or if pages may not say that everybody sees all their tuples.
-    pub fn held(&self) -> Option<Held> {
-        // SAFETY: the scan is open, and has its snapshot.
-        let held = unsafe { Held::by((*self.scan).rs_base.rs_snapshot) };
-        held.filter(|_| self.reads_here)
-    }
-
-    /// Did the page that was loaded last say, under its lock, that everybody sees all its tuples?
-    #[inline]
-    pub fn was_all_visible(&self) -> bool {
-        self.was_all_visible
-    }
-
-    /// Does the visibility map say now that everybody sees all tuples of a page? What transactions have done that the
-    /// snapshot sees is known to it; what others do at this moment may not be.
-    #[inline]
-    pub fn is_all_visible(&mut self, page: u32) -> bool {
-        assert!(page < self.pages(), "pages of the scan");
-        // SAFETY: the relation is open as long as the scan is; the map's page stays pinned until unpin().
-        unsafe {
-            let status = pg_sys::visibilitymap_get_status(self.relation, page, &mut self.map);
-            u32::from(status) & pg_sys::VISIBILITYMAP_ALL_VISIBLE != 0
         }
     }
 
@@ -216,7 +184,6 @@ impl PageScan {
     unsafe fn load_visible(&mut self, page: u32) {
         // SAFETY: the page is one of the relation's; afterwards it is pinned, and those line pointers stay.
         unsafe {
-            self.was_all_visible = false;
             heap_page(self.scan, page);
             let scan = &*self.scan;
             let start: *const u8 = pg_sys::BufferGetPage(scan.rs_cbuf).cast();
@@ -259,10 +226,9 @@ impl PageScan {
             }
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
             let (lines, within_page) = Line::all(start);
-            self.was_all_visible = all_visible(header);
             // more than there is room for in a page are damaged, too
             let sound = within_page & (lines.len() <= scan.rs_vistuples.len());
-            let tuples = match (sound, self.was_all_visible) {
+            let tuples = match (sound, all_visible(header)) {
                 (false, _) => 0,
                 (_, true) => tuples_of(lines, &mut scan.rs_vistuples),
                 (_, false) => {
@@ -399,11 +365,9 @@ impl PageScan {
             if let Some((_, buffer)) = self.ahead.take() {
                 pg_sys::ReleaseBuffer(buffer);
             }
-            for place in [&mut (*self.scan).rs_cbuf, &mut self.map] {
-                let buffer = std::mem::replace(place, NO_BUFFER);
-                if buffer != NO_BUFFER {
-                    pg_sys::ReleaseBuffer(buffer);
-                }
+            let buffer = std::mem::replace(&mut (*self.scan).rs_cbuf, NO_BUFFER);
+            if buffer != NO_BUFFER {
+                pg_sys::ReleaseBuffer(buffer);
             }
         }
     }

@@ -201,7 +201,6 @@ impl Toast {
             }
         }
         detoasted::count(self.sorted.len() as u64);
-        detoasted::count_bytes(self.sorted.iter().map(|i| self.values[*i].size as u64).sum());
         let words = self.bytes.len().max(end / 8);
         allocation::resize(&mut self.bytes, words, 0);
         let values = &self.values;
