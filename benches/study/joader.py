@@ -1,4 +1,4 @@
-"""Many jobs, one read: reads of cached elements under JOADER's sampler and others, simulated by `crates/joader`
+"""Many jobs, one read: reads of cached elements under JOADER's sampler and others, simulated by `python/crates/joader`
 (`examples/study.rs`). Needs no server. Writes joader.md and its figures itself, as no other page has these figures."""
 
 import csv
@@ -18,7 +18,7 @@ def joader(quick, results):
     path = results.path("raw/joader.csv")
     with open(path, "w") as file:
         subprocess.run(
-            ["cargo", "run", "--quiet", "--release", "-p", "joader", "--example", "study", "--", str(seeds)],
+            ["cargo", "run", "--quiet", "--release", "--manifest-path", "python/Cargo.toml", "-p", "joader", "--example", "study", "--", str(seeds)],
             cwd=ROOT,
             stdout=file,
             check=True,

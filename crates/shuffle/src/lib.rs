@@ -14,6 +14,7 @@
 mod blocks;
 mod digest;
 mod folds;
+mod follow;
 mod geometry;
 mod lanes;
 mod mixer;
@@ -30,6 +31,7 @@ mod window;
 pub use blocks::{Blocks, TooManyBlocks};
 pub use digest::OrderDigest;
 pub use folds::{Cuts, DISTINCT, FoldKeys, FoldRule, Strata, ValueCounts, part_of_key};
+pub use follow::{Board, Followed, Follower, Job, JobSet, MAX_JOBS};
 pub use geometry::{FEW_BLOCKS, Geometry, MIN_BLOCKS_IN_BUFFER, Seeks, Sizes};
 pub use lanes::{BlockSequence, LaneBatch, Lanes, Share};
 pub use mixer::Mixer;

@@ -99,12 +99,12 @@ impl SortKeys {
         SortKeys(stream_key(ONCE, seed, 0, 0))
     }
 
-    /// The keys of the permutation of this number that jobs have in common (`crates/joader`).
+    /// The keys of the permutation of this number that jobs have in common (`python/crates/joader`).
     pub fn common(seed: i64, number: u64) -> SortKeys {
         SortKeys(stream_key(WALK, seed, 0, number))
     }
 
-    /// Keys by which elements are dealt out to nodes, the first or second time (`crates/joader`).
+    /// Keys by which elements are dealt out to nodes, the first or second time (`python/crates/joader`).
     pub fn placement(seed: i64, time: u64) -> SortKeys {
         SortKeys(stream_key(NODES, seed, 0, time))
     }

@@ -26,7 +26,7 @@
 //! | keys of a common walk | `"walk"`    | which one, the epoch 0        |
 //! | nodes of elements     | `"nodes"`   | first or second hash, 1 or 2  |
 //!
-//! The last five are of `crates/joader`, where jobs are; keys and hashes of it are made as the keys of a sort.
+//! The last five are of `python/crates/joader`, where jobs are; keys and hashes of it are made as the keys of a sort.
 //!
 //! Of several processes that learn together ([`BlockPartition`](crate::BlockPartition)), each adds 2^32 times its
 //! number to the ordinals of its blocks and of its buffers. So does each lane of an epoch ([`Lanes`](crate::Lanes)) to

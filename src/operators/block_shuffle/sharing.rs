@@ -6,7 +6,7 @@
 
 use crate::operators::reading_groups::{NotShared, ReadingGroup};
 use crate::operators::scan_control::ShareCounters;
-use joader::Follower;
+use shuffle::Follower;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where a reader stands that is to share what it reads.

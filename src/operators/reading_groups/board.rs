@@ -1,6 +1,6 @@
 //! A group's board in its segment: where in the words what is.
 
-use joader::Board;
+use shuffle::Board;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The first word of a board, by which its segment is known.

@@ -3,8 +3,8 @@
 //! Joining takes a lock, leaving does not. A group is there as long as one of its members is; its entry is used again
 //! when none is. Under the lock nothing can raise an ERROR.
 
-use joader::{Job, JobSet};
 use pgrx::pg_sys;
+use shuffle::{Job, JobSet};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -130,7 +130,7 @@ impl Directory {
             return Err(NoPlace::Changed);
         }
         let used: JobSet = self.members(found.group, lives).map(Place::job).collect();
-        let job = (0..joader::MAX_JOBS).filter_map(Job::new).find(|job| !used.contains(*job));
+        let job = (0..shuffle::MAX_JOBS).filter_map(Job::new).find(|job| !used.contains(*job));
         let job = job.ok_or(NoPlace::GroupIsFull)?;
         let place = self.places.iter().find(|place| !lives(place.pid.load(SeqCst))).ok_or(NoPlace::PlacesAreTaken)?;
         place.begin(found.group, job, member);

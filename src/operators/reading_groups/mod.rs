@@ -1,7 +1,7 @@
 //! Reading groups: sessions that read the same pages, so that each may draw its blocks with a view to what the others
 //! have drawn.
 //!
-//! A member never waits for another. What they share is a board of atomics (`joader::Board`) in a segment of dynamic
+//! A member never waits for another. What they share is a board of atomics (`shuffle::Board`) in a segment of dynamic
 //! shared memory, which goes with its last member, and a small directory, by which members find each other. Nothing has
 //! to be preloaded. Where there is no room for either, there is no group, and the reader is told why.
 //!
@@ -19,12 +19,12 @@ pub use view::{COLUMNS, rows};
 
 use directory::{Directory, Found, Key, Member, NoPlace, Place};
 use foldhash::quality::FixedState;
-use joader::{Board, Job};
 use pg::interrupts::check_for_interrupts;
 use pg::process::dsm::{SegmentPool, Words, words_of};
 use pg::process::late_memory;
 use pg::tuples::heap::HeapRelation;
 use pgrx::prelude::*;
+use shuffle::{Board, Job};
 use std::borrow::Cow;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::CStr;

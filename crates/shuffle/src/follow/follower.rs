@@ -2,9 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Board, Followed, bit};
-use crate::error::SamplerError;
-use crate::jobs::Job;
+use super::{Board, Followed, Job, bit};
+use allocation::OutOfMemory;
 
 /// Elements of a job's own order that are looked at when it has nothing to follow: the best of the next ones is drawn.
 const CANDIDATES: usize = 64;
@@ -37,12 +36,12 @@ impl Follower {
     /// it draws them if nobody else is there. Those that are beyond the board are drawn, too, but nobody follows.
     ///
     /// # Errors
-    /// [`SamplerError::OutOfMemory`]: then nothing has changed.
+    /// [`OutOfMemory`]: then nothing has changed.
     pub fn begin_epoch(
         &mut self,
         board: &Board<'_>,
         order: impl ExactSizeIterator<Item = u32> + Clone,
-    ) -> Result<(), SamplerError> {
+    ) -> Result<(), OutOfMemory> {
         let (count, end) = (order.len(), order.clone().max().map_or(0, |last| last as usize + 1));
         let more = [count.saturating_sub(self.order.len()), end.saturating_sub(self.places.len())];
         allocation::try_reserve_exact(&mut self.order, more[0])?;

@@ -8,7 +8,7 @@ use std::ops::{BitAndAssign, BitOrAssign, Not, Range};
 
 use crate::elements::ElementSet;
 use crate::error::SamplerError;
-use crate::jobs::{Job, JobSet};
+use shuffle::{Job, JobSet};
 
 /// Jobs whose bits fit a byte.
 const FEW: usize = 8;

@@ -60,11 +60,11 @@ use shuffle::{SHARED, below, stream};
 
 use crate::elements::ElementSet;
 use crate::error::SamplerError;
-use crate::jobs::{Job, JobSet, MAX_JOBS};
 use crate::members::Members;
 use crate::need::{NeedSet, nth_bit};
 use crate::needers::Needers;
 use crate::sampler::{Draw, Sampler};
+use shuffle::{Job, JobSet, MAX_JOBS};
 
 /// Which jobs of a round draw the same element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

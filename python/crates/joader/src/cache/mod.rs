@@ -10,7 +10,7 @@ use std::ops::AddAssign;
 
 use hashbrown::HashMap;
 
-use crate::jobs::{Job, JobSet, MAX_JOBS};
+use shuffle::{Job, JobSet, MAX_JOBS};
 
 pub use policies::{Fifo, Lru, MinIo, Optimum, RefCnt, Replacement};
 

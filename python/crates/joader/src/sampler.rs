@@ -2,7 +2,7 @@
 
 use crate::elements::ElementSet;
 use crate::error::SamplerError;
-use crate::jobs::{Job, JobSet};
+use shuffle::{Job, JobSet};
 
 /// A job has drawn an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
-use shuffle::{FOLLOW, below, stream};
+use shuffle::{Board, FOLLOW, Followed, Follower, below, stream};
 
-use super::{Board, Followed, Follower};
 use crate::elements::ElementSet;
 use crate::error::SamplerError;
-use crate::jobs::{Job, JobSet};
 use crate::members::Members;
 use crate::sampler::{Draw, Sampler};
+use shuffle::{Job, JobSet};
 
 /// Followers in one process, as a [`Sampler`]. In a round, jobs draw by their numbers.
 pub struct Follow {
@@ -104,7 +103,7 @@ impl Sampler for Follow {
             member.elements.swap(place, below(&mut rng, place + 1));
         }
         let follower = member.follower.get_or_insert_with(|| Follower::new(job));
-        follower.begin_epoch(&board, member.elements.iter().copied())
+        Ok(follower.begin_epoch(&board, member.elements.iter().copied())?)
     }
 
     fn remaining(&self, job: Job) -> usize {

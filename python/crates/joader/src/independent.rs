@@ -8,10 +8,10 @@ use shuffle::{ALONE, below, stream};
 
 use crate::elements::ElementSet;
 use crate::error::SamplerError;
-use crate::jobs::{Job, JobSet};
 use crate::members::Members;
 use crate::need::NeedSet;
 use crate::sampler::{Draw, Sampler};
+use shuffle::{Job, JobSet};
 
 struct Member {
     elements: ElementSet,

@@ -2,7 +2,7 @@
 
 use allocation::OutOfMemory;
 
-use crate::jobs::{Job, MAX_JOBS};
+use shuffle::{Job, MAX_JOBS};
 
 /// Why a job could not join, or begin an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The jobs of a sampler.
 
 use crate::error::SamplerError;
-use crate::jobs::{Job, MAX_JOBS};
+use shuffle::Job;
 
 /// What is known of each job, by its number.
 #[derive(Debug)]
@@ -19,15 +19,13 @@ impl<T> Members<T> {
     /// Gives a job the lowest free number.
     pub(crate) fn insert(&mut self, member: T) -> Result<Job, SamplerError> {
         let number = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        if number == MAX_JOBS {
-            return Err(SamplerError::TooManyJobs);
-        }
+        let job = Job::new(number).ok_or(SamplerError::TooManyJobs)?;
         if number == self.slots.len() {
             allocation::try_reserve(&mut self.slots, 1)?;
             self.slots.push(None);
         }
         self.slots[number] = Some(member);
-        Ok(Job::of_number(number))
+        Ok(job)
     }
 
     pub(crate) fn remove(&mut self, job: Job) -> Option<T> {
@@ -47,7 +45,7 @@ impl<T> Members<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Job, &T)> {
-        self.slots.iter().enumerate().filter_map(|(number, slot)| Some((Job::of_number(number), slot.as_ref()?)))
+        self.slots.iter().enumerate().filter_map(|(number, slot)| Some((Job::new(number)?, slot.as_ref()?)))
     }
 }
 
@@ -63,6 +61,7 @@ impl<T> std::ops::Index<Job> for Members<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shuffle::MAX_JOBS;
 
     #[test]
     fn a_number_is_free_again_when_its_job_has_left() {

@@ -8,7 +8,7 @@
 //! 2. else, of those that come next in an order of its own, one that most jobs need that have nothing to follow at the
 //!    moment, and of these one that the fewest others need: what can be shared later is kept for then.
 //!
-//! So jobs of one speed meet whenever they have begun, as on a [`Walk`](crate::Walk); and a fast one draws for a slow
+//! So jobs of one speed meet whenever they have begun, as on JOADER's walk; and a fast one draws for a slow
 //! one what that still needs, as often as the slow one comes by, as in dependent sampling.
 //!
 //! What it has drawn in an epoch itself, a job does not follow in the next. So alone it draws in its own order, as if
@@ -22,15 +22,14 @@
 //! orders of several jobs hang together, and so do those of a job's epochs, by way of the others.
 
 mod follower;
-mod sampler;
+mod jobs;
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::jobs::Job;
 pub use follower::Follower;
-pub use sampler::Follow;
+pub use jobs::{Job, JobSet, MAX_JOBS};
 
 /// What jobs know of each other. Several processes may have it in shared memory, where zeros are a valid beginning; the
 /// order of memory does not matter, since nothing else is told by it.

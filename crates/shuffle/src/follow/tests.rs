@@ -23,7 +23,7 @@ impl Memory {
 }
 
 fn begun(number: usize, board: &Board<'_>, elements: impl ExactSizeIterator<Item = u32> + Clone) -> Follower {
-    let mut follower = Follower::new(Job::of_number(number));
+    let mut follower = Follower::new(Job::new(number).unwrap());
     follower.begin_epoch(board, elements).unwrap();
     follower
 }
@@ -32,7 +32,7 @@ fn begun(number: usize, board: &Board<'_>, elements: impl ExactSizeIterator<Item
 fn jobs_in_several_threads_draw_each_of_their_elements_once() {
     let memory = Memory::new(900, 16);
     let epochs_of = |number: usize| {
-        let (board, mut follower) = (memory.board(), Follower::new(Job::of_number(number)));
+        let (board, mut follower) = (memory.board(), Follower::new(Job::new(number).unwrap()));
         for _ in 0..20 {
             // a part of them is beyond the board
             let wanted = number as u32 * 50..1000 - number as u32;
@@ -41,7 +41,7 @@ fn jobs_in_several_threads_draw_each_of_their_elements_once() {
             assert_eq!(drawn.len(), wanted.len());
             assert_eq!(drawn.into_iter().collect::<BTreeSet<_>>(), wanted.collect());
         }
-        board.leave(Job::of_number(number));
+        board.leave(Job::new(number).unwrap());
     };
     std::thread::scope(|scope| {
         (0..8).for_each(|number| drop(scope.spawn(move || epochs_of(number))));
@@ -84,7 +84,7 @@ fn alone_a_job_draws_in_its_own_order_in_every_epoch() {
     for window in [0, 3, 10, 64] {
         let memory = Memory::new(12, window);
         let board = memory.board();
-        let mut job = Follower::new(Job::of_number(0));
+        let mut job = Follower::new(Job::new(0).unwrap());
         for epoch in 0..20_u32 {
             // a part of the elements, in another order each time
             let order = (0..10 - epoch % 3).map(|i| (7 * i + epoch) % 12).collect::<BTreeSet<_>>();
@@ -102,7 +102,7 @@ fn a_job_that_has_left_is_drawn_for_no_more() {
     let board = memory.board();
     let mut fast = begun(0, &board, 0..40);
     drop(begun(1, &board, 0..3));
-    board.leave(Job::of_number(1));
+    board.leave(Job::new(1).unwrap());
     assert_eq!(memory.members.load(Relaxed), 1);
     assert_eq!(memory.needs[0].load(Relaxed), 1);
     assert!((0..40).all(|_| fast.draw(&board).is_some()));
@@ -114,12 +114,12 @@ fn a_job_that_has_left_is_drawn_for_no_more() {
 fn read(jobs: &[(u64, u64, u32)], elements: u32, window: usize) -> u64 {
     let memory = Memory::new(elements as usize, window);
     let board = memory.board();
-    let mut running: Vec<_> = jobs.iter().map(|job| (Follower::new(Job::of_number(0)), *job)).collect();
+    let mut running: Vec<_> = jobs.iter().map(|job| (Follower::new(Job::new(0).unwrap()), *job)).collect();
     for round in 0.. {
         let mut all_done = true;
         for (number, (follower, (begins, every, epochs))) in running.iter_mut().enumerate() {
             if follower.remaining() == 0 && *epochs > 0 && round >= *begins {
-                *follower = Follower::new(Job::of_number(number));
+                *follower = Follower::new(Job::new(number).unwrap());
                 follower.begin_epoch(&board, 0..elements).unwrap();
                 *epochs -= 1;
             }

@@ -14,18 +14,10 @@ impl Job {
     pub fn number(self) -> usize {
         self.0.into()
     }
-}
 
-impl Job {
     /// The job of this number; None from [`MAX_JOBS`] on.
     pub fn new(number: usize) -> Option<Self> {
-        (number < MAX_JOBS).then(|| Self::of_number(number))
-    }
-
-    /// The job of this number, which must be below [`MAX_JOBS`].
-    pub(crate) fn of_number(number: usize) -> Self {
-        debug_assert!(number < MAX_JOBS);
-        Self(number as u8)
+        (number < MAX_JOBS).then_some(Self(number as u8))
     }
 }
 

@@ -17,9 +17,9 @@ use shuffle::SortKeys;
 
 use crate::elements::ElementSet;
 use crate::error::SamplerError;
-use crate::jobs::{Job, JobSet};
 use crate::members::Members;
 use crate::sampler::{Draw, Sampler};
+use shuffle::{Job, JobSet};
 
 struct Member {
     /// In the order of permutation number `permutation`.
