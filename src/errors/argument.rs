@@ -5,25 +5,34 @@ use pg::call::arguments::Unread;
 use pg::errors::{Code, Report, did_you_mean};
 
 /// What is wrong with the arguments of a call.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Report)]
 pub enum ArgumentError {
     #[error("argument \"{0}\" must not be null")]
+    #[report(ERRCODE_NULL_VALUE_NOT_ALLOWED => "Give a value that is not NULL.")]
     NullArgument(&'static str),
     #[error("unknown {} \"{given}\"", singular(what))]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "{}Known {what} are: {known}.", meant(what, given, known))]
     /// `what` in the plural
     Unknown { what: &'static str, given: String, known: String },
     #[error("invalid value for argument \"{argument}\": {reason}")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE => hint.clone())]
     InvalidArgument { argument: &'static str, reason: String, hint: Option<String> },
     #[error("option \"{key}\" {reason}")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE)]
     InvalidOption { key: String, reason: String },
     #[error("option \"{key}\" must be {}", one_of(known))]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE => did_you_mean(given, known.iter().copied()))]
     /// none of the words that it may be
     UnknownWord { key: &'static str, given: String, known: Vec<&'static str> },
     #[error("\"{0}\" is given as an argument and in options, with different values")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "Give it once.")]
     GivenTwice(String),
     #[error("options must be a JSON object")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE =>
+        "Write them as '{{\"key\": value, ...}}'; corgipile_options() lists the keys.")]
     OptionsNotAnObject,
     #[error("shuffle strategy {0} cannot read together with other sessions")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use shuffle => 'corgipile' or 'block_only', or leave share out.")]
     NotShared(&'static str),
 }
 
@@ -35,44 +44,6 @@ impl ArgumentError {
             Some(key) if argument == "options" => ArgumentError::InvalidOption { key, reason: reason.into() },
             Some(key) => ArgumentError::InvalidArgument { argument, reason: format!("\"{key}\" {reason}"), hint: None },
             None => ArgumentError::InvalidArgument { argument, reason: format!("it {reason}"), hint: None },
-        }
-    }
-}
-
-impl Report for ArgumentError {
-    fn sqlstate(&self) -> Code {
-        match self {
-            ArgumentError::NullArgument(_) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            ArgumentError::Unknown { .. }
-            | ArgumentError::InvalidArgument { .. }
-            | ArgumentError::InvalidOption { .. }
-            | ArgumentError::UnknownWord { .. }
-            | ArgumentError::GivenTwice(_)
-            | ArgumentError::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
-            ArgumentError::NotShared(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let fixed = |s: &str| Some(s.to_owned());
-        match self {
-            ArgumentError::Unknown { what, given, known } => {
-                let meant = meant_elsewhere(what, given).filter(|meant| known.split(", ").any(|known| known == *meant));
-                let meant = meant.map(|meant| format!("Did you mean \"{meant}\"?"));
-                let meant = meant.or_else(|| did_you_mean(given, known.split(", ")));
-                let meant = if *what == "models" { Some(model_meant(given, meant)) } else { meant };
-                let meant = meant.map_or_else(String::new, |meant| meant + " ");
-                Some(format!("{meant}Known {what} are: {known}."))
-            }
-            ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
-            ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
-            ArgumentError::NotShared(_) => fixed("Use shuffle => 'corgipile' or 'block_only', or leave share out."),
-            ArgumentError::GivenTwice(_) => fixed("Give it once."),
-            ArgumentError::NullArgument(_) => fixed("Give a value that is not NULL."),
-            ArgumentError::OptionsNotAnObject => {
-                fixed("Write them as '{\"key\": value, ...}'; corgipile_options() lists the keys.")
-            }
-            _ => None,
         }
     }
 }
@@ -125,6 +96,15 @@ const MODELS_ELSEWHERE: [(&str, &[&str]); 9] = [
         &["nn", "dnn", "ann", "dnn_classifier", "dnn_regressor", "mlp_classifier", "mlpclassifier", "deep_learning"],
     ),
 ];
+
+/// What was probably meant by a name that is not known, as a sentence before others.
+fn meant(what: &str, given: &str, known: &str) -> String {
+    let elsewhere = meant_elsewhere(what, given).filter(|meant| known.split(", ").any(|known| known == *meant));
+    let elsewhere = elsewhere.map(|meant| format!("Did you mean \"{meant}\"?"));
+    let meant = elsewhere.or_else(|| did_you_mean(given, known.split(", ")));
+    let meant = if what == "models" { Some(model_meant(given, meant)) } else { meant };
+    meant.map_or_else(String::new, |meant| meant + " ")
+}
 
 /// What to type for a model that is not known: what it is called here, or the name that it resembles. The second
 /// argument is taken for the model, so that it may have been meant for the label.

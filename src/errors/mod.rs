@@ -1,8 +1,8 @@
 //! Every error that corgipile raises itself, by domain.
 //!
 //! Code returns `Result<_, Error>`, and the border to PostgreSQL calls [`OrRaise::or_raise`]. Each domain has an enum
-//! with a variant for each thing that can be wrong. Its message stands at the variant, its SQLSTATE and hint in its
-//! [`Report`]. What is wrong with what PostgreSQL is asked for is crate `pg`'s.
+//! with a variant for each thing that can be wrong, where its message, SQLSTATE and hint are ([`Report`]). What is wrong
+//! with what PostgreSQL is asked for is crate `pg`'s.
 
 mod aggregate;
 mod argument;
@@ -23,7 +23,7 @@ pub use decoder::{DecoderError, RowFault};
 pub use models::{ModelError, OwnerNeeded};
 pub use nodes::{Errand, NodeError};
 pub use notice::{Figure, FilledFeature, Notice};
-pub use pg::errors::{Code, Error as PgError, Report, did_you_mean, excerpt};
+pub use pg::errors::{Code, Error as PgError, Report, did_you_mean, excerpt, raise};
 pub use pg::tuples::place::RowAt;
 pub use predict::PredictError;
 pub use source::SourceError;
@@ -36,7 +36,7 @@ pub use words::one_of;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of any domain.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Report)]
 #[error(transparent)]
 pub enum Error {
     Aggregate(#[from] AggregateError),
@@ -51,28 +51,6 @@ pub enum Error {
     Training(#[from] TrainingError),
 }
 
-impl Error {
-    fn of_domain(&self) -> &dyn Report {
-        match self {
-            Error::Aggregate(error) => error,
-            Error::Argument(error) => error,
-            Error::Decoder(error) => error,
-            Error::Model(error) => error,
-            Error::Node(error) => error,
-            Error::Pg(error) => error,
-            Error::Predict(error) => error,
-            Error::Source(error) => error,
-            Error::Toc(error) => error,
-            Error::Training(error) => error,
-        }
-    }
-
-    /// Raises the error in PostgreSQL; does not return.
-    pub fn raise(self) -> ! {
-        pg::errors::raise(&self)
-    }
-}
-
 /// Turns our `Result` into a value or a PostgreSQL error.
 pub trait OrRaise<T> {
     /// The value, or the error raised.
@@ -81,17 +59,7 @@ pub trait OrRaise<T> {
 
 impl<T> OrRaise<T> for Result<T> {
     fn or_raise(self) -> T {
-        self.unwrap_or_else(|e| e.raise())
-    }
-}
-
-impl Report for Error {
-    fn sqlstate(&self) -> Code {
-        self.of_domain().sqlstate()
-    }
-
-    fn hint(&self) -> Option<String> {
-        self.of_domain().hint()
+        self.unwrap_or_else(|e| raise(&e))
     }
 }
 

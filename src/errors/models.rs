@@ -6,171 +6,111 @@ use crate::limits::{MAX_JSONB_BYTES, MAX_ONNX_BYTES, MAX_SQL_NUMBERS};
 use pg::errors::{Code, Report};
 
 /// What is wrong with a model, its name, or who asks for it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Report)]
 pub enum ModelError {
     #[error("model {0} does not exist")]
+    #[report(ERRCODE_UNDEFINED_OBJECT => "See corgipile.models for the models that you may use.")]
     NoModelId(i64),
     #[error("model \"{0}\" does not exist")]
+    #[report(ERRCODE_UNDEFINED_OBJECT => match _1 {
+        Some(nearest) => format!("{nearest} See corgipile.models for the models that you may use."),
+        None => "See corgipile.models for the models that you may use.".to_owned(),
+    })]
     /// with the sentence that offers the nearest name
     NoModelName(String, Option<String>),
     #[error("permission denied for model {0}")]
+    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE =>
+        "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.")]
     ModelPermission(i64),
     #[error("model {0} was granted to predict with, and to nothing else")]
+    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE => "Its owner lets a role see it, too, by corgipile_grant(model, role).")]
     PredictOnly(i64),
     #[error("a model named \"{0}\" exists already")]
+    #[report(ERRCODE_DUPLICATE_OBJECT => "Choose another name, or drop the old model.")]
     ModelExists(String),
     #[error("key \"{key}\" of the model {reason}")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "{hint}")]
     InvalidModel { key: String, reason: String, hint: String },
     #[error("the model's numbers are {0} bytes of JSON, more than type jsonb can hold")]
+    #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED =>
+        "There may be {} MB; take it to another server with pg_dump or COPY.", MAX_JSONB_BYTES.div_ceil(1 << 20))]
     ModelTooLarge(usize),
     #[error("{model} has {numbers} numbers and categories, more than the {MAX_SQL_NUMBERS} of an expression in SQL")]
+    #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED =>
+        "Export it as json, and predict with the Python package, or in another database that has corgipile.")]
     TooLargeForSql { model: TheModel, numbers: usize },
     #[error("{0} has hashed columns, whose hash SQL cannot compute")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "Train it with the option hash as off, or export it as json, and predict with the Python package.")]
     HashedInSql(TheModel),
     #[error("{model} would be {bytes} bytes of ONNX, more than the {MAX_ONNX_BYTES} of a graph")]
+    #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "Take it to another server with pg_dump or COPY, and predict there.")]
     TooLargeForOnnx { model: TheModel, bytes: usize },
     #[error("{model} has a category in column \"{column}\" that stands for NULL in ONNX: U+FFFF")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "Train it on a query that has another text for it, or export it as json, and predict with the Python package.")]
     NullTextInOnnx { model: TheModel, column: String },
     #[error("stored model {0} cannot be read: {1}")]
+    #[report(ERRCODE_DATA_CORRUPTED => "Restore its row of corgipile.stored_models from a backup, or train again.")]
     CorruptModel(i64, String),
     #[error("relation corgipile.{0} does not exist")]
+    #[report(ERRCODE_UNDEFINED_TABLE => "Extension corgipile was dropped meanwhile, or its table renamed.")]
     NoModelTable(String),
     #[error("could not store a version of model \"{0}\": another transaction has stored one meanwhile")]
+    #[report(ERRCODE_T_R_SERIALIZATION_FAILURE => "Train again in a new transaction.")]
     VersionConflict(String),
     #[error("could not store the model: sequence corgipile.models_model_id_seq gave a model_id that is taken")]
+    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
+        "The sequence is behind the table, as after a restore without it. The tables' owner or a superuser sets it: \
+         SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));")]
     SequenceBehind,
     #[error("there are several models named \"{name}\" that you may use")]
+    #[report(ERRCODE_AMBIGUOUS_PARAMETER => "Say whose you mean. Write {}.", alternatives(candidates))]
     /// `candidates` are names with owners, as literals
     AmbiguousModel { name: String, candidates: Vec<String> },
     #[error("model \"{name}\" has to be named with its owner")]
+    #[report(ERRCODE_AMBIGUOUS_PARAMETER => "{} Write {}.", why.reason(), alternatives(candidates))]
     OwnerNeeded { name: String, why: OwnerNeeded, candidates: Vec<String> },
     #[error("{0}")]
+    #[report(ERRCODE_UNDEFINED_OBJECT =>
+        "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
+         transaction: run it again.")]
     /// with what is said of a model that does not exist
     LaterModel(String),
     #[error("{0}")]
+    #[report(ERRCODE_UNDEFINED_OBJECT =>
+        "There are no models in this database yet. A restore fills the tables of schemas whose names sort before \
+         corgipile first: docs/how-to/models-and-versions.md says how to restore tables that predict.")]
     /// with the message of a model that does not exist: the database has no models
     NoModels(String),
     #[error("there is no version {version} of model \"{name}\"")]
+    #[report(ERRCODE_UNDEFINED_OBJECT => "See corgipile.models for the versions that there are.")]
     NoVersion { name: String, version: i32 },
     #[error("must be owner of the model")]
+    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE => "A model is changed by its owner and by members of the owner's role.")]
     NotOwner,
     #[error("model {0} cannot be looked up by its id in a part of another server's query")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "This server has ids of its own. Use the name of a model that corgipile_publish() has brought here, or give \
+         the model as a value, which corgipile_export() gives on the server that was asked.")]
     OfAnotherServer(i64),
     #[error("model \"{0}\" was not published to this server, which runs a part of another server's query")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "Publish it with corgipile_publish() on the server that was asked, or give the model as a value, which \
+         corgipile_export() gives there.")]
     NotPublished(String),
     #[error("model {0} has no name")]
+    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
+        "Other servers know a model by its name. Give it one with corgipile_rename().")]
     Unnamed(i64),
     #[error("model \"{0}\" was stored or changed by this transaction")]
+    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
+        "Commit first: what other servers have got stays when this transaction is rolled back.")]
     NotCommitted(String),
     #[error("another role has a model named \"{0}\" here")]
+    #[report(ERRCODE_DUPLICATE_OBJECT =>
+        "Rename the model with corgipile_rename() where it was trained, and publish it again.")]
     NameTaken(String),
-}
-
-impl Report for ModelError {
-    fn sqlstate(&self) -> Code {
-        match self {
-            ModelError::InvalidModel { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
-            ModelError::NoModelId(_)
-            | ModelError::NoModelName(..)
-            | ModelError::LaterModel(_)
-            | ModelError::NoModels(_) => Code::ERRCODE_UNDEFINED_OBJECT,
-            ModelError::ModelPermission(_) | ModelError::PredictOnly(_) | ModelError::NotOwner => {
-                Code::ERRCODE_INSUFFICIENT_PRIVILEGE
-            }
-            ModelError::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            ModelError::SequenceBehind | ModelError::Unnamed(_) | ModelError::NotCommitted(_) => {
-                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
-            }
-            ModelError::AmbiguousModel { .. } | ModelError::OwnerNeeded { .. } => Code::ERRCODE_AMBIGUOUS_PARAMETER,
-            ModelError::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
-            ModelError::ModelExists(_) | ModelError::NameTaken(_) => Code::ERRCODE_DUPLICATE_OBJECT,
-            ModelError::ModelTooLarge(_) | ModelError::TooLargeForSql { .. } | ModelError::TooLargeForOnnx { .. } => {
-                Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED
-            }
-            ModelError::HashedInSql(_)
-            | ModelError::NullTextInOnnx { .. }
-            | ModelError::OfAnotherServer(_)
-            | ModelError::NotPublished(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-            ModelError::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
-            ModelError::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let fixed = |s: &str| Some(s.to_owned());
-        match self {
-            ModelError::NoModelTable(_) => fixed("Extension corgipile was dropped meanwhile, or its table renamed."),
-            ModelError::InvalidModel { hint, .. } => Some(hint.clone()),
-            ModelError::ModelTooLarge(_) => Some(format!(
-                "There may be {} MB; take it to another server with pg_dump or COPY.",
-                MAX_JSONB_BYTES.div_ceil(1 << 20)
-            )),
-            ModelError::TooLargeForSql { .. } => fixed(
-                "Export it as json, and predict with the Python package, or in another database that has corgipile.",
-            ),
-            ModelError::TooLargeForOnnx { .. } => {
-                fixed("Take it to another server with pg_dump or COPY, and predict there.")
-            }
-            ModelError::NullTextInOnnx { .. } => fixed(
-                "Train it on a query that has another text for it, or export it as json, and predict with the Python package.",
-            ),
-            ModelError::HashedInSql(_) => fixed(
-                "Train it with the option hash as off, or export it as json, and predict with the Python package.",
-            ),
-            ModelError::NoModelName(_, Some(nearest)) => {
-                Some(format!("{nearest} See corgipile.models for the models that you may use."))
-            }
-            ModelError::NoModelId(_) | ModelError::NoModelName(_, None) => {
-                fixed("See corgipile.models for the models that you may use.")
-            }
-            ModelError::ModelPermission(_) => fixed(
-                "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.",
-            ),
-            ModelError::PredictOnly(_) => fixed("Its owner lets a role see it, too, by corgipile_grant(model, role)."),
-            ModelError::NotOwner => fixed("A model is changed by its owner and by members of the owner's role."),
-            ModelError::AmbiguousModel { candidates, .. } => {
-                Some(format!("Say whose you mean. Write {}.", alternatives(candidates)))
-            }
-            ModelError::OwnerNeeded { why, candidates, .. } => {
-                Some(format!("{} Write {}.", why.reason(), alternatives(candidates)))
-            }
-            ModelError::LaterModel(_) => fixed(
-                "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
-                 transaction: run it again.",
-            ),
-            ModelError::NoModels(_) => fixed(
-                "There are no models in this database yet. A restore fills the tables of schemas whose names sort before \
-                 corgipile first: docs/how-to/models-and-versions.md says how to restore tables that predict.",
-            ),
-            ModelError::SequenceBehind => fixed(
-                "The sequence is behind the table, as after a restore without it. The tables' owner or a superuser sets it: \
-                 SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));",
-            ),
-            ModelError::VersionConflict(_) => fixed("Train again in a new transaction."),
-            ModelError::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
-            ModelError::ModelExists(_) => fixed("Choose another name, or drop the old model."),
-            ModelError::OfAnotherServer(_) => fixed(
-                "This server has ids of its own. Use the name of a model that corgipile_publish() has brought here, or give \
-                 the model as a value, which corgipile_export() gives on the server that was asked.",
-            ),
-            ModelError::NotPublished(_) => fixed(
-                "Publish it with corgipile_publish() on the server that was asked, or give the model as a value, which \
-                 corgipile_export() gives there.",
-            ),
-            ModelError::Unnamed(_) => {
-                fixed("Other servers know a model by its name. Give it one with corgipile_rename().")
-            }
-            ModelError::NotCommitted(_) => {
-                fixed("Commit first: what other servers have got stays when this transaction is rolled back.")
-            }
-            ModelError::NameTaken(_) => {
-                fixed("Rename the model with corgipile_rename() where it was trained, and publish it again.")
-            }
-            ModelError::CorruptModel(..) => {
-                fixed("Restore its row of corgipile.stored_models from a backup, or train again.")
-            }
-        }
-    }
 }
 
 /// Why a bare name does not say which model is meant.

@@ -5,7 +5,7 @@
 use super::scan_control::ScanControl;
 use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
-use crate::errors::{ArgumentError, Error, OrRaise, PgError, Result};
+use crate::errors::{ArgumentError, OrRaise, PgError, Result, raise};
 use crate::options::shuffling::Shuffling;
 use pg::call::arguments::Arguments;
 use pg::catalog::relation::Relation;
@@ -125,7 +125,7 @@ impl CustomScan for ShuffleScan {
             let arguments = ShuffleArguments::of_call(&Arguments::of_node(node));
             let rows = Shuffled::open(arguments, node.snapshot(), node.instrument(), eflags).or_raise();
             if rows.columns.len() != node.scan_columns() {
-                Error::from(PgError::SourceChanged).raise();
+                raise(&PgError::SourceChanged);
             }
             rows
         };

@@ -1,6 +1,6 @@
 //! Where the table is.
 
-use crate::errors::{Error, ModelError};
+use crate::errors::{ModelError, raise};
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -17,8 +17,7 @@ fn relation_oid(name: &CStr) -> Option<pg_sys::Oid> {
 
 /// The relation of schema corgipile with this name. Raises [`ModelError::NoModelTable`] if there is none.
 pub(super) fn existing(name: &CStr) -> pg_sys::Oid {
-    relation_oid(name)
-        .unwrap_or_else(|| Error::from(ModelError::NoModelTable(name.to_string_lossy().into_owned())).raise())
+    relation_oid(name).unwrap_or_else(|| raise(&ModelError::NoModelTable(name.to_string_lossy().into_owned())))
 }
 
 /// The table's OID.

@@ -4,7 +4,7 @@ use super::field::{ARRAY_HEADER, Float};
 use super::lookup::{existing, table_oid};
 use super::roles::StoredRole;
 use super::scope::{GetActiveSnapshot, GetCurrentCommandId};
-use crate::errors::{Error, ModelError};
+use crate::errors::{ModelError, raise};
 use crate::models::shared;
 use pg::compat::attributes;
 use pg::values::array::AnyArray;
@@ -56,7 +56,7 @@ impl ModelTable {
         };
         // an administrator may have put something else in its place
         if !is_table {
-            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
+            raise(&ModelError::NoModelTable("stored_models".into()));
         }
         ModelTable { relation, latest: None }
     }
@@ -273,7 +273,7 @@ pub(super) fn shared_key(
     unsafe {
         let relation = pg_sys::RelationIdGetRelation(table);
         if relation.is_null() {
-            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
+            raise(&ModelError::NoModelTable("stored_models".into()));
         }
         let file = (*(*relation).rd_rel).relfilenode.to_u32();
         pg_sys::RelationClose(relation);

@@ -4,7 +4,7 @@ use super::field::Field;
 use super::lookup::table_oid;
 use super::roles::{StoredRole, current_user};
 use super::row::shared_key;
-use crate::errors::{Error, ModelError};
+use crate::errors::{ModelError, raise};
 use crate::models::shared;
 use pg::settings::Settings;
 use pgrx::datum::DatumWithOid;
@@ -156,7 +156,7 @@ fn as_owner<R>(f: impl FnOnce() -> R) -> R {
         let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
         let tuple = pg_sys::SearchSysCache1(cache, relid.into());
         if tuple.is_null() {
-            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
+            raise(&ModelError::NoModelTable("stored_models".into()));
         }
         let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
         pg_sys::ReleaseSysCache(tuple);

@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use crate::catalog::types::is_varlena;
 use crate::compat::attributes;
 use crate::declared::declared_by_hand;
-use crate::errors::Error;
+use crate::errors::{Error, raise};
 use crate::executor::query::Running;
 use crate::memory::Owned;
 use crate::values::array::type_of_array;
@@ -401,7 +401,7 @@ impl ResultRows {
             let (store, descriptor) = ((*result).setResult, (*result).setDesc);
             let wanted = (*descriptor).natts as usize;
             if wanted > columns {
-                Error::NotARowType.raise();
+                raise(&Error::NotARowType);
             }
             let types = attributes(descriptor)[..wanted].iter().map(|column| column.atttypid).collect();
             ResultRows { store, descriptor, types }

@@ -12,73 +12,111 @@ mod words;
 pub use nearest::{did_you_mean, nearest};
 pub use panics::{hide_backtraces, unless_it_panics};
 pub use report::{Code, Report, raise};
+pub use report_derive::Report;
 pub use words::excerpt;
+
+use std::io::ErrorKind;
 
 /// `Result` with our error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What is wrong with relations, queries, texts and other servers, and what the server's system did not give.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Report)]
 #[expect(missing_docs, reason = "each has its message")]
 pub enum Error {
     #[error("source must be a table or exactly one SELECT")]
+    #[report(ERRCODE_SYNTAX_ERROR => "Give the name of a table or view, or one SELECT, VALUES or WITH query.")]
     NotOneSelect,
     #[error("source must not modify data or lock rows")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "Change rows by a statement of its own before, and leave FOR UPDATE and the like out.")]
     NotReadOnly,
     #[error("source \"{}\" is neither the name of a table nor a query", excerpt(text))]
+    #[report(ERRCODE_INVALID_NAME =>
+        after(nearest, "A query begins with SELECT, WITH, VALUES, TABLE or (; a name with blanks or capitals is quoted: '\"My Table\"'."))]
     /// `nearest` is a sentence
     NotAName { text: String, nearest: Option<String> },
     #[error("relation \"{name}\" does not exist")]
+    #[report(ERRCODE_UNDEFINED_TABLE =>
+        after(nearest, "A table that is not in the search path needs its schema; a name with blanks or capitals is quoted: '\"My Table\"'."))]
     UnknownTable { name: String, nearest: Option<String> },
     #[error("there is no relation with OID {0}")]
+    #[report(ERRCODE_UNDEFINED_TABLE => "It may have been dropped meanwhile.")]
     NoRelation(u32),
     #[error("\"{name}\" has no pages of its own to be read")]
+    #[report(ERRCODE_WRONG_OBJECT_TYPE => "{}", match partitioned {
+        true => "Measure one of its partitions.",
+        false => "Tables, materialized views and TOAST tables have some.",
+    })]
     NoFiles { name: String, partitioned: bool },
     #[error("\"{0}\" is a temporary table of another session")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Only the session that made it can read it.")]
     OtherTemporary(String),
     #[error("could not read file \"{0}\": {1}")]
+    #[report(ERRCODE_IO_ERROR)]
     File(String, String),
     #[error("relation \"{0}\" does not exist")]
+    #[report(ERRCODE_UNDEFINED_TABLE => "It was dropped while the statement waited for it.")]
     /// although it did when it was looked up
     Dropped(String),
     #[error("the table whose rows corgipile_shuffle() gives does not exist")]
+    #[report(ERRCODE_UNDEFINED_TABLE => "It was dropped; prepare the statement anew, or run DISCARD PLANS.")]
     /// any more; its name is not known
     DroppedRowType,
     #[error("name of the training source changed while it was being looked up")]
+    #[report(ERRCODE_T_R_SERIALIZATION_FAILURE => "Run the statement again.")]
     SourceChanged,
     #[error("table {0} was replaced, or given a rule, when it was made")]
+    #[report(ERRCODE_T_R_SERIALIZATION_FAILURE =>
+        "Call it again. If it stays so, look for an event trigger on CREATE TABLE.")]
     TableReplaced(String),
     #[error("page {page} of relation \"{table}\" is damaged: a line pointer points out of it")]
+    #[report(ERRCODE_DATA_CORRUPTED =>
+        "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.")]
     DamagedPage { table: String, page: u32 },
     #[error("corgipile_shuffle() needs a table's row type")]
+    #[report(ERRCODE_DATATYPE_MISMATCH => "Call it as SELECT * FROM corgipile_shuffle(NULL::my_table).")]
     NotARowType,
     #[error("the database's encoding is not UTF8")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use corgipile in a database with the encoding UTF8.")]
     Encoding,
     #[error("the text \"{0}\" is not UTF-8")]
+    #[report(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE => "Texts beyond ASCII need a database with the encoding UTF8.")]
     /// with what stands for the bytes that are not
     NotUtf8(String),
     #[error("a state of {0} bytes is larger than PostgreSQL's values may be")]
+    #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "Use fewer features, or corgipile_train().")]
     StateTooLarge(usize),
     #[error("extension dblink is not installed in this database")]
+    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
+        "CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.")]
     NoDblink,
     #[error("server \"{0}\": the user mapping has no password")]
+    #[report(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED =>
+        "Sessions are those of dblink, which asks all but superusers for one: password_required is for postgres_fdw \
+         alone. Give the mapping the password, or leave option nodes out.")]
     NoPassword(String),
     #[error("out of memory: {0} bytes cannot be had")]
+    #[report(ERRCODE_OUT_OF_MEMORY =>
+        "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
+         corgipile.max_buffer_memory, a model with fewer features or classes.")]
     OutOfMemory(usize),
     #[error("could not {verb} temporary file: {reason}")]
+    #[report(if reason.kind() == ErrorKind::StorageFull { ERRCODE_DISK_FULL } else { ERRCODE_IO_ERROR } =>
+        "Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room.")]
     TemporaryFile { verb: &'static str, reason: std::io::Error },
     #[error("a worker process has loaded another build of corgipile than this session")]
+    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
+        "The library was replaced after the session began, by an upgrade for instance. Connect anew.")]
     OtherBuild,
 }
 
-impl Error {
-    /// Raises the error in PostgreSQL; does not return.
-    pub fn raise(self) -> ! {
-        raise(&self)
-    }
+/// The hint, after the sentence that offers the nearest name.
+fn after(nearest: &Option<String>, hint: &str) -> String {
+    nearest.iter().map(String::as_str).chain([hint]).collect::<Vec<_>>().join(" ")
 }
 
-/// Turns our `Result` into a value or a PostgreSQL error.
+/// Turns a `Result` into a value or a PostgreSQL error.
 pub trait OrRaise<T> {
     /// The value, or the error raised.
     fn or_raise(self) -> T;
@@ -86,84 +124,6 @@ pub trait OrRaise<T> {
 
 impl<T> OrRaise<T> for Result<T> {
     fn or_raise(self) -> T {
-        self.unwrap_or_else(|e| e.raise())
-    }
-}
-
-impl Report for Error {
-    fn sqlstate(&self) -> Code {
-        match self {
-            Error::NotOneSelect => Code::ERRCODE_SYNTAX_ERROR,
-            Error::NotReadOnly | Error::OtherTemporary(_) | Error::Encoding => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
-            Error::NotAName { .. } => Code::ERRCODE_INVALID_NAME,
-            Error::UnknownTable { .. } | Error::NoRelation(_) | Error::Dropped(_) | Error::DroppedRowType => {
-                Code::ERRCODE_UNDEFINED_TABLE
-            }
-            Error::NoFiles { .. } => Code::ERRCODE_WRONG_OBJECT_TYPE,
-            Error::SourceChanged | Error::TableReplaced(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            Error::DamagedPage { .. } => Code::ERRCODE_DATA_CORRUPTED,
-            Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
-            Error::NotUtf8(_) => Code::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
-            Error::StateTooLarge(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            Error::NoDblink | Error::OtherBuild => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            Error::NoPassword(_) => Code::ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
-            Error::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
-            Error::TemporaryFile { reason, .. } if reason.kind() == std::io::ErrorKind::StorageFull => {
-                Code::ERRCODE_DISK_FULL
-            }
-            Error::TemporaryFile { .. } | Error::File(..) => Code::ERRCODE_IO_ERROR,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Error::NotOneSelect => "Give the name of a table or view, or one SELECT, VALUES or WITH query.",
-            Error::NotReadOnly => {
-                "Change rows by a statement of its own before, and leave FOR UPDATE and the like out."
-            }
-            Error::NotAName { .. } => {
-                "A query begins with SELECT, WITH, VALUES, TABLE or (; a name with blanks or capitals is quoted: '\"My Table\"'."
-            }
-            Error::UnknownTable { .. } => {
-                "A table that is not in the search path needs its schema; a name with blanks or capitals is quoted: '\"My Table\"'."
-            }
-            Error::NoRelation(_) => "It may have been dropped meanwhile.",
-            Error::NoFiles { partitioned: true, .. } => "Measure one of its partitions.",
-            Error::NoFiles { .. } => "Tables, materialized views and TOAST tables have some.",
-            Error::OtherTemporary(_) => "Only the session that made it can read it.",
-            Error::File(..) => return None,
-            Error::Dropped(_) => "It was dropped while the statement waited for it.",
-            Error::DroppedRowType => "It was dropped; prepare the statement anew, or run DISCARD PLANS.",
-            Error::SourceChanged => "Run the statement again.",
-            Error::TableReplaced(_) => "Call it again. If it stays so, look for an event trigger on CREATE TABLE.",
-            Error::DamagedPage { .. } => {
-                "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged."
-            }
-            Error::NotARowType => "Call it as SELECT * FROM corgipile_shuffle(NULL::my_table).",
-            Error::Encoding => "Use corgipile in a database with the encoding UTF8.",
-            Error::NotUtf8(_) => "Texts beyond ASCII need a database with the encoding UTF8.",
-            Error::StateTooLarge(_) => "Use fewer features, or corgipile_train().",
-            Error::NoDblink => "CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.",
-            Error::NoPassword(_) => {
-                "Sessions are those of dblink, which asks all but superusers for one: password_required is for postgres_fdw \
-                 alone. Give the mapping the password, or leave option nodes out."
-            }
-            Error::OutOfMemory(_) => {
-                "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
-                 corgipile.max_buffer_memory, a model with fewer features or classes."
-            }
-            Error::TemporaryFile { .. } => {
-                "Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room."
-            }
-            Error::OtherBuild => {
-                "The library was replaced after the session began, by an upgrade for instance. Connect anew."
-            }
-        };
-        Some(match self {
-            Error::NotAName { nearest: Some(nearest), .. } | Error::UnknownTable { nearest: Some(nearest), .. } => {
-                format!("{nearest} {hint}")
-            }
-            _ => hint.to_owned(),
-        })
+        self.unwrap_or_else(|e| raise(&e))
     }
 }

@@ -19,7 +19,7 @@ mod errors;
 pub mod granules;
 mod state;
 
-use crate::errors::Error;
+use crate::errors::{Error, raise};
 use pgrx::pg_sys;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
@@ -90,7 +90,7 @@ fn out_of_memory(bytes: usize) -> ! {
         errors::end_session(bytes);
     }
     begin();
-    Error::OutOfMemory(bytes).raise()
+    raise(&Error::OutOfMemory(bytes))
 }
 
 /// What PostgreSQL owns of Rust's, and has dropped. Not when the session ends because an allocation has failed: that

@@ -1,6 +1,6 @@
 //! Whether an error is on its way, and whether memory was refused: what decides who may use the reserve.
 
-use crate::errors::Error;
+use crate::errors::{Error, raise};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Is an error on its way, from where it is raised to the end of its transaction?
@@ -21,7 +21,7 @@ pub fn check() {
     let refused = REFUSED.load(Ordering::Relaxed);
     if refused != 0 && !ERROR_ON_ITS_WAY.load(Ordering::Relaxed) {
         begin();
-        Error::OutOfMemory(refused).raise()
+        raise(&Error::OutOfMemory(refused))
     }
 }
 

@@ -12,7 +12,7 @@ use super::all_gather::AllGather;
 use super::dsm::{attempt, delete_owner};
 use super::library::{self, build};
 use super::queue::Queue;
-use crate::errors::Error;
+use crate::errors::{Error, raise};
 use crate::executor::plan_bytes::PlanBytes;
 use crate::snapshot::Snapshot;
 use pgrx::prelude::*;
@@ -443,7 +443,7 @@ pub unsafe fn run(segment: *mut pg_sys::dsm_segment, toc: *mut pg_sys::shm_toc) 
         let text = |key| CStr::from_ptr(pg_sys::shm_toc_lookup(toc, key, false).cast());
         let kind = KINDS.get().iter().find(|kind| kind.name == text(key::KIND));
         let kind = kind.filter(|_| text(key::BUILD) == build());
-        let kind = kind.unwrap_or_else(|| Error::OtherBuild.raise());
+        let kind = kind.unwrap_or_else(|| raise(&Error::OtherBuild));
         pg_sys::InstrStartParallelQuery();
         (kind.main)(worker);
         let buffers = pg_sys::shm_toc_lookup(toc, key::BUFFERS, false).cast::<pg_sys::BufferUsage>();

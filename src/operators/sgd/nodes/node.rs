@@ -6,7 +6,7 @@ use super::messages::{
 };
 use super::models::{linear_models, model_of};
 use super::replicas::Replicas;
-use crate::errors::{Error, NodeError, OrRaise, Result};
+use crate::errors::{Error, NodeError, OrRaise, Result, raise};
 use crate::limits::{MAX_GROUPS, MAX_MODELS};
 use crate::models::table::{current_user, role_name};
 use crate::operators::buffers::Buffers;
@@ -95,9 +95,7 @@ impl CustomScan for NodeScan {
     }
 
     fn next(&mut self, node: Node) -> bool {
-        let (Some(training), Some(asked)) = (&mut self.training, ASKED.take()) else {
-            Error::from(NodeError::OutOfTurn).raise()
-        };
+        let (Some(training), Some(asked)) = (&mut self.training, ASKED.take()) else { raise(&NodeError::OutOfTurn) };
         let answer = sensible(|| training.answer(&asked)).or_raise();
         ANSWERED.set(Some(answer));
         self.answers += 1;

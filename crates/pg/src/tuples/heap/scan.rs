@@ -6,7 +6,7 @@ use super::stream::PageStream;
 use super::visibility::{Page, Visibility};
 use crate::catalog::names::name_of;
 use crate::compat::{READ_STREAMS, heap_page, snapshots_expire};
-use crate::errors::Error;
+use crate::errors::{Error, raise};
 use crate::interrupts::check_for_interrupts;
 use crate::snapshot::Snapshot;
 use crate::tuples::page::Line;
@@ -200,7 +200,7 @@ impl PageScan {
         // SAFETY: the scan and its relation are open.
         unsafe {
             let table = name_of((*self.relation).rd_id);
-            Error::DamagedPage { table, page: (*self.scan).rs_cblock }.raise()
+            raise(&Error::DamagedPage { table, page: (*self.scan).rs_cblock })
         }
     }
 
