@@ -9,7 +9,6 @@ mod argument;
 mod decoder;
 mod models;
 mod nodes;
-mod notice;
 mod predict;
 mod source;
 mod the_model;
@@ -22,7 +21,6 @@ pub use argument::ArgumentError;
 pub use decoder::{DecoderError, RowFault};
 pub use models::{ModelError, OwnerNeeded};
 pub use nodes::{Errand, NodeError};
-pub use notice::{Figure, FilledFeature, Notice};
 pub use pg::errors::{Code, Error as PgError, Report, did_you_mean, excerpt, raise};
 pub use pg::tuples::place::RowAt;
 pub use predict::PredictError;
@@ -30,7 +28,7 @@ pub use source::SourceError;
 pub use the_model::{INLINE_MODEL_ID, TheModel};
 pub use toc::TocError;
 pub use training::TrainingError;
-pub use words::one_of;
+pub use words::{NAMED, one_of, some_of};
 
 /// `Result` with our error.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -26,6 +26,17 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
+/// Names that a notice has room for; of more it says how many.
+pub const NAMED: usize = 10;
+
+/// The first of these names, and how many more there are.
+pub fn some_of(names: &[String]) -> String {
+    match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{}, and {more} more", names[..NAMED].join(", ")),
+    }
+}
+
 /// Some of several names.
 pub(super) fn alternatives(names: &[String]) -> String {
     const SHOWN: usize = 3;

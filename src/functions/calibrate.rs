@@ -4,14 +4,14 @@
 //! The rows are named by the call and not taken from a training's validation part: rows that have chosen the number of
 //! epochs are no longer like new ones. Sorting spills to disk within work_mem; what is kept is bounded.
 
-use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError};
+use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use pg::call::function::Call;
 use pg::catalog::relation::Relation;
+use pg::check_for_interrupts;
 use pg::tuples::number_sort::NumberSort;
 use pg::values::varlena::Value;
-use pg::{check_for_interrupts, report_notice};
 use pgrx::prelude::*;
 use sgd::Evaluation;
 use sgd::conformal::{Calibration, class_of_label, class_scores, residual};
@@ -64,11 +64,18 @@ fn calibrate<M: FromDatum + IntoDatum>(
     let unseen: Option<String> = call.get(3);
     let policies = Policies::of_call(&model, [nulls.as_deref(), unseen.as_deref()])?;
     if models::source_of(model.id).as_ref() == Some(&source) {
-        report_notice(Notice::CalibratedOnTraining { model: model.in_error().to_string() });
+        pg::warning(
+            format!("{} was trained on this source", model.in_error()),
+            "Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: intervals and \
+             sets hold the truth less often than is asked. Hold other rows out.",
+        );
     }
     let (calibration, skipped) = measure(&model, &source, policies)?;
     if calibration.threshold(USUAL_COVERAGE).is_none() {
-        report_notice(Notice::FewToCalibrate { rows: calibration.rows(), coverage: calibration.max_coverage() });
+        pg::notice(
+            format!("{} rows are too few for coverages above {:.3}", calibration.rows(), calibration.max_coverage()),
+            "There intervals are infinite, and sets have all labels.",
+        );
     }
     models::calibrate(model.id, &calibration)?;
     Ok(call.row(&[(calibration.rows() as i64).into(), (skipped as i64).into(), calibration.max_coverage().into()]))

@@ -1,10 +1,10 @@
 //! corgipile_coefficients(): weights with their standard errors on given rows, tests and confidence intervals.
 
 use super::of_model_and_source::of_model_and_source;
-use crate::errors::{ArgumentError, Notice, OrRaise, PredictError, Result, TrainingError, excerpt};
+use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError, excerpt, some_of};
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
-use crate::operators::nulls::{notice_left_out, notice_unseen};
+use crate::operators::notices::{notice_collinear, notice_left_out, notice_unseen};
 use crate::options::choices::{Choice, choice};
 use pg::check_for_interrupts;
 use pg::encoding::Text;
@@ -66,17 +66,24 @@ fn coefficients(model: Rc<Model>, source: &str, level: Option<f64>, weights: Opt
     let name = |place: usize| names.get(place).map_or("(intercept)", String::as_str).to_owned();
     let (place, distance) = estimates.furthest;
     if distance > FAR {
-        pg::report_notice(Notice::NotOptimum { feature: name(place), distance });
+        pg::notice(
+            format!(
+                "the model is not that of the least loss on these rows: {} is {distance:.2} standard errors from it",
+                name(place)
+            ),
+            "Train it with solver => 'newton' on these rows, and they tell the errors of the optimum.",
+        );
     }
     if !estimates.infinite.is_empty() {
-        let features = estimates.infinite.iter().map(|place| name(*place)).collect();
-        pg::report_notice(Notice::AtInfinity { features });
+        let features: Vec<String> = estimates.infinite.iter().map(|place| name(*place)).collect();
+        pg::notice(
+            format!("the least loss on these rows is at infinite weights of {}", some_of(&features)),
+            "Their errors mean nothing. A category whose labels are all the same makes those infinite that are compared with it: \
+             leave it out, or train with an l2, such as 0.001.",
+        );
     }
     let Collinearity { features, condition } = &estimates.collinear;
-    if !features.is_empty() {
-        let features = features.iter().map(|place| name(*place)).collect();
-        pg::report_notice(Notice::Collinear { features, condition: *condition });
-    }
+    notice_collinear(&features.iter().map(|place| name(*place)).collect::<Vec<_>>(), *condition);
     Ok(rows(names, &estimates, level))
 }
 
@@ -122,7 +129,10 @@ fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result
         return Err(TrainingError::NoWeight.into());
     }
     if weight.is_some() && weights.is_none() {
-        pg::report_notice(Notice::Precisions);
+        pg::notice(
+            "weights of rows are taken as precisions: only how they compare counts",
+            "Give weights => 'frequencies' if a row of weight 2 is two rows, or weights => 'precisions'.",
+        );
     }
     let weighting = match weights.unwrap_or_default() {
         WeightsAre::Precisions => Weighting::Precisions,

@@ -9,7 +9,7 @@ use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError}
 use crate::models::table::LookupScope;
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
-use crate::operators::nulls::notice_left_out;
+use crate::operators::notices::notice_left_out;
 use pg::call::function::Call;
 use pg::check_for_interrupts;
 use pgrx::prelude::*;

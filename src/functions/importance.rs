@@ -1,7 +1,7 @@
 //! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
 
 use super::of_model_and_source::of_model_and_source;
-use crate::errors::{ArgumentError, Notice, OrRaise, Result, TrainingError};
+use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::Buffers;
 use crate::operators::model_rows::{ModelRows, tell_of_rows};
@@ -93,7 +93,10 @@ fn sample(buffers: &mut Buffers, most: usize) -> Result<Batch> {
         let rows = rows.get_or_insert_with(|| like(&batch));
         for &place in batch.order() {
             if rows.len() == most || rows.bytes() > MAX_BYTES {
-                pg::report_notice(Notice::Sampled { rows: rows.len() as u64 });
+                pg::notice(
+                    format!("{} rows are looked at, of blocks that are drawn at random", rows.len()),
+                    "Argument max_rows can be another number of them.",
+                );
                 return Ok(std::mem::replace(rows, Batch::dense(0)));
             }
             rows.push_copy(&batch, place as usize)?;

@@ -6,9 +6,9 @@
 
 use super::shared;
 use super::table::{self, Field, StoredRole};
-use crate::errors::Notice;
+use crate::errors::some_of;
 use crate::settings;
-use pg::{report_notice, snapshot};
+use pg::snapshot;
 use sgd::ModelKind;
 
 /// What a training has stored.
@@ -84,5 +84,11 @@ pub fn delete_replaced(newer: Newer, keep: Option<u32>) {
         Some(name) => format!("version {version} of \"{name}\""),
         None => format!("model {id}"),
     };
-    report_notice(Notice::Replaced { models: deleted.into_iter().map(describe).collect() });
+    let models: Vec<String> = deleted.into_iter().map(describe).collect();
+    let (count, ending) = (models.len(), if models.len() == 1 { "" } else { "s" });
+    pg::notice(
+        format!("deleted {count} model{ending} that newer ones have replaced: {}", some_of(&models)),
+        "Option keep_versions, or setting corgipile.keep_versions, says how many are kept; 0 keeps all. What is deployed \
+         or has a comment is kept.",
+    );
 }

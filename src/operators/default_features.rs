@@ -8,12 +8,11 @@
 use super::column_facts::{Facts, Identity, Kind, facts_of};
 use super::compressed_type::is_compressed;
 use super::decoder::{FEATURE_TYPES, column};
-use crate::errors::{ArgumentError, Notice, Result, SourceError};
+use crate::errors::{ArgumentError, Result, SourceError, some_of};
 use crate::options::date_parts::DateParts;
 use pg::catalog::relation::Uniqueness;
 use pg::catalog::types::{base_type, type_name};
 use pg::executor::query::Column;
-use pg::report_notice;
 use pg::values::date_part::{DatePart, TimeType};
 use pgrx::pg_sys;
 
@@ -75,9 +74,7 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
     let candidates = candidates.collect();
     let mut choice = Choice { candidates, takes_all: listed.all, takes };
     choice.choose()?;
-    if let Some(notice) = choice.notice() {
-        report_notice(notice);
-    }
+    choice.report();
     Ok(choice.taken().flat_map(Candidate::features).collect())
 }
 
@@ -347,8 +344,8 @@ impl Choice<'_> {
         }
     }
 
-    /// What was done beyond taking all numbers but the primary key.
-    fn notice(&self) -> Option<Notice> {
+    /// Reports what was done beyond taking all numbers but the primary key.
+    fn report(&self) {
         let is_only_key = |out: &LeftOut| *out == LeftOut::Key;
         let keys = self.candidates.iter().filter(|candidate| candidate.column.is_key).count();
         let left_out = self.candidates.iter().filter_map(|candidate| candidate.out);
@@ -358,7 +355,7 @@ impl Choice<'_> {
         let as_numbers: Vec<String> = self.taken().filter_map(as_number).collect();
         let parts: Vec<String> = self.taken().filter_map(Candidate::describe_parts).collect();
         if !is_special && one_hot.is_empty() && as_numbers.is_empty() && parts.is_empty() {
-            return None;
+            return;
         }
         let taken: Vec<&Candidate> = self.taken().collect();
         let chosen = match taken.as_slice() {
@@ -366,7 +363,14 @@ impl Choice<'_> {
             [only] => format!("column {}", only.column.name),
             several => format!("{} columns", several.len()),
         };
-        Some(Notice::Features { chosen, left_out: self.left_out(), parts, one_hot, as_numbers })
+        let groups =
+            [("left out", self.left_out()), ("parts", parts), ("one-hot", one_hot), ("as numbers", as_numbers)];
+        let told = groups.iter().filter(|(_, columns)| !columns.is_empty());
+        let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
+        pg::notice(
+            format!("features: {chosen}{told}"),
+            "Name the features to have others; '{*,-id}' takes every column that can be one but id.",
+        );
     }
 }
 

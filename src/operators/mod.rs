@@ -15,7 +15,7 @@ pub mod judge;
 mod loader;
 pub mod mini_batches;
 pub mod model_rows;
-pub mod nulls;
+pub mod notices;
 mod plan;
 pub mod preparation;
 pub mod progress;

@@ -3,7 +3,7 @@
 use super::buffers::Buffers;
 use super::compressed_type::is_compressed;
 use super::decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
-use super::nulls::{notice_imputed, notice_left_out, notice_unseen};
+use super::notices::{notice_imputed, notice_left_out, notice_unseen};
 use super::source::Source;
 use crate::errors::{PredictError, Result, TrainingError};
 use crate::models::{Coding, ColumnKind, FeatureKind, Model, Policies};

@@ -9,9 +9,9 @@ use super::buffers::Buffers;
 use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Met, RowSums, Statistics};
 use super::scan_control::ScanControl;
 use super::wanted::Wanted;
-use crate::errors::{DecoderError, Error, NodeError, Notice, Result, RowFault, TrainingError};
+use crate::errors::{DecoderError, Error, NodeError, Result, RowFault, TrainingError, some_of};
 use crate::options::rows::Standardize;
-use pg::{check_for_interrupts, report_notice};
+use pg::check_for_interrupts;
 use serde::{Deserialize, Serialize};
 use sgd::profile::{Ends, FeatureProfile, Profile, RowSample};
 use sgd::{
@@ -131,8 +131,11 @@ fn finish(decoder: &mut Decoder, wanted: Wanted, sums: &RowSums, mut measured: M
     if sums.is_empty() {
         return Err(TrainingError::no_rows("train on", decoder.skipped()).into());
     }
-    if let FewTargets::Two(values) = measured.few {
-        report_notice(Notice::TwoTargets { column: decoder.labels().column().to_owned(), values });
+    if let FewTargets::Two([one, other]) = measured.few {
+        pg::notice(
+            format!("label column \"{}\" has only two values, {one} and {other}", decoder.labels().column()),
+            "The model predicts numbers. For two classes and their probabilities say model => 'logistic'.",
+        );
     }
     measured.impute();
     measured.warn_of_coarse(wanted, decoder);
@@ -256,7 +259,13 @@ impl Measured {
             columns.push(decoder.labels().column().to_owned());
         }
         if !columns.is_empty() {
-            report_notice(Notice::Coarse { columns });
+            pg::warning(
+                format!(
+                    "numbers lie so far from 0 that single precision rounds away most of their differences: {}",
+                    some_of(&columns)
+                ),
+                "Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x.",
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 use super::cache::CachePlan;
 use super::call;
 use super::table::default_word;
-use crate::errors::{ArgumentError, Error, Notice, Result};
+use crate::errors::{ArgumentError, Error, Result};
 use crate::settings;
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Seeks, Sizes, Strategy};
@@ -184,8 +184,11 @@ impl Shuffling {
     /// Tells the user if blocks are smaller than was asked for.
     pub fn tell_of_cut_blocks(&self) {
         if self.has_cut_blocks() {
-            let most = BlockSize::Bytes(settings::max_buffer_memory()).to_string();
-            pg::report_notice(Notice::BlockCut { asked: self.asked_block_size().to_string(), most });
+            let (most, asked) = (BlockSize::Bytes(settings::max_buffer_memory()), self.asked_block_size());
+            pg::notice(
+                format!("blocks have {most} instead of {asked}, which is more than corgipile.max_buffer_memory"),
+                "Raise corgipile.max_buffer_memory, or use a smaller block_size.",
+            );
         }
     }
 

@@ -1,13 +1,26 @@
 //! Messages to the client that are no errors.
 
-use super::interrupts::hold_interrupts;
+use crate::errors::Code;
+use crate::interrupts::hold_interrupts;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgLogLevel;
 
-/// Sends the client a message that is no error. A cancel that arrives meanwhile takes effect afterwards: PostgreSQL
-/// looks for one while it sends, and pgrx has no barrier there, so that its ERROR would jump over our frames and drop
-/// nothing of what they own.
-pub fn report_notice(notice: impl Into<(ErrorReport, PgLogLevel)>) {
-    let (report, level) = notice.into();
+/// Tells the client what it should know although nothing is wrong, and what can be done.
+pub fn notice(message: impl Into<String>, hint: impl Into<Option<&'static str>>) {
+    report(PgLogLevel::NOTICE, message.into(), hint.into());
+}
+
+/// Tells the client what is probably wrong, and what can be done.
+pub fn warning(message: impl Into<String>, hint: impl Into<Option<&'static str>>) {
+    report(PgLogLevel::WARNING, message.into(), hint.into());
+}
+
+/// A cancel that arrives meanwhile takes effect afterwards: PostgreSQL looks for one while it sends, and pgrx has no
+/// barrier there, so that its ERROR would jump over our frames and drop nothing of what they own.
+fn report(level: PgLogLevel, message: String, hint: Option<&str>) {
+    let mut report = ErrorReport::new(Code::ERRCODE_SUCCESSFUL_COMPLETION, message, "corgipile");
+    if let Some(hint) = hint {
+        report = report.set_hint(hint);
+    }
     hold_interrupts(|| report.report(level));
 }

@@ -6,7 +6,7 @@ use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
-use crate::operators::nulls::notice_left_out;
+use crate::operators::notices::notice_left_out;
 use crate::operators::progress::{self, Progress};
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
 use crate::operators::wanted::Wanted;

@@ -4,11 +4,9 @@ use super::order::EpochOrder;
 use super::pages::Pages;
 use super::sharing::{Member, Sharing};
 use super::state::{BlockShuffle, LeafScan};
-use crate::errors::Notice;
 use crate::operators::reading_groups::{NotShared, ReadingGroup, Reads};
 use crate::options::shuffling::{SaysShare, Shuffling};
 use pg::executor::custom_scan::Node;
-use pg::report_notice;
 use shuffle::BlockSize;
 use std::ops::RangeInclusive;
 
@@ -27,7 +25,10 @@ impl BlockShuffle {
             }
             Err(why) => {
                 if self.shuffling.share == Some(SaysShare::Call) && self.partition.index() == 0 && self.is_first {
-                    report_notice(Notice::NotShared(why.to_string()));
+                    pg::notice(
+                        format!("the source is not read together with other sessions: {why}"),
+                        "The order is that without share. The view corgipile.stat_reading_groups shows who shares what.",
+                    );
                 }
                 Sharing::Alone(why)
             }

@@ -5,7 +5,6 @@
 //! the other. So the first epoch is run in process and measured, unless the user has decided.
 
 use super::load_request::{LoadRequest, LoadStart};
-use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
 use crate::operators::progress;
 use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
@@ -119,7 +118,7 @@ impl LoaderChoice {
 
     fn notice_refusal(&self) {
         if let Some(why) = &self.refused {
-            pg::report_notice(Notice::NoLoader(why.to_string()));
+            pg::notice(format!("the loader runs in process, without a worker: {why}"), None);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Is a model worse than one that says the same of every row?
 
 use super::learners::{Learner, Learners};
-use crate::errors::{Figure, Notice, excerpt};
+use crate::errors::{excerpt, some_of};
 use crate::operators::decoder::{Decoder, RowGroups};
 use crate::options::chosen::Keep;
 use crate::options::loss::Loss;
@@ -116,22 +116,37 @@ fn held_out_classes(decoder: &Decoder, shares: &ClassShares, learners: &Learners
 pub fn warn_of_useless(request: &Request, decoder: &Decoder, shares: &ClassShares, learners: &Learners) {
     let classes = held_out_classes(decoder, shares, learners);
     if !classes.is_empty() {
-        pg::report_notice(Notice::HeldOutClasses { column: request.label.clone(), classes });
+        pg::warning(
+            format!(
+                "the model has learned from no row in which label column \"{}\" is {}",
+                request.label,
+                some_of(&classes)
+            ),
+            "All such rows are held out. Hold out others, with seed or validation_column, or leave such rows out with a query \
+             as source.",
+        );
         return;
     }
     let all = learners.trained().count();
     let mut useless = learners.trained().filter_map(|learner| useless(request, shares, learner));
     if let Some(first) = useless.next() {
         let models = 1 + useless.count();
-        pg::report_notice(match request.trains_several() {
-            true => Notice::SomeWorseThanConstant { models, all },
-            false => Notice::WorseThanConstant(first),
-        });
+        match request.trains_several() {
+            true => pg::warning(
+                format!("{models} of {all} models are worse than one that always says the same"),
+                "corgipile.training_history has the loss of each.",
+            ),
+            false => pg::warning(
+                format!("the model is worse than one that always says the same: its {first}"),
+                "Leave out learning_rate, standardize and shuffle, or try a smaller learning_rate and more epochs; look for \
+                 features that say something about the label.",
+            ),
+        }
     }
 }
 
 /// What a model is judged by, if it is worse.
-fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option<Figure> {
+fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option<String> {
     // the loss of the first epoch is that of models that knew next to nothing, unless they began with the weights of
     // another
     let known = learner.history.get(usize::from(request.resume.is_none())..)?;
@@ -140,9 +155,10 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
         Keep::Best => known.iter().min_by(|a, b| a.judged_loss().total_cmp(&b.judged_loss())),
     }?;
     let hyper = &request.points[learner.point].hyperparameters;
+    let named = |r2: f64| format!("R2 is {r2:.4}");
     match Loss::of(request.kind) {
         Some(Loss::Quantile) => return None, // of which R² says nothing
-        Some(Loss::Poisson) => return row.validation_score.or(row.r2).filter(|r2| *r2 < -COUNTS).map(Figure::R2),
+        Some(Loss::Poisson) => return row.validation_score.or(row.r2).filter(|r2| *r2 < -COUNTS).map(named),
         _ => {}
     }
     // the loss of an epoch is that of the iterates, and the model is their mean
@@ -152,7 +168,7 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
     let kind = request.kind;
     if !kind.is_classifier() {
         let r2 = row.validation_score.or(row.r2)?;
-        return (r2 < -SLACK).then_some(Figure::R2(r2));
+        return (r2 < -SLACK).then(|| named(r2));
     }
     // where each of several classes has an output of its own, the loss is a sum over all of them
     if hyper.design.is_some_and(|design| design.output == Some(Output::Sigmoid)) && shares.classes(learner.group) > 2 {
@@ -164,5 +180,5 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
         let held_out = constant_loss(kind, learner.held_out.iter().map(|rows| *rows as f64));
         constant = held_out.unwrap_or(0.0).max(constant);
     }
-    (model > (1.0 + SLACK) * constant).then_some(Figure::Loss { model, constant })
+    (model > (1.0 + SLACK) * constant).then(|| format!("loss is {model:.4}, that of the best constant {constant:.4}"))
 }

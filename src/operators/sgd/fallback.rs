@@ -1,7 +1,6 @@
 //! When a training begins with a sample of the rows, and what it begins again with where that says too little.
 
 use super::resume::Resume;
-use crate::errors::Notice;
 use crate::operators::decoder::{Decoder, FeatureColumns};
 use crate::operators::wanted::Wanted;
 use crate::options::request::Request;
@@ -14,7 +13,7 @@ pub struct Fallback {
     /// a value that the sample did not contain, and that may take a step of any length
     pub missing: Option<String>,
     /// what is reported of the choices if the sample turns out to say enough
-    pub notices: Vec<Notice>,
+    pub notices: Vec<(String, Option<&'static str>)>,
 }
 
 /// May a sample of the rows stand for all of them before the first epoch? Not where something is counted in that pass

@@ -1,6 +1,6 @@
 //! Checks that need all rows, made after the first epoch rather than at the end.
 
-use crate::errors::{Notice, Result};
+use crate::errors::Result;
 use crate::operators::buffers::Buffers;
 use crate::options::request::Request;
 use shuffle::{FEW_BLOCKS, Geometry};
@@ -26,10 +26,21 @@ fn notice_few_blocks(request: &Request, buffers: &Buffers) {
     if shuffling.strategy.shuffles_tuples() && buffer_blocks < blocks.min(FEW_BLOCKS) {
         // the buffer may be small by its pages, or because TOASTed arrays fill it
         let planned = report.planned_geometry.buffer_blocks;
-        let (are_large, is_cut) = (
-            pages_per_block > 1,
-            shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks,
+        let is_cut = shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks;
+        pg::notice(
+            format!(
+                "the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well: loss and accuracy, counted \
+                 while learning, may be far from the model's"
+            ),
+            match (pages_per_block > 1, is_cut) {
+                (false, false) => "Use a larger buffer_size; '100%' shuffles a small table fully.",
+                (true, false) => "Use a smaller block_size, or a larger buffer_size.",
+                (false, true) => "Raise the setting corgipile.max_buffer_memory: it cuts the buffer below buffer_size.",
+                (true, true) => {
+                    "Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it cuts the buffer below \
+                     buffer_size."
+                }
+            },
         );
-        pg::report_notice(Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut });
     }
 }

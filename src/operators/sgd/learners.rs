@@ -2,10 +2,11 @@
 
 use super::epoch_row::EpochRow;
 use super::learn::learn_side_by_side;
-use crate::errors::{Notice, Result, TrainingError};
+use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
 use crate::operators::decoder::Decoder;
+use crate::operators::notices::notice_collinear;
 use crate::operators::progress;
 use crate::options::chosen::{Keep, Point};
 use crate::options::request::Request;
@@ -132,8 +133,25 @@ impl Learners {
         match unconverged().count() {
             0 => {}
             models => {
-                let (of_classes, separated) = (kind.is_classifier(), unconverged().any(is_separated));
-                pg::report_notice(Notice::NotConverged { models, all, of_classes, separated });
+                let which = if all == 1 { "the model has".into() } else { format!("{models} of {all} models have") };
+                let (why, hint) = match (unconverged().any(is_separated), kind.is_classifier()) {
+                    (true, _) => (
+                        ": features tell all rows of its classes apart, so that weights grow without end",
+                        "Say an l2, such as 0.001, for weights that are finite; the model predicts well without it, but its weights mean \
+                         nothing.",
+                    ),
+                    (false, true) => (
+                        "",
+                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some features tell classes apart; then \
+                         say an l2.",
+                    ),
+                    (false, false) => (
+                        "",
+                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some category has only labels of 0; \
+                         then say an l2.",
+                    ),
+                };
+                pg::warning(format!("{which} not come to the least loss{why}"), hint);
             }
         }
     }
@@ -243,9 +261,7 @@ impl Learners {
             condition = condition.max(found.condition);
         }
         let features: Vec<String> = features.into_iter().filter_map(|i| decoder.features().number_at(i)).collect();
-        if !features.is_empty() {
-            pg::report_notice(Notice::Collinear { features, condition });
-        }
+        notice_collinear(&features, condition);
         Ok(())
     }
 
@@ -341,7 +357,10 @@ impl Learner {
             Some(says) => format!("the model of grid point {}", serde_json::Value::Object(says.clone())),
             None => "the model of a group".to_owned(),
         };
-        pg::report_notice(Notice::OneDiverged { of, epoch: error.epoch });
+        pg::warning(
+            format!("{of} diverged in epoch {} and is not stored", error.epoch),
+            "The other models are trained on. Try a smaller learning_rate for this one.",
+        );
         Ok(())
     }
 
@@ -367,9 +386,9 @@ impl Learner {
         let loss = row.judged_loss();
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
-            let of = name(self.group, self.point);
-            let figures = format!("{}, {}", row.figures(), row.speed(last, point.stopping.is_some()));
-            pg::report_notice(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures });
+            let of = name(self.group, self.point).map_or(String::new(), |of| format!(" of {of}"));
+            let (epoch, speed) = (row.epoch, row.speed(last, point.stopping.is_some()));
+            pg::notice(format!("epoch {epoch} of {last}{of}: {}, {speed}", row.figures()), None);
         }
         let epoch = row.epoch as u32;
         let improved = self.losses.add(loss, point.stopping);

@@ -2,12 +2,11 @@
 
 use super::features::check_options;
 use super::resume::{Resume, refuse};
-use crate::errors::{Notice, Result, TrainingError};
+use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::Decoder;
 use crate::operators::source::Source;
 use crate::options::chosen::Rate;
 use crate::options::request::Request;
-use pg::report_notice;
 use pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use sgd::{Hyperparameters, Solver};
@@ -28,7 +27,10 @@ pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
 /// Tells that so many processes, or servers, make a step by as many compressed mini-batches.
 pub fn notice_steps(decoder: &Decoder, processes: usize) {
     if decoder.has_mini_batches() && processes > 1 {
-        report_notice(Notice::StepsOfSeveral { mini_batches: processes });
+        pg::notice(
+            format!("{processes} compressed mini-batches, one of each process or server, make a step together"),
+            "For steps of as many rows as a single process makes, compress with a smaller batch_rows.",
+        );
     }
 }
 

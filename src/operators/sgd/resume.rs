@@ -6,7 +6,7 @@
 //! training with these first weights.
 
 use super::worker_messages::json;
-use crate::errors::{Error, Notice, Result, TrainingError};
+use crate::errors::{Error, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{Decoder, DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
@@ -106,7 +106,10 @@ impl Resume {
         let decoder_state = decoder_state.with_profile(models::profile(model.id, &model.feature_kind, model.dim())?);
         let shared = record.get("share").and_then(Value::as_bool).unwrap_or_default();
         if shared {
-            pg::report_notice(Notice::WasShared { model_id: model.id });
+            pg::notice(
+                format!("model {} was trained with share: the order of its rows cannot be had again", model.id),
+                "Who trains the same epochs anew gets another model.",
+            );
         }
         let digest = record.get(ORDER_DIGEST).and_then(Value::as_str);
         Ok(Resume {
@@ -365,7 +368,13 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
     let is_other = match (was_fraction, was_column) {
         // whether rows that a column marks are new to the model is for the user to know
         (None, None) if says(COLUMN).is_some() && !fits_probabilities => {
-            pg::report_notice(Notice::HeldOutAfterwards { model_id: model.id });
+            pg::notice(
+                format!(
+                    "no rows were held out of the training of model {}: it may have learned from those that are now",
+                    model.id
+                ),
+                "Loss and score of these rows say something if they are new to the model; else train without warm_start.",
+            );
             false
         }
         (None, None) => true,
@@ -389,7 +398,13 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
         arguments.pages_per_block = u32::try_from(pages).ok();
     }
     if was_fraction.is_some() && arguments.options.get("remeasure") != Some(&Value::Bool(false)) {
-        pg::report_notice(Notice::HeldOutByPlace { model_id: model.id });
+        pg::notice(
+            format!(
+                "rows are held out by their place in the table: model {} may have learned from rows that have moved since",
+                model.id
+            ),
+            "If the table was changed, mark the rows by a column of booleans and name it in validation_column.",
+        );
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::cross_fit::CrossFit;
 use super::learners::{Learner, Learners};
 use super::resume::Resume;
 use super::validation::{EndedEpoch, HeldOut, PER_JUDGEMENT, copy, like, read_held_out};
-use crate::errors::{Notice, Result};
+use crate::errors::Result;
 use crate::operators::decoder::{Decoder, Labels};
 use crate::options::request::Request;
 use pg::check_for_interrupts;
@@ -162,14 +162,39 @@ impl Told {
 
     fn report(self) {
         let Told { all, crossed, few, least: (rows, all_rows), constant } = self;
+        let of = |models: usize| if all == 1 { String::new() } else { format!(" of {models} of {all} models") };
+        let comma = if all == 1 { "" } else { "," };
         if crossed > 0 {
-            pg::report_notice(Notice::CrossFitted { models: crossed, all });
+            let of = of(crossed);
+            pg::notice(
+                format!(
+                    "few rows are held out: probabilities{of} are fitted to all rows, each fifth decided by a model of the others"
+                ),
+                "Say a validation_column to fit them to rows that are held out alone.",
+            );
         }
         if few > 0 {
-            pg::report_notice(Notice::FewForProbabilities { rows, all_rows, models: few, all });
+            let (of, ending) = (of(few), if rows == 1 { "" } else { "s" });
+            let (why, hint) = match all_rows {
+                true => (
+                    format!("a class has only {rows} row{ending}"),
+                    "All rows are used already: it takes more rows of that class.",
+                ),
+                false => (
+                    format!("only {rows} row{ending} of a class {} held out", if rows == 1 { "is" } else { "are" }),
+                    "Say a larger validation_fraction, or a validation_column, to hold more rows out.",
+                ),
+            };
+            pg::notice(format!("probabilities hardly rest on anything{comma}{of}: {why}"), hint);
         }
         if constant > 0 {
-            pg::report_notice(Notice::ConstantProbabilities { models: constant, all });
+            let of = of(constant);
+            pg::notice(
+                format!(
+                    "probabilities are the shares of the classes{comma}{of}: decisions do not tell a class from others"
+                ),
+                "Look for features that say something about the label, or for more rows of each class.",
+            );
         }
     }
 }

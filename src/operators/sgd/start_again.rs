@@ -5,7 +5,7 @@ use super::fallback::Fallback;
 use super::group_order::{GroupOrder, OnlyGroup};
 use super::training::Training;
 use super::validation::HeldOut;
-use crate::errors::{Error, Notice, Result, TrainingError};
+use crate::errors::{Error, Result, TrainingError};
 use crate::operators::preparation::missing_in_sample;
 use crate::operators::scan_control::{CacheControl, ScanControl};
 use crate::options::rows::Prepare;
@@ -29,7 +29,12 @@ impl Training {
     /// What ends a worker
     pub(super) fn start_again(&mut self, fallback: Fallback, what: String, batch: &mut Batch) -> Result<()> {
         self.buffers.stop_worker(batch)?;
-        pg::report_notice(Notice::MissingInSample { what });
+        pg::notice(
+            format!(
+                "the sample of the rows before the first epoch did not contain {what}: the training begins again with all rows"
+            ),
+            "Use prepare => 'exact' to read all rows before the first epoch at once.",
+        );
         *batch = Batch::dense(0);
         (self.request, self.buffers.decoder) = (fallback.request, fallback.decoder);
         self.loader.prepare_from(Prepare::Exact, &mut self.buffers);
@@ -43,10 +48,10 @@ impl Training {
     }
 
     /// Reports a choice, at once or when the first epoch has shown that a sample says enough.
-    pub(super) fn report_choice(&mut self, notice: Notice) {
+    pub(super) fn report_choice(&mut self, message: String, hint: Option<&'static str>) {
         match &mut self.fallback {
-            Some(fallback) => fallback.notices.push(notice),
-            None => pg::report_notice(notice),
+            Some(fallback) => fallback.notices.push((message, hint)),
+            None => pg::notice(message, hint),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::validation::{United, check_held_out};
 use super::workers::WorkerGroup;
 use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::RowGroups;
-use crate::operators::nulls::notice_left_out;
+use crate::operators::notices::notice_left_out;
 use sgd::{Evaluation, Trainer};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -16,13 +16,13 @@ use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge, judgement};
 use super::workers::WorkerGroup;
 use super::zeros;
-use crate::errors::{Notice, Result, TrainingError};
+use crate::errors::{Result, TrainingError, some_of};
 use crate::models;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups, one_hot_categories};
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
-use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
+use crate::operators::notices::{notice_clipped, notice_imputed, notice_left_out, notice_open_order};
 use crate::operators::preparation::{find_groups, prepare};
 use crate::operators::progress::{self, Progress};
 use crate::operators::scan_control::ScanControl;
@@ -129,12 +129,21 @@ impl Training {
         let mut source = Source::resolve(&request.source)?;
         if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
             request.predict_numbers();
-            pg::report_notice(Notice::Regression { label: request.label.clone() });
+            pg::notice(
+                format!(
+                    "the network predicts numbers: the values of label \"{}\" are neither whole nor few",
+                    request.label
+                ),
+                "If each value is a class, cast the label to text in a query.",
+            );
         }
         if let (Some(Validation::Fraction { fraction, .. }), true, false) =
             (&request.options.validation, request.options.has_default_validation, flags.explain_only())
         {
-            pg::report_notice(Notice::HeldOutForProbabilities { fraction: *fraction });
+            pg::notice(
+                format!("{fraction} of the rows are held out to fit probabilities"),
+                "Say another validation_fraction, or a validation_column, to hold others out.",
+            );
         }
         let given = request.features.take();
         let takes = Takes::All(request.options.date_parts.as_ref());
@@ -167,7 +176,7 @@ impl Training {
         let place = Place::new(&request, &spec, &planned)?;
         let comes_here = !matches!(place, Place::There(_));
         if request.seed_is_given && planned.has_extension_nodes() && comes_here && !flags.explain_only() {
-            pg::report_notice(Notice::OrderNotFixed);
+            notice_open_order();
         }
         let owned_spec = OwnedSpec::new(&spec, source.columns());
         let samples =
@@ -382,13 +391,17 @@ impl Training {
         self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
-            let rate = (!has_newton).then_some(point.hyperparameters.learning_rate);
-            let scaled = self.buffers.decoder.standardizer().map(|standardizer| {
+            let scaled = self.buffers.decoder.standardizer().map_or_else(String::new, |standardizer| {
                 let is_scaled = |(mean, scale): &(&f64, &f64)| **mean != 0.0 || **scale != 1.0;
-                (standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count(), standardizer.mean.len())
+                let scaled = standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count();
+                format!(", {scaled} of {} features standardized", standardizer.mean.len())
             });
-            let epochs = (has_open_epochs && !has_newton).then_some(point.max_epochs);
-            self.report_choice(Notice::Chosen { epochs, rate, scaled });
+            let epochs = if has_open_epochs { format!("{} epochs, ", point.max_epochs) } else { String::new() };
+            let rate = point.hyperparameters.learning_rate;
+            match has_newton {
+                true => self.report_choice(format!("solver newton{scaled}"), None),
+                false => self.report_choice(format!("{epochs}learning rate {rate:.3e}{scaled}"), None),
+            }
         }
     }
 
@@ -397,7 +410,11 @@ impl Training {
     pub(super) fn choose_features(&mut self) {
         let chosen = self.buffers.decoder.transform();
         if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
-            self.report_choice(Notice::Transformed { columns: columns.clone() });
+            let columns = some_of(columns);
+            self.report_choice(
+                format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {columns}"),
+                Some("Option transform can name the columns instead, or be \"none\"."),
+            );
         }
         self.request.options.transform = Some(chosen);
         if self.buffers.decoder.clip().is_some() {
@@ -408,7 +425,11 @@ impl Training {
         let was_open = self.request.options.hash.as_ref().is_none_or(|hashing| hashing.columns == ToHash::Large);
         if let (true, Some(buckets), ToHash::These(columns)) = (was_open, chosen.buckets, &chosen.columns) {
             let categories = one_hot_categories(self.request.kind);
-            self.report_choice(Notice::Hashed { columns: columns.clone(), buckets, categories });
+            let columns = some_of(columns);
+            self.report_choice(
+                format!("columns of more than {categories} categories are hashed into {buckets} buckets: {columns}"),
+                Some("Option hash can be another number of buckets, or \"off\" for a weight for each category."),
+            );
         }
         self.request.options.hash = Some(chosen);
     }
@@ -479,7 +500,7 @@ impl Training {
             self.count_imputed();
             self.buffers.decoder.end_sample();
             let notices = self.fallback.as_mut().map(|fallback| std::mem::take(&mut fallback.notices));
-            notices.into_iter().flatten().for_each(pg::report_notice);
+            notices.into_iter().flatten().for_each(|(message, hint)| pg::notice(message, hint));
             if !self.has_told_rows {
                 notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
                 notice_clipped(&self.buffers.decoder);

@@ -11,7 +11,7 @@ use super::resume::Resume;
 use super::team::{Here, Team};
 use super::validation::{OwnParts, United};
 use super::worker_messages::{NOT_FREE, QUEUE, Reports, SPOOLED, json, read};
-use crate::errors::{Notice, OrRaise, Result};
+use crate::errors::{OrRaise, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::progress;
@@ -95,7 +95,10 @@ impl WorkerGroup {
             Err(why) => (1, Some(why.clone())),
         };
         if let Some(why) = fewer {
-            pg::report_notice(Notice::FewerProcesses { asked, processes, why: why.into_owned() });
+            pg::notice(
+                format!("the model is trained by {processes} of {asked} processes: {why}"),
+                "With another number of workers the model differs; corgipile.models says how many there were.",
+            );
         }
         notice_steps(&buffers.decoder, processes as usize);
         Ok(launched.ok())

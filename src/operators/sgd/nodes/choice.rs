@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::messages::NodeTask;
-use crate::errors::{Errand, Error, NodeError, Notice, PgError, Result};
+use crate::errors::{Errand, Error, NodeError, PgError, Result};
 use crate::operators::decoder::{DecoderSpec, OwnedSpec};
 use crate::operators::model_rows::PlannedRows;
 use crate::options::nodes::Nodes;
@@ -10,7 +10,6 @@ use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use pg::executor::query::{Column, Planned};
 use pg::executor::remote_rows::{ForeignRows, NotForeign, is_server};
-use pg::report_notice;
 use pg::snapshot::{has_written, may_be_of_earlier_statement};
 use std::borrow::Cow;
 
@@ -135,8 +134,19 @@ pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand:
         },
         Err(error) => return Err(error),
     };
-    report_notice(Notice::NoNodes(errand, why));
+    notice_rows_come(errand, &why);
     Ok(None)
+}
+
+/// Tells why rows come here, although it was asked that they do not.
+pub(super) fn notice_rows_come(errand: Errand, why: &str) {
+    let hint = match errand {
+        Errand::Training => {
+            "Option nodes can name servers, to have an error instead; EXPLAIN shows where rows are trained on."
+        }
+        Errand::Evaluation | Errand::Measurement => "Argument nodes can name servers, to have an error instead.",
+    };
+    pg::notice(format!("the rows come here to be {errand}: {why}"), hint);
 }
 
 /// Is it something that only speaks against training there, so that the rows can come here instead?

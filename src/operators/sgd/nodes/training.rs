@@ -1,11 +1,12 @@
 //! A training whose rows are on other servers, from the first question to the trained model.
 
-use super::choice::{Place, There, opened_or_told, task};
+use super::choice::{Place, There, notice_rows_come, opened_or_told, task};
 use super::cluster::Cluster;
 use super::messages::Order;
 use super::models::words_of_models;
-use crate::errors::{Errand, Notice, Result};
+use crate::errors::{Errand, Result};
 use crate::operators::decoder::DecoderSpec;
+use crate::operators::notices::notice_open_order;
 use crate::operators::sgd::learners::Learners;
 use crate::operators::sgd::opening::{goes_on_in_groups, notice_steps};
 use crate::operators::sgd::phases::Phase;
@@ -52,7 +53,7 @@ impl Training {
     /// Tells why the rows come here, if it was asked that they do not.
     pub(in crate::operators::sgd) fn tell_why_here(&self) {
         if let Place::HereBecause(why) = &self.place {
-            pg::report_notice(Notice::NoNodes(Errand::Training, why.clone()));
+            notice_rows_come(Errand::Training, why);
         }
     }
 
@@ -67,7 +68,7 @@ impl Training {
         let opened = Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.columns, &shuffling));
         let cluster = opened_or_told(opened, self.request.nodes_may_be_off(), Errand::Training)?;
         if cluster.is_none() && there.order_varies_here && self.request.seed_is_given {
-            pg::report_notice(Notice::OrderNotFixed);
+            notice_open_order();
         }
         Ok(cluster)
     }
@@ -103,7 +104,11 @@ impl Training {
         let trainers = cluster.start(decoder, groups, &self.request, self.resume.as_ref())?;
         let averages = |point: &Point| point.hyperparameters.steps() == Steps::ByTuple;
         if cluster.shares_a_group() && self.request.points.iter().any(averages) {
-            pg::report_notice(Notice::NodesAverage);
+            pg::notice(
+                "with batch_size 1, each server learns by itself, and the models are averaged after each buffer",
+                "Loss and accuracy of an epoch are those of the servers' own models. Where rows differ from server to server, \
+                 the mean of the models may be much worse: leave batch_size out, or evaluate it.",
+            );
         }
         let mut learners = self.learners_of(trainers)?;
         self.epochs_together(cluster, &mut learners, &mut Batch::dense(0), |_| Ok(()))?;
@@ -140,7 +145,10 @@ impl Training {
             changed += 1;
         }
         if changed > 0 {
-            pg::report_notice(Notice::NodesNeedBatches { batch_size: BATCH });
+            pg::notice(
+                format!("batch_size is {BATCH}: with 1, models of servers with different rows would be averaged"),
+                "Say batch_size to have another one above 1.",
+            );
         }
     }
 }

@@ -3,9 +3,9 @@
 use super::candidates::Candidates;
 use super::course::Course;
 use super::team::Team;
-use crate::errors::{Notice, Result, TrainingError};
+use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
-use crate::operators::nulls::{notice_clipped, notice_left_out};
+use crate::operators::notices::{notice_clipped, notice_left_out};
 use crate::operators::progress;
 use crate::operators::scan_control::ScanControl;
 use pg::check_for_interrupts;
@@ -65,9 +65,11 @@ impl<'c> Runner<'c, '_> {
         progress::loss(loss);
         if self.course.notice && self.team.is_leader() {
             let rate = tuples as f64 / start.elapsed().as_secs_f64().max(1e-9);
-            let figures = format!("least loss {loss:.6}, {rate:.0} tuples/s");
-            let of = Some(format!("{} models", candidates.iter().count()));
-            pg::report_notice(Notice::Epoch { of, epoch, epochs: self.course.last_epoch, figures });
+            let (epochs, models) = (self.course.last_epoch, candidates.iter().count());
+            pg::notice(
+                format!("epoch {epoch} of {epochs} of {models} models: least loss {loss:.6}, {rate:.0} tuples/s"),
+                None,
+            );
         }
         Ok(())
     }

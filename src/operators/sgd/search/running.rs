@@ -10,7 +10,7 @@ use super::epochs::Runner;
 use super::ranking::{SearchRow, rank};
 use super::team::Team;
 use super::workers::SearchWorkers;
-use crate::errors::{Notice, Result, TrainingError};
+use crate::errors::{Result, TrainingError, some_of};
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
 use crate::models;
 use crate::operators::decoder::{DecoderSpec, OwnedSpec};
@@ -145,7 +145,13 @@ impl Search {
         match u32::try_from(room).unwrap_or(u32::MAX) {
             0 => Err(TrainingError::TooManyModels { models, dim }.into()),
             room if room < folds => {
-                pg::report_notice(Notice::FoldsInTurns { folds, at_once: room });
+                pg::notice(
+                    format!(
+                        "folds are trained in turns, {room} of {folds} at a time: all points on all folds are too many models, or \
+                         too large"
+                    ),
+                    "The source is read as often for each turn. Fewer points or folds have room in memory at once.",
+                );
                 Ok(room)
             }
             _ => Ok(folds),
@@ -210,7 +216,11 @@ impl Search {
         }
         if !diverged.is_empty() {
             let points = diverged.iter().map(|row| serde_json::Value::Object(row.grid_point.clone()).to_string());
-            pg::report_notice(Notice::PointsDiverged { points: points.collect(), of: rows.len() });
+            let points: Vec<String> = points.collect();
+            pg::warning(
+                format!("{} of {} points diverged: {}", points.len(), rows.len(), some_of(&points)),
+                "They are ranked last. Try smaller learning rates.",
+            );
         }
         Ok(())
     }
@@ -220,7 +230,13 @@ impl Search {
         let Some(row) = rows.iter().find(|row| row.loss().is_some()) else { return };
         let folds = row.scores.iter().filter(|score| score.is_none()).count();
         if folds > 0 {
-            pg::report_notice(Notice::UndefinedR2 { folds, of: row.scores.len() });
+            let of = row.scores.len();
+            pg::notice(
+                format!(
+                    "R2 is not defined in {folds} of {of} folds, whose labels are all the same: points are ranked by their loss"
+                ),
+                "Fewer folds have more rows, and say more.",
+            );
         }
     }
 }

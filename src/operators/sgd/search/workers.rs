@@ -8,7 +8,7 @@ use super::super::worker_messages::{NOT_FREE, QUEUE, Reports, SPOOLED, json, rea
 use super::course::Course;
 use super::epochs::Runner;
 use super::team::Team;
-use crate::errors::{Notice, OrRaise, Result};
+use crate::errors::{OrRaise, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::scan_control::{Rank, ScanControl};
@@ -70,7 +70,10 @@ impl SearchWorkers {
             Err(why) => (1, why.clone()),
         };
         if processes < asked {
-            pg::report_notice(Notice::SmallerSearch { asked, processes, why: why.into_owned() });
+            pg::notice(
+                format!("the search runs in {processes} of {asked} processes: {why}"),
+                "What it finds is the same with any number of workers.",
+            );
         }
         Ok(launched.map_or_else(|_| (None, Team::alone()), |((workers, team), _)| (Some(workers), team)))
     }

@@ -1,4 +1,4 @@
-//! No error without a test: the enums of the source, compared with the cases here.
+//! No error and no notice without a test: the enums and calls of the source, compared with the cases here.
 
 use super::{Case, aggregate, argument, models, notices, predict, rows, situations, source, toc, training};
 use std::collections::BTreeMap;
@@ -33,8 +33,15 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Every variant of the errors, as `Enum::Variant`, with its message, in which braces stand for values;
-/// and every notice.
+/// The text of a string literal, of which this is what follows its first quote.
+fn literal(text: &str) -> Option<String> {
+    let (end, _) = text.match_indices('"').find(|(at, _)| !text[..*at].ends_with('\\'))?;
+    let lines = text[..end].split("\\\n").enumerate();
+    let lines = lines.map(|(i, line)| if i == 0 { line } else { line.trim_start() });
+    Some(lines.collect::<String>().replace("\\\"", "\""))
+}
+
+/// Every variant of the errors, as `Enum::Variant`, with its message, in which braces stand for values.
 fn variants() -> BTreeMap<String, String> {
     let folders = ["../src/errors", "../crates/pg/src/errors"];
     let texts = folders.map(|folder| files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)));
@@ -45,19 +52,36 @@ fn variants() -> BTreeMap<String, String> {
             let (name, body) = after.split_once(" {\n").expect("an enum has a body");
             let (body, after) = body.split_once("\n}\n").expect("an enum has an end");
             rest = after;
-            if name == "Notice" {
-                found.extend(names(body).map(|variant| (format!("Notice::{variant}"), String::new())));
-            }
             for error in body.split("#[error(\"").skip(1) {
-                let end =
-                    error.match_indices('"').find(|(at, _)| !error[..*at].ends_with('\\')).expect("a message ends").0;
-                let variant = names(error[end..].split_once(")]\n").expect("an attribute ends").1).next();
+                let variant = names(error.split_once(")]\n").expect("an attribute ends").1).next();
                 let variant = variant.expect("a message has a variant");
-                found.insert(format!("{name}::{variant}"), error[..end].replace("\\\"", "\""));
+                found.insert(format!("{name}::{variant}"), literal(error).expect("a message ends"));
             }
         }
     }
     assert!(found.len() > 100, "the enums are elsewhere: {found:#?}");
+    found
+}
+
+/// The messages of all notices, in which braces stand for values: literals at the calls that report them.
+fn notices() -> Vec<String> {
+    let mut found = Vec::new();
+    for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src")) {
+        let text = read(&path);
+        for call in ["pg::notice(", "pg::warning(", ".report_choice("] {
+            for (at, _) in text.match_indices(call) {
+                let arguments = text[at + call.len()..].trim_start().trim_start_matches("format!(").trim_start();
+                if arguments.starts_with("message, hint)") {
+                    continue; // passes on what .report_choice() was given
+                }
+                let message = arguments.strip_prefix('"').and_then(literal);
+                found.push(
+                    message.unwrap_or_else(|| panic!("{}: a message is a literal: {arguments:.40}", path.display())),
+                );
+            }
+        }
+    }
+    assert!(found.len() > 30, "notices are elsewhere: {found:#?}");
     found
 }
 
@@ -80,16 +104,30 @@ fn is_of(template: &str, message: &str) -> bool {
 }
 
 #[test]
-fn every_error_and_notice_has_a_test() {
+fn every_error_has_a_test() {
     let variants = variants();
     let mut covered: Vec<&str> = cases().map(|Case(error, ..)| *error).collect();
-    covered.extend(notices::CASES.iter().map(|(notice, ..)| notice));
     covered.extend(situations::TESTS.iter().map(|(error, _)| error));
     covered.extend(situations::OUT_OF_REACH.iter().map(|(error, _)| error));
     let missing: Vec<_> = variants.keys().filter(|variant| !covered.contains(&variant.as_str())).collect();
     assert!(missing.is_empty(), "no test provokes {missing:#?}: add a case to its domain in tests/tests/server/errors");
     let gone: Vec<_> = covered.iter().filter(|variant| !variants.contains_key(**variant)).collect();
     assert!(gone.is_empty(), "there are no such errors: {gone:#?}");
+}
+
+#[test]
+fn every_notice_has_a_test() {
+    let printed = |line: &'static str| {
+        let line = line.trim_start_matches("...");
+        line.strip_prefix("NOTICE:  ").or_else(|| line.strip_prefix("WARNING:  "))
+    };
+    let elsewhere = || notices::ELSEWHERE.iter().map(|(message, _)| *message);
+    let tested = || notices::CASES.iter().flat_map(|(_, told)| told.lines().filter_map(printed)).chain(elsewhere());
+    let templates = notices();
+    let missing: Vec<_> = templates.iter().filter(|template| !tested().any(|m| is_of(template, m))).collect();
+    assert!(missing.is_empty(), "no test provokes {missing:#?}: add a case to tests/tests/server/errors/notices.rs");
+    let gone: Vec<_> = elsewhere().filter(|m| !templates.iter().any(|template| is_of(template, m))).collect();
+    assert!(gone.is_empty(), "there are no such notices: {gone:#?}");
 }
 
 #[test]
@@ -105,7 +143,7 @@ fn every_case_is_of_the_error_that_it_names() {
 #[test]
 fn the_tests_of_errors_are_there() {
     let tests = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
-    for (error, test) in situations::TESTS {
+    for (error, test) in situations::TESTS.iter().chain(notices::ELSEWHERE) {
         let (module, function) = test.split_once("::").expect("a module and a function");
         let is_there = tests.iter().any(|path| {
             path.file_stem().is_some_and(|stem| stem == module)
