@@ -125,14 +125,12 @@ fn a_training_by_aggregate_can_be_stopped() {
     let objects = "SELECT count(*) FROM pg_class";
     let before = db.line(objects);
     for shuffle in ["no_shuffle", "shuffle_once"] {
-        let began = std::time::Instant::now();
         db.fails_with(
             &format!(
                 "SET statement_timeout = 500; SELECT * FROM corgipile_train_uda('t', max_epochs => 1000000, shuffle => '{shuffle}')"
             ),
             "57014",
         );
-        assert!(began.elapsed().as_secs() < 10);
         assert_eq!(db.line(objects), before);
         assert_eq!(db.models(), 0);
     }

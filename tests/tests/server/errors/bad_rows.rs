@@ -9,7 +9,6 @@ const NULLS: &str = r#"'t', options => '{"nulls": "error"}'"#;
 #[test]
 fn no_rows_are_an_error() {
     let mut db = Database::with_small_table(100);
-    rejects(&mut db, "'SELECT * FROM t WHERE false'", "22000").says(&["no rows"]);
     db.run("DELETE FROM t");
     rejects(&mut db, "'t'", "22000").says(&["no rows"]);
     db.run("TRUNCATE t");
@@ -25,15 +24,13 @@ fn rows_that_are_all_skipped_are_no_rows() {
     for options in [r#"{"nulls": "skip"}"#, r#"{"nulls": "skip", "standardize": true}"#] {
         rejects(&mut db, &format!("'t', options => '{options}'"), "22000").says(&[all]);
     }
-    rejects(&mut db, "'t', nulls => 'skip', standardize => false, learning_rate => 0.1", "22000").says(&[all]);
 }
 
 #[test]
-fn one_class_is_an_error_that_names_it() {
+fn one_class_is_an_error_of_other_models_too() {
     let mut db = Database::with_small_table(100);
     db.run("UPDATE t SET label = 4");
-    rejects(&mut db, "'t'", "22000").says(&["label", "4"]).hints(&["two classes"]);
-    rejects(&mut db, "'t', 'svm'", "22000").says(&["4"]);
+    rejects(&mut db, "'t', 'svm'", "22000").says(&["label", "4"]).hints(&["two classes"]);
 }
 
 #[test]
@@ -155,22 +152,6 @@ fn values_beyond_the_range_of_real_are_errors() {
 }
 
 #[test]
-fn a_diverging_loss_names_the_epoch_and_suggests_a_smaller_learning_rate() {
-    let mut db = Database::with_small_table(100);
-    db.run("UPDATE t SET a = a * 1e18");
-    for model in ["logistic", "svm"] {
-        let failure = rejects(
-            &mut db,
-            &format!("'t', '{model}', learning_rate => 1e25, standardize => false, seed => 1"),
-            "22003",
-        );
-        failure.says(&["epoch"]).hints(&["learning_rate"]);
-        let number = failure.message.split_whitespace().any(|w| w.trim_end_matches(':').parse::<u32>().is_ok());
-        assert!(number, "{failure:#?}");
-    }
-}
-
-#[test]
 fn rows_of_different_length_are_errors_that_name_the_row() {
     let mut db = Database::new();
     for (value, says) in [("{1,2}", "2"), ("{1,2,3,4,5,6}", "6"), ("{}", "")] {
@@ -207,11 +188,4 @@ fn a_failure_in_a_later_epoch_stores_nothing_and_the_session_goes_on() {
     );
     db.rejects("SELECT * FROM corgipile_train('SELECT label, late(a) AS x FROM t')", "P0001").says(&["late"]);
     assert_eq!(db.train("'t', max_epochs => 2").len(), 2);
-}
-
-#[test]
-fn arrays_that_are_all_empty_are_an_error_that_names_a_row() {
-    let mut db = Database::new();
-    db.run("CREATE TABLE t AS SELECT i % 2 AS label, '{}'::real[] AS x FROM generate_series(1, 10) i");
-    db.rejects("SELECT * FROM corgipile_train('t')", "2202E").says(&["empty", "(0,"]);
 }

@@ -341,20 +341,6 @@ pub const CASES: &[Case] = &[
         "Train it with the option probability as true, or train model => 'logistic', 'softmax' or 'mlp'.",
     ),
     Case(
-        "ModelError::NoModelId",
-        "SELECT corgipile_predict(77, ARRAY[1])",
-        "42704",
-        "model 77 does not exist",
-        "See corgipile.models for the models that you may use.",
-    ),
-    Case(
-        "ModelError::NoModelName",
-        "SELECT corgipile_predict('nobody', ARRAY[1])",
-        "42704",
-        r#"model "nobody" does not exist"#,
-        "See corgipile.models for the models that you may use.",
-    ),
-    Case(
         "ArgumentError::NullArgument",
         "SELECT * FROM corgipile_evaluate(NULL::bigint, 't')",
         "22004",

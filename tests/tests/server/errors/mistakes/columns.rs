@@ -12,13 +12,6 @@ pub const SOURCES: &[Case] = &[
         "",
     ),
     Case(
-        "a misspelt table",
-        "SELECT corgipile_train('passenger', label => 'survived')",
-        "42P01",
-        r#"relation "passenger" does not exist"#,
-        "Did you mean 'passengers'? A table that is not in the search path needs its schema; {QUOTES}",
-    ),
-    Case(
         "a misspelt schema",
         "SELECT corgipile_train('publik.passengers', label => 'survived')",
         "42P01",
@@ -54,25 +47,11 @@ pub const SOURCES: &[Case] = &[
         "Did you mean '\"Titanic Data\"'? ...",
     ),
     Case(
-        "a command as the source",
-        "SELECT corgipile_train('delete from passengers')",
-        "42602",
-        r#"source "delete from passengers" is neither the name of a table nor a query"#,
-        "A query begins with SELECT, WITH, VALUES, TABLE or (; {QUOTES}",
-    ),
-    Case(
         "a table with a condition behind it",
         "SELECT corgipile_train('passengers WHERE age > 30', label => 'survived')",
         "42602",
         r#"source "passengers WHERE age > 30" is neither the name of a table nor a query"#,
         "A query begins with SELECT, WITH, VALUES, TABLE or (; ...",
-    ),
-    Case(
-        "two statements",
-        "SELECT corgipile_train('SELECT * FROM passengers; SELECT 1', label => 'survived')",
-        "42601",
-        "source must be a table or exactly one SELECT",
-        "Give the name of a table or view, or one SELECT, VALUES or WITH query.",
     ),
     Case(
         "a text in the query without quotes",
@@ -87,13 +66,6 @@ pub const SOURCES: &[Case] = &[
         "42703",
         r#"column "survived" does not exist in the source"#,
         "The source has the columns age, fare.",
-    ),
-    Case(
-        "an empty table",
-        "SELECT corgipile_train('empty_table')",
-        "22000",
-        "there are no rows to train on",
-        "Check the source: its table, and what it leaves out.",
     ),
     Case(
         "a view that may not be read",
@@ -148,57 +120,6 @@ pub const LABELS: &[Case] = &[
         "function corgipile_train(unknown, target => unknown) does not exist",
         "{FUNCTION}",
     ),
-    Case(
-        "three classes for logistic",
-        "SELECT corgipile_train('passengers', label => 'Class', features => '{age}')",
-        "22000",
-        r#"label column "Class" has more than two values (...): a third was found in row ..."#,
-        "A model of this kind tells exactly two classes apart. For numbers to be predicted say model => 'linear', for more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two classes of them \
-         with a query as source.",
-    ),
-    Case(
-        "a measured number for a classifier",
-        "SELECT corgipile_train('passengers', label => 'rate', features => '{age}', model => 'softmax')",
-        "22000",
-        r#"label column "rate" has more than 20 values, not all whole (...): one more was found in row ..."#,
-        "For numbers to be predicted say model => 'linear' or 'mlp_regression'. If they are classes, cast them to text in a query.",
-    ),
-    Case(
-        "an id as the label",
-        "SELECT corgipile_train('passengers', label => 'id', features => '{age}', model => 'softmax')",
-        "22000",
-        r#"label column "id" has 300 different values in 300 rows"#,
-        "For numbers to be predicted say model => 'linear'; a number that identifies rows is no label.",
-    ),
-    Case(
-        "yes and no for a linear regression",
-        "SELECT corgipile_train('passengers', label => 'answer', model => 'linear')",
-        "42804",
-        r#"label column "answer" has type text"#,
-        "The model predicts a number: its label is a column of numbers, or a boolean. For classes say model => 'logistic', 'softmax' \
-         or 'mlp'.",
-    ),
-    Case(
-        "a date as the label",
-        "SELECT corgipile_train('passengers', label => 'born', features => '{age}')",
-        "42804",
-        r#"label column "born" has type date"#,
-        "A label is an integer, a number, a boolean, text or an enum.",
-    ),
-    Case(
-        "one class only",
-        "SELECT corgipile_train('constant')",
-        "22000",
-        r#"label column "label" has only one value: 1"#,
-        "Models that tell classes apart need rows of two classes or more.",
-    ),
-    Case(
-        "a label that is NULL in all rows",
-        "SELECT corgipile_train('passengers', label => 'nothing', features => '{age}')",
-        "22000",
-        "all 300 rows are left out because they have NULLs",
-        "A row needs a label, and a weight and a group if they are asked for; with nulls => 'impute' features may be NULL.",
-    ),
 ];
 
 /// Features.
@@ -251,14 +172,6 @@ pub const FEATURES: &[Case] = &[
         "22023",
         r#"invalid value for argument "features": column "age" is there twice"#,
         "Name each column once.",
-    ),
-    Case(
-        "a date as a feature",
-        "SELECT corgipile_train('passengers', label => 'survived', features => '{age,born}')",
-        "42804",
-        r#"feature column "born" has type date"#,
-        "Parts of a date are features: options => '{\"date_parts\": true}', or features that are called like one, such as \
-         '{created.month,created.dow}'.",
     ),
     Case(
         "parts that a date has not",

@@ -1,5 +1,6 @@
 //! Mistakes that new users make, and what each of them is told: message and hint have to lead to the statement that was
-//! meant. What PostgreSQL itself refuses, before corgipile is asked, is here too, so that it is known.
+//! meant. What PostgreSQL itself refuses, before corgipile is asked, is here too, so that it is known. Mistakes that are the
+//! case of an error in its domain are there alone.
 
 mod columns;
 mod options;
@@ -19,14 +20,10 @@ const SETUP: &str = r#"
            CASE WHEN i % 3 = 0 THEN 'yes' ELSE 'no' END, NULL, i / 7.0 FROM generate_series(1, 300) i;
     CREATE TABLE "Titanic Data" ("Survived" int, "Age" real, "Fare" real);
     INSERT INTO "Titanic Data" SELECT i % 2, i % 40, i % 7 FROM generate_series(1, 100) i;
-    CREATE TABLE empty_table (label int, x real);
-    CREATE TABLE constant (label int, x real); INSERT INTO constant SELECT 1, i FROM generate_series(1, 50) i;
     CREATE TABLE vectors (label int, x real[]); INSERT INTO vectors SELECT i % 2, ARRAY[i, i % 3] FROM generate_series(1, 50) i;
     CREATE VIEW private_view AS SELECT * FROM passengers;
     SELECT FROM corgipile_train('passengers', label => 'survived', features => '{age,fare}', name => 'survival', max_epochs => 2, seed => 1);
     SELECT FROM corgipile_train('passengers', label => 'survived', features => '{age,sex}', name => 'by sex', max_epochs => 2, seed => 1);
-    SELECT FROM corgipile_train('vectors', name => 'arrays', max_epochs => 2, seed => 1);
-    SELECT FROM corgipile_train('passengers', 'linear', label => 'rate', features => '{age,fare}', name => 'rates', max_epochs => 2, seed => 1);
     SELECT FROM corgipile_train('vectors', name => 'dropped', max_epochs => 2, seed => 1);
     SELECT corgipile_drop('dropped');"#;
 
@@ -49,10 +46,7 @@ fn mistakes_of_new_users_are_answered_with_what_to_do() {
         ("{FUNCTION}", FUNCTION),
         ("{QUOTES}", QUOTES),
     ];
-    let all = [SOURCES, LABELS, FEATURES, OPTIONS, MODELS_IN_USE];
-    let count: usize = all.iter().map(|cases| cases.len()).sum();
-    assert!(count >= 60, "{count} mistakes");
-    for cases in all {
+    for cases in [SOURCES, LABELS, FEATURES, OPTIONS, MODELS_IN_USE] {
         check(&mut db, cases, &names);
     }
 }

@@ -5,20 +5,6 @@ use crate::errors::Case;
 /// Models, arguments and options.
 pub const OPTIONS: &[Case] = &[
     Case(
-        "a model that there is not",
-        "SELECT corgipile_train('passengers', label => 'survived', model => 'random_forest')",
-        "22023",
-        r#"unknown model "random_forest""#,
-        "... Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, ...",
-    ),
-    Case(
-        "a misspelt model",
-        "SELECT corgipile_train('passengers', label => 'survived', model => 'logistc')",
-        "22023",
-        r#"unknown model "logistc""#,
-        "Did you mean \"logistic\"? Known models are: ...",
-    ),
-    Case(
         "an argument by another library's name",
         "SELECT corgipile_train('passengers', label => 'survived', epochs => 10)",
         "42883",
@@ -75,13 +61,6 @@ pub const OPTIONS: &[Case] = &[
         "",
     ),
     Case(
-        "options in an array",
-        "SELECT corgipile_train('passengers', label => 'survived', options => '[{\"l2\": 0.1}]')",
-        "22023",
-        "options must be a JSON object",
-        "Write them as '{\"key\": value, ...}'; corgipile_options() lists the keys.",
-    ),
-    Case(
         "a negative learning rate",
         "SELECT corgipile_train('passengers', label => 'survived', learning_rate => -0.1)",
         "22023",
@@ -93,13 +72,6 @@ pub const OPTIONS: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'survived', batch_size => 0)",
         "22023",
         r#"option "batch_size" must be a whole number from 1 to 1000000, not 0"#,
-        "",
-    ),
-    Case(
-        "no epochs",
-        "SELECT corgipile_train('passengers', label => 'survived', max_epochs => 0)",
-        "22023",
-        r#"invalid value for argument "max_epochs": 0 is not in 1 to 1000000"#,
         "",
     ),
     Case(
@@ -115,13 +87,6 @@ pub const OPTIONS: &[Case] = &[
         "22023",
         r#"option "validation_fraction" must be between 0 and 1, not 80..."#,
         "",
-    ),
-    Case(
-        "a size in words",
-        "SELECT corgipile_train('passengers', label => 'survived', buffer_size => '1 gig')",
-        "22023",
-        r#"invalid value for argument "buffer_size": "1 gig" is not a buffer size"#,
-        "Use 'auto', a percentage of the table such as '10%' or a size such as '64MB'. Valid units are %, B, kB, MB, GB and TB.",
     ),
     Case(
         "an optimizer that there is not",
@@ -145,13 +110,6 @@ pub const OPTIONS: &[Case] = &[
         "",
     ),
     Case(
-        "a misspelt class",
-        r#"SELECT corgipile_train('passengers', label => 'survived', class_weight => '{"true": 2, "flase": 1}')"#,
-        "22P02",
-        r#"label column "survived" has type boolean, which has no value flase"#,
-        "Use labels of the type that the column has.",
-    ),
-    Case(
         "a grid of one number",
         r#"SELECT corgipile_train('passengers', label => 'survived', grid => '{"l2": 0.1}')"#,
         "22023",
@@ -164,13 +122,6 @@ pub const OPTIONS: &[Case] = &[
         "22023",
         r#"invalid value for argument "grid": it must be an object of arrays, or an array of objects"#,
         r#"Write a grid as '{"l2": [0, 0.01]}', or as '[{"l2": 0}, {"l2": 0.01}]'."#,
-    ),
-    Case(
-        "a truth as the shuffle",
-        "SELECT corgipile_train('passengers', label => 'survived', shuffle => 'true')",
-        "22023",
-        r#"unknown shuffle strategy "true""#,
-        "Known shuffle strategies are: no_shuffle, shuffle_once, epoch_shuffle, sliding_window, mrs, block_only, corgipile.",
     ),
     Case(
         "another library's word for skip",

@@ -33,40 +33,11 @@ pub const MODELS_IN_USE: &[Case] = &[
         "Perhaps you meant to reference the column \"p.survived\".",
     ),
     Case(
-        "one of two features",
-        "SELECT corgipile_predict('survival', age) FROM passengers LIMIT 1",
-        "2202E",
-        r#"model ... "survival" has 2 features, 1 given"#,
-        "Give each of them. The model's features, in order: age, fare. To give a row of table t, write t.*: ...",
-    ),
-    Case(
-        "an array of one of two features",
-        "SELECT corgipile_predict('survival', ARRAY[age]) FROM passengers LIMIT 1",
-        "2202E",
-        r#"model ... "survival" has 2 features, 1 given"#,
-        "Give each of them. The model's features, in order: age, fare.",
-    ),
-    Case(
         "three features for two",
         "SELECT corgipile_predict('survival', age, fare, sex) FROM passengers LIMIT 1",
         "2202E",
         r#"model ... "survival" has 2 features, 3 given"#,
         "Give each of them. The model's features, in order: age, fare.",
-    ),
-    Case(
-        "a row without one of the features",
-        "SELECT corgipile_predict('survival', q) FROM (SELECT age FROM passengers) q LIMIT 1",
-        "42703",
-        r#"the given row has no column "fare", which is a feature of model ... "survival""#,
-        "The row has the columns age. The model's features, in order: age, fare.",
-    ),
-    Case(
-        "an array where there are texts",
-        "SELECT corgipile_predict('by sex', ARRAY[30, 1])",
-        "0A000",
-        r#"model ... "by sex" has categories among its features, which an array cannot hold"#,
-        "Give a row with the columns age, sex, as in SELECT corgipile_predict('by sex', t) FROM t, or values in this order: \
-         corgipile_predict('by sex', age, sex).",
     ),
     Case(
         "values in the wrong order",
@@ -81,20 +52,6 @@ pub const MODELS_IN_USE: &[Case] = &[
         "42883",
         "function corgipile_predict(unknown) does not exist",
         "{FUNCTION}",
-    ),
-    Case(
-        "probabilities of a regression",
-        "SELECT corgipile_predict_proba('rates', p) FROM passengers p LIMIT 1",
-        "0A000",
-        r#"model ... "rates" is a linear regression, which has no probabilities"#,
-        "Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.",
-    ),
-    Case(
-        "an id that there is not",
-        "SELECT corgipile_predict(999, p) FROM passengers p LIMIT 1",
-        "42704",
-        "model 999 does not exist",
-        "{MODELS}",
     ),
     Case(
         "an evaluation without the label",
