@@ -44,6 +44,7 @@ mod math;
 mod mean;
 mod model;
 mod models;
+mod moment;
 mod moments;
 mod network;
 mod newton;

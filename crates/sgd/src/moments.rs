@@ -5,12 +5,14 @@
 //! Golub and LeVeque (1983). A constant column has a deviation of exactly 0, because differences are taken from the
 //! first row of the block. It prevents E\[x²\] - E\[x\]², which is noise for a timestamp.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use simd::{Chunk, Level};
 use tuples::{Batch, LANES, OutOfMemory};
 
 use crate::PresentMoments;
-use crate::kernels::{Columns, Squares, Standardize, Sums, clip_all, standardize, to_chunks};
+use crate::kernels::{Columns, Squares, Sums, clip_all};
+use crate::moment::merge;
 use crate::sparse_moments::SparseMoments;
 
 /// Bytes of rows in a block: a part of the first-level cache.
@@ -21,9 +23,10 @@ const MIN_BLOCK_ROWS: usize = 16;
 
 /// Mean and variance of every column, while rows arrive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(into = "MomentsParts", try_from = "MomentsParts")]
+#[serde(remote = "Self")]
 pub struct Moments {
     dim: usize,
+    #[serde(skip, default = "Level::detect")]
     level: Level,
     count: u64,
     /// of the rows, each of which counts 1 if it has none
@@ -31,50 +34,26 @@ pub struct Moments {
     mean: Vec<Columns>,
     /// sums of squared deviations from the mean
     squares: Vec<Columns>,
-    /// the block's sums
-    block: Vec<Columns>,
-    origin: Vec<Columns>,
     /// which columns had nothing but 0 and 1 so far
     binary: Vec<[bool; LANES]>,
     /// of sparse tuples, if they are sparse
     sparse: Option<SparseMoments>,
 }
 
-/// [`Moments`] as they are sent.
-#[derive(Serialize, Deserialize)]
-struct MomentsParts {
-    dim: usize,
-    count: u64,
-    weight: f64,
-    mean: Vec<f64>,
-    squares: Vec<f64>,
-    binary: Vec<bool>,
-    sparse: Option<SparseMoments>,
-}
-
-impl From<Moments> for MomentsParts {
-    fn from(moments: Moments) -> MomentsParts {
-        let Moments { dim, count, weight, mean, squares, binary, sparse, .. } = moments;
-        let first = |all: Vec<Columns>| allocation::collect(all.into_iter().flatten().take(dim));
-        let binary = allocation::collect(binary.into_iter().flatten().take(dim));
-        MomentsParts { dim, count, weight, mean: first(mean), squares: first(squares), binary, sparse }
+impl Serialize for Moments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Moments::serialize(self, serializer)
     }
 }
 
-impl TryFrom<MomentsParts> for Moments {
-    type Error = &'static str;
-
-    fn try_from(parts: MomentsParts) -> Result<Moments, &'static str> {
-        let MomentsParts { dim, count, weight, mean, squares, binary, sparse } = parts;
-        if [mean.len(), squares.len(), binary.len()] != [dim; 3] {
-            return Err("not as many moments as columns");
+impl<'de> Deserialize<'de> for Moments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Moments, D::Error> {
+        let moments = Moments::deserialize(deserializer)?;
+        let chunks = [moments.mean.len(), moments.squares.len(), moments.binary.len()];
+        match chunks == [moments.dim / LANES + 1; 3] {
+            true => Ok(moments),
+            false => Err(D::Error::custom("not as many moments as columns")),
         }
-        let mut moments = Moments::new(dim);
-        (moments.count, moments.weight, moments.sparse) = (count, weight, sparse);
-        moments.mean.iter_mut().flatten().zip(mean).for_each(|(place, mean)| *place = mean);
-        moments.squares.iter_mut().flatten().zip(squares).for_each(|(place, squares)| *place = squares);
-        moments.binary.iter_mut().flatten().zip(binary).for_each(|(place, binary)| *place = binary);
-        Ok(moments)
     }
 }
 
@@ -85,10 +64,10 @@ impl Moments {
     }
 
     pub(crate) fn with_level(dim: usize, level: Level) -> Moments {
-        let zeros = || allocation::zeros(dim / LANES + 1);
-        let (mean, squares, block, origin) = (zeros(), zeros(), zeros(), zeros());
-        let binary = allocation::filled([true; LANES], mean.len());
-        Moments { dim, level, count: 0, weight: 0.0, mean, squares, block, origin, binary, sparse: None }
+        let chunks = dim / LANES + 1;
+        let (mean, squares) = (allocation::zeros(chunks), allocation::zeros(chunks));
+        let binary = allocation::filled([true; LANES], chunks);
+        Moments { dim, level, count: 0, weight: 0.0, mean, squares, binary, sparse: None }
     }
 
     /// Adds all rows of `batch`, by place, each as much as it weighs, which is more than 0. Of sparse tuples, what is
@@ -109,20 +88,12 @@ impl Moments {
         let (rows, _) = batch.rows().as_chunks::<LANES>();
         let per_row = self.mean.len();
         let per_block = (BLOCK_BYTES / (per_row * size_of::<Chunk>())).max(MIN_BLOCK_ROWS);
+        let (mut origin, mut sums) = (allocation::zeros(per_row), allocation::zeros(per_row));
         for (i, rows) in rows.chunks(per_block * per_row).enumerate() {
             let weights = batch.weights().map(|weights| &weights[i * per_block..][..rows.len() / per_row]);
-            self.add_block(rows, weights);
+            self.add_block(rows, weights, &mut origin, &mut sums);
         }
         Ok(())
-    }
-
-    /// Adds one row.
-    ///
-    /// # Panics
-    /// If it has another number of features.
-    pub fn add_row(&mut self, features: &[f32]) {
-        assert_eq!(features.len(), self.dim, "as many features as the moments were made for");
-        self.add_block(&allocation::collect(to_chunks(features)), None);
     }
 
     /// What the dense rows weigh that were added.
@@ -254,30 +225,28 @@ impl Moments {
         if let Some(sparse) = &other.sparse {
             self.sparse.get_or_insert_default().unite(sparse);
         } else if other.count > 0 {
-            self.origin.clone_from(&other.mean);
-            self.block.clone_from(&other.squares);
-            self.merge(other.count, other.weight);
+            self.merge((other.count, other.weight), &other.mean, &other.squares);
             let binary = self.binary.as_flattened_mut().iter_mut().zip(other.binary.as_flattened());
             binary.for_each(|(both, other)| *both &= other);
         }
         true
     }
 
-    /// Adds the rows of one block, at least one.
-    fn add_block(&mut self, rows: &[Chunk], weights: Option<&[f32]>) {
+    /// Adds the rows of one block, at least one; the others are room for its sums.
+    fn add_block(&mut self, rows: &[Chunk], weights: Option<&[f32]>, origin: &mut [Columns], sums: &mut [Columns]) {
         self.look_for_binary(rows);
-        let count = rows.len() / self.mean.len();
+        let count = rows.len() / origin.len();
         let weight = weights.map_or(count as f64, |weights| weights.iter().copied().map(f64::from).sum());
-        for (origin, first) in self.origin.iter_mut().zip(rows) {
+        for (origin, first) in origin.iter_mut().zip(rows) {
             *origin = first.map(f64::from);
         }
-        self.level.run(Sums { rows, weights, origin: &self.origin, sums: &mut self.block });
+        self.level.run(Sums { rows, weights, origin, sums });
         // from here on, the origin is the mean of the block
-        for (origin, sum) in self.origin.iter_mut().flatten().zip(self.block.iter().flatten()) {
+        for (origin, sum) in origin.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
             *origin += sum / weight;
         }
-        self.level.run(Squares { rows, weights, origin: &self.origin, squares: &mut self.block });
-        self.merge(count as u64, weight);
+        self.level.run(Squares { rows, weights, origin, squares: sums });
+        self.merge((count as u64, weight), origin, sums);
     }
 
     /// The weight that sums are divided by.
@@ -285,17 +254,14 @@ impl Moments {
         if self.count > 0 { self.weight } else { 1.0 }
     }
 
-    fn merge(&mut self, count: u64, weight: f64) {
+    fn merge(&mut self, (count, weight): (u64, f64), mean: &[Columns], squares: &[Columns]) {
         let before = self.weight;
         self.count += count;
         self.weight += weight;
         let share = weight / self.weight;
-        let means = self.mean.iter_mut().flatten().zip(self.origin.iter().flatten());
-        let squares = self.squares.iter_mut().flatten().zip(self.block.iter().flatten());
-        for ((mean, block_mean), (squares, block_squares)) in means.zip(squares) {
-            let difference = block_mean - *mean;
-            *mean += difference * share;
-            *squares += block_squares + difference * difference * before * share;
+        let own = self.mean.as_flattened_mut().iter_mut().zip(self.squares.as_flattened_mut());
+        for (own, (mean, squares)) in own.zip(mean.as_flattened().iter().zip(squares.as_flattened())) {
+            merge(own, (*mean, *squares), before, share);
         }
     }
 }
@@ -338,30 +304,4 @@ pub struct Standardizer {
     pub mean: Vec<f64>,
     /// The population standard deviation of every feature, 1 if the feature is constant.
     pub scale: Vec<f64>,
-}
-
-impl Standardizer {
-    /// Scales one row. A result beyond f32 is infinite.
-    ///
-    /// # Panics
-    /// If it has another number of features.
-    pub fn apply(&self, features: &mut [f32]) {
-        assert_eq!(features.len(), self.mean.len(), "as many features as were standardized");
-        standardize(features, &self.mean, &self.factor());
-    }
-
-    /// Scales all rows of a batch, to the same bits as [`apply`](Standardizer::apply).
-    ///
-    /// # Panics
-    /// If it has another number of features.
-    pub fn apply_batch(&self, batch: &mut Batch) {
-        assert_eq!(batch.dim(), self.mean.len(), "as many features as were standardized");
-        let (mean, factor) = (&self.mean[..], &self.factor()[..]);
-        Level::detect().run(Standardize { rows: batch.rows_mut(), mean, factor, clip: None });
-    }
-
-    /// To multiply by instead of dividing, which is slower.
-    fn factor(&self) -> Vec<f64> {
-        self.scale.iter().map(|scale| scale.recip()).collect()
-    }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory};
 
 use crate::Moments;
+use crate::moment::Moment;
 
 /// Rows whose sums are taken together.
 const BLOCK_ROWS: usize = 512;
@@ -24,11 +25,8 @@ pub struct PresentMoments {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Present {
     count: u64,
-    /// of the rows in which they are
-    weight: f64,
-    mean: f64,
-    /// sum of squared deviations from the mean
-    squares: f64,
+    /// each as much as its row weighs
+    moment: Moment,
     /// the first of them
     first: f32,
 }
@@ -55,10 +53,9 @@ impl PresentMoments {
             let mut moments = Moments::new(batch.dim());
             moments.add(batch)?;
             for (i, (column, (mean, squares))) in self.columns.iter_mut().zip(moments.means_and_squares()).enumerate() {
-                if column.count == 0 && !batch.is_empty() {
-                    column.first = batch.features(0)[i];
-                }
-                column.merge((moments.count(), moments.weight()), mean, squares);
+                let first = if batch.is_empty() { 0.0 } else { batch.features(0)[i] };
+                let moment = Moment { weight: moments.weight(), mean, squares };
+                column.merge(Present { count: moments.count(), moment, first });
             }
             return Ok(());
         }
@@ -75,12 +72,7 @@ impl PresentMoments {
             return false;
         }
         self.rows += other.rows;
-        for (column, other) in self.columns.iter_mut().zip(&other.columns) {
-            if column.count == 0 {
-                column.first = other.first;
-            }
-            column.merge((other.count, other.weight), other.mean, other.squares);
-        }
+        self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.merge(*other));
         true
     }
 
@@ -95,24 +87,19 @@ impl PresentMoments {
                     column.first = *value;
                 }
                 column.count += 1;
-                column.weight += weight(i);
-                column.mean += weight(i) * (f64::from(*value) - f64::from(column.first));
+                column.moment.weight += weight(i);
+                column.moment.mean += weight(i) * (f64::from(*value) - f64::from(column.first));
             }
         }
         for column in block.iter_mut().filter(|column| column.count > 0) {
-            column.mean = f64::from(column.first) + column.mean / column.weight;
+            column.moment.mean = f64::from(column.first) + column.moment.mean / column.moment.weight;
         }
         for i in rows.clone() {
             for (value, column) in batch.features(i).iter().zip(&mut block).filter(|(value, _)| !value.is_nan()) {
-                column.squares += weight(i) * (f64::from(*value) - column.mean).powi(2);
+                column.moment.squares += weight(i) * (f64::from(*value) - column.moment.mean).powi(2);
             }
         }
-        for (column, block) in self.columns.iter_mut().zip(&block).filter(|(_, block)| block.count > 0) {
-            if column.count == 0 {
-                column.first = block.first;
-            }
-            column.merge((block.count, block.weight), block.mean, block.squares);
-        }
+        self.columns.iter_mut().zip(block).for_each(|(column, block)| column.merge(block));
         for i in rows {
             let values = batch.features_mut(i).iter_mut().zip(&self.columns);
             values.filter(|(value, _)| value.is_nan()).for_each(|(value, column)| *value = column.first);
@@ -126,14 +113,15 @@ impl PresentMoments {
 
     /// The mean of each column, to be put in place of missing values; 0 if all are missing.
     pub fn means(&self) -> Vec<f32> {
-        allocation::collect(self.columns.iter().map(|column| column.mean as f32))
+        allocation::collect(self.columns.iter().map(|column| column.moment.mean as f32))
     }
 
     /// Mean and deviation of the values that are there, and the share of those that are not, of each column.
     pub fn describe(&self) -> impl Iterator<Item = (f64, f64, f64)> {
         self.columns.iter().map(|column| {
-            let deviation = if column.count > 0 { (column.squares / column.weight).sqrt() } else { 0.0 };
-            (column.mean, deviation, (self.rows - column.count) as f64 / self.rows.max(1) as f64)
+            let Moment { weight, mean, squares } = column.moment;
+            let deviation = if column.count > 0 { (squares / weight).sqrt() } else { 0.0 };
+            (mean, deviation, (self.rows - column.count) as f64 / self.rows.max(1) as f64)
         })
     }
 
@@ -145,22 +133,20 @@ impl PresentMoments {
     /// Mean, and sum of squared deviations from it, of each column in which values are missing, once its mean stands
     /// for these; None of others.
     pub(crate) fn means_and_squares(&self) -> impl Iterator<Item = Option<(f64, f64)>> {
-        self.columns.iter().map(|column| (column.count < self.rows).then_some((column.mean, column.squares)))
+        let imputed =
+            |column: &Present| (column.count < self.rows).then_some((column.moment.mean, column.moment.squares));
+        self.columns.iter().map(imputed)
     }
 }
 
 impl Present {
-    fn merge(&mut self, (count, weight): (u64, f64), mean: f64, squares: f64) {
-        if count == 0 {
-            return;
+    /// Adds values that were met elsewhere, or later.
+    fn merge(&mut self, other: Present) {
+        if self.count == 0 {
+            self.first = other.first;
         }
-        let before = self.weight;
-        self.count += count;
-        self.weight += weight;
-        let share = weight / self.weight;
-        let difference = mean - self.mean;
-        self.mean += difference * share;
-        self.squares += squares + difference * difference * before * share;
+        self.count += other.count;
+        self.moment.merge(other.moment);
     }
 }
 

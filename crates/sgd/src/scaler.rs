@@ -1,6 +1,6 @@
 //! A scaling made ready for tuples that come a few at a time.
 //!
-//! Guarantees: the same bits as [`Standardizer::apply`], for dense and sparse tuples, whatever batch they are in. It
+//! Guarantees: the same bits for dense and sparse tuples, whatever batch they are in. It
 //! prevents the reciprocals of a million deviations from being taken anew for every page of tuples.
 //!
 //! What was scaled may be cut off at a number of deviations. A network extrapolates linearly from the few tuples of a

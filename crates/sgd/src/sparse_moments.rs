@@ -1,23 +1,13 @@
 //! Mean and standard deviation of the features of sparse tuples, most of which are 0 and not stored.
 //!
-//! Guarantees: the same numbers as for dense rows, but for rounding; memory and time for what is stored. The stored
-//! values of each feature are followed by the recurrences of Welford (1962), which do not cancel; the zeros are merged
-//! in the end, all at once, by the formulas of Chan, Golub and LeVeque (1983).
+//! Guarantees: the same numbers as for dense rows, but for rounding; memory and time for what is stored. The zeros are
+//! merged in the end, all at once, by the formulas of Chan, Golub and LeVeque (1983).
 
 use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory};
 
 use crate::Standardizer;
-
-/// Moments of one feature's stored values.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct Stored {
-    /// of the tuples that they are of
-    weight: f64,
-    mean: f64,
-    /// sum of squared deviations from the mean
-    squares: f64,
-}
+use crate::moment::Moment;
 
 /// Moments of all features, while sparse tuples arrive.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -25,7 +15,8 @@ pub(crate) struct SparseMoments {
     tuples: u64,
     /// of the tuples, each of which counts 1 if it has none
     weight: f64,
-    features: Vec<Stored>,
+    /// of what is stored of each
+    features: Vec<Moment>,
 }
 
 impl SparseMoments {
@@ -37,7 +28,7 @@ impl SparseMoments {
         let dim = self.features.len().max(batch.dim());
         let more = dim - self.features.len();
         allocation::try_reserve(&mut self.features, more)?;
-        self.features.resize(dim, Stored::default());
+        self.features.resize(dim, Moment::default());
         self.tuples += batch.len() as u64;
         for i in 0..batch.len() {
             let weight = batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
@@ -55,8 +46,8 @@ impl SparseMoments {
         self.tuples += other.tuples;
         self.weight += other.weight;
         let dim = self.features.len().max(other.features.len());
-        allocation::resize(&mut self.features, dim, Stored::default());
-        self.features.iter_mut().zip(&other.features).for_each(|(stored, other)| stored.merge(other));
+        allocation::resize(&mut self.features, dim, Moment::default());
+        self.features.iter_mut().zip(&other.features).for_each(|(stored, other)| stored.merge(*other));
     }
 
     /// How many tuples were added.
@@ -68,7 +59,7 @@ impl SparseMoments {
     pub(crate) fn moments(&self) -> impl Iterator<Item = (f64, f64)> {
         let all = if self.tuples > 0 { self.weight } else { 1.0 };
         self.features.iter().map(move |stored| {
-            let (mean, squares) = stored.with_zeros(all);
+            let (mean, squares) = with_zeros(*stored, all);
             (mean, squares / all)
         })
     }
@@ -81,36 +72,13 @@ impl SparseMoments {
     }
 }
 
-impl Stored {
-    #[inline]
-    fn add(&mut self, value: f64, weight: f64) {
-        self.weight += weight;
-        let difference = value - self.mean;
-        self.mean += difference * (weight / self.weight);
-        self.squares += weight * difference * (value - self.mean);
-    }
-
-    /// Adds values that were met elsewhere.
-    fn merge(&mut self, other: &Stored) {
-        if other.weight == 0.0 {
-            return;
-        }
-        let before = self.weight;
-        self.weight += other.weight;
-        let share = other.weight / self.weight;
-        let difference = other.mean - self.mean;
-        self.mean += difference * share;
-        self.squares += other.squares + difference * difference * before * share;
-    }
-
-    /// Mean and sum of squared deviations from it among all tuples, which weigh so much.
-    fn with_zeros(&self, all: f64) -> (f64, f64) {
-        let share = self.weight / all;
-        // but for rounding, not below 0
-        let zeros = (all - self.weight).max(0.0);
-        let squares = self.squares + self.mean * self.mean * share * zeros;
-        (self.mean * share, squares)
-    }
+/// Mean and sum of squared deviations from it among all tuples, which weigh so much; what is not stored is 0.
+fn with_zeros(stored: Moment, all: f64) -> (f64, f64) {
+    let share = stored.weight / all;
+    // but for rounding, not below 0
+    let zeros = (all - stored.weight).max(0.0);
+    let squares = stored.squares + stored.mean * stored.mean * share * zeros;
+    (stored.mean * share, squares)
 }
 
 #[cfg(test)]

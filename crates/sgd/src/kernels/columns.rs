@@ -123,7 +123,7 @@ pub(crate) fn clip_all(features: &mut [f32], clip: f32) -> u64 {
 
 /// (x - mean) * factor in f64, feature by feature.
 #[inline(always)]
-pub(crate) fn standardize(features: &mut [f32], mean: &[f64], factor: &[f64]) {
+fn standardize(features: &mut [f32], mean: &[f64], factor: &[f64]) {
     for (x, (mean, factor)) in features.iter_mut().zip(mean.iter().zip(factor)) {
         *x = ((f64::from(*x) - mean) * factor) as f32;
     }

@@ -168,7 +168,7 @@ fn near(mean: f64, third: impl Fn(f64, f64, f64) -> f64) -> (Batch, Standardizer
     }
     moments.add(&raw).unwrap();
     let standardizer = moments.finish();
-    (0..raw.len()).for_each(|i| standardizer.apply(raw.features_mut(i)));
+    crate::Scaler::new(standardizer.clone(), None).apply(&mut raw, 0..2000);
     (raw, standardizer)
 }
 

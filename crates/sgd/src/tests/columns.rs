@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tuples::Batch;
 
 use super::{Noise, noisy_batch};
-use crate::{Moments, Standardizer};
+use crate::{Moments, Scaler, Standardizer};
 use simd::Level;
 
 /// Mean and population standard deviation of a column, in two passes.
@@ -47,7 +47,9 @@ fn columns_are_coarse_where_single_precision_has_few_steps() {
         })
         .collect();
     let mut moments = Moments::new(offsets.len());
-    rows.iter().for_each(|row| moments.add_row(row));
+    let mut batch = Batch::new(offsets.len());
+    rows.iter().for_each(|row| batch.push(1.0).unwrap().copy_from_slice(row));
+    moments.add(&batch).unwrap();
     // deviations are spreads / 3 ^ ½: 577 of 8192, 57 of 64, and a constant whose steps are of 64
     assert_eq!(moments.coarse(), [0, 2, 5]);
 }
@@ -78,7 +80,7 @@ fn a_constant_column_has_scale_1_and_becomes_0() {
     (0..5000).for_each(|i| batch.features_mut(i)[1] = 0.1);
     let standardizer = moments(&batch);
     assert_eq!((standardizer.mean[1], standardizer.scale[1]), (f64::from(0.1f32), 1.0));
-    standardizer.apply_batch(&mut batch);
+    Scaler::new(standardizer, None).apply(&mut batch, 0..5000);
     assert!((0..5000).all(|i| batch.features(i)[1] == 0.0));
 }
 
@@ -105,8 +107,8 @@ fn standardized_columns_have_mean_0_and_deviation_1_and_rows_keep_their_padding(
     let mut batch = noisy_batch(20, 3000, 7);
     let standardizer = moments(&batch);
     let mut row = batch.features(17).to_vec();
-    standardizer.apply(&mut row);
-    standardizer.apply_batch(&mut batch);
+    crate::standardize_row((&standardizer.mean, &standardizer.scale), None, &mut row);
+    Scaler::new(standardizer, None).apply(&mut batch, 0..3000);
     assert_eq!(batch.features(17), row);
     assert_eq!(batch.row(17)[20..], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     let after = moments(&batch);
@@ -123,17 +125,18 @@ fn a_standardizer_survives_json() {
 
 proptest! {
     #[test]
-    fn rows_and_batches_of_any_size_give_the_same_moments(dim in 1usize..40, n in 1usize..300, split in 0usize..300) {
+    fn batches_of_any_size_give_the_same_moments(dim in 1usize..40, n in 1usize..300, split in 0usize..300) {
         let batch = noisy_batch(dim, n, 9);
         let expected = moments(&batch);
         let mut piecewise = Moments::new(dim);
         let split = split % n;
-        (0..split).for_each(|i| piecewise.add_row(batch.features(i)));
-        let mut rest = Batch::new(dim);
-        for i in split..n {
-            rest.push(1.0).unwrap().copy_from_slice(batch.features(i));
-        }
-        piecewise.add(&rest).unwrap();
+        let mut add = |rows: std::ops::Range<usize>| {
+            let mut part = Batch::new(dim);
+            rows.for_each(|i| part.push(1.0).unwrap().copy_from_slice(batch.features(i)));
+            piecewise.add(&part).unwrap();
+        };
+        (0..split).for_each(|i| add(i..i + 1));
+        add(split..n);
         prop_assert_eq!(piecewise.count(), n as u64);
         let got = piecewise.finish();
         for column in 0..dim {
