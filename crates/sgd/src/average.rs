@@ -10,13 +10,8 @@
 //! where the one before has led. Of rates that fulfil the theorem's condition, a >= 24 L / mu for objectives that bend
 //! by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
 
-use bytemuck::{Pod, Zeroable};
-use tuples::OutOfMemory;
-
-use crate::bytes::{Reader, Writer};
-use crate::engine::Engine;
-use crate::mean::Mean;
-use crate::{Hyperparameters, ModelParameters, Schedule};
+use crate::bytes::Coder;
+use crate::{Hyperparameters, Schedule};
 
 /// Where a run of the theorem's schedule stands.
 #[derive(Debug)]
@@ -38,12 +33,13 @@ pub(crate) struct Theorem1 {
     used: bool,
     /// sum of the weights of the iterates
     total: f64,
-    mean: Mean,
 }
 
 impl Theorem1 {
-    pub(crate) fn new(mu: f64, a: Option<f64>, hyper: &Hyperparameters, outputs: usize) -> Theorem1 {
-        Theorem1 {
+    /// Before the first buffer; None of other schedules.
+    pub(crate) fn new(hyper: &Hyperparameters) -> Option<Theorem1> {
+        let Schedule::Theorem1 { mu, a } = hyper.schedule else { return None };
+        Some(Theorem1 {
             mu,
             a,
             learning_rate: hyper.learning_rate,
@@ -54,16 +50,7 @@ impl Theorem1 {
             tuples: 0,
             used: false,
             total: 0.0,
-            mean: Mean::new(outputs),
-        }
-    }
-
-    /// Makes room for so many features.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
-    pub(crate) fn reserve(&mut self, dim: usize) -> Result<(), OutOfMemory> {
-        self.mean.reserve(dim)
+        })
     }
 
     /// Whether the next buffer's mini-batches should be measured: all of the first epoch, and now and then one later,
@@ -106,67 +93,29 @@ impl Theorem1 {
         self.used = true;
     }
 
-    /// Whether there is an iterate to be added.
-    pub(crate) fn is_due(&self) -> bool {
-        self.used
-    }
-
-    /// Adds the engine's model, the iterate after buffer s, with weight (s + a)³, in units of the first one's,
-    /// which may be beyond f64.
-    pub(crate) fn add(&mut self, engine: &mut dyn Engine) {
-        self.used = false;
+    /// The share in the mean of the model after buffer s, if it was learned from: it has the weight (s + a)³, in units of
+    /// the first one's, which may be beyond f64.
+    pub(crate) fn share(&mut self) -> Option<f64> {
+        if !std::mem::take(&mut self.used) {
+            return None;
+        }
         let a = self.a.unwrap_or(0.0);
         let weight = ((self.buffers as f64 + a) / (1.0 + a)).powi(3);
         self.total += weight;
-        engine.add_to(&mut self.mean, weight / self.total);
+        Some(weight / self.total)
     }
 
-    /// Makes `model`, the current iterate, the average so far; it stays what it is if there is none.
-    pub(crate) fn replace(&self, model: &mut ModelParameters) {
-        if self.total > 0.0 {
-            self.mean.replace(model);
-        }
+    /// Writes or reads everything, after a buffer.
+    pub(crate) fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        let (mut a, mut tuples) = (self.a.unwrap_or(-1.0), self.tuples as u64);
+        [&mut self.buffers, &mut tuples].into_iter().try_for_each(|count| coder.value(count))?;
+        [&mut a, &mut self.total, &mut self.curvature]
+            .into_iter()
+            .try_for_each(|number| coder.finite(std::slice::from_mut(number)))?;
+        self.tuples = usize::try_from(tuples).ok()?;
+        self.a = self.a.or((a >= 0.0).then_some(a));
+        (self.total >= 0.0 && self.curvature >= 0.0).then_some(())
     }
-
-    /// Everything, after a buffer.
-    pub(crate) fn save(&self, to: &mut Writer) {
-        let Theorem1 { buffers, total, curvature, .. } = *self;
-        let (a, tuples) = (self.a.unwrap_or(-1.0), self.tuples as u64);
-        let dim = self.mean.dim() as u64;
-        to.numbers(&Saved { buffers, tuples, a, total, curvature, dim });
-        self.mean.save(to);
-    }
-
-    /// The run that was saved, of a model of so many features and outputs; None if it is not one.
-    pub(crate) fn read(from: &mut Reader<'_>, hyper: &Hyperparameters, [_, outputs]: [usize; 2]) -> Option<Theorem1> {
-        let Schedule::Theorem1 { mu, a } = hyper.schedule else { return None };
-        let mut theorem = Theorem1::new(mu, a, hyper, outputs);
-        let saved: Saved = from.numbers()?;
-        theorem.buffers = saved.buffers;
-        theorem.tuples = usize::try_from(saved.tuples).ok()?;
-        theorem.a = theorem.a.or((saved.a.is_finite() && saved.a >= 0.0).then_some(saved.a));
-        theorem.total = saved.total;
-        theorem.curvature = Some(saved.curvature).filter(|curvature| curvature.is_finite() && *curvature >= 0.0)?;
-        theorem.mean = Mean::read(from, saved.dim, outputs)?;
-        (theorem.total.is_finite() && theorem.total >= 0.0).then_some(theorem)
-    }
-
-    /// |w|² and |w|₁ of the average.
-    pub(crate) fn norms(&self) -> (f64, f64) {
-        self.mean.norms()
-    }
-}
-
-/// What is saved before the averages.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Saved {
-    buffers: u64,
-    tuples: u64,
-    a: f64,
-    total: f64,
-    curvature: f64,
-    dim: u64,
 }
 
 /// After the first epoch, so many buffers come to one that is measured.

@@ -7,13 +7,7 @@
 //! Guarantees: when an iterate is added depends on the number of tuples alone, so that the mean does not depend on how
 //! they were cut into ranges.
 
-use bytemuck::{Pod, Zeroable};
-use tuples::OutOfMemory;
-
-use crate::ModelParameters;
-use crate::bytes::{Reader, Writer};
-use crate::engine::Engine;
-use crate::mean::Mean;
+use crate::bytes::Coder;
 
 /// The weight of the iterate after t tuples is t to this power.
 const POWER: i32 = 3;
@@ -30,39 +24,29 @@ const LEAST_DENSE: u64 = 16;
 const LEAST_SPARSE: u64 = 64;
 const WEIGHTS_PER_TUPLE: u64 = 6;
 
-/// Where the mean stands.
-#[derive(Debug)]
-pub(crate) struct Averaging {
-    mean: Mean,
+/// Which iterates are added to a mean, and with which shares.
+#[derive(Debug, Default)]
+pub(crate) struct Iterates {
     /// tuples learned from
     tuples: u64,
     /// how many they were when the last iterate was added
     added: u64,
-    sparse: bool,
     /// there are as many to come between two iterates, at least
     least: u64,
 }
 
-impl Averaging {
-    /// Before the first tuple.
-    pub(crate) fn new(outputs: usize, sparse: bool) -> Averaging {
-        Averaging { mean: Mean::new(outputs), tuples: 0, added: 0, sparse, least: 1 }
-    }
-
+impl Iterates {
     /// Begins an epoch of a model of so many features.
-    pub(crate) fn begin_epoch(&mut self, dim: usize) {
-        self.least = match self.sparse {
+    pub(crate) fn begin_epoch(&mut self, dim: usize, sparse: bool) {
+        self.least = match sparse {
             true => LEAST_SPARSE.max(dim as u64 / WEIGHTS_PER_TUPLE),
             false => LEAST_DENSE,
         };
     }
 
-    /// Makes room for so many features.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
-    pub(crate) fn reserve(&mut self, dim: usize) -> Result<(), OutOfMemory> {
-        self.mean.reserve(dim)
+    /// Tuples learned from.
+    pub(crate) fn tuples(&self) -> u64 {
+        self.tuples
     }
 
     /// Tuples until an iterate is to be added, which is after a step: at least one. Steps are of `batch_size` tuples,
@@ -79,58 +63,25 @@ impl Averaging {
         self.added + self.least.max(self.added / PER_FOLD)
     }
 
-    /// Takes notice that the engine, for whose features there is room, has learned from so many tuples,
-    /// and adds its model if it is time.
-    pub(crate) fn learned(&mut self, engine: &mut dyn Engine, tuples: u64) {
+    /// Takes notice that so many tuples were learned from. Is an iterate to be added?
+    pub(crate) fn learned(&mut self, tuples: u64) -> bool {
         self.tuples += tuples;
-        if self.tuples >= self.next() && engine.pending() == 0 {
-            self.add(engine);
-        }
+        self.tuples >= self.next()
     }
 
-    /// Adds the engine's model for the tuples since the last one, if there are some.
-    pub(crate) fn add(&mut self, engine: &mut dyn Engine) {
-        if self.tuples > self.added {
-            // the sum of t³ up to here grows as t⁴
-            let before = (self.added as f64 / self.tuples as f64).powi(POWER + 1);
-            engine.add_to(&mut self.mean, 1.0 - before);
-            self.added = self.tuples;
-        }
+    /// The share of an iterate that is added for the tuples since the last one; None if there are none.
+    pub(crate) fn share(&mut self) -> Option<f64> {
+        // the sum of t³ up to here grows as t⁴
+        let before = (self.added as f64 / self.tuples as f64).powi(POWER + 1);
+        let is_due = self.tuples > self.added;
+        self.added = self.tuples;
+        is_due.then_some(1.0 - before)
     }
 
-    /// Makes `model`, the current iterate, the mean so far; it stays what it is if there is none.
-    pub(crate) fn replace(&self, model: &mut ModelParameters) {
-        if self.added > 0 {
-            self.mean.replace(model);
-        }
-    }
-
-    /// |w|² and |w|₁ of the mean.
-    pub(crate) fn norms(&self) -> (f64, f64) {
-        self.mean.norms()
-    }
-
-    /// Everything, after an epoch.
-    pub(crate) fn save(&self, to: &mut Writer) {
-        to.numbers(&Saved { tuples: self.tuples, added: self.added, dim: self.mean.dim() as u64 });
-        self.mean.save(to);
-    }
-
-    /// What was saved of a model of so many outputs; None if it is not one.
-    pub(crate) fn read(from: &mut Reader<'_>, outputs: usize, sparse: bool) -> Option<Averaging> {
-        let Saved { tuples, added, dim } = from.numbers()?;
-        let mean = Mean::read(from, dim, outputs)?;
+    /// Writes or reads everything, after an epoch.
+    pub(crate) fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        [&mut self.tuples, &mut self.added].into_iter().try_for_each(|count| coder.value(count))?;
         // no training takes that long
-        let sound = added <= tuples && tuples < 1 << 62;
-        sound.then_some(Averaging { mean, tuples, added, sparse, least: 1 })
+        (self.added <= self.tuples && self.tuples < 1 << 62).then_some(())
     }
-}
-
-/// What is saved before the mean.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Saved {
-    tuples: u64,
-    added: u64,
-    dim: u64,
 }

@@ -1,79 +1,87 @@
-//! Bytes of a trainer: numbers, one after the other.
+//! Bytes of a trainer: numbers, one after the other, which the same code writes and reads.
 //!
-//! Guarantees: numbers are as they lie in memory on a little-endian machine; reading past the end gives None. Floats
-//! are written and read with pauses, since there may be many.
+//! Guarantees: numbers are as they lie in memory on a little-endian machine; reading past the end gives None. Many are
+//! gone through with pauses.
 
-use bytemuck::AnyBitPattern;
-use bytemuck::NoUninit;
-use tuples::pause::{self, pausing};
+use bytemuck::Pod;
+use tuples::pause;
 
 use crate::packed::Packer;
 
 #[cfg(target_endian = "big")]
 compile_error!("the bytes of a trainer are those of a little-endian machine");
 
-/// What numbers are written to: something that packs them, or nothing, to know how many bytes they are.
-pub(crate) enum Writer {
-    Packed(Packer),
-    Counted(usize),
+/// Numbers on their way into bytes, or out of them.
+pub(crate) enum Coder<'a> {
+    Write(&'a mut Packer),
+    /// the bytes that are left
+    Read(&'a [u8]),
 }
 
-impl Writer {
-    /// Appends bytes.
-    pub(crate) fn put(&mut self, some: &[u8]) {
-        match self {
-            Writer::Packed(packer) => packer.put(some),
-            Writer::Counted(len) => *len += some.len(),
-        }
+impl Coder<'_> {
+    /// A value.
+    pub(crate) fn value<T: Pod>(&mut self, value: &mut T) -> Option<()> {
+        self.slice(std::slice::from_mut(value))
     }
 
-    /// Appends numbers.
-    pub(crate) fn numbers<T: NoUninit>(&mut self, numbers: &T) {
-        self.put(bytemuck::bytes_of(numbers));
-    }
-
-    /// Appends floats.
-    pub(crate) fn floats(&mut self, numbers: impl Iterator<Item = f32>) {
-        match self {
-            Writer::Packed(packer) => pausing(numbers).for_each(|number| packer.word(number.to_le_bytes())),
-            Writer::Counted(len) => *len += numbers.count() * size_of::<f32>(),
-        }
-    }
-
-    /// Appends many numbers that lie together.
-    pub(crate) fn slice<T: NoUninit>(&mut self, numbers: &[T]) {
-        match self {
-            Writer::Packed(packer) => {
-                pause::parts(numbers).for_each(|part| packer.put(bytemuck::cast_slice(part)));
+    /// Many values that lie together.
+    pub(crate) fn slice<T: Pod>(&mut self, values: &mut [T]) -> Option<()> {
+        pause::parts_mut(values).try_for_each(|part| {
+            let own: &mut [u8] = bytemuck::cast_slice_mut(part);
+            match self {
+                Coder::Write(packer) => packer.put(own),
+                Coder::Read(bytes) => {
+                    let (read, rest) = bytes.split_at_checked(own.len())?;
+                    own.copy_from_slice(read);
+                    *bytes = rest;
+                }
             }
-            Writer::Counted(len) => *len += size_of_val(numbers),
+            Some(())
+        })
+    }
+
+    /// Many numbers; None if one that is read is infinite or NaN.
+    pub(crate) fn finite(&mut self, numbers: &mut [f64]) -> Option<()> {
+        self.slice(numbers)?;
+        let are_sound = !self.is_reading() || pause::parts(numbers).flatten().all(|number| number.is_finite());
+        are_sound.then_some(())
+    }
+
+    /// Are numbers read?
+    pub(crate) fn is_reading(&self) -> bool {
+        matches!(self, Coder::Read(_))
+    }
+
+    /// Bytes that are left to be read.
+    pub(crate) fn left(&self) -> usize {
+        match self {
+            Coder::Write(_) => 0,
+            Coder::Read(bytes) => bytes.len(),
         }
     }
 }
 
-/// Bytes that numbers are read from; None where there are no more.
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
-
-impl Reader<'_> {
-    /// Takes numbers.
-    pub(crate) fn numbers<T: AnyBitPattern>(&mut self) -> Option<T> {
-        let (numbers, rest) = self.0.split_at_checked(size_of::<T>())?;
-        self.0 = rest;
-        Some(bytemuck::pod_read_unaligned(numbers))
+/// Puts a number: seven bits a byte, the low ones first, and the last byte without the eighth bit.
+#[inline]
+pub(crate) fn put_number(mut number: u64, mut put: impl FnMut(u8)) {
+    while number >= 1 << 7 {
+        put(number as u8 | 1 << 7);
+        number >>= 7;
     }
+    put(number as u8);
+}
 
-    /// Bytes that are left.
-    pub(crate) fn left(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Takes floats.
-    pub(crate) fn floats_into<'a>(&mut self, places: impl Iterator<Item = &'a mut f32>) -> Option<()> {
-        for place in pausing(places) {
-            let (number, rest) = self.0.split_first_chunk()?;
-            self.0 = rest;
-            *place = f32::from_le_bytes(*number);
+/// Takes such a number from the front; None if there is none.
+pub(crate) fn take_number(from: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (byte, rest) = from.split_first()?;
+        *from = rest;
+        let bits = u64::from(byte & 0x7f);
+        number |= bits.checked_shl(shift).filter(|shifted| shifted >> shift == bits)?;
+        if byte < &(1 << 7) {
+            return Some(number);
         }
-        Some(())
     }
+    None
 }

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use tuples::{Batch, OutOfMemory};
 
+use crate::average::Theorem1;
 use crate::exchange::{Exchange, with_open};
 use crate::{Hyperparameters, Solver, Trainer, Unfit};
 
@@ -163,17 +164,9 @@ impl Trainer {
     /// Takes notice of so many tuples of all: features that only others have met, and a buffer of which this process
     /// may have none. The model counts for the mean of the iterates if it is time, or if it `must`.
     fn notice_others<E: From<OutOfMemory>>(&mut self, tuples: usize, must: bool) -> Result<(), E> {
-        if let Some(averaging) = &mut self.averaging {
-            averaging.reserve(self.engine.dim())?;
-            averaging.learned(&mut *self.engine, tuples as u64);
-            if must {
-                averaging.add(&mut *self.engine);
-            }
-        }
-        if let Some(theorem) = &mut self.theorem {
-            theorem.reserve(self.engine.dim())?;
-            theorem.learned();
-        }
+        self.mean.as_mut().map_or(Ok(()), |mean| mean.reserve(self.engine.dim()))?;
+        self.count_iterates(tuples, must);
+        self.theorem.iter_mut().for_each(Theorem1::learned);
         Ok(())
     }
 

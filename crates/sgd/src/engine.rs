@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use tuples::{Batch, Matrix, OutOfMemory};
 
-use crate::bytes::Writer;
+use crate::bytes::Coder;
 use crate::exchange::{Interrupted, OpenExchange};
 use crate::mean::Mean;
 use crate::newton::Collinearity;
@@ -162,8 +162,14 @@ pub(crate) trait Engine: Debug {
         Ok(Collinearity::default())
     }
 
-    /// Writes everything that learning goes on from, of an engine that is flushed.
-    fn save(&self, to: &mut Writer);
+    /// Features that there is memory for.
+    fn room(&self) -> usize {
+        self.dim()
+    }
+
+    /// Writes everything that learning goes on from, of an engine that is flushed; or reads it into a new one that has
+    /// as much room. None if what is read is not that.
+    fn code(&mut self, coder: &mut Coder<'_>) -> Option<()>;
 }
 
 /// |w|² and |w|₁ of weights.

@@ -3,7 +3,6 @@
 use simd::Level;
 use tuples::OutOfMemory;
 
-use crate::bytes::Reader;
 use crate::engine::Engine;
 use crate::fast::FastEngine;
 use crate::network::NetworkEngine;
@@ -55,24 +54,6 @@ impl EngineKind {
             EngineKind::Reference => Box::new(ReferenceEngine::new(hyper, dim, outputs, sparse, level)?),
             EngineKind::Network => Box::new(NetworkEngine::new(hyper, dim, outputs, sparse, level)?),
             EngineKind::Newton => Box::new(NewtonEngine::new(hyper, dim, sparse, level)?),
-        })
-    }
-
-    /// The engine that was saved, of so many features and outputs, to go on with these hyperparameters;
-    /// None if it is not one.
-    pub(crate) fn read(
-        self,
-        from: &mut Reader<'_>,
-        hyper: Hyperparameters,
-        [dim, outputs]: [usize; 2],
-        sparse: bool,
-        level: Level,
-    ) -> Option<Box<dyn Engine>> {
-        Some(match self {
-            EngineKind::Fast => Box::new(FastEngine::read(from, hyper, dim, level)?),
-            EngineKind::Reference => Box::new(ReferenceEngine::read(from, hyper, [dim, outputs], sparse, level)?),
-            EngineKind::Network => Box::new(NetworkEngine::read(from, hyper, [dim, outputs], sparse, level)?),
-            EngineKind::Newton => Box::new(NewtonEngine::read(from, hyper, dim, sparse, level)?),
         })
     }
 }

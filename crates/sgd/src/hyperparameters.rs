@@ -170,6 +170,11 @@ impl Hyperparameters {
         }
     }
 
+    /// Whether the model is a mean of the models that the training comes through.
+    pub(crate) fn has_mean(&self) -> bool {
+        self.averaging || self.schedule.averages()
+    }
+
     /// The learning rate of penalties, where that of gradients is `rate`.
     pub(crate) fn penalty_rate(&self, rate: f64) -> f64 {
         match self.bounded {

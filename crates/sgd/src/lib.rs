@@ -91,7 +91,6 @@ pub use moments::{Moments, Standardizer, is_coarse, standardize_entries, standar
 pub use network::{Activation, Design, Hidden, Network, Output};
 pub use newton::{Collinearity, Estimate, Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
 pub use optimizers::Optimizer;
-pub use packed::MAX_UNPACKED;
 pub use panel::Panel;
 pub use present_moments::PresentMoments;
 pub use range::Range;

@@ -3,7 +3,7 @@
 use tuples::OutOfMemory;
 
 use crate::ModelParameters;
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Coder;
 
 /// A weighted mean of the iterates of a linear model.
 #[derive(Debug)]
@@ -11,12 +11,18 @@ pub(crate) struct Mean {
     /// output by output, each its weights
     weights: Vec<Vec<f64>>,
     intercepts: Vec<f64>,
+    has_any: bool,
 }
 
 impl Mean {
-    /// That of nothing.
-    pub(crate) fn new(outputs: usize) -> Mean {
-        Mean { weights: vec![Vec::new(); outputs], intercepts: vec![0.0; outputs] }
+    /// That of nothing, with room for so many features.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn new(dim: usize, outputs: usize) -> Result<Mean, OutOfMemory> {
+        let mut mean = Mean { weights: vec![Vec::new(); outputs], intercepts: vec![0.0; outputs], has_any: false };
+        mean.reserve(dim)?;
+        Ok(mean)
     }
 
     /// Makes room for so many features; new ones have a mean of 0, as they had a weight of 0.
@@ -40,14 +46,17 @@ impl Mean {
             means.iter_mut().zip(weights).for_each(|(mean, w)| mix(mean, w));
             mix(mean, intercept);
         }
+        self.has_any = true;
     }
 
-    /// Makes `model`, of as many features at most, the mean.
+    /// Makes `model`, of as many features at most, the mean; it stays what it is if there is none.
     pub(crate) fn replace(&self, model: &mut ModelParameters) {
-        for (weights, means) in model.weights.chunks_exact_mut(model.dim.max(1)).zip(&self.weights) {
-            weights.iter_mut().zip(means).for_each(|(w, mean)| *w = *mean as f32);
+        if self.has_any {
+            for (weights, means) in model.weights.chunks_exact_mut(model.dim.max(1)).zip(&self.weights) {
+                weights.iter_mut().zip(means).for_each(|(w, mean)| *w = *mean as f32);
+            }
+            model.intercepts.iter_mut().zip(&self.intercepts).for_each(|(b, mean)| *b = *mean as f32);
         }
-        model.intercepts.iter_mut().zip(&self.intercepts).for_each(|(b, mean)| *b = *mean as f32);
     }
 
     /// |w|² and |w|₁ of the mean.
@@ -56,24 +65,12 @@ impl Mean {
         (weights().map(|w| w * w).sum(), weights().map(|w| w.abs()).sum())
     }
 
-    /// Features that there is room for.
-    pub(crate) fn dim(&self) -> usize {
-        self.weights.first().map_or(0, Vec::len)
-    }
-
-    /// All numbers, behind which [`dim`](Mean::dim) was written.
-    pub(crate) fn save(&self, to: &mut Writer) {
-        self.weights.iter().chain([&self.intercepts]).for_each(|numbers| to.slice(numbers));
-    }
-
-    /// The mean that was saved, of so many features and outputs; None if it is not one.
-    pub(crate) fn read(from: &mut Reader<'_>, dim: u64, outputs: usize) -> Option<Mean> {
-        let dim = usize::try_from(dim).ok().filter(|dim| *dim <= from.left())?;
-        let mut mean = Mean::new(outputs);
-        mean.reserve(dim).ok()?;
-        for place in mean.weights.iter_mut().flatten().chain(&mut mean.intercepts) {
-            *place = from.numbers().filter(|number: &f64| number.is_finite())?;
-        }
-        Some(mean)
+    /// Writes or reads the mean of so many features, which there is room for.
+    pub(crate) fn code(&mut self, coder: &mut Coder<'_>, dim: usize) -> Option<()> {
+        let mut has_any = u64::from(self.has_any);
+        coder.value(&mut has_any)?;
+        self.has_any = has_any != 0;
+        self.weights.iter_mut().try_for_each(|weights| coder.finite(&mut weights[..dim]))?;
+        coder.finite(&mut self.intercepts)
     }
 }

@@ -3,55 +3,46 @@
 //! Guarantees: what is unpacked is what was packed, to the last bit, a negative zero included; bytes that nothing was
 //! packed into give None, and take no more memory than [`MAX_UNPACKED`].
 //!
-//! Words of four bytes, as runs: how many words are zero, how many others follow, and these. Both are numbers of seven
-//! bits per byte, the low ones first, and the last byte without the eighth bit. Before all there is the number of bytes
-//! that it comes to, in eight bytes.
+//! Words of four bytes, as runs: how many words are zero, how many others follow, and these. Both are
+//! [numbers](put_number) of as few bytes as will do. Before all there is the number of bytes that it comes to, in eight
+//! bytes.
 
 use tuples::pause::{PER_PAUSE, Pauses};
 
+use crate::bytes::{put_number, take_number};
+
 /// More bytes are not unpacked.
-pub const MAX_UNPACKED: usize = 1 << 30;
+pub(crate) const MAX_UNPACKED: usize = 1 << 30;
 
 const WORD: usize = size_of::<u32>();
 
 /// Words other than zeros that wait to be counted.
 const MAX_RUN: usize = 1 << 14;
 
-/// Packs words as they come.
+/// Packs words as they come, or only counts the bytes that it takes.
 pub(crate) struct Packer {
-    to: Packed,
+    to: Option<Vec<u8>>,
+    /// where the number of unpacked bytes is to be
+    start: usize,
+    len: usize,
+    unpacked: usize,
     zeros: u64,
     others: Vec<u8>,
 }
 
-/// Where packed bytes go: somewhere, or nowhere, to know how many they would be.
-pub(crate) enum Packed {
-    Bytes(Vec<u8>),
-    Counted(usize),
-}
-
-impl Packed {
-    fn put(&mut self, some: &[u8]) {
-        match self {
-            Packed::Bytes(bytes) => allocation::append(bytes, some),
-            Packed::Counted(len) => *len += some.len(),
-        }
-    }
-
-    fn put_number(&mut self, mut number: u64) {
-        while number >= 1 << 7 {
-            self.put(&[number as u8 | 1 << 7]);
-            number >>= 7;
-        }
-        self.put(&[number as u8]);
-    }
-}
-
 impl Packer {
-    /// Packs so many bytes, behind what is there.
-    pub(crate) fn new(mut to: Packed, unpacked: usize) -> Packer {
-        to.put(&(unpacked as u64).to_le_bytes());
-        Packer { to, zeros: 0, others: Vec::with_capacity(MAX_RUN * WORD) }
+    /// Packs behind what is there, or to nowhere.
+    pub(crate) fn new(to: Option<Vec<u8>>) -> Packer {
+        let start = to.as_ref().map_or(0, Vec::len);
+        let others = Vec::with_capacity(MAX_RUN * WORD);
+        let mut packer = Packer { to, start, len: start, unpacked: 0, zeros: 0, others };
+        packer.append(&[0; size_of::<u64>()]);
+        packer
+    }
+
+    fn append(&mut self, some: &[u8]) {
+        self.len += some.len();
+        self.to.iter_mut().for_each(|to| allocation::append(to, some));
     }
 
     /// Packs bytes, whole words of them.
@@ -61,6 +52,7 @@ impl Packer {
     pub(crate) fn put(&mut self, some: &[u8]) {
         let (mut words, rest) = some.as_chunks::<WORD>();
         assert!(rest.is_empty(), "a trainer has whole words");
+        self.unpacked += some.len();
         while !words.is_empty() {
             let zeros = zeros_of(words);
             if zeros > 0 && !self.others.is_empty() {
@@ -78,36 +70,33 @@ impl Packer {
         }
     }
 
-    /// Packs a word.
-    #[inline(always)]
-    pub(crate) fn word(&mut self, word: [u8; WORD]) {
-        if word == [0; WORD] {
-            if !self.others.is_empty() {
-                self.end_run();
-            }
-            self.zeros += 1;
-        } else {
-            self.others.extend_from_slice(&word);
-            if self.others.len() == MAX_RUN * WORD {
-                self.end_run();
-            }
-        }
-    }
-
     fn end_run(&mut self) {
-        self.to.put_number(self.zeros);
-        self.to.put_number((self.others.len() / WORD) as u64);
-        self.to.put(&self.others);
-        self.zeros = 0;
-        self.others.clear();
+        if self.zeros == 0 && self.others.is_empty() {
+            return;
+        }
+        let mut others = std::mem::take(&mut self.others);
+        for number in [self.zeros, (others.len() / WORD) as u64] {
+            put_number(number, |byte| self.append(&[byte]));
+        }
+        self.append(&others);
+        others.clear();
+        (self.zeros, self.others) = (0, others);
     }
 
-    /// Where it was packed.
-    pub(crate) fn finish(mut self) -> Packed {
-        if self.zeros > 0 || !self.others.is_empty() {
-            self.end_run();
+    /// All bytes, the packed ones last.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        self.end_run();
+        let mut bytes = self.to.unwrap_or_default();
+        if let Some(len) = bytes.get_mut(self.start..).and_then(|behind| behind.first_chunk_mut()) {
+            *len = (self.unpacked as u64).to_le_bytes();
         }
-        self.to
+        bytes
+    }
+
+    /// How many bytes there are; None if more than [`MAX_UNPACKED`] were packed.
+    pub(crate) fn count(mut self) -> Option<usize> {
+        self.end_run();
+        (self.unpacked <= MAX_UNPACKED).then_some(self.len)
     }
 }
 
@@ -152,46 +141,22 @@ pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     (bytes.len() == len).then_some(bytes)
 }
 
-fn take_number(from: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..u64::BITS).step_by(7) {
-        let (byte, rest) = from.split_first()?;
-        *from = rest;
-        let bits = u64::from(byte & 0x7f);
-        number |= bits.checked_shl(shift).filter(|shifted| shifted >> shift == bits)?;
-        if byte < &(1 << 7) {
-            return Some(number);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// However the words come, and as many bytes as are counted.
     fn packed(words: &[u32]) -> Vec<u8> {
-        let packed = packed_in_one_way(words, true);
-        assert_eq!(packed, packed_in_one_way(words, false));
+        let pack = |to, at_once| {
+            let mut packer = Packer::new(to);
+            bytes_of(words).chunks(if at_once { usize::MAX } else { WORD }).for_each(|part| packer.put(part));
+            packer
+        };
+        let packed = pack(Some(Vec::new()), true).finish();
+        assert_eq!(packed, pack(Some(Vec::new()), false).finish());
+        assert_eq!(pack(None, true).count(), Some(packed.len()));
         packed
-    }
-
-    fn packed_in_one_way(words: &[u32], at_once: bool) -> Vec<u8> {
-        let pack = |to| {
-            let mut packer = Packer::new(to, words.len() * WORD);
-            match at_once {
-                true => packer.put(&bytes_of(words)),
-                false => words.iter().for_each(|word| packer.word(word.to_le_bytes())),
-            }
-            packer.finish()
-        };
-        let (Packed::Bytes(bytes), Packed::Counted(len)) = (pack(Packed::Bytes(Vec::new())), pack(Packed::Counted(0)))
-        else {
-            unreachable!("it stays what it is")
-        };
-        assert_eq!(bytes.len(), len);
-        bytes
     }
 
     fn bytes_of(words: &[u32]) -> Vec<u8> {

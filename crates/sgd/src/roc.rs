@@ -3,6 +3,8 @@
 //! Guarantees: exact, ties and all: it is the fraction of the pairs of a positive and a negative tuple in which the
 //! positive one has the higher score, a tie being half a pair.
 
+use crate::bytes::{put_number, take_number};
+
 /// A score and a class in one integer, whose order is that of the scores. Of the score's 53 digits the last is given
 /// up, so that an f32 loses nothing.
 pub fn rank_key(score: f64, positive: bool) -> i64 {
@@ -42,12 +44,7 @@ impl TiedWriter {
         // one above the score before: keys of scores have no last bit
         let step = (tied.score.wrapping_sub(self.before.unwrap_or(i64::MIN)) as u64) >> 1;
         for number in [step, tied.tuples[0], tied.tuples[1]] {
-            let mut rest = number;
-            while rest >= 0x80 {
-                self.bytes.push(rest as u8 | 0x80);
-                rest >>= 7;
-            }
-            self.bytes.push(rest as u8);
+            put_number(number, |byte| self.bytes.push(byte));
         }
         self.before = Some(tied.score);
     }
@@ -62,7 +59,7 @@ impl TiedWriter {
 pub fn read_tied(mut bytes: &[u8]) -> Option<Vec<Tied>> {
     let mut all: Vec<Tied> = Vec::new();
     while !bytes.is_empty() {
-        let [step, negative, positive] = [(); 3].map(|()| read_number(&mut bytes));
+        let [step, negative, positive] = [(); 3].map(|()| take_number(&mut bytes));
         let before = all.last().map(|tied| tied.score);
         let score = before.unwrap_or(i64::MIN).checked_add_unsigned(step?.checked_mul(2)?)?;
         if before == Some(score) {
@@ -71,20 +68,6 @@ pub fn read_tied(mut bytes: &[u8]) -> Option<Vec<Tied>> {
         all.push(Tied { score, tuples: [negative?, positive?] });
     }
     Some(all)
-}
-
-/// Takes a number from the front: seven bits a byte, the lowest first.
-fn read_number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 /// Counts pairs while tuples go by.

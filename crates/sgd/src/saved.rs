@@ -2,45 +2,27 @@
 //!
 //! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were
 //! not saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian, and
-//! [packed](crate::packed); those that an earlier version has written as they are can be read, too.
+//! [packed](crate::packed).
 
-use std::borrow::Cow;
-
-use bytemuck::{Pod, Zeroable};
-use simd::Level;
-
-use crate::average::Theorem1;
-use crate::averaging::Averaging;
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Coder;
 use crate::engines::EngineKind;
-use crate::packed::{Packed, Packer, unpack};
-use crate::{Design, Hyperparameters, ModelKind, ModelParameters, Network, Trainer};
+use crate::packed::{Packer, unpack};
+use crate::{Design, Hyperparameters, ModelKind, ModelParameters, Solver, Trainer};
 
-/// Says that bytes are a trainer, whose numbers are packed.
-const MAGIC: &[u8] = b"cgptrn02";
-
-/// The same of one whose numbers are as they are.
-const MAGIC_UNPACKED: &[u8] = b"cgptrn01";
+/// Says that bytes are a trainer.
+const MAGIC: &[u8] = b"cgptrn03";
 
 /// The same of weights that a new training begins with.
-const MAGIC_INITIAL: &[u8] = b"cgpini01";
+const MAGIC_INITIAL: &[u8] = b"cgpini02";
 
 /// Bytes that [`Trainer::resume`] makes a trainer of before its first epoch, in whatever way it is to learn, whose
 /// weights are those of this model.
-pub fn initial_state(model: &ModelParameters) -> Vec<u8> {
-    let write = |mut to: Writer| {
-        let [dim, outputs, weights] = [model.dim, model.outputs, model.weights.len()].map(|number| number as u64);
-        to.numbers(&Initial { dim, outputs, weights, shape: shape(model) });
-        to.slice(&model.weights);
-        to.slice(&model.intercepts);
-        to
-    };
-    let Writer::Counted(len) = write(Writer::Counted(0)) else { unreachable!("a writer stays what it is") };
-    let Writer::Packed(packer) = write(Writer::Packed(Packer::new(Packed::Bytes(MAGIC_INITIAL.to_vec()), len))) else {
-        unreachable!("a writer stays what it is")
-    };
-    let Packed::Bytes(bytes) = packer.finish() else { unreachable!("what packs stays what it is") };
-    bytes
+pub fn initial_state(mut model: ModelParameters) -> Vec<u8> {
+    let mut packer = Packer::new(Some(MAGIC_INITIAL.to_vec()));
+    let mut to = Coder::Write(&mut packer);
+    let written = to.value(&mut sizes(&model)).and_then(|()| code_numbers(&mut model, &mut to));
+    debug_assert!(written.is_some(), "whatever is written can be");
+    packer.finish()
 }
 
 /// Why bytes are no trainer that goes on.
@@ -56,54 +38,36 @@ pub enum Unfit {
 
 impl Trainer {
     /// Everything that learning goes on from, between two epochs: behind what `bytes` has already.
-    pub fn save(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+    pub fn save(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
         bytes.extend_from_slice(MAGIC);
-        match self.packed(Packed::Bytes(bytes)) {
-            Packed::Bytes(bytes) => bytes,
-            Packed::Counted(_) => unreachable!("what packs stays what it is"),
-        }
+        self.pack(Some(bytes)).finish()
     }
 
-    /// How many bytes [`save`](Trainer::save) writes, which takes about as long.
-    pub fn saved_len(&self) -> usize {
-        match self.packed(Packed::Counted(MAGIC.len())) {
-            Packed::Counted(len) => len,
-            Packed::Bytes(_) => unreachable!("what packs stays what it is"),
-        }
+    /// How many bytes [`save`](Trainer::save) writes, which takes about as long; None if they are too many for
+    /// [`resume`](Trainer::resume).
+    pub fn saved_len(&mut self) -> Option<usize> {
+        Some(MAGIC.len() + self.pack(None).count()?)
     }
 
-    /// How many bytes [`resume`](Trainer::resume) makes of them: more of them, but for a few.
-    pub fn unpacked_len(&self) -> usize {
-        match self.written(Writer::Counted(0)) {
-            Writer::Counted(len) => len,
-            Writer::Packed(_) => unreachable!("a writer stays what it is"),
-        }
+    fn pack(&mut self, to: Option<Vec<u8>>) -> Packer {
+        let mut packer = Packer::new(to);
+        let mut to = Coder::Write(&mut packer);
+        let mut header = [configuration(&self.hyper, self.sparse), self.engine.room() as u64, self.epoch.into()];
+        let written = to.value(&mut header).and_then(|()| self.code(&mut to));
+        debug_assert!(written.is_some(), "whatever is written can be");
+        packer
     }
 
-    fn packed(&self, to: Packed) -> Packed {
-        match self.written(Writer::Packed(Packer::new(to, self.unpacked_len()))) {
-            Writer::Packed(packer) => packer.finish(),
-            Writer::Counted(_) => unreachable!("a writer stays what it is"),
-        }
-    }
-
-    fn written(&self, mut to: Writer) -> Writer {
-        to.numbers(&Header {
-            configuration: configuration(&self.hyper, self.kind),
-            dim: self.dim() as u64,
-            epoch: self.epoch.into(),
-        });
-        self.engine.save(&mut to);
-        if let Some(theorem) = &self.theorem {
-            theorem.save(&mut to);
-        }
-        if let Some(averaging) = &self.averaging {
-            averaging.save(&mut to);
-        }
+    /// Writes or reads what comes behind the header.
+    fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        self.engine.code(coder)?;
+        self.theorem.as_mut().map_or(Some(()), |theorem| theorem.code(coder))?;
+        self.iterates.as_mut().map_or(Some(()), |iterates| iterates.code(coder))?;
+        self.mean.as_mut().map_or(Some(()), |mean| mean.code(coder, self.engine.dim()))?;
         if self.hyper.kind.follows_residuals() {
-            to.numbers(&self.residual_scale);
+            coder.finite(std::slice::from_mut(&mut self.residual_scale))?;
         }
-        to
+        (self.residual_scale > 0.0).then_some(())
     }
 
     /// The trainer that was saved, between two epochs, to go on with these hyperparameters.
@@ -111,112 +75,77 @@ impl Trainer {
     /// # Errors
     /// [`Unfit`]
     pub fn resume(hyper: Hyperparameters, outputs: usize, sparse: bool, saved: &[u8]) -> Result<Trainer, Unfit> {
-        if let Some(initial) = saved.strip_prefix(MAGIC_INITIAL) {
-            let numbers = unpack(initial).ok_or(Unfit::Malformed)?;
-            return Trainer::begin_at(hyper, outputs, sparse, &mut Reader(&numbers));
-        }
-        let numbers = match saved.strip_prefix(MAGIC_UNPACKED) {
-            Some(numbers) => Cow::Borrowed(numbers),
-            None => saved.strip_prefix(MAGIC).and_then(unpack).ok_or(Unfit::Malformed)?.into(),
+        let (is_initial, numbers) = match saved.strip_prefix(MAGIC_INITIAL) {
+            Some(initial) => (true, unpack(initial)),
+            None => (false, saved.strip_prefix(MAGIC).and_then(unpack)),
         };
-        let mut from = Reader(&numbers);
-        let header: Header = from.numbers().ok_or(Unfit::Malformed)?;
-        let dim = usize::try_from(header.dim).map_err(|_| Unfit::Malformed)?;
-        let epoch = u32::try_from(header.epoch).map_err(|_| Unfit::Malformed)?;
-        // a dimension that the bytes cannot have takes no memory
-        if dim > numbers.len() {
-            return Err(Unfit::Malformed);
+        let numbers = numbers.ok_or(Unfit::Malformed)?;
+        let mut from = Coder::Read(&numbers);
+        if is_initial {
+            return Trainer::begin_at(hyper, outputs, sparse, &mut from);
         }
-        let kind = EngineKind::new(&hyper, sparse);
-        if configuration(&hyper, kind) != header.configuration {
+        let mut header = [0; 3];
+        from.value(&mut header).ok_or(Unfit::Malformed)?;
+        let [written, room, epoch] = header;
+        if written != configuration(&hyper, sparse) {
             return Err(Unfit::OtherWay);
         }
-        let sizes = [dim, outputs];
-        let engine = kind.read(&mut from, hyper, sizes, sparse, Level::detect()).ok_or(Unfit::Malformed)?;
-        let theorem = match hyper.schedule.averages() {
-            true => Some(Theorem1::read(&mut from, &hyper, sizes).ok_or(Unfit::Malformed)?),
-            false => None,
-        };
-        let averaging = match hyper.averaging {
-            true => Some(Averaging::read(&mut from, outputs, sparse).ok_or(Unfit::Malformed)?),
-            false => None,
-        };
-        let mut trainer = Trainer::with_engine(hyper, kind, engine, theorem, epoch);
-        trainer.averaging = averaging;
-        if hyper.kind.follows_residuals() {
-            let scale = from.numbers().filter(|scale: &f64| scale.is_finite() && *scale > 0.0);
-            trainer.residual_scale = scale.ok_or(Unfit::Malformed)?;
-        }
-        if from.left() == 0 && trainer.check().is_ok() { Ok(trainer) } else { Err(Unfit::Malformed) }
-    }
-}
-
-impl Trainer {
-    /// A trainer before its first epoch, with the weights that [`initial_state`] has written.
-    fn begin_at(hyper: Hyperparameters, outputs: usize, sparse: bool, from: &mut Reader<'_>) -> Result<Trainer, Unfit> {
-        let header: Initial = from.numbers().ok_or(Unfit::Malformed)?;
-        let [dim, of_model, weights] = [header.dim, header.outputs, header.weights].map(usize::try_from);
-        let (Ok(dim), Ok(of_model), Ok(weights)) = (dim, of_model, weights) else { return Err(Unfit::Malformed) };
         // what the bytes cannot have takes no memory
-        if dim > from.left() || of_model > from.left() || weights > from.left() / size_of::<f32>() {
-            return Err(Unfit::Malformed);
-        }
+        let fits = |room: &usize| match hyper.solver {
+            Solver::Sgd => hyper.weights(*room, outputs) <= from.left() / size_of::<f32>(),
+            Solver::Newton => *room <= Solver::MAX_FEATURES,
+        };
+        let room = usize::try_from(room).ok().filter(fits).ok_or(Unfit::Malformed)?;
+        let mut trainer = Trainer::new(hyper, room, outputs, sparse).map_err(|_| Unfit::Malformed)?;
+        trainer.epoch = u32::try_from(epoch).map_err(|_| Unfit::Malformed)?;
+        let is_read = trainer.code(&mut from).is_some() && from.left() == 0 && trainer.check().is_ok();
+        if is_read { Ok(trainer) } else { Err(Unfit::Malformed) }
+    }
+
+    /// A trainer before its first epoch, with the weights that [`initial_state`] has written.
+    fn begin_at(hyper: Hyperparameters, outputs: usize, sparse: bool, from: &mut Coder<'_>) -> Result<Trainer, Unfit> {
+        let mut written = [0; 4];
+        from.value(&mut written).ok_or(Unfit::Malformed)?;
+        // what the bytes cannot have takes no memory
+        let dim = usize::try_from(written[0]).ok().filter(|dim| *dim <= from.left()).ok_or(Unfit::Malformed)?;
         let mut trainer = Trainer::new(hyper, dim, outputs, sparse).map_err(|_| Unfit::Malformed)?;
         let mut model = trainer.engine.model().map_err(|_| Unfit::Malformed)?;
-        if model.weights.len() != weights || model.outputs != of_model || shape(&model) != header.shape {
+        if sizes(&model) != written {
             return Err(Unfit::OtherWay);
         }
-        from.floats_into(model.weights.iter_mut().chain(&mut model.intercepts)).ok_or(Unfit::Malformed)?;
-        if from.left() > 0 || !model.is_finite() {
-            return Err(Unfit::Malformed);
-        }
+        code_numbers(&mut model, from).filter(|()| from.left() == 0 && model.is_finite()).ok_or(Unfit::Malformed)?;
         trainer.engine.set_model(&model);
         Ok(trainer)
     }
 }
 
-/// What comes first in the weights that a training begins with.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Initial {
-    dim: u64,
-    outputs: u64,
-    weights: u64,
-    shape: u64,
-}
-
-/// A number that tells networks apart, unless chance has it otherwise; 0 of a linear model.
-fn shape(model: &ModelParameters) -> u64 {
-    let design = |network: Network| Design {
-        hidden: network.hidden,
-        activation: network.activation,
-        output: Some(network.output),
-        ..Design::default()
-    };
-    model.network.map_or(0, |network| design(network).mark().into())
-}
-
-/// What comes first.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Header {
-    configuration: u64,
-    dim: u64,
-    epoch: u64,
-}
-
-/// What of the hyperparameters decides which numbers there are, for this engine.
-fn configuration(hyper: &Hyperparameters, engine: EngineKind) -> u64 {
+/// What of the hyperparameters decides which numbers there are.
+fn configuration(hyper: &Hyperparameters, sparse: bool) -> u64 {
     let optimizer = hyper.optimizer.moments() as u64;
     let kind = ModelKind::ALL.iter().position(|kind| *kind == hyper.kind).unwrap_or_default() as u64;
     let flags = match hyper.design {
-        None => [hyper.batch_size > 1, hyper.l1 > 0.0, hyper.schedule.averages() || hyper.averaging],
+        None => [hyper.batch_size > 1, hyper.l1 > 0.0, hyper.has_mean()],
         // neither makes a difference to what a network remembers
         Some(_) => [false; 3],
     };
     let flags = flags.iter().fold(0, |bits, flag| bits << 1 | u64::from(*flag));
     let design = hyper.design.as_ref().map_or(0, |design| u64::from(design.mark()));
-    engine as u64 | optimizer << 8 | kind << 16 | flags << 24 | design << 32
+    EngineKind::new(hyper, sparse) as u64 | optimizer << 8 | kind << 16 | flags << 24 | design << 32
+}
+
+/// Features, outputs and weights of a model, and a number that tells networks apart, unless chance has it otherwise.
+fn sizes(model: &ModelParameters) -> [u64; 4] {
+    let design = model.network.map_or(0, |network| {
+        let output = Some(network.output);
+        Design { hidden: network.hidden, activation: network.activation, output, ..Design::default() }.mark()
+    });
+    [model.dim as u64, model.outputs as u64, model.weights.len() as u64, design.into()]
+}
+
+/// Writes or reads the numbers of a model.
+fn code_numbers(model: &mut ModelParameters, coder: &mut Coder<'_>) -> Option<()> {
+    coder.slice(&mut model.weights)?;
+    coder.slice(&mut model.intercepts)
 }
 
 #[cfg(test)]
@@ -270,9 +199,9 @@ mod tests {
         (0..count).map(epoch).collect()
     }
 
-    fn saved_of(trainer: &Trainer) -> Vec<u8> {
+    fn saved_of(trainer: &mut Trainer) -> Vec<u8> {
         let saved = trainer.save(Vec::new());
-        assert_eq!(saved.len(), trainer.saved_len());
+        assert_eq!(Some(saved.len()), trainer.saved_len());
         saved
     }
 
@@ -322,7 +251,7 @@ mod tests {
                             let all = epochs(&mut whole, &batch, 4);
                             let mut first = new();
                             let mut reports = epochs(&mut first, &batch, 2);
-                            let mut second = Trainer::resume(hyper, outputs, sparse, &saved_of(&first)).unwrap();
+                            let mut second = Trainer::resume(hyper, outputs, sparse, &saved_of(&mut first)).unwrap();
                             assert_eq!(second.epoch(), 2);
                             reports.append(&mut epochs(&mut second, &batch, 2));
                             assert_eq!(reports, all, "{hyper:?} {dim} {sparse}");
@@ -334,40 +263,17 @@ mod tests {
         }
     }
 
-    /// What version 01 has written: the numbers as they are.
-    fn unpacked(saved: &[u8]) -> Vec<u8> {
-        [MAGIC_UNPACKED, &unpack(&saved[MAGIC.len()..]).unwrap()].concat()
-    }
-
     #[test]
     fn features_that_no_row_has_take_no_bytes() {
         let hyper = Hyperparameters { averaging: true, ..Hyperparameters::new(ModelKind::Logistic) };
         let batch = batch(ModelKind::Logistic, 33, true);
         let mut trainer = Trainer::new(hyper, 1_000_000, 1, true).unwrap();
         epochs(&mut trainer, &batch, 1);
-        assert!(trainer.unpacked_len() > 12_000_000, "weights, and their means");
-        assert!(saved_of(&trainer).len() < 1000);
-        let mut again = Trainer::resume(hyper, 1, true, &saved_of(&trainer)).unwrap();
+        assert!(trainer.engine.room() >= 1_000_000, "weights, and their means");
+        assert!(saved_of(&mut trainer).len() < 1000);
+        let mut again = Trainer::resume(hyper, 1, true, &saved_of(&mut trainer)).unwrap();
         assert_eq!(epochs(&mut again, &batch, 1), epochs(&mut trainer, &batch, 1));
         assert_eq!(bits(&again), bits(&trainer));
-    }
-
-    #[test]
-    fn what_the_version_before_has_written_goes_on() {
-        for (dim, sparse) in [(20, false), (33, true)] {
-            let hyper = Hyperparameters { averaging: true, ..Hyperparameters::new(ModelKind::Logistic) };
-            let batch = batch(ModelKind::Logistic, dim, sparse);
-            let mut trainer = Trainer::new(hyper, dim, 1, sparse).unwrap();
-            epochs(&mut trainer, &batch, 2);
-            let before = unpacked(&saved_of(&trainer));
-            assert_eq!(before.len(), MAGIC.len() + trainer.unpacked_len());
-            let mut again = Trainer::resume(hyper, 1, sparse, &before).unwrap();
-            assert_eq!(epochs(&mut again, &batch, 2), epochs(&mut trainer, &batch, 2));
-            assert_eq!(bits(&again), bits(&trainer));
-            let malformed = |bytes: &[u8]| Trainer::resume(hyper, 1, sparse, bytes).map(|_| ()).unwrap_err();
-            assert_eq!(malformed(&before[..before.len() - 1]), Unfit::Malformed);
-            assert_eq!(malformed(&[&before[..], &[0]].concat()), Unfit::Malformed);
-        }
     }
 
     #[test]
@@ -375,7 +281,7 @@ mod tests {
         let hyper = Hyperparameters::new(ModelKind::Logistic);
         let mut trainer = Trainer::new(hyper, 5, 1, false).unwrap();
         epochs(&mut trainer, &batch(ModelKind::Logistic, 5, false), 1);
-        let saved = saved_of(&trainer);
+        let saved = saved_of(&mut trainer);
         let resume = |hyper, bytes: &[u8]| Trainer::resume(hyper, 1, false, bytes).map(|_| ()).unwrap_err();
         assert_eq!(resume(Hyperparameters { optimizer: Optimizer::ADAM, ..hyper }, &saved), Unfit::OtherWay);
         assert_eq!(resume(Hyperparameters { batch_size: 2, ..hyper }, &saved), Unfit::OtherWay);
@@ -395,7 +301,7 @@ mod tests {
                     let mut model = ModelParameters::new(5, outputs);
                     (1..).zip(&mut model.weights).for_each(|(i, w)| *w = i as f32);
                     (1..).zip(&mut model.intercepts).for_each(|(i, b)| *b = -(i as f32));
-                    let bytes = initial_state(&model);
+                    let bytes = initial_state(model.clone());
                     let trainer = Trainer::resume(hyper, outputs, sparse, &bytes).unwrap();
                     assert_eq!((trainer.model().unwrap(), trainer.epoch()), (model, 0), "{hyper:?} {sparse}");
                     let cut = Trainer::resume(hyper, outputs, sparse, &bytes[..bytes.len() - 1]);
@@ -404,7 +310,7 @@ mod tests {
                         hyper,
                         if outputs > 1 { 4 } else { 1 },
                         sparse,
-                        &initial_state(&ModelParameters::new(5, 3)),
+                        &initial_state(ModelParameters::new(5, 3)),
                     );
                     assert_eq!(other.map(|_| ()).unwrap_err(), Unfit::OtherWay);
                 }
@@ -419,9 +325,10 @@ mod tests {
         let model = Trainer::new(hyper, 4, 3, false).unwrap().model().unwrap();
         let other =
             Hyperparameters { design: Some(crate::Design { seed: 77, ..design }), optimizer: Optimizer::ADAM, ..hyper };
-        assert_eq!(Trainer::resume(other, 3, false, &initial_state(&model)).unwrap().model().unwrap(), model);
+        assert_eq!(Trainer::resume(other, 3, false, &initial_state(model.clone())).unwrap().model().unwrap(), model);
         let wide = crate::Design { hidden: crate::Hidden::new(&[3, 3]).unwrap(), ..design };
-        let unfit = Trainer::resume(Hyperparameters { design: Some(wide), ..hyper }, 3, false, &initial_state(&model));
+        let unfit =
+            Trainer::resume(Hyperparameters { design: Some(wide), ..hyper }, 3, false, &initial_state(model.clone()));
         assert_eq!(unfit.map(|_| ()).unwrap_err(), Unfit::OtherWay);
     }
 
@@ -445,7 +352,7 @@ mod tests {
         let mut first = Trainer::new(hyper, 1, 1, false).unwrap();
         train(&mut first, &rows(2.0, 0.0));
         assert_eq!(first.has_converged(), Some(true));
-        for state in [saved_of(&first), initial_state(&first.model().unwrap())] {
+        for state in [saved_of(&mut first), initial_state(first.model().unwrap())] {
             let model = train(&mut Trainer::resume(hyper, 1, false, &state).unwrap(), &rows(-3.0, 1.0));
             assert!((model.weights[0] + 3.0).abs() < 1e-5 && (model.intercepts[0] - 1.0).abs() < 1e-4, "{model:?}");
         }
@@ -453,16 +360,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn forged_bytes_do_no_harm(place in 0usize..2000, byte in any::<u8>(), sparse in any::<bool>(), general in any::<bool>(), old in any::<bool>()) {
+        fn forged_bytes_do_no_harm(place in 0usize..2000, byte in any::<u8>(), sparse in any::<bool>(), general in any::<bool>()) {
             let optimizer = if general { Optimizer::ADAM } else { Optimizer::Sgd };
             let hyper = Hyperparameters { optimizer, ..Hyperparameters::new(ModelKind::Logistic) };
             let batch = batch(ModelKind::Logistic, 5, sparse);
             let mut trainer = Trainer::new(hyper, 5, 1, sparse).unwrap();
             epochs(&mut trainer, &batch, 1);
-            let mut saved = saved_of(&trainer);
-            if old {
-                saved = unpacked(&saved);
-            }
+            let mut saved = saved_of(&mut trainer);
             let place = place % saved.len();
             saved[place] = byte;
             if let Ok(mut forged) = Trainer::resume(hyper, 1, sparse, &saved)

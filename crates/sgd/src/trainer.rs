@@ -10,13 +10,14 @@ use simd::Level;
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::average::Theorem1;
-use crate::averaging::Averaging;
+use crate::averaging::Iterates;
 use crate::curvature::curvature;
 use crate::elsewhere::EndedElsewhere;
 use crate::engine::Engine;
 use crate::engines::EngineKind;
+use crate::mean::Mean;
 use crate::totals::Totals;
-use crate::{Collinearity, EpochReport, Hyperparameters, ModelParameters, Schedule, Solver, Standardizer};
+use crate::{Collinearity, EpochReport, Hyperparameters, ModelParameters, Solver, Standardizer};
 
 /// A parameter or the loss has become infinite or NaN; usually the learning rate is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,12 +41,14 @@ pub struct Diverged {
 #[derive(Debug)]
 pub struct Trainer {
     pub(crate) hyper: Hyperparameters,
-    pub(crate) kind: EngineKind,
+    pub(crate) sparse: bool,
     pub(crate) epoch: u32,
     rate: f64,
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) theorem: Option<Theorem1>,
-    pub(crate) averaging: Option<Averaging>,
+    pub(crate) iterates: Option<Iterates>,
+    /// of the models that the theorem or the other averaging adds
+    pub(crate) mean: Option<Mean>,
     /// of the residuals of the last epoch, if the loss follows them: 1 before the first
     pub(crate) residual_scale: f64,
     /// whether it learns together with others
@@ -73,37 +76,19 @@ impl Trainer {
         level: Level,
     ) -> Result<Trainer, OutOfMemory> {
         assert!(outputs == 1 || hyper.kind.has_class_numbers(), "several outputs with several classes only");
-        let kind = EngineKind::new(&hyper, sparse);
-        let engine = kind.engine(hyper, dim, outputs, sparse, level)?;
-        let mut theorem = match hyper.schedule {
-            Schedule::Theorem1 { mu, a } => Some(Theorem1::new(mu, a, &hyper, outputs)),
-            _ => None,
-        };
-        theorem.as_mut().map_or(Ok(()), |theorem: &mut Theorem1| theorem.reserve(dim))?;
-        let averaging = hyper.averaging.then(|| Averaging::new(outputs, sparse));
-        Ok(Trainer { averaging, ..Trainer::with_engine(hyper, kind, engine, theorem, 0) })
-    }
-
-    /// A trainer after this epoch.
-    pub(crate) fn with_engine(
-        hyper: Hyperparameters,
-        kind: EngineKind,
-        engine: Box<dyn Engine>,
-        theorem: Option<Theorem1>,
-        epoch: u32,
-    ) -> Trainer {
-        Trainer {
+        Ok(Trainer {
+            engine: EngineKind::new(&hyper, sparse).engine(hyper, dim, outputs, sparse, level)?,
+            theorem: Theorem1::new(&hyper),
+            iterates: hyper.averaging.then(Iterates::default),
+            mean: if hyper.has_mean() { Some(Mean::new(dim, outputs)?) } else { None },
             hyper,
-            kind,
-            epoch,
+            sparse,
+            epoch: 0,
             rate: hyper.learning_rate,
-            engine,
-            theorem,
-            averaging: None,
             residual_scale: 1.0,
             is_replica: false,
             ended: None,
-        }
+        })
     }
 
     /// Begins the next epoch, whose learning rate holds from now on.
@@ -117,8 +102,8 @@ impl Trainer {
         if self.theorem.is_none() {
             self.set_rate(self.hyper.learning_rate_at(self.epoch));
         }
-        if let Some(averaging) = &mut self.averaging {
-            averaging.begin_epoch(self.engine.dim());
+        if let Some(iterates) = &mut self.iterates {
+            iterates.begin_epoch(self.engine.dim(), self.sparse);
         }
     }
 
@@ -190,8 +175,14 @@ impl Trainer {
 
     /// Takes the model after a buffer into the average.
     fn end_buffer(&mut self) {
-        if let Some(theorem) = self.theorem.as_mut().filter(|theorem| theorem.is_due()) {
-            theorem.add(&mut *self.engine);
+        let share = self.theorem.as_mut().and_then(Theorem1::share);
+        self.add_to_mean(share);
+    }
+
+    /// Takes the model as it is into the mean, if it has a share.
+    fn add_to_mean(&mut self, share: Option<f64>) {
+        if let (Some(mean), Some(share)) = (&mut self.mean, share) {
+            self.engine.add_to(mean, share);
         }
     }
 
@@ -210,9 +201,9 @@ impl Trainer {
     pub fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         assert!(range.start <= range.end && range.end <= batch.order().len(), "a range of places in the order");
         assert!(self.epoch > 0, "an epoch has begun");
+        self.mean.as_mut().map_or(Ok(()), |mean| mean.reserve(batch.dim()))?;
         if let Some(theorem) = &mut self.theorem {
             assert!(theorem.has_buffer(), "a buffer has begun");
-            theorem.reserve(batch.dim())?;
             theorem.learned();
         }
         if batch.has_mini_batches() && self.is_replica {
@@ -223,17 +214,18 @@ impl Trainer {
                 let tuples = batch.mini_batch(batch.order()[k] as usize).len();
                 self.expect_step_of(tuples);
                 self.engine.learn(batch, k..k + 1)?;
-                self.learned(tuples)
+                self.learned(tuples);
+                Ok(())
             });
         }
         let Range { mut start, end } = range;
         while start < end {
             let (size, pending) = (self.hyper.batch_size, self.engine.pending());
-            let averaging = self.averaging.as_ref().filter(|_| !self.is_replica);
-            let room = averaging.map_or(usize::MAX, |averaging| averaging.room(size, pending));
+            let iterates = self.iterates.as_ref().filter(|_| !self.is_replica);
+            let room = iterates.map_or(usize::MAX, |iterates| iterates.room(size, pending));
             let stop = end.min(start.saturating_add(room));
             self.engine.learn(batch, start..stop)?;
-            self.learned(stop - start)?;
+            self.learned(stop - start);
             start = stop;
         }
         Ok(())
@@ -241,12 +233,20 @@ impl Trainer {
 
     /// Takes notice that so many tuples were learned from, for the mean of the iterates.
     /// A replica's iterate counts where it is that of all.
-    fn learned(&mut self, tuples: usize) -> Result<(), OutOfMemory> {
-        if let Some(averaging) = self.averaging.as_mut().filter(|_| !self.is_replica) {
-            averaging.reserve(self.engine.dim())?;
-            averaging.learned(&mut *self.engine, tuples as u64);
+    fn learned(&mut self, tuples: usize) {
+        if !self.is_replica {
+            self.count_iterates(tuples, false);
         }
-        Ok(())
+    }
+
+    /// Counts tuples for the mean of the iterates. The model is one of them if it is time, or if it `must`.
+    pub(crate) fn count_iterates(&mut self, tuples: usize, must: bool) {
+        let Some(iterates) = &mut self.iterates else { return };
+        let is_due = iterates.learned(tuples as u64) && self.engine.pending() == 0;
+        if is_due || must {
+            let share = iterates.share();
+            self.add_to_mean(share);
+        }
     }
 
     /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step,
@@ -282,13 +282,10 @@ impl Trainer {
         self.engine.flush();
         self.check()?;
         self.end_buffer();
-        if let Some(averaging) = &mut self.averaging {
-            averaging.add(&mut *self.engine);
-        }
-        let (totals, norms) = (self.engine.totals(), self.engine.norms());
+        self.count_iterates(0, true);
+        let totals = self.engine.totals();
         self.follow_residuals(&totals);
-        let norms = self.theorem.as_ref().map_or(norms, Theorem1::norms);
-        let norms = self.averaging.as_ref().map_or(norms, Averaging::norms);
+        let norms = self.mean.as_ref().map_or_else(|| self.engine.norms(), Mean::norms);
         let rate = self.engine.step_length().unwrap_or(self.rate);
         let report = EpochReport::new(&self.hyper, self.epoch, rate, &totals, norms);
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
@@ -333,12 +330,7 @@ impl Trainer {
     /// [`OutOfMemory`]
     pub fn model(&self) -> Result<ModelParameters, OutOfMemory> {
         let mut model = self.engine.model()?;
-        if let Some(theorem) = &self.theorem {
-            theorem.replace(&mut model);
-        }
-        if let Some(averaging) = &self.averaging {
-            averaging.replace(&mut model);
-        }
+        self.mean.iter().for_each(|mean| mean.replace(&mut model));
         Ok(model)
     }
 

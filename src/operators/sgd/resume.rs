@@ -60,15 +60,12 @@ pub const ORDER_DIGEST: &str = "order_digest";
 const DAMAGED: &str = "It is damaged, or another version of corgipile has written it: train the model anew.";
 
 /// The state of a training that has ended, to be kept with its model.
-pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
+pub fn save(trainer: &mut Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
     let header = StateHeader { decoder_state: decoder_state.without_features(), losses, epochs: trainer.epoch() };
     let header = json(&header);
     let room = models::MAX_STATE_BYTES.checked_sub(size_of::<u64>() + header.len())?;
-    let unpacked = trainer.unpacked_len();
-    // a state that is not kept takes no memory; one that is small anyhow need not be measured
-    if unpacked > sgd::MAX_UNPACKED || (unpacked > room && trainer.saved_len() > room) {
-        return None;
-    }
+    // a state that is not kept takes no memory
+    trainer.saved_len().filter(|len| *len <= room)?;
     let mut state = Vec::new();
     allocation::append(&mut state, &(header.len() as u64).to_le_bytes());
     allocation::append(&mut state, &header);
@@ -177,7 +174,7 @@ impl Resume {
         }
         decoder.target().iter().for_each(|target| target.scale(&mut model));
         model.restandardize(self.model.to_standardizer().as_ref(), decoder.standardizer());
-        self.trainer = sgd::initial_state(&model);
+        self.trainer = sgd::initial_state(model);
     }
 
     /// The part of it that changes the request.

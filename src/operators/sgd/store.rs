@@ -111,7 +111,7 @@ impl Store<'_> {
         if decoder.labels().classes().is_some_and(|classes| classes.swapped) {
             sigmoids.iter_mut().for_each(Sigmoids::negate);
         }
-        let training_state = resume::save(&learner.trainer, decoder.state(), learner.losses);
+        let training_state = resume::save(&mut learner.trainer, decoder.state(), learner.losses);
         let mut history = learner.history;
         let before = self.resume.map_or(&[][..], |resume| &resume.history);
         let model_id = models::store(NewModel {

@@ -7,7 +7,7 @@ use tuples::{Batch, OutOfMemory};
 
 use super::state::State;
 use super::task::{Learn, Rates};
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Coder;
 use crate::engine::{Engine, norms};
 use crate::exchange::{Interrupted, OpenExchange, mean};
 use crate::mean::Mean;
@@ -37,17 +37,9 @@ impl FastEngine {
 
     /// Before the first epoch.
     pub(crate) fn new(hyper: Hyperparameters, dim: usize, level: Level) -> FastEngine {
-        FastEngine::with_state(hyper, dim, level, State::new(dim, hyper.kind, hyper.loss_number as f32))
-    }
-
-    /// The engine that was saved, of so many features; None if it is not one.
-    pub(crate) fn read(from: &mut Reader<'_>, hyper: Hyperparameters, dim: usize, level: Level) -> Option<FastEngine> {
-        Some(FastEngine::with_state(hyper, dim, level, State::read(from, dim, hyper.kind, hyper.loss_number as f32)?))
-    }
-
-    fn with_state(hyper: Hyperparameters, dim: usize, level: Level, state: State) -> FastEngine {
         let Hyperparameters { kind, learning_rate: rate, .. } = hyper;
-        FastEngine { kind, number: hyper.loss_number as f32, dim, hyper, rate, state, level }
+        let number = hyper.loss_number as f32;
+        FastEngine { kind, number, dim, hyper, rate, state: State::new(dim, kind, number), level }
     }
 }
 
@@ -139,7 +131,7 @@ impl Engine for FastEngine {
         Ok(())
     }
 
-    fn save(&self, to: &mut Writer) {
-        self.state.save(to);
+    fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        self.state.code(coder)
     }
 }

@@ -4,11 +4,12 @@
 //! one, so that the state owns a copy of them, and the steps along them that are still to be made: the first tuple of a
 //! range is computed exactly as it would be in the middle of one.
 
+use bytemuck::{Pod, Zeroable};
 use simd::Chunk;
 use tuples::LANES;
 
 use super::loss_accumulator::LossAccumulator;
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Coder;
 use crate::kernels::{Aligned, to_chunks};
 use crate::totals::Totals;
 use crate::{ModelKind, ModelParameters};
@@ -35,14 +36,16 @@ pub(crate) struct State {
 }
 
 /// The steps along the previous rows that are still to be made.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 pub(super) struct UpdateWindow {
     pub(super) earlier: Update,
     pub(super) last: Update,
 }
 
 /// The step that a tuple asks for: `gradient * direction` along its row, with direction = y * learning rate.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 pub(super) struct Update {
     pub(super) gradient: f32,
     pub(super) direction: f32,
@@ -115,6 +118,16 @@ impl State {
         std::mem::take(&mut self.weights[self.dim / LANES].0[self.dim % LANES])
     }
 
+    /// Writes or reads everything but what was counted.
+    pub(crate) fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        coder.slice(&mut self.weights)?;
+        self.previous.iter_mut().try_for_each(|row| coder.slice(row))?;
+        coder.value(&mut self.steps)?;
+        coder.value(&mut self.intercept)?;
+        coder.value(&mut self.scale)?;
+        (self.scale > 0.0 && self.scale <= 1.0).then_some(())
+    }
+
     /// The model with all steps made.
     pub(crate) fn model(&self) -> ModelParameters {
         let UpdateWindow { earlier, last } = self.steps;
@@ -140,34 +153,4 @@ impl State {
 #[inline(always)]
 pub(super) fn inverse(scale: f64) -> f32 {
     (1.0 / scale) as f32
-}
-
-impl State {
-    /// Writes everything but what was counted.
-    pub(crate) fn save(&self, to: &mut Writer) {
-        to.floats(self.weights.iter().flat_map(|chunk| chunk.0));
-        for row in &self.previous {
-            to.floats(row.iter().copied().flatten());
-        }
-        let made = |Update { gradient, direction, along }: Update| [gradient, direction, along];
-        to.numbers(&[made(self.steps.earlier), made(self.steps.last)]);
-        to.numbers(&self.intercept);
-        to.numbers(&self.scale);
-    }
-
-    /// The state that was saved, of a model of this kind with so many features; None if it is not one.
-    pub(crate) fn read(from: &mut Reader<'_>, dim: usize, kind: ModelKind, number: f32) -> Option<State> {
-        let mut state = State::new(dim, kind, number);
-        let places = state.weights.iter_mut().flat_map(|chunk| chunk.0.iter_mut());
-        from.floats_into(places)?;
-        for row in &mut state.previous {
-            from.floats_into(row.iter_mut().flatten())?;
-        }
-        let made = |[gradient, direction, along]: [f32; 3]| Update { gradient, direction, along };
-        let [earlier, last] = from.numbers::<[[f32; 3]; 2]>()?.map(made);
-        state.steps = UpdateWindow { earlier, last };
-        state.intercept = from.numbers()?;
-        state.scale = from.numbers()?;
-        (state.scale > 0.0 && state.scale <= 1.0).then_some(state)
-    }
 }

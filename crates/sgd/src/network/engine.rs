@@ -12,7 +12,7 @@ use super::rows::Rows;
 use super::shape::Network;
 use super::small::Small;
 use super::steps::Steps;
-use crate::bytes::Writer;
+use crate::bytes::Coder;
 use crate::engine::{Engine, norms};
 use crate::exchange::{Interrupted, OpenExchange};
 use crate::mean::Mean;
@@ -79,25 +79,6 @@ impl NetworkEngine {
         sparse: bool,
         level: Level,
     ) -> Result<NetworkEngine, OutOfMemory> {
-        let mut engine = NetworkEngine::zeros(hyper, dim, classes, sparse, level)?;
-        for (i, layer) in engine.layers.iter().enumerate() {
-            let bound = init::bound(layer.inputs, layer.outputs);
-            let weights = &mut engine.numbers[layer.weights.clone()];
-            for (input, weights) in weights.chunks_exact_mut(layer.outputs).enumerate() {
-                init::draw(weights, engine.seed, i, input, bound);
-            }
-        }
-        Ok(engine)
-    }
-
-    /// The same, with weights of 0.
-    pub(super) fn zeros(
-        hyper: Hyperparameters,
-        dim: usize,
-        classes: usize,
-        sparse: bool,
-        level: Level,
-    ) -> Result<NetworkEngine, OutOfMemory> {
         let design = hyper.design.expect("the design of a network");
         let network = design.network(classes);
         let outputs = network.outputs(classes);
@@ -110,8 +91,16 @@ impl NetworkEngine {
         // what is never full by itself makes no step by itself, and a small network keeps its gradient to itself
         let steps_alone = hyper.batch_size < Hyperparameters::WHOLE_MINI_BATCHES;
         let small = if sparse || !steps_alone { None } else { Small::new(&layers, &hyper)? };
+        let mut numbers = floats(total)?;
+        for (i, layer) in layers.iter().enumerate() {
+            let bound = init::bound(layer.inputs, layer.outputs);
+            let weights = &mut numbers[layer.weights.clone()];
+            for (input, weights) in weights.chunks_exact_mut(layer.outputs).enumerate() {
+                init::draw(weights, design.seed, i, input, bound);
+            }
+        }
         Ok(NetworkEngine {
-            numbers: floats(total)?,
+            numbers,
             first: floats(if moments > 0 { total } else { 0 })?,
             second: floats(if moments > 1 { total } else { 0 })?,
             gradient: floats(total)?,
@@ -364,8 +353,10 @@ impl Engine for NetworkEngine {
         self.step_with_replicas(tuples, exchange)
     }
 
-    fn save(&self, to: &mut Writer) {
-        self.write(to);
+    fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        coder.finite(&mut self.steps.unbiased)?;
+        coder.finite(std::slice::from_mut(&mut self.steps.l1_applied))?;
+        [&mut self.numbers, &mut self.first, &mut self.second].into_iter().try_for_each(|array| coder.slice(array))
     }
 }
 

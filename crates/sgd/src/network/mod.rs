@@ -15,7 +15,6 @@ mod layers;
 mod loss;
 mod products;
 mod rows;
-mod saved;
 mod shape;
 mod small;
 mod step;

@@ -12,7 +12,7 @@ use super::Collinearity;
 use super::cholesky::Cholesky;
 use super::sums::Sums;
 use crate::Standardizer;
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Coder;
 
 /// Where the passes have come to.
 #[derive(Debug)]
@@ -214,40 +214,30 @@ impl Descent {
         true
     }
 
-    /// Everything that the next pass goes on from. Whether it is the optimum is for that pass to find out: it may be
-    /// one over other rows.
-    pub(crate) fn save(&self, to: &mut Writer) {
-        let step = self.step.as_ref();
-        to.numbers(&u64::from(step.is_some()));
-        to.slice(&self.point);
-        if let Some(Step { from, direction, objective, slope, length, rows }) = step {
-            to.numbers(&[*objective, *slope, *length]);
-            to.numbers(rows);
-            to.slice(from);
-            to.slice(direction);
+    /// Writes or reads everything that the next pass goes on from. Whether it is the optimum is for that pass to find
+    /// out: it may be one over other rows.
+    pub(crate) fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        let mut steps = u64::from(self.step.is_some());
+        coder.value(&mut steps)?;
+        coder.finite(&mut self.point)?;
+        if steps == 1 {
+            let count = self.point.len();
+            let step = self.step.get_or_insert_with(|| Step {
+                from: allocation::zeros(count),
+                direction: allocation::zeros(count),
+                objective: 0.0,
+                slope: 0.0,
+                length: 0.0,
+                rows: Rows::zeroed(),
+            });
+            let numbers = [&mut step.objective, &mut step.slope, &mut step.length].map(std::slice::from_mut);
+            numbers
+                .into_iter()
+                .chain([&mut step.from[..], &mut step.direction])
+                .try_for_each(|all| coder.finite(all))?;
+            coder.value(&mut step.rows)?;
         }
-    }
-
-    /// What was saved, of so many features; None if it is not that.
-    pub(crate) fn read(from: &mut Reader<'_>, l2: f64, dim: usize) -> Option<Descent> {
-        let has_step = match from.numbers::<u64>()? {
-            0 => false,
-            1 => true,
-            _ => return None,
-        };
-        let finite = |from: &mut Reader<'_>| from.numbers().filter(|number: &f64| number.is_finite());
-        let numbers = |from: &mut Reader<'_>| (0..=dim).map(|_| finite(from)).collect::<Option<Vec<f64>>>();
-        let point = numbers(from)?;
-        let step = match has_step {
-            true => {
-                let [objective, slope, length] = [finite(from)?, finite(from)?, finite(from)?];
-                let rows = from.numbers()?;
-                Some(Step { objective, slope, length, rows, from: numbers(from)?, direction: numbers(from)? })
-            }
-            false => None,
-        };
-        let equations = Cholesky::new(dim + 1).ok()?;
-        Some(Descent { l2, point, norms: (0.0, 0.0), step, converged: false, equations })
+        (steps <= 1).then_some(())
     }
 }
 

@@ -10,7 +10,7 @@ use tuples::{Batch, OutOfMemory};
 use super::descent::Descent;
 use super::sums::Sums;
 use super::{Collinearity, PER_PAUSE};
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Coder;
 use crate::engine::Engine;
 use crate::exchange::{Interrupted, OpenExchange, sum_of_doubles};
 use crate::mean::Mean;
@@ -37,21 +37,6 @@ impl NewtonEngine {
     ) -> Result<NewtonEngine, OutOfMemory> {
         let sums = Sums::new(hyper.kind, dim, sparse, level)?;
         Ok(NewtonEngine { sums, descent: Descent::new(hyper.l2, dim)? })
-    }
-
-    /// The engine that was saved; None if it is not one.
-    pub(crate) fn read(
-        from: &mut Reader<'_>,
-        hyper: Hyperparameters,
-        dim: usize,
-        sparse: bool,
-        level: Level,
-    ) -> Option<NewtonEngine> {
-        if dim > crate::Solver::MAX_FEATURES {
-            return None;
-        }
-        let sums = Sums::new(hyper.kind, dim, sparse, level).ok()?;
-        Some(NewtonEngine { sums, descent: Descent::read(from, hyper.l2, dim)? })
     }
 }
 
@@ -164,7 +149,7 @@ impl Engine for NewtonEngine {
         Some(self.descent.has_converged())
     }
 
-    fn save(&self, to: &mut Writer) {
-        self.descent.save(to);
+    fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        self.descent.code(coder)
     }
 }

@@ -7,6 +7,7 @@ use tuples::{Batch, OutOfMemory};
 
 use super::group::Group;
 use super::learn::Learn;
+use crate::averaging::Iterates;
 use crate::fast::FastEngine;
 use crate::mean::Mean;
 use crate::models::{Pointwise, PointwiseVisitor};
@@ -21,9 +22,8 @@ pub struct Panel {
     groups: Vec<Group>,
     members: Vec<Member>,
     epoch: u32,
-    /// tuples that came so far, and how many they were when the last iterates were added to the means
-    tuples: u64,
-    added: u64,
+    /// of all models
+    iterates: Iterates,
 }
 
 /// A model of the panel.
@@ -36,12 +36,6 @@ struct Member {
     mean: Option<Mean>,
     is_active: bool,
 }
-
-/// The weight of the iterate after t tuples is t to this power; iterates are added so often, as where each model learns
-/// by itself (`averaging.rs`).
-const POWER: i32 = 3;
-const PER_FOLD: u64 = 256;
-const LEAST: u64 = 16;
 
 /// With more features than this, a group's weights are too many for the caches: each model is as fast by itself.
 const MAX_DIM: usize = 2_048;
@@ -73,17 +67,11 @@ impl Panel {
         groups.resize_with(models.len().div_ceil(LANES), || Group::new(dim, parts));
         let mut members = Vec::with_capacity(models.len());
         for (hyper, learns) in models {
-            let mean = if hyper.averaging {
-                let mut mean = Mean::new(1);
-                mean.reserve(dim)?;
-                Some(mean)
-            } else {
-                None
-            };
+            let mean = if hyper.averaging { Some(Mean::new(dim, 1)?) } else { None };
             members.push(Member { hyper, learns, mean, is_active: true });
         }
         let level = Level::detect();
-        Ok(Panel { kind: first, dim, level, groups, members, epoch: 0, tuples: 0, added: 0 })
+        Ok(Panel { kind: first, dim, level, groups, members, epoch: 0, iterates: Iterates::default() })
     }
 
     /// The same for another instruction set.
@@ -95,6 +83,7 @@ impl Panel {
     /// Begins the next epoch.
     pub fn begin_epoch(&mut self) {
         self.epoch += 1;
+        self.iterates.begin_epoch(self.dim, false);
         self.groups.iter_mut().for_each(Group::clear);
         for (i, member) in self.members.iter().enumerate().filter(|(_, member)| member.is_active) {
             self.groups[i / LANES].begin_epoch(i % LANES, &member.hyper, self.epoch, &member.learns);
@@ -123,12 +112,9 @@ impl Panel {
         assert!(range.end <= parts.len(), "a range of places in the order");
         let mut start = range.start;
         while start < range.end {
-            let next = self.added + LEAST.max(self.added / PER_FOLD);
-            let room = usize::try_from(next.saturating_sub(self.tuples).max(1)).unwrap_or(usize::MAX);
-            let stop = range.end.min(start.saturating_add(room));
+            let stop = range.end.min(start.saturating_add(self.iterates.room(1, 0)));
             self.learn_some(batch, parts, start..stop);
-            self.tuples += (stop - start) as u64;
-            if self.tuples >= next {
+            if self.iterates.learned((stop - start) as u64) {
                 self.add_iterates();
             }
             start = stop;
@@ -154,24 +140,19 @@ impl Panel {
             }
         }
         let bounded = self.members.iter().any(|member| member.hyper.bounded);
-        let Panel { groups, level, tuples: seen, .. } = self;
-        let visitor = Visitor { groups, batch, parts, range, seen: *seen, bounded, level: *level };
+        let Panel { groups, level, iterates, .. } = self;
+        let visitor = Visitor { groups, batch, parts, range, seen: iterates.tuples(), bounded, level: *level };
         self.kind.with_pointwise(0.0, visitor);
     }
 
     /// Takes the iterates of all models that still learn into their means.
     fn add_iterates(&mut self) {
-        if self.tuples == self.added {
-            return;
-        }
-        // the sum of t³ up to here grows as t⁴
-        let share = 1.0 - (self.added as f64 / self.tuples as f64).powi(POWER + 1);
+        let Some(share) = self.iterates.share() else { return };
         for (i, member) in self.members.iter_mut().enumerate().filter(|(_, member)| member.is_active) {
             if let Some(mean) = &mut member.mean {
                 self.groups[i / LANES].add_to(i % LANES, mean, share);
             }
         }
-        self.added = self.tuples;
     }
 
     /// Ends the epoch.
@@ -194,9 +175,7 @@ impl Panel {
     /// Model number `i` as it is now, or the mean of its iterates up to the end of the last epoch.
     pub fn model(&self, i: usize) -> ModelParameters {
         let mut model = self.groups[i / LANES].model(i % LANES);
-        if let (Some(mean), true) = (&self.members[i].mean, self.added > 0) {
-            mean.replace(&mut model);
-        }
+        self.members[i].mean.iter().for_each(|mean| mean.replace(&mut model));
         model
     }
 

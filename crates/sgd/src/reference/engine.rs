@@ -10,7 +10,7 @@ use super::memory::Memory;
 use super::mini_batches::{LearnMiniBatches, Products};
 use super::state::TrainerState;
 use super::training::{self, arrays, grow, memory_size};
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Coder;
 use crate::engine::Engine;
 use crate::exchange::{Interrupted, OpenExchange};
 use crate::mean::Mean;
@@ -48,24 +48,6 @@ impl ReferenceEngine {
             message: Vec::new(),
             products: Products::default(),
         })
-    }
-
-    /// The engine that was saved, of so many features and outputs, to go on with these hyperparameters; None if it is
-    /// not one.
-    pub(crate) fn read(
-        from: &mut Reader<'_>,
-        hyper: Hyperparameters,
-        sizes: [usize; 2],
-        sparse: bool,
-        level: Level,
-    ) -> Option<ReferenceEngine> {
-        let state = TrainerState::read(from, hyper, sizes, sparse)?;
-        let length = memory_size(&state)
-            .ok()
-            .filter(|length| length.checked_mul(4).is_some_and(|bytes| bytes <= from.left()))?;
-        let mut memory = Memory::zeros(length).ok()?;
-        from.floats_into(memory.as_mut().iter_mut())?;
-        Some(ReferenceEngine { state, memory, level, message: Vec::new(), products: Products::default() })
     }
 
     /// Adds the gradient of each mini-batch, and makes a step for each if it `steps`.
@@ -218,8 +200,12 @@ impl Engine for ReferenceEngine {
         self.average_with_replicas(shares, exchange)
     }
 
-    fn save(&self, to: &mut Writer) {
-        self.state.save(to);
-        to.slice(self.memory.floats());
+    fn room(&self) -> usize {
+        self.state.capacity as usize
+    }
+
+    fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        self.state.code(coder)?;
+        coder.slice(self.memory.as_mut())
     }
 }

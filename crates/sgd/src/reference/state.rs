@@ -6,7 +6,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Coder;
 use crate::totals::Totals;
 use crate::{EpochReport, Hyperparameters, ModelKind, Optimizer, Schedule, Solver};
 
@@ -71,20 +71,6 @@ pub(crate) struct TrainerState {
     bounded: u32,
 }
 
-/// What changes between epochs, as it is saved.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Saved {
-    capacity: u64,
-    steps: u64,
-    time: u64,
-    rate: f64,
-    scale: f64,
-    l1_applied: f64,
-    unbiased: [f64; 2],
-    epoch: u64,
-}
-
 /// Stands for a number of a schedule that is left open.
 const NO_NUMBER: f64 = -1.0;
 
@@ -132,35 +118,19 @@ impl TrainerState {
         }
     }
 
-    /// Writes what changes, of a training that is flushed.
-    pub(crate) fn save(&self, to: &mut Writer) {
-        to.numbers(&self.saved());
-    }
-
-    fn saved(&self) -> Saved {
-        let TrainerState { capacity, steps, rate, scale, l1_applied, unbiased, .. } = *self;
-        let (time, epoch) = (self.time.into(), self.epoch.into());
-        Saved { capacity, steps, time, rate, scale, l1_applied, unbiased, epoch }
-    }
-
-    /// The state of a training that was saved, with these hyperparameters; None if it is not one.
-    pub(crate) fn read(
-        from: &mut Reader<'_>,
-        hyper: Hyperparameters,
-        [dim, outputs]: [usize; 2],
-        sparse: bool,
-    ) -> Option<TrainerState> {
-        let mut state = TrainerState::new(hyper, dim, outputs, sparse);
-        let saved: Saved = from.numbers()?;
-        (state.capacity, state.steps) = (saved.capacity, saved.steps);
-        state.time = u32::try_from(saved.time).ok()?;
-        (state.rate, state.scale, state.l1_applied) = (saved.rate, saved.scale, saved.l1_applied);
-        state.unbiased = saved.unbiased;
-        state.epoch = u32::try_from(saved.epoch).ok()?;
-        let numbers = [state.l1_applied, state.unbiased[0], state.unbiased[1]];
-        // the rate is about to be that of the next epoch
-        state.rate = if state.rate > 0.0 && state.shrink() > 0.0 { state.rate } else { hyper.learning_rate };
-        (numbers.iter().all(|number| number.is_finite()) && state.check().is_ok()).then_some(state)
+    /// Writes or reads what changes, of a training that is flushed.
+    pub(crate) fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        let [first, second] = &mut self.unbiased;
+        for number in [&mut self.rate, &mut self.scale, &mut self.l1_applied, first, second] {
+            coder.finite(std::slice::from_mut(number))?;
+        }
+        [&mut self.dim, &mut self.steps].into_iter().try_for_each(|count| coder.value(count))?;
+        [&mut self.time, &mut self.epoch].into_iter().try_for_each(|count| coder.value(count))?;
+        if coder.is_reading() && !(self.rate > 0.0 && self.shrink() > 0.0) {
+            // it is about to be that of the next epoch
+            self.rate = self.learning_rate;
+        }
+        self.check().ok()
     }
 
     /// Whether this could be a state.

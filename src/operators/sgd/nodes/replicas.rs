@@ -135,7 +135,7 @@ impl Replicas {
         let (mut outcomes, mut states) = (Vec::new(), Vec::new());
         for &(place, tuples, report) in self.ended.iter().skip(from) {
             let before = states.len();
-            if let (Some(trainer), true) = (&self.all[place].trainer, report.is_some()) {
+            if let (Some(trainer), true) = (&mut self.all[place].trainer, report.is_some()) {
                 states = trainer.save(states);
             }
             outcomes.push(Outcome { place, tuples, report, bytes: states.len() - before });
