@@ -9,12 +9,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use bytemuck::{bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut};
+use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut};
 use simd::Level;
 use tuples::pause::{self, PER_PAUSE};
 
-use crate::reference::{self, TrainerState};
-use crate::{EpochReport, Hyperparameters, ModelParameters, Task};
+use crate::reference::{self, Progress, Row, TrainerState, Training};
+use crate::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Solver, Task};
 
 /// What is wrong with a state, or with what it should learn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -69,8 +69,101 @@ pub enum StateError {
     OutOfMemory(#[from] tuples::OutOfMemory),
 }
 
+/// Says that bytes are a state, and of which version.
+const MAGIC: u64 = u64::from_le_bytes(*b"cgpsgd04");
+
+/// More outputs than classes could be told apart in f32 labels.
+const MAX_OUTPUTS: u32 = 1 << 24;
+
+/// Stands for a number of a schedule that is left open.
+const NO_NUMBER: f64 = -1.0;
+
+/// What a state begins with: plain numbers without padding.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Header {
+    magic: u64,
+    learning_rate: f64,
+    l1: f64,
+    l2: f64,
+    reach: f64,
+    loss_number: f64,
+    schedule_numbers: [f64; 2],
+    optimizer_numbers: [f64; 3],
+    kind: u32,
+    schedule: u32,
+    optimizer: u32,
+    batch_size: u32,
+    sparse: u32,
+    bounded: u32,
+    pub(crate) now: Progress,
+}
+
+impl Header {
+    fn new(TrainerState { hyper, sparse, now }: &TrainerState) -> Header {
+        let (schedule, schedule_numbers) = hyper.schedule.place_and_values();
+        let (optimizer, optimizer_numbers) = hyper.optimizer.place_and_values();
+        let kind = ModelKind::LINEAR.iter().position(|kind| *kind == hyper.kind);
+        Header {
+            magic: MAGIC,
+            learning_rate: hyper.learning_rate,
+            l1: hyper.l1,
+            l2: hyper.l2,
+            reach: hyper.reach,
+            loss_number: hyper.loss_number,
+            schedule_numbers: schedule_numbers.map(|number| number.unwrap_or(NO_NUMBER)),
+            optimizer_numbers,
+            kind: kind.expect("a linear model") as u32,
+            schedule,
+            optimizer,
+            batch_size: hyper.batch_size,
+            sparse: u32::from(*sparse),
+            bounded: u32::from(hyper.bounded),
+            now: *now,
+        }
+    }
+
+    fn hyperparameters(&self) -> Option<Hyperparameters> {
+        let schedule_numbers = self.schedule_numbers.map(|number| (number != NO_NUMBER).then_some(number));
+        Some(Hyperparameters {
+            kind: *ModelKind::LINEAR.get(self.kind as usize)?,
+            learning_rate: self.learning_rate,
+            schedule: Schedule::new(self.schedule, schedule_numbers)?,
+            optimizer: Optimizer::new(self.optimizer, self.optimizer_numbers)?,
+            batch_size: self.batch_size,
+            l1: self.l1,
+            l2: self.l2,
+            bounded: self.bounded != 0,
+            reach: self.reach,
+            averaging: false,
+            solver: Solver::Sgd,
+            loss_number: self.loss_number,
+            design: None,
+        })
+    }
+
+    /// What it describes, if that is a training.
+    #[inline(always)]
+    fn state(&self) -> Result<TrainerState, StateError> {
+        if self.magic != MAGIC {
+            return Err(StateError::Corrupt("it does not begin like one"));
+        }
+        let hyper = self.hyperparameters().ok_or(StateError::Corrupt("unknown hyperparameters"))?;
+        hyper.validate().map_err(|_| StateError::Corrupt("hyperparameters out of range"))?;
+        if hyper.schedule.averages() {
+            return Err(StateError::NoBuffers);
+        }
+        let outputs = if hyper.kind.has_class_numbers() { 1..=MAX_OUTPUTS } else { 1..=1 };
+        let state = TrainerState { hyper, sparse: self.sparse != 0, now: self.now };
+        if !outputs.contains(&self.now.outputs) || self.sparse > 1 || !state.has_room() {
+            return Err(StateError::Corrupt("sizes that do not fit each other"));
+        }
+        if state.is_sound() { Ok(state) } else { Err(StateError::Corrupt("numbers out of range")) }
+    }
+}
+
 /// Bytes of the header.
-const HEADER: usize = size_of::<TrainerState>();
+const HEADER: usize = size_of::<Header>();
 
 /// What a new state is of: valid hyperparameters, features, outputs (1, or the number of classes with softmax), and
 /// whether its rows are sparse.
@@ -84,9 +177,9 @@ pub fn size((hyper, dim, outputs, sparse): NewState) -> Result<usize, StateError
     size_of_state(&TrainerState::new(hyper, dim, outputs, sparse))
 }
 
-fn size_of_state(header: &TrainerState) -> Result<usize, StateError> {
+fn size_of_state(state: &TrainerState) -> Result<usize, StateError> {
     let impossible = tuples::OutOfMemory { bytes: usize::MAX };
-    let floats = reference::memory_size(header)?;
+    let floats = reference::memory_size(state)?;
     Ok(floats.checked_mul(size_of::<f32>()).and_then(|bytes| bytes.checked_add(HEADER)).ok_or(impossible)?)
 }
 
@@ -98,12 +191,10 @@ fn size_of_state(header: &TrainerState) -> Result<usize, StateError> {
 /// # Panics
 /// If they are fewer.
 pub fn begin((hyper, dim, outputs, sparse): NewState, zeros: &mut [u8]) -> Result<(), StateError> {
-    if hyper.schedule.averages() {
-        return Err(StateError::NoBuffers);
-    }
-    let mut header = TrainerState::new(hyper, dim, outputs, sparse);
-    header.begin_epoch();
-    header.check().map_err(StateError::Corrupt)?;
+    let mut state = TrainerState::new(hyper, dim, outputs, sparse);
+    state.begin_epoch();
+    let header = Header::new(&state);
+    header.state()?;
     zeros[..HEADER].copy_from_slice(bytes_of(&header));
     Ok(())
 }
@@ -112,15 +203,11 @@ pub fn begin((hyper, dim, outputs, sparse): NewState, zeros: &mut [u8]) -> Resul
 #[inline(always)]
 fn read_header(bytes: &[u8]) -> Result<TrainerState, StateError> {
     let header = bytes.get(..HEADER).ok_or(StateError::Corrupt("it is too short"))?;
-    let header: TrainerState = pod_read_unaligned(header);
-    header.check().map_err(StateError::Corrupt)?;
-    if header.hyperparameters().schedule.averages() {
-        return Err(StateError::NoBuffers);
+    let state = pod_read_unaligned::<Header>(header).state()?;
+    match size_of_state(&state) == Ok(bytes.len()) {
+        true => Ok(state),
+        false => Err(StateError::Corrupt("its length does not fit its sizes")),
     }
-    if size_of_state(&header) != Ok(bytes.len()) {
-        return Err(StateError::Corrupt("its length does not fit its sizes"));
-    }
-    Ok(header)
 }
 
 const UNALIGNED: StateError = StateError::Corrupt("it is not aligned");
@@ -139,8 +226,8 @@ impl AsMut<[f32]> for Grown {
 /// # Errors
 /// [`StateError::Corrupt`], [`StateError::OtherKind`], [`StateError::OutOfMemory`]
 pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
-    let mut header = read_header(state)?;
-    if !header.sparse() {
+    let mut of_training = read_header(state)?;
+    if !of_training.sparse {
         return Err(StateError::OtherKind);
     }
     let memory: &[f32] = try_cast_slice(&state[HEADER..]).map_err(|_| UNALIGNED)?;
@@ -148,11 +235,11 @@ pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
         let bytes = allocation::try_zeros(HEADER.saturating_add(floats.saturating_mul(size_of::<f32>())));
         bytes.map(Grown).map_err(|_| tuples::OutOfMemory { bytes: floats.saturating_mul(size_of::<f32>()) })
     };
-    let mut bytes = match reference::grow(&mut header, memory, dim, allocate)? {
+    let mut bytes = match reference::grow(&mut of_training, memory, dim, allocate)? {
         Some(Grown(bytes)) => bytes,
         None => copy(state)?,
     };
-    bytes[..HEADER].copy_from_slice(bytes_of(&header));
+    bytes[..HEADER].copy_from_slice(bytes_of(&Header::new(&of_training)));
     Ok(bytes)
 }
 
@@ -165,11 +252,12 @@ fn copy(state: &[u8]) -> Result<Vec<u8>, StateError> {
 /// A state in place.
 #[derive(Debug)]
 pub struct StateMut<'a> {
-    header: TrainerState,
-    stored_header: &'a mut [u8],
-    memory: &'a mut [f32],
-    level: Level,
+    training: Training<&'a mut [f32]>,
+    stored: &'a mut [u8],
 }
+
+/// Where the numbers that change are in a state.
+const PROGRESS: usize = std::mem::offset_of!(Header, now);
 
 impl<'a> StateMut<'a> {
     /// The state in these bytes, aligned to 4.
@@ -178,15 +266,16 @@ impl<'a> StateMut<'a> {
     /// [`StateError::Corrupt`], [`StateError::NoBuffers`]
     #[inline(always)]
     pub fn from_bytes(bytes: &'a mut [u8]) -> Result<StateMut<'a>, StateError> {
-        let header = read_header(bytes)?;
-        let (stored_header, memory) = bytes.split_at_mut(HEADER);
+        let state = read_header(bytes)?;
+        let (header, memory) = bytes.split_at_mut(HEADER);
         let memory = try_cast_slice_mut(memory).map_err(|_| UNALIGNED)?;
-        Ok(StateMut { header, stored_header, memory, level: Level::detect() })
+        let training = Training { state, memory, level: Level::detect() };
+        Ok(StateMut { training, stored: &mut header[PROGRESS..] })
     }
 
     #[inline(always)]
     fn store(&mut self) {
-        self.stored_header.copy_from_slice(bytes_of(&self.header));
+        self.stored.copy_from_slice(bytes_of(&self.training.state.now));
     }
 
     /// Learns from one dense row: `dim` features; the label as [`Trainer::learn`](crate::Trainer::learn) has it.
@@ -197,11 +286,11 @@ impl<'a> StateMut<'a> {
     #[inline(always)]
     pub fn learn_dense(&mut self, label: f32, features: &[f32], weight: f32) -> Result<(), StateError> {
         self.check_row(label, false)?;
-        let expected = self.header.dim as usize;
+        let expected = self.training.state.now.dim as usize;
         if features.len() != expected {
             return Err(StateError::Features { expected, given: features.len() });
         }
-        reference::learn_dense(self.level, &mut self.header, self.memory, label, features, weight);
+        self.training.learn_dense(label, features, weight);
         self.store();
         Ok(())
     }
@@ -217,24 +306,25 @@ impl<'a> StateMut<'a> {
         if indices.len() != values.len() {
             return Err(StateError::Values { indices: indices.len(), values: values.len() });
         }
-        let dim = self.header.capacity as usize;
+        let now = &mut self.training.state.now;
+        let dim = now.capacity as usize;
         let greatest = indices.iter().copied().max();
         if let Some(index) = greatest.filter(|&index| index as usize >= dim) {
             return Err(StateError::Index { index, dim });
         }
-        self.header.dim = self.header.dim.max(greatest.map_or(0, |index| u64::from(index) + 1));
-        reference::learn_sparse(self.level, &mut self.header, self.memory, label, (indices, values), weight);
+        now.dim = now.dim.max(greatest.map_or(0, |index| u64::from(index) + 1));
+        self.training.learn_sparse(Row { indices, values, label, weight });
         self.store();
         Ok(())
     }
 
     #[inline(always)]
     fn check_row(&self, label: f32, sparse: bool) -> Result<(), StateError> {
-        if self.header.sparse() != sparse {
+        let TrainerState { hyper: Hyperparameters { kind, .. }, now, .. } = &self.training.state;
+        if self.is_sparse() != sparse {
             return Err(StateError::OtherKind);
         }
-        let kind = self.header.kind();
-        match kind.accepts_label(label, self.header.outputs) {
+        match kind.accepts_label(label, now.outputs) {
             true => Ok(()),
             false if kind.task() == Task::Regression && label < 0.0 => Err(StateError::NegativeTarget(label)),
             false => Err(StateError::Label(label)),
@@ -247,46 +337,49 @@ impl<'a> StateMut<'a> {
     /// # Errors
     /// [`StateError::Diverged`]
     pub fn finish_epoch(&mut self) -> Result<EpochReport, StateError> {
-        reference::flush(self.level, &mut self.header, self.memory);
-        let report = self.header.report(reference::norms(&self.header, self.memory));
-        let is_loss = self.header.kind().is_loss(report.loss, self.header.totals.targets.moments().0);
-        let may_be = report.loss.is_finite() && (self.header.epoch <= 1 || is_loss);
-        if !may_be || !reference::is_finite(&self.header, self.memory) {
-            return Err(StateError::Diverged(self.header.epoch));
+        self.training.flush();
+        let Training { state, .. } = &mut self.training;
+        let epoch = state.now.epoch;
+        let mean_target = state.now.totals.targets.moments().0;
+        let report = self.training.state.report(self.training.norms());
+        let is_loss = || self.training.state.hyper.kind.is_loss(report.loss, mean_target);
+        let may_be = report.loss.is_finite() && (epoch <= 1 || is_loss());
+        if !may_be || !self.training.is_finite() {
+            return Err(StateError::Diverged(epoch));
         }
-        self.header.begin_epoch();
+        self.training.state.begin_epoch();
         self.store();
         Ok(report)
     }
 
     /// How it is trained.
     pub fn hyperparameters(&self) -> Hyperparameters {
-        self.header.hyperparameters()
+        self.training.state.hyper
     }
 
     /// Features so far: sparse ones that were met, or those of the beginning.
     pub fn dim(&self) -> usize {
-        self.header.dim as usize
+        self.training.state.now.dim as usize
     }
 
     /// 1, or the number of classes with softmax.
     pub fn outputs(&self) -> usize {
-        self.header.outputs as usize
+        self.training.state.now.outputs as usize
     }
 
     /// Whether its rows are sparse.
     pub fn is_sparse(&self) -> bool {
-        self.header.sparse()
+        self.training.state.sparse
     }
 
     /// The epoch that is going on, counted from 1.
     pub fn epoch(&self) -> u32 {
-        self.header.epoch
+        self.training.state.now.epoch
     }
 
     /// Tuples learned from in this epoch.
     pub fn tuples(&self) -> u64 {
-        self.header.totals.tuples
+        self.training.state.now.totals.tuples
     }
 
     /// The model as it is now. Features that no row has touched are brought up to date first.
@@ -294,9 +387,9 @@ impl<'a> StateMut<'a> {
     /// # Errors
     /// [`StateError::OutOfMemory`]
     pub fn model(&mut self) -> Result<ModelParameters, StateError> {
-        reference::apply_pending(self.level, &mut self.header, self.memory);
+        self.training.apply_pending();
         self.store();
-        Ok(reference::model(&self.header, self.memory)?)
+        Ok(self.training.model()?)
     }
 }
 
@@ -307,17 +400,18 @@ impl<'a> StateMut<'a> {
 /// # Errors
 /// [`StateError::Corrupt`], [`StateError::Different`], [`StateError::OutOfMemory`]
 pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
-    let (header_a, header_b) = (read_header(a)?, read_header(b)?);
-    let sizes = |header: &TrainerState| (header.hyperparameters(), header.outputs, header.sparse(), header.epoch);
-    if sizes(&header_a) != sizes(&header_b) || (!header_a.sparse() && header_a.dim != header_b.dim) {
+    let (of_a, of_b) = (read_header(a)?, read_header(b)?);
+    let sizes = |state: &TrainerState| (state.hyper, state.now.outputs, state.sparse, state.now.epoch);
+    if sizes(&of_a) != sizes(&of_b) || (!of_a.sparse && of_a.now.dim != of_b.now.dim) {
         return Err(StateError::Different);
     }
-    let dim = header_a.dim.max(header_b.dim) as usize;
-    let fitted = |state: &[u8]| if header_a.sparse() { grow(state, dim) } else { copy(state) };
+    let dim = of_a.now.dim.max(of_b.now.dim) as usize;
+    let fitted = |state: &[u8]| if of_a.sparse { grow(state, dim) } else { copy(state) };
     // the one with more room, so that the other has its features as a beginning
     let (mut into, mut from) = (fitted(a)?, fitted(b)?);
-    if read_header(&into)?.capacity < read_header(&from)?.capacity {
-        into = grow(&into, read_header(&from)?.capacity as usize)?;
+    let room = |state: &[u8]| Ok::<u64, StateError>(read_header(state)?.now.capacity);
+    if room(&into)? < room(&from)? {
+        into = grow(&into, room(&from)? as usize)?;
     }
     let mut target = StateMut::from_bytes(&mut into)?;
     let mut source = StateMut::from_bytes(&mut from)?;
@@ -325,12 +419,12 @@ pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
         return Ok(from);
     }
     if source.tuples() > 0 {
-        reference::flush(target.level, &mut target.header, target.memory);
-        reference::flush(source.level, &mut source.header, source.memory);
+        target.training.flush();
+        source.training.flush();
         let all = target.tuples().saturating_add(source.tuples());
         let share = (source.tuples() as f64 / all as f64) as f32;
-        reference::average(&target.header, target.memory, &source.header, source.memory, share);
-        target.header.add(&source.header);
+        target.training.average(&mut source.training, share);
+        target.training.state.add(&source.training.state);
         target.store();
     }
     Ok(into)

@@ -176,6 +176,7 @@ impl Hyperparameters {
     }
 
     /// The learning rate of penalties, where that of gradients is `rate`.
+    #[inline(always)]
     pub(crate) fn penalty_rate(&self, rate: f64) -> f64 {
         match self.bounded {
             true => rate / (1.0 + rate * self.optimizer.steps_in_the_end() * self.kind.curvature() * self.reach),

@@ -54,20 +54,20 @@ pub(crate) struct Layout {
 impl Layout {
     /// The arrays of this training; None if no memory could hold them.
     pub(crate) fn new(state: &TrainerState) -> Option<Layout> {
-        let (outputs, capacity) = (state.outputs as usize, usize::try_from(state.capacity).ok()?);
-        let sparse = state.sparse();
+        let (outputs, capacity) = (state.now.outputs as usize, usize::try_from(state.now.capacity).ok()?);
+        let sparse = state.sparse;
         let stride = capacity.checked_add(1)?.checked_next_multiple_of(LANES)?;
         let weights = outputs.checked_mul(if sparse { capacity } else { stride })?;
-        let moments = state.optimizer().moments();
+        let moments = state.hyper.optimizer.moments();
         let if_ = |condition: bool, length: usize| if condition { length } else { 0 };
-        let batches = state.batch_size > 1;
+        let batches = state.hyper.batch_size > 1;
         let lengths = [
             weights,
             if_(moments > 0, weights),
             if_(moments > 1, weights),
             if_(batches || (!sparse && moments > 0), weights),
             if_(!sparse, stride),
-            if_(sparse && state.has_l1(), capacity.checked_mul(2)?),
+            if_(sparse && state.hyper.l1 > 0.0, capacity.checked_mul(2)?),
             if_(sparse && moments > 0, capacity),
             if_(sparse && batches, capacity),
             outputs,
@@ -157,6 +157,6 @@ impl Arrays<'_> {
 /// What an array of sparse tuples has for feature `j`, one for every output; nothing if the array is not in use.
 #[inline(always)]
 pub(crate) fn weights_of<'a>(array: &'a mut [f32], state: &TrainerState, j: usize) -> &'a mut [f32] {
-    let outputs = state.outputs as usize;
+    let outputs = state.now.outputs as usize;
     array.get_mut(j * outputs..(j + 1) * outputs).unwrap_or_default()
 }

@@ -10,6 +10,7 @@ use tuples::{Batch, LANES};
 use super::arrays::Arrays;
 use super::gradients::{bend, loss_and_gradient, losses_and_gradients};
 use super::state::TrainerState;
+use crate::Optimizer;
 use crate::kernels::{add_products, add_rows, lane_products};
 use crate::optimizers::{Method, Rule, cut_all, with_method};
 
@@ -35,9 +36,9 @@ impl Kernel for LearnDense<'_> {
     fn run<S: Simd>(self, simd: S) {
         let LearnDense { state, mut arrays, batch, range } = self;
         let tuples = Tuples::new(batch);
-        let outputs = state.outputs as usize;
+        let outputs = state.now.outputs as usize;
         let per_block = (BLOCK_FACTORS / outputs).min((BLOCK_CHUNKS / tuples.per_row).clamp(4, BLOCK));
-        if state.batch_size == 1 || per_block < 2 {
+        if state.hyper.batch_size == 1 || per_block < 2 {
             for k in range {
                 let (row, label, weight) = tuples.get(k);
                 simd.call(LearnDenseRow { state, arrays: &mut arrays, row, label, weight });
@@ -46,7 +47,7 @@ impl Kernel for LearnDense<'_> {
         }
         let Range { mut start, end } = range;
         while start < end {
-            let left = (state.batch_size - state.pending) as usize;
+            let left = (state.hyper.batch_size - state.now.pending) as usize;
             let stop = end.min(start + left.min(per_block));
             match (outputs, tuples.per_row) {
                 (1, 1) => learn_short::<1, S>(simd, state, &mut arrays, &tuples, start..stop),
@@ -124,7 +125,7 @@ impl<'a> Tuples<'a> {
 /// derivatives first, then the gradient chunk by chunk, which stays in registers meanwhile.
 #[inline(always)]
 fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, tuples: &Tuples, range: Range<usize>) {
-    let outputs = state.outputs as usize;
+    let outputs = state.now.outputs as usize;
     let count = range.len();
     let mut rows: [&[Chunk]; BLOCK] = [&[]; BLOCK];
     let mut factors = [0.0; BLOCK_FACTORS];
@@ -158,8 +159,8 @@ fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, 
             add_products(simd, gradient, rows, &of_class, |_| ());
         }
     }
-    state.pending += count as u32;
-    if state.pending == state.batch_size {
+    state.now.pending += count as u32;
+    if state.now.pending == state.hyper.batch_size {
         simd.call(MakeDenseStep { state, arrays });
     }
 }
@@ -193,7 +194,7 @@ fn learn_short<const N: usize, S: Simd>(
     let ahead = |rows| tuples.order.get(range.start + rows..range.end + rows).unwrap_or(here);
     let (near, far) = (ahead(BLOCK), ahead(FAR));
     let (mut out, (labels, weights)) = ([0.0; BLOCK], labels_and_weights(tuples, here));
-    let (scale, intercept) = (state.scale as f32, arrays.intercepts.values[0]);
+    let (scale, intercept) = (state.now.scale as f32, arrays.intercepts.values[0]);
     let model = arrays.weights.as_chunks::<LANES>().0;
     let (threes, rest) = here.as_chunks::<3>();
     for ((places, out), far) in threes.iter().zip(out.as_chunks_mut::<3>().0).zip(far.as_chunks::<3>().0) {
@@ -226,8 +227,8 @@ fn learn_short<const N: usize, S: Simd>(
     for &factor in &*out {
         arrays.intercepts.gradient[0] += factor;
     }
-    state.pending += here.len() as u32;
-    if state.pending == state.batch_size {
+    state.now.pending += here.len() as u32;
+    if state.now.pending == state.hyper.batch_size {
         simd.call(MakeDenseStep { state, arrays });
     }
 }
@@ -235,7 +236,7 @@ fn learn_short<const N: usize, S: Simd>(
 /// The decisions for a row.
 #[inline(always)]
 fn decide<S: Simd>(simd: S, state: &TrainerState, arrays: &Arrays, row: &[Chunk], out: &mut [f32]) {
-    let scale = state.scale as f32;
+    let scale = state.now.scale as f32;
     let weights = arrays.weights.as_chunks::<LANES>().0.chunks_exact(row.len());
     for ((z, w), intercept) in out.iter_mut().zip(weights).zip(&*arrays.intercepts.values) {
         *z = simd.sum(lane_products(simd, w, row)) * scale + intercept;
@@ -246,12 +247,12 @@ fn decide<S: Simd>(simd: S, state: &TrainerState, arrays: &Arrays, row: &[Chunk]
 /// known.
 #[inline(always)]
 fn add_square<S: Simd>(simd: S, state: &mut TrainerState, row: &[Chunk], decisions: &[f32], y: f32, weight: f32) {
-    if state.is_bounded() {
+    if state.hyper.bounded {
         // the constant is 1, whether it is there or not
-        let lane = state.dim as usize;
+        let lane = state.now.dim as usize;
         let constant = row[lane / LANES][lane % LANES];
         let square = simd.sum(lane_products(simd, row, row)) - constant * constant + 1.0;
-        state.squares += f64::from(weight) * f64::from(bend(state, decisions, y)) * f64::from(square);
+        state.now.squares += f64::from(weight) * f64::from(bend(state, decisions, y)) * f64::from(square);
     }
 }
 
@@ -282,8 +283,8 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     add_square(simd, state, row, arrays.out, y, weight);
     loss_and_gradient(simd, state, arrays.out, y, weight);
     state.bound_single(arrays.out);
-    state.pending += 1;
-    if state.batch_size > 1 {
+    state.now.pending += 1;
+    if state.hyper.batch_size > 1 {
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
         for (&factor, gradient) in arrays.out.iter().zip(gradient) {
             add_multiple(simd, gradient, factor, row);
@@ -291,10 +292,10 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
         for (gradient, factor) in arrays.intercepts.gradient.iter_mut().zip(&*arrays.out) {
             *gradient += factor;
         }
-        if state.pending == state.batch_size {
+        if state.now.pending == state.hyper.batch_size {
             simd.call(MakeDenseStep { state, arrays });
         }
-    } else if state.is_sgd() {
+    } else if matches!(state.hyper.optimizer, Optimizer::Sgd) {
         step_along(simd, state, arrays, row);
     } else {
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
@@ -323,14 +324,14 @@ fn add_multiple<S: Simd>(simd: S, sum: &mut [Chunk], factor: f32, row: &[Chunk])
 fn step_along<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, row: &[Chunk]) {
     rescale(state, arrays.weights);
     let step = state.begin_step();
-    let lane = state.dim as usize;
+    let lane = state.now.dim as usize;
     let weights = arrays.weights.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
     for ((&factor, weights), intercept) in arrays.out.iter().zip(weights).zip(&mut *arrays.intercepts.values) {
         add_multiple(simd, weights, factor * step.scaled_rate, row);
         weights[lane / LANES][lane % LANES] = 0.0;
         *intercept += factor * step.rate;
     }
-    cut_all(arrays.weights, &mut state.l1_applied, step.cut);
+    cut_all(arrays.weights, &mut state.now.l1_applied, step.cut);
 }
 
 /// [`step`], compiled once for each instruction set.
@@ -353,31 +354,31 @@ impl Kernel for MakeDenseStep<'_, '_> {
 pub(super) fn step(state: &mut TrainerState, arrays: &mut Arrays) {
     rescale(state, arrays.weights);
     let step = state.begin_step();
-    let stride = arrays.weights.len() / state.outputs as usize;
+    let stride = arrays.weights.len() / state.now.outputs as usize;
     for gradient in arrays.gradient.chunks_exact_mut(stride) {
-        gradient[state.dim as usize] = 0.0;
+        gradient[state.now.dim as usize] = 0.0;
     }
     let intercepts = &mut arrays.intercepts;
-    with_method!(state.optimizer(), method => {
-        let rule = method.rule(state.unbiased, step.scaled_rate);
+    with_method!(state.hyper.optimizer, method => {
+        let rule = method.rule(state.now.unbiased, step.scaled_rate);
         rule.step(arrays.weights, arrays.first, arrays.second, arrays.gradient, step.share);
         let (first, second) = (&mut *intercepts.first, &mut *intercepts.second);
-        let rule = method.rule(state.unbiased, step.rate);
+        let rule = method.rule(state.now.unbiased, step.rate);
         rule.step(intercepts.values, first, second, intercepts.gradient, step.share);
     });
-    if state.batch_size > 1 {
+    if state.hyper.batch_size > 1 {
         arrays.gradient.fill(0.0);
         intercepts.gradient.fill(0.0);
     }
-    cut_all(arrays.weights, &mut state.l1_applied, step.cut);
+    cut_all(arrays.weights, &mut state.now.l1_applied, step.cut);
 }
 
 /// Keeps the scale in [1/2, 1] before a step by powers of two, which is exact.
 #[inline(always)]
 fn rescale(state: &mut TrainerState, weights: &mut [f32]) {
-    while state.scale < 0.5 {
-        state.scale *= 2.0;
-        state.l1_applied *= 0.5;
+    while state.now.scale < 0.5 {
+        state.now.scale *= 2.0;
+        state.now.l1_applied *= 0.5;
         weights.iter_mut().for_each(|w| *w *= 0.5);
     }
 }

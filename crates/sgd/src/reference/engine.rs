@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use simd::Level;
-use tuples::pause::{self, PER_PAUSE};
 use tuples::{Batch, OutOfMemory};
 
 use super::memory::Memory;
 use super::mini_batches::{LearnMiniBatches, Products};
-use super::state::TrainerState;
-use super::training::{self, arrays, grow, memory_size};
+use super::state::{Progress, TrainerState};
+use super::training::{Training, grow, memory_size};
 use crate::bytes::Coder;
 use crate::engine::Engine;
 use crate::exchange::{Interrupted, OpenExchange};
@@ -20,9 +19,7 @@ use crate::{Hyperparameters, ModelParameters};
 /// A training that owns its memory: with any loss, optimizer, penalty and batch size, on dense or sparse tuples.
 #[derive(Debug)]
 pub(crate) struct ReferenceEngine {
-    pub(super) state: TrainerState,
-    pub(super) memory: Memory,
-    pub(super) level: Level,
+    pub(super) training: Training<Memory>,
     /// what other processes are given
     pub(super) message: Vec<f32>,
     products: Products,
@@ -41,86 +38,56 @@ impl ReferenceEngine {
         level: Level,
     ) -> Result<ReferenceEngine, OutOfMemory> {
         let state = TrainerState::new(hyper, dim, outputs, sparse);
-        Ok(ReferenceEngine {
-            state,
-            memory: Memory::zeros(memory_size(&state)?)?,
-            level,
-            message: Vec::new(),
-            products: Products::default(),
-        })
+        let training = Training { state, memory: Memory::zeros(memory_size(&state)?)?, level };
+        Ok(ReferenceEngine { training, message: Vec::new(), products: Products::default() })
     }
 
     /// Adds the gradient of each mini-batch, and makes a step for each if it `steps`.
     fn learn_mini_batches(&mut self, batch: &Batch, range: Range<usize>, steps: bool) -> Result<(), OutOfMemory> {
-        let ReferenceEngine { state, memory, level, products, .. } = self;
-        products.reserve(state, batch, range.clone())?;
-        let arrays = arrays(state, memory.as_mut());
+        let ReferenceEngine { training, products, .. } = self;
+        products.reserve(&training.state, batch, range.clone())?;
+        let level = training.level;
+        let (state, arrays) = training.split();
         level.run(LearnMiniBatches { state, arrays, products, batch, range, steps });
         Ok(())
     }
 
-    /// Brings all weights up to date.
-    pub(super) fn apply_pending(&mut self) {
-        training::apply_pending(self.level, &mut self.state, self.memory.as_mut());
-    }
-
-    /// Weights and intercept of each output of a training that is flushed, or up to date.
-    fn outputs(&self) -> impl Iterator<Item = (impl Iterator<Item = f32>, f32)> {
-        let (state, memory) = (&self.state, self.memory.floats());
-        training::intercepts(state, memory)
-            .iter()
-            .enumerate()
-            .map(move |(k, b)| (training::weights(state, memory, k), *b))
-    }
-
     /// Makes room for so many features of sparse tuples.
     pub(super) fn make_room(&mut self, dim: usize) -> Result<(), OutOfMemory> {
-        if let Some(moved) = grow(&mut self.state, self.memory.floats(), dim, Memory::zeros)? {
-            self.memory = moved;
+        let Training { state, memory, .. } = &mut self.training;
+        if let Some(moved) = grow(state, memory.as_ref(), dim, Memory::zeros)? {
+            *memory = moved;
         }
         Ok(())
-    }
-
-    fn try_clone(&self) -> Result<ReferenceEngine, OutOfMemory> {
-        let mut memory = Memory::zeros(self.memory.length)?;
-        pause::parts_mut(memory.as_mut())
-            .zip(self.memory.floats().chunks(PER_PAUSE))
-            .for_each(|(to, from)| to.copy_from_slice(from));
-        Ok(ReferenceEngine {
-            state: self.state,
-            memory,
-            level: self.level,
-            message: Vec::new(),
-            products: Products::default(),
-        })
     }
 }
 
 impl Engine for ReferenceEngine {
     fn dim(&self) -> usize {
-        self.state.dim as usize
+        self.training.state.now.dim as usize
     }
 
     fn begin_epoch(&mut self) {
-        if self.state.pending > 0 || self.state.time > 0 || self.state.pending_l1 > 0 {
+        let Progress { pending, time, pending_l1, .. } = self.training.state.now;
+        if pending > 0 || time > 0 || pending_l1 > 0 {
             self.flush();
         }
-        self.state.begin_epoch();
+        self.training.state.begin_epoch();
     }
 
     fn set_rate(&mut self, rate: f64) {
-        if self.state.is_lazy() && rate != self.state.rate {
-            self.apply_pending();
+        if self.training.state.is_lazy() && rate != self.training.state.now.rate {
+            self.training.apply_pending();
         }
-        self.state.rate = rate;
+        self.training.state.now.rate = rate;
     }
 
     fn set_loss_number(&mut self, number: f64) {
-        self.state.set_number(number);
+        self.training.state.hyper.loss_number = number;
     }
 
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
-        assert_eq!(batch.is_sparse(), self.state.sparse(), "dense or sparse as the trainer");
+        assert_eq!(batch.is_sparse(), self.training.state.sparse, "dense or sparse as the trainer");
         assert!(batch.is_sparse() || batch.dim() == self.dim(), "as many features as the trainer was made for");
         if batch.is_sparse() {
             self.make_room(batch.dim())?;
@@ -128,52 +95,55 @@ impl Engine for ReferenceEngine {
         if batch.has_mini_batches() {
             return self.learn_mini_batches(batch, range, true);
         }
-        training::learn(self.level, &mut self.state, self.memory.as_mut(), batch, range);
+        self.training.learn(batch, range);
         Ok(())
     }
 
     fn add_mini_batches(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
-        assert!(!self.state.sparse() && batch.dim() == self.dim(), "as many features as the trainer was made for");
+        assert!(
+            !self.training.state.sparse && batch.dim() == self.dim(),
+            "as many features as the trainer was made for"
+        );
         self.learn_mini_batches(batch, range, false)
     }
 
     fn pending(&self) -> usize {
-        self.state.pending as usize
+        self.training.state.now.pending as usize
     }
 
     fn flush(&mut self) {
-        training::flush(self.level, &mut self.state, self.memory.as_mut());
+        self.training.flush();
     }
 
     fn is_finite(&self) -> bool {
-        training::is_finite(&self.state, self.memory.floats())
+        self.training.is_finite()
     }
 
     fn totals(&self) -> Totals {
-        self.state.totals
+        self.training.state.now.totals
     }
 
     fn totals_mut(&mut self) -> &mut Totals {
-        &mut self.state.totals
+        &mut self.training.state.now.totals
     }
 
     fn norms(&self) -> (f64, f64) {
-        training::norms(&self.state, self.memory.floats())
+        self.training.norms()
     }
 
     fn model(&self) -> Result<ModelParameters, OutOfMemory> {
-        if !self.state.is_lazy() {
-            return training::model(&self.state, self.memory.floats());
+        if !self.training.state.is_lazy() {
+            return self.training.model();
         }
-        let mut current = self.try_clone()?;
+        let Training { state, ref memory, level } = self.training;
+        let mut current = Training { state, memory: memory.try_clone()?, level };
         current.apply_pending();
-        training::model(&current.state, current.memory.floats())
+        current.model()
     }
 
     fn set_model(&mut self, model: &ModelParameters) {
-        let state = &self.state;
-        let (outputs, sparse) = (model.outputs, state.sparse());
-        let arrays = arrays(state, self.memory.as_mut());
+        let (outputs, sparse) = (model.outputs, self.training.state.sparse);
+        let (_, arrays) = self.training.split();
         let stride = arrays.weights.len() / outputs;
         for (i, w) in model.weights.iter().enumerate() {
             let (output, feature) = (i / model.dim, i % model.dim);
@@ -183,13 +153,13 @@ impl Engine for ReferenceEngine {
     }
 
     fn add_to(&mut self, mean: &mut Mean, share: f64) {
-        self.apply_pending();
-        if self.state.outputs > 1 {
-            return mean.add(share, self.outputs());
+        self.training.apply_pending();
+        let training = &self.training;
+        if let [intercept] = *training.intercepts() {
+            return mean.add(share, std::iter::once((training.only_weights(), intercept)));
         }
-        let (state, memory) = (&self.state, self.memory.floats());
-        let weights = training::only_weights(state, memory);
-        mean.add(share, std::iter::once((weights, training::intercepts(state, memory)[0])));
+        let intercepts = training.intercepts().iter().enumerate();
+        mean.add(share, intercepts.map(|(k, intercept)| (training.weights(k), *intercept)));
     }
 
     fn step_synchronized(&mut self, tuples: u32, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
@@ -201,11 +171,11 @@ impl Engine for ReferenceEngine {
     }
 
     fn room(&self) -> usize {
-        self.state.capacity as usize
+        self.training.state.now.capacity as usize
     }
 
     fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
-        self.state.code(coder)?;
-        coder.slice(self.memory.as_mut())
+        self.training.state.code(coder)?;
+        coder.slice(self.training.memory.as_mut())
     }
 }

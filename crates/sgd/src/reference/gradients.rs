@@ -9,7 +9,10 @@ use crate::totals::Totals;
 /// Counts a tuple with these decisions and replaces them by minus the derivatives of its weighted loss by each.
 #[inline(always)]
 pub(crate) fn loss_and_gradient<S: Simd>(simd: S, state: &mut TrainerState, out: &mut [f32], y: f32, weight: f32) {
-    state.kind().with_objective(state.number(), One { simd, totals: &mut state.totals, out, y, weight });
+    state
+        .hyper
+        .kind
+        .with_objective(state.hyper.loss_number as f32, One { simd, totals: &mut state.now.totals, out, y, weight });
 }
 
 /// The same for the decisions of many tuples with one output, to the same bits.
@@ -27,7 +30,7 @@ pub(crate) fn losses_and_gradients<S: Simd>(
 /// How much the loss of a tuple with these decisions bends, in units of the model's curvature.
 #[inline(always)]
 pub(crate) fn bend(state: &TrainerState, decisions: &[f32], y: f32) -> f32 {
-    state.kind().with_objective(state.number(), Bend { decisions, y })
+    state.hyper.kind.with_objective(state.hyper.loss_number as f32, Bend { decisions, y })
 }
 
 struct Bend<'a> {
@@ -74,7 +77,10 @@ impl Kernel for LossesAndGradients<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let LossesAndGradients { state, out, labels, weights } = self;
-        state.kind().with_objective(state.number(), Many { simd, totals: &mut state.totals, out, labels, weights });
+        state.hyper.kind.with_objective(
+            state.hyper.loss_number as f32,
+            Many { simd, totals: &mut state.now.totals, out, labels, weights },
+        );
     }
 }
 

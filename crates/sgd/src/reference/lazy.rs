@@ -20,16 +20,16 @@ const MOST_STEPS: u32 = u32::MAX - 1;
 #[inline(always)]
 pub(crate) fn bring_up_to_date(state: &TrainerState, arrays: &mut Arrays, features: impl Iterator<Item = usize>) {
     let steps = MissedSteps {
-        rate: state.rate,
-        scale: state.scale,
+        rate: state.now.rate,
+        scale: state.now.scale,
         shrink: state.shrink(),
         threshold: state.threshold(),
-        l1_applied: state.l1_applied,
-        time: state.time,
-        steps: state.steps,
-        outputs: state.outputs as usize,
+        l1_applied: state.now.l1_applied,
+        time: state.now.time,
+        steps: state.now.steps,
+        outputs: state.now.outputs as usize,
     };
-    with_method!(state.optimizer(), method => method.catch_up(&steps, &mut arrays.lazy_weights(), features));
+    with_method!(state.hyper.optimizer, method => method.catch_up(&steps, &mut arrays.lazy_weights(), features));
 }
 
 /// Brings all features up to date, applies l1, and folds the scale into the weights.
@@ -50,30 +50,30 @@ impl Kernel for ApplyPending<'_, '_> {
 #[inline(always)]
 fn apply_pending(state: &mut TrainerState, arrays: &mut Arrays) {
     if state.is_lazy() {
-        state.l1_applied += state.take_pending_l1();
-        bring_up_to_date(state, arrays, pause::pausing(0..state.dim as usize));
+        state.now.l1_applied += state.take_pending_l1();
+        bring_up_to_date(state, arrays, pause::pausing(0..state.now.dim as usize));
         pause::parts_mut(arrays.last).for_each(|last| last.fill(0));
     }
-    if state.scale != 1.0 {
-        let scale = state.scale as f32;
+    if state.now.scale != 1.0 {
+        let scale = state.now.scale as f32;
         pause::parts_mut(arrays.weights).flatten().for_each(|u| *u *= scale);
     }
-    state.l1_applied = wrap(state.l1_applied * state.scale, state.threshold(), F64_CUTS);
-    (state.time, state.scale) = (0, 1.0);
+    state.now.l1_applied = wrap(state.now.l1_applied * state.now.scale, state.threshold(), F64_CUTS);
+    (state.now.time, state.now.scale) = (0, 1.0);
     mark_l1_applied(state, arrays);
 }
 
 /// Says that l1 has nothing to take from any feature.
 #[inline(always)]
 pub(crate) fn mark_l1_applied(state: &TrainerState, arrays: &mut Arrays) {
-    let bits = l1_bits(state.l1_applied);
+    let bits = l1_bits(state.now.l1_applied);
     pause::parts_mut(arrays.l1_applied.as_chunks_mut::<2>().0).for_each(|applied| applied.fill(bits));
 }
 
 /// Folds the scale into the weights if it is too small for another step, and ends the count of steps if it is full.
 #[inline(always)]
 pub(super) fn make_room_for_step<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays) {
-    if state.scale < LEAST_SCALE || state.time >= MOST_STEPS {
+    if state.now.scale < LEAST_SCALE || state.now.time >= MOST_STEPS {
         simd.call(ApplyPending { state, arrays });
     }
 }

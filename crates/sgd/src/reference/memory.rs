@@ -1,6 +1,6 @@
 //! Memory of a training.
 
-use tuples::pause::{PER_PAUSE, pause};
+use tuples::pause::{self, PER_PAUSE, pause};
 use tuples::{LANES, OutOfMemory};
 
 /// Floats that begin at a cache line.
@@ -8,7 +8,6 @@ use tuples::{LANES, OutOfMemory};
 pub(super) struct Memory {
     floats: Vec<f32>,
     offset: usize,
-    pub(super) length: usize,
 }
 
 impl Memory {
@@ -23,10 +22,19 @@ impl Memory {
             pause();
             floats.resize((floats.len() + PER_PAUSE).min(offset + length), 0.0);
         }
-        Ok(Memory { floats, offset, length })
+        Ok(Memory { floats, offset })
     }
 
-    pub(super) fn floats(&self) -> &[f32] {
+    pub(super) fn try_clone(&self) -> Result<Memory, OutOfMemory> {
+        let mut copy = Memory::zeros(self.as_ref().len())?;
+        let parts = pause::parts_mut(copy.as_mut()).zip(self.as_ref().chunks(PER_PAUSE));
+        parts.for_each(|(to, from)| to.copy_from_slice(from));
+        Ok(copy)
+    }
+}
+
+impl AsRef<[f32]> for Memory {
+    fn as_ref(&self) -> &[f32] {
         &self.floats[self.offset..]
     }
 }

@@ -36,7 +36,7 @@ impl Products {
         range: Range<usize>,
     ) -> Result<(), OutOfMemory> {
         let rows = batch.order()[range].iter().map(|&place| batch.mini_batch(place as usize).len()).max().unwrap_or(0);
-        let (dim, outputs) = (state.dim as usize, state.outputs as usize);
+        let (dim, outputs) = (state.now.dim as usize, state.now.outputs as usize);
         resize(&mut self.decisions, rows.saturating_mul(outputs), 0.0)?;
         resize(&mut self.transposed, if outputs == 1 { 0 } else { dim.saturating_mul(outputs) }, 0.0)?;
         resize(&mut self.ones, rows, 1.0)
@@ -75,7 +75,7 @@ impl Kernel for LearnMiniBatches<'_> {
             decide(state, &arrays, products, mini_batch);
             count(simd, state, products, mini_batch);
             add_gradient(state, &mut arrays, products, mini_batch);
-            state.pending = state.pending.saturating_add(u32::try_from(mini_batch.len()).unwrap_or(u32::MAX));
+            state.now.pending = state.now.pending.saturating_add(u32::try_from(mini_batch.len()).unwrap_or(u32::MAX));
             if steps {
                 simd.call(MakeStep { state, arrays: &mut arrays });
             }
@@ -86,7 +86,7 @@ impl Kernel for LearnMiniBatches<'_> {
 /// Makes the decisions of all rows.
 #[inline(always)]
 fn decide(state: &TrainerState, arrays: &Arrays, products: &mut Products, mini_batch: &MiniBatch) {
-    let (dim, outputs, scale) = (state.dim as usize, state.outputs as usize, state.scale as f32);
+    let (dim, outputs, scale) = (state.now.dim as usize, state.now.outputs as usize, state.now.scale as f32);
     let decisions = &mut products.decisions[..mini_batch.len() * outputs];
     if outputs == 1 {
         mini_batch.matrix().times_vector(&arrays.weights[..dim], decisions, &mut products.scratch);
@@ -110,7 +110,7 @@ fn decide(state: &TrainerState, arrays: &Arrays, products: &mut Products, mini_b
 /// Counts all rows, and replaces their decisions by minus the derivatives of their losses.
 #[inline(always)]
 fn count<S: Simd>(simd: S, state: &mut TrainerState, products: &mut Products, mini_batch: &MiniBatch) {
-    let outputs = state.outputs as usize;
+    let outputs = state.now.outputs as usize;
     let decisions = &mut products.decisions[..mini_batch.len() * outputs];
     let weights = mini_batch.weights().unwrap_or(&products.ones[..mini_batch.len()]);
     if outputs == 1 {
@@ -125,7 +125,7 @@ fn count<S: Simd>(simd: S, state: &mut TrainerState, products: &mut Products, mi
 /// Adds the gradients of the rows.
 #[inline(always)]
 fn add_gradient(state: &TrainerState, arrays: &mut Arrays, products: &mut Products, mini_batch: &MiniBatch) {
-    let (dim, outputs) = (state.dim as usize, state.outputs as usize);
+    let (dim, outputs) = (state.now.dim as usize, state.now.outputs as usize);
     let factors = &products.decisions[..mini_batch.len() * outputs];
     for row in factors.chunks_exact(outputs) {
         arrays.intercepts.gradient.iter_mut().zip(row).for_each(|(gradient, factor)| *gradient += factor);

@@ -18,7 +18,6 @@ mod state;
 mod training;
 
 pub(crate) use engine::ReferenceEngine;
-pub(crate) use state::{MIN_L1_STEP, TrainerState};
-pub(crate) use training::{
-    apply_pending, average, flush, grow, is_finite, learn_dense, learn_sparse, memory_size, model, norms,
-};
+pub(crate) use sparse::Row;
+pub(crate) use state::{MIN_L1_STEP, Progress, TrainerState};
+pub(crate) use training::{Training, grow, memory_size};

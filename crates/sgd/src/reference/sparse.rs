@@ -38,7 +38,10 @@ impl Kernel for LearnSparse<'_> {
     fn run<S: Simd>(self, simd: S) {
         let LearnSparse { state, mut arrays, batch, range } = self;
         if state.is_plain() {
-            return state.kind().with_pointwise(state.number(), Plain { simd, state, arrays, batch, range });
+            return state
+                .hyper
+                .kind
+                .with_pointwise(state.hyper.loss_number as f32, Plain { simd, state, arrays, batch, range });
         }
         let (labels, weights, order) = (batch.labels(), batch.weights(), batch.order());
         for k in range {
@@ -71,9 +74,9 @@ fn ask_for_entries(batch: &Batch, i: usize) {
 
 #[inline(always)]
 fn ask_for_weights(state: &TrainerState, arrays: &Arrays, indices: &[u32]) {
-    let outputs = state.outputs as usize;
+    let outputs = state.now.outputs as usize;
     ask_for_places(arrays.weights, outputs, indices);
-    if state.is_lazy() || state.batch_size > 1 {
+    if state.is_lazy() || state.hyper.batch_size > 1 {
         for array in [&*arrays.first, arrays.second, arrays.gradient] {
             ask_for_places(array, outputs, indices);
         }
@@ -124,16 +127,16 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
         lazy::bring_up_to_date(state, arrays, row.indices.iter().map(|&index| index as usize));
     }
     decide(state, arrays, row);
-    if state.is_bounded() {
+    if state.hyper.bounded {
         let bend = f64::from(bend(state, arrays.out, row.label));
-        state.squares += f64::from(row.weight) * bend * (f64::from(square(row.values)) + 1.0);
+        state.now.squares += f64::from(row.weight) * bend * (f64::from(square(row.values)) + 1.0);
     }
     loss_and_gradient(simd, state, arrays.out, row.label, row.weight);
     state.bound_single(arrays.out);
-    state.pending += 1;
-    if state.batch_size > 1 {
+    state.now.pending += 1;
+    if state.hyper.batch_size > 1 {
         gather(state, arrays, row);
-        if state.pending == state.batch_size {
+        if state.now.pending == state.hyper.batch_size {
             simd.call(MakeSparseStep { state, arrays });
         }
     } else {
@@ -143,7 +146,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
 
 #[inline(always)]
 fn decide(state: &TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
-    let scale = state.scale as f32;
+    let scale = state.now.scale as f32;
     if let ([z], [intercept]) = (&mut *arrays.out, &*arrays.intercepts.values) {
         let entries = Entries::new(indices, values, arrays.weights.len()).expect(BEYOND);
         *z = entries.dot::<false>(arrays.weights)[0] * scale + intercept;
@@ -166,8 +169,8 @@ fn gather(state: &mut TrainerState, arrays: &mut Arrays, Row { indices, values, 
     for (&index, &x) in indices.iter().zip(values) {
         let next = &mut arrays.next[index as usize];
         if *next == 0 {
-            *next = state.touched;
-            state.touched = index + 1;
+            *next = state.now.touched;
+            state.now.touched = index + 1;
         }
         for (gradient, factor) in weights_of(arrays.gradient, state, index as usize).iter_mut().zip(&*arrays.out) {
             *gradient += factor * x;
@@ -182,13 +185,13 @@ fn gather(state: &mut TrainerState, arrays: &mut Arrays, Row { indices, values, 
 #[inline(always)]
 fn step_along<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, row: Row) {
     let step = begin_step(simd, state, arrays);
-    with_method!(state.optimizer(), method => step_along_by(method, state, arrays, row, step));
-    state.l1_applied += step.cut;
+    with_method!(state.hyper.optimizer, method => step_along_by(method, state, arrays, row, step));
+    state.now.l1_applied += step.cut;
 }
 
 #[inline(always)]
 fn step_along_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, row: Row, step: Step) {
-    let rule = method.rule(state.unbiased, step.scaled_rate);
+    let rule = method.rule(state.now.unbiased, step.scaled_rate);
     match &*arrays.out {
         [factor] if M::Rule::IS_PLAIN => {
             let entries = Entries::new(row.indices, row.values, arrays.weights.len()).expect(BEYOND);
@@ -201,7 +204,7 @@ fn step_along_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays
         }
     }
     arrays.intercepts.gradient.copy_from_slice(arrays.out);
-    step_intercepts(arrays, method.rule(state.unbiased, step.rate), step);
+    step_intercepts(arrays, method.rule(state.now.unbiased, step.rate), step);
 }
 
 /// [`step`], compiled once for each instruction set.
@@ -223,15 +226,15 @@ impl Kernel for MakeSparseStep<'_, '_> {
 #[inline(always)]
 pub(super) fn step<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays) {
     let step = begin_step(simd, state, arrays);
-    let touched = std::mem::replace(&mut state.touched, END);
-    with_method!(state.optimizer(), method => step_by(method, state, arrays, touched, step));
+    let touched = std::mem::replace(&mut state.now.touched, END);
+    with_method!(state.hyper.optimizer, method => step_by(method, state, arrays, touched, step));
     arrays.intercepts.gradient.fill(0.0);
-    state.l1_applied += step.cut;
+    state.now.l1_applied += step.cut;
 }
 
 #[inline(always)]
 fn step_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, mut touched: u32, step: Step) {
-    let rule = method.rule(state.unbiased, step.scaled_rate);
+    let rule = method.rule(state.now.unbiased, step.scaled_rate);
     // a list that came from outside may end anywhere: at a feature that is not there or was touched already
     while let Some(next) = arrays.next.get_mut((touched as usize).wrapping_sub(1)) {
         let after = std::mem::take(next);
@@ -243,7 +246,7 @@ fn step_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, mut 
         weights_of(arrays.gradient, state, j).fill(0.0);
         touched = after;
     }
-    step_intercepts(arrays, method.rule(state.unbiased, step.rate), step);
+    step_intercepts(arrays, method.rule(state.now.unbiased, step.rate), step);
 }
 
 /// Steps the weights of one feature, which is up to date.
@@ -255,14 +258,14 @@ fn step_feature<R: Rule>(
     j: usize,
     gradient: impl Fn(f32, f32) -> f32,
 ) {
-    let start = j * state.outputs as usize;
+    let start = j * state.now.outputs as usize;
     for (k, factor) in arrays.out.iter().enumerate() {
         let gathered = arrays.gradient.get(start + k).copied().unwrap_or(0.0);
         let (first, second) = (arrays.first.get_mut(start + k), arrays.second.get_mut(start + k));
         rule.step_one(&mut arrays.weights[start + k], first, second, gradient(gathered, *factor));
     }
     if let Some(last) = arrays.last.get_mut(j) {
-        *last = state.time;
+        *last = state.now.time;
     }
 }
 

@@ -47,7 +47,7 @@ impl<S: Simd> PointwiseVisitor for Plain<'_, S> {
 
     #[inline(always)]
     fn visit<L: Pointwise>(self, loss: L) {
-        match self.state.is_bounded() {
+        match self.state.hyper.bounded {
             false => self.learn::<false, L>(loss),
             true => self.learn::<true, L>(loss),
         }
@@ -72,9 +72,9 @@ impl<S: Simd> Plain<'_, S> {
             let entries = Entries::new(indices, values, arrays.weights.len()).expect(BEYOND);
             let [product, square] = entries.dot::<BOUNDED>(arrays.weights);
             let weight = tuples.weights.map_or(1.0, |weights| weights[i]);
-            let mut out = [product * state.scale as f32 + arrays.intercepts.values[0]];
+            let mut out = [product * state.now.scale as f32 + arrays.intercepts.values[0]];
             let bend = if BOUNDED { bend * f64::from(Objective::bend(loss, &out, tuples.labels[i])) } else { 0.0 };
-            count_one(simd, loss, &mut state.totals, &mut out, tuples.labels[i], weight);
+            count_one(simd, loss, &mut state.now.totals, &mut out, tuples.labels[i], weight);
             if BOUNDED {
                 out[0] *= (1.0 / (1.0 + bend * (f64::from(weight) * (f64::from(square) + 1.0)))) as f32;
             }

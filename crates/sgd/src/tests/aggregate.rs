@@ -218,7 +218,7 @@ fn text_that_is_no_state_is_an_error() {
 #[test]
 fn a_rate_that_somebody_else_has_written_is_refused() {
     let hyper = Hyperparameters { l2: 0.1, ..Hyperparameters::new(ModelKind::Logistic) };
-    let at = std::mem::offset_of!(crate::reference::TrainerState, rate);
+    let at = std::mem::offset_of!(crate::aggregate::Header, now.rate);
     for (rate, is_sound) in [(1.0_f64, true), (10.0, false), (1e300, false), (-1.0, false), (f64::NAN, false)] {
         let mut state = new(hyper, 6, 1, false).unwrap();
         state[at..at + 8].copy_from_slice(&rate.to_ne_bytes());
