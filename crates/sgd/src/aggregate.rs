@@ -1,14 +1,12 @@
 //! The state of training as one flat piece of bytes: for the user-defined aggregate, which is handed a row at a time
-//! and whose state PostgreSQL copies, sends and prints.
+//! and whose state PostgreSQL copies and sends.
 //!
 //! Guarantees: a state is stepped in place and allocates nothing; bytes from anywhere are checked before they are used,
-//! and whatever they say, the worst that comes of them is an error or a wrong number; the text form is exact.
+//! and whatever they say, the worst that comes of them is an error or a wrong number.
 //!
 //! A state is a header of plain numbers and the memory of the reference engine, as a trainer has it; machines of the
 //! other byte order do not recognise it. It begins in epoch 1.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut};
 use simd::Level;
 use tuples::pause::{self, PER_PAUSE};
@@ -19,7 +17,7 @@ use crate::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer,
 /// What is wrong with a state, or with what it should learn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StateError {
-    /// The bytes or the text are no state, or one of another version.
+    /// The bytes are no state, or one of another version.
     #[error("not a training state: {0}")]
     Corrupt(&'static str),
     /// [`Schedule::Theorem1`](crate::Schedule::Theorem1) needs buffers, which an aggregate has not.
@@ -428,19 +426,4 @@ pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
         target.store();
     }
     Ok(into)
-}
-
-/// The text form of a state: exact, in letters, digits, + and / (base64).
-pub fn to_text(state: &[u8]) -> String {
-    STANDARD_NO_PAD.encode(state)
-}
-
-/// The state of a text form.
-///
-/// # Errors
-/// [`StateError::Corrupt`], [`StateError::NoBuffers`]
-pub fn from_text(text: &str) -> Result<Vec<u8>, StateError> {
-    let bytes = STANDARD_NO_PAD.decode(text).map_err(|_| StateError::Corrupt("it is not base64"))?;
-    read_header(&bytes)?;
-    Ok(bytes)
 }

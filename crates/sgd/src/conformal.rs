@@ -37,7 +37,7 @@ impl Calibration {
     /// The largest scores, which are all kept: coverages near 1 need them.
     const LARGEST: u64 = 1024;
     /// Scores that are kept at most.
-    pub const MAX_SCORES: usize = (Calibration::EVEN + Calibration::LARGEST) as usize;
+    const MAX_SCORES: u64 = Calibration::EVEN + Calibration::LARGEST;
 
     /// Scores of `rows` rows, ascending: those of their ranks.
     ///
@@ -57,7 +57,7 @@ impl Calibration {
 
     /// How many scores are kept of so many rows.
     pub fn kept(rows: u64) -> usize {
-        rows.min(Calibration::EVEN + Calibration::LARGEST) as usize
+        rows.min(Calibration::MAX_SCORES) as usize
     }
 
     /// The rank, from 1, of score number `i`, from 0, among those of so many rows.
@@ -186,7 +186,7 @@ mod tests {
     fn of_many_scores_a_bounded_number_is_kept_and_no_coverage_is_undercut() {
         for n in [3072, 3073, 5000, 1_000_000, 1 << 40] {
             let ranks: Vec<u64> = Calibration::ranks(n).collect();
-            assert_eq!(ranks.len(), Calibration::MAX_SCORES);
+            assert_eq!(ranks.len() as u64, Calibration::MAX_SCORES);
             assert!(ranks.is_sorted_by(|a, b| a < b), "no rank twice, of {n}");
             assert_eq!(ranks.last(), Some(&n));
             let scores = ranks.iter().map(|rank| *rank as f64).collect();

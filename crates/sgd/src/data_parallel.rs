@@ -100,35 +100,20 @@ impl Trainer {
     /// Those of the exchange.
     pub fn begin_buffer_synchronized<E: Exchange>(
         &mut self,
-        (tuples, of_step): (usize, usize),
+        tuples: (usize, usize),
         batch: &Batch,
         places: Range<usize>,
         exchange: &mut E,
     ) -> Result<(), E::Error> {
-        let mut curvature = self.measure(batch, places)?;
+        let mut curvature = self.curvature_of_buffer(batch, places)?;
         if let Some(own) = curvature {
             // whether it is measured depends on what all processes know
             let all = exchange.gather_all(bytemuck::cast_slice(&[own]))?;
             let read = |words: &Vec<u32>| bytemuck::pod_read_unaligned::<f64>(bytemuck::cast_slice(words));
             curvature = all.iter().map(read).reduce(f64::max);
         }
-        self.begin_measured(tuples, of_step, curvature);
+        self.begin_buffer_of_all(tuples, curvature);
         Ok(())
-    }
-
-    /// As [`begin_buffer_synchronized`](Trainer::begin_buffer_synchronized), in two halves for a process that cannot
-    /// wait: how much the loss of a mini-batch of its own can bend, if that is to be known.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
-    pub fn curvature_of_buffer(&self, batch: &Batch, places: Range<usize>) -> Result<Option<f64>, OutOfMemory> {
-        self.measure(batch, places)
-    }
-
-    /// The second half: begins the next buffer, which has so many tuples in all processes, and so many in a full step,
-    /// of which this is the most that a loss can bend.
-    pub fn begin_buffer_of_all(&mut self, (tuples, of_step): (usize, usize), curvature: Option<f64>) {
-        self.begin_measured(tuples, of_step, curvature);
     }
 
     /// Makes the step of a mini-batch that all processes have learned from, `tuples` tuples in all.

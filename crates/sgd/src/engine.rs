@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use tuples::{Batch, Matrix, OutOfMemory};
+use tuples::{Batch, OutOfMemory};
 
 use crate::bytes::Coder;
 use crate::exchange::{Interrupted, OpenExchange};
@@ -54,17 +54,6 @@ pub(crate) trait Engine: Debug {
         unreachable!("no mini-batches")
     }
 
-    /// Learns from a mini-batch whose features are a matrix, as a whole.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]; then nothing was learned.
-    ///
-    /// # Panics
-    /// If the engine has no hidden layers.
-    fn learn_matrix(&mut self, _: &dyn Matrix, _: &[f32], _: Option<&[f32]>) -> Result<(), OutOfMemory> {
-        panic!("a network")
-    }
-
     /// The most tuples that are worth learning from at once, if it is for the engine to say.
     fn piece(&self) -> Option<usize> {
         None
@@ -76,10 +65,12 @@ pub(crate) trait Engine: Debug {
     }
 
     /// Tuples of the gradient that has not made a step yet.
-    fn pending(&self) -> usize;
+    fn pending(&self) -> usize {
+        0
+    }
 
     /// Ends an epoch: makes the step of a mini-batch that is not full, and brings all weights up to date.
-    fn flush(&mut self);
+    fn flush(&mut self) {}
 
     /// Whether neither a number nor the loss has become infinite or NaN.
     fn is_finite(&self) -> bool;
@@ -104,7 +95,12 @@ pub(crate) trait Engine: Debug {
     fn set_model(&mut self, model: &ModelParameters);
 
     /// Adds the model to a mean, of which it is to have this share.
-    fn add_to(&mut self, mean: &mut Mean, share: f64);
+    ///
+    /// # Panics
+    /// If the engine's models have no mean.
+    fn add_to(&mut self, _: &mut Mean, _share: f64) {
+        unreachable!("no mean of the models")
+    }
 
     /// Makes one step of the gradients that are pending in all processes, of so many tuples in all.
     ///

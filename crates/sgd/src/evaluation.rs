@@ -372,11 +372,6 @@ impl Evaluation {
         &self.confusion
     }
 
-    /// Whether all decisions were finite. If not, no result is right: an infinity may have any sign.
-    pub fn in_range(&self) -> bool {
-        self.in_range
-    }
-
     /// What the tuples weigh that were evaluated.
     pub fn weight(&self) -> f64 {
         self.weight

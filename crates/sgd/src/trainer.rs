@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use simd::Level;
-use tuples::{Batch, Matrix, OutOfMemory};
+use tuples::{Batch, OutOfMemory};
 
 use crate::average::Theorem1;
 use crate::averaging::Iterates;
@@ -124,13 +124,17 @@ impl Trainer {
     /// # Errors
     /// [`OutOfMemory`]; then no buffer has begun.
     pub fn begin_buffer(&mut self, tuples: usize, batch: &Batch, places: Range<usize>) -> Result<(), OutOfMemory> {
-        let curvature = self.measure(batch, places.clone())?;
-        self.begin_measured(tuples, self.tuples_of_step(batch, places), curvature);
+        let curvature = self.curvature_of_buffer(batch, places.clone())?;
+        self.begin_buffer_of_all((tuples, self.tuples_of_step(batch, places)), curvature);
         Ok(())
     }
 
-    /// How much the loss of a mini-batch at these places can bend, if it is to be known.
-    pub(crate) fn measure(&self, batch: &Batch, places: Range<usize>) -> Result<Option<f64>, OutOfMemory> {
+    /// How much the loss of a mini-batch at these places can bend, if it is to be known: what a process that cannot
+    /// wait does of [`begin_buffer_synchronized`](Trainer::begin_buffer_synchronized) first.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn curvature_of_buffer(&self, batch: &Batch, places: Range<usize>) -> Result<Option<f64>, OutOfMemory> {
         let Some(theorem) = &self.theorem else { return Ok(None) };
         if self.hyper.batch_size == 1 || !theorem.measures(self.epoch) {
             return Ok(None);
@@ -146,8 +150,9 @@ impl Trainer {
         }
     }
 
-    /// Begins a buffer whose curvature was measured, or need not be.
-    pub(crate) fn begin_measured(&mut self, tuples: usize, of_step: usize, curvature: Option<f64>) {
+    /// Begins a buffer, which has so many tuples in all processes, and so many in a full step; this is the most that a
+    /// loss can bend, if it was [measured](Trainer::curvature_of_buffer).
+    pub fn begin_buffer_of_all(&mut self, (tuples, of_step): (usize, usize), curvature: Option<f64>) {
         self.end_buffer();
         if let Some(theorem) = &mut self.theorem {
             theorem.begin_buffer(tuples);
@@ -247,25 +252,6 @@ impl Trainer {
             let share = iterates.share();
             self.add_to_mean(share);
         }
-    }
-
-    /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step,
-    /// whatever the batch size.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]; then nothing was learned.
-    ///
-    /// # Panics
-    /// If the model is linear, no epoch has begun, there are not as many labels and weights as rows, or fewer columns
-    /// than features.
-    pub fn learn_matrix(
-        &mut self,
-        features: &dyn Matrix,
-        labels: &[f32],
-        weights: Option<&[f32]>,
-    ) -> Result<(), OutOfMemory> {
-        assert!(self.epoch > 0, "an epoch has begun");
-        self.engine.learn_matrix(features, labels, weights)
     }
 
     /// Ends the epoch; a mini-batch that is not full makes its step.

@@ -13,15 +13,11 @@ use crate::exchange::{Interrupted, OpenExchange, mean};
 use crate::mean::Mean;
 use crate::models::{Pointwise, PointwiseVisitor};
 use crate::totals::Totals;
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer};
+use crate::{Hyperparameters, ModelParameters, Optimizer};
 
 /// Plain SGD of pointwise losses on dense tuples, one at a time.
 #[derive(Debug)]
 pub(crate) struct FastEngine {
-    kind: ModelKind,
-    /// of the loss
-    number: f32,
-    dim: usize,
     hyper: Hyperparameters,
     rate: f64,
     state: State,
@@ -37,9 +33,7 @@ impl FastEngine {
 
     /// Before the first epoch.
     pub(crate) fn new(hyper: Hyperparameters, dim: usize, level: Level) -> FastEngine {
-        let Hyperparameters { kind, learning_rate: rate, .. } = hyper;
-        let number = hyper.loss_number as f32;
-        FastEngine { kind, number, dim, hyper, rate, state: State::new(dim, kind, number), level }
+        FastEngine { hyper, rate: hyper.learning_rate, state: State::new(dim), level }
     }
 }
 
@@ -63,47 +57,40 @@ impl PointwiseVisitor for LearnFrom<'_> {
 
 impl Engine for FastEngine {
     fn dim(&self) -> usize {
-        self.dim
+        self.state.dim
     }
 
     fn begin_epoch(&mut self) {
-        self.state.begin_epoch();
+        self.state.accumulator.clear();
     }
 
     fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
     }
 
+    /// Nothing waits to be counted.
     fn set_loss_number(&mut self, number: f64) {
-        self.number = number as f32;
-        self.state.set_loss_number(self.number);
+        self.hyper.loss_number = number;
     }
 
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
-        assert!(!batch.is_sparse() && batch.dim() == self.dim, "as many features as the trainer was made for");
-        let penalties = (self.hyper.penalty_rate(self.rate), self.hyper.l2);
-        let rates = Rates::new(self.rate, penalties, self.hyper.bounded.then(|| self.kind.curvature()));
-        self.kind
-            .with_pointwise(self.number, LearnFrom { state: &mut self.state, rates, batch, range, level: self.level });
+        assert!(!batch.is_sparse() && batch.dim() == self.dim(), "as many features as the trainer was made for");
+        let FastEngine { hyper, rate, ref mut state, level } = *self;
+        let visitor = LearnFrom { state, rates: Rates::new(&hyper, rate), batch, range, level };
+        hyper.kind.with_pointwise(hyper.loss_number as f32, visitor);
         Ok(())
     }
 
-    fn pending(&self) -> usize {
-        0
-    }
-
-    fn flush(&mut self) {}
-
     fn is_finite(&self) -> bool {
-        self.state.is_finite()
+        self.totals().loss.is_finite() && self.state.model().is_finite()
     }
 
     fn totals(&self) -> Totals {
-        self.state.totals()
+        self.state.accumulator.totals(self.hyper.kind, self.hyper.loss_number as f32)
     }
 
     fn totals_mut(&mut self) -> &mut Totals {
-        self.state.totals_mut()
+        self.state.accumulator.totals_mut(self.hyper.kind, self.hyper.loss_number as f32)
     }
 
     fn norms(&self) -> (f64, f64) {

@@ -9,18 +9,14 @@ use simd::Chunk;
 use tuples::LANES;
 
 use super::loss_accumulator::LossAccumulator;
+use crate::ModelParameters;
 use crate::bytes::Coder;
 use crate::kernels::{Aligned, to_chunks};
-use crate::totals::Totals;
-use crate::{ModelKind, ModelParameters};
 
 /// The weights w = `scale` * (`weights` + the steps along the `previous` rows), the intercept, and what was counted.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
-    dim: usize,
-    kind: ModelKind,
-    /// of the loss
-    number: f32,
+    pub(super) dim: usize,
     /// zero where the row has the constant 1, between two calls: the intercept is not to be shrunk
     pub(super) weights: Vec<Aligned>,
     /// without the pending steps, as the weights
@@ -55,14 +51,12 @@ pub(super) struct Update {
 
 impl State {
     /// All zeros.
-    pub(crate) fn new(dim: usize, kind: ModelKind, number: f32) -> State {
+    pub(crate) fn new(dim: usize) -> State {
         let chunks = dim / LANES + 1;
         let mut mask = [1.0; LANES];
         mask[dim % LANES] = 0.0;
         State {
             dim,
-            kind,
-            number,
             weights: allocation::filled(Aligned([0.0; LANES]), chunks),
             previous: [allocation::zeros(chunks), allocation::zeros(chunks)],
             intercept: 0.0,
@@ -73,37 +67,12 @@ impl State {
         }
     }
 
-    /// Forgets what was counted.
-    pub(crate) fn begin_epoch(&mut self) {
-        self.accumulator.clear();
-    }
-
-    /// Changes the number of the loss: nothing waits to be counted.
-    pub(crate) fn set_loss_number(&mut self, number: f32) {
-        self.number = number;
-    }
-
-    /// What was counted in this epoch.
-    pub(crate) fn totals(&self) -> Totals {
-        self.accumulator.totals(self.kind, self.number)
-    }
-
-    /// What was counted.
-    pub(crate) fn totals_mut(&mut self) -> &mut Totals {
-        self.accumulator.totals_mut(self.kind, self.number)
-    }
-
     /// Makes this the model, with all steps made.
     pub(crate) fn set_model(&mut self, weights: &[f32], intercept: f32) {
         for (chunk, weights) in self.weights.iter_mut().zip(to_chunks(weights)) {
             chunk.0 = weights;
         }
         (self.intercept, self.scale, self.steps) = (intercept, 1.0, UpdateWindow::default());
-    }
-
-    /// Whether neither the parameters nor the loss have become infinite or NaN.
-    pub(crate) fn is_finite(&self) -> bool {
-        self.totals().loss.is_finite() && self.model().is_finite()
     }
 
     /// Makes the intercept the weight of the constant 1.
@@ -138,14 +107,8 @@ impl State {
         // + 0.0 makes a negative zero, from a weight that underflows, as positive as all other zeros
         let weights = weights.map(|w| w * self.scale as f32 + 0.0);
         let intercept = self.intercept + earlier.gradient * earlier.direction + last.gradient * last.direction;
-        let intercepts = vec![intercept];
-        ModelParameters {
-            dim: self.dim,
-            outputs: 1,
-            weights: allocation::collect(weights.take(self.dim)),
-            intercepts,
-            network: None,
-        }
+        let weights = allocation::collect(weights.take(self.dim));
+        ModelParameters { dim: self.dim, outputs: 1, weights, intercepts: vec![intercept], network: None }
     }
 }
 

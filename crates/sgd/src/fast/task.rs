@@ -5,6 +5,7 @@ use std::ops::Range;
 use tuples::Batch;
 
 use super::state::State;
+use crate::Hyperparameters;
 
 /// The numbers that an epoch fixes.
 #[derive(Debug, Clone, Copy)]
@@ -20,13 +21,13 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// `curvature` is the bound of the loss's second derivative, if steps are bounded by it.
-    pub(crate) fn new(learning_rate: f64, (penalty_rate, l2): (f64, f64), curvature: Option<f64>) -> Rates {
+    /// Those of this learning rate.
+    pub(crate) fn new(hyper: &Hyperparameters, rate: f64) -> Rates {
         Rates {
-            learning_rate: learning_rate as f32,
-            shrink: 1.0 - penalty_rate * l2,
-            penalty: l2 > 0.0,
-            bound: curvature.map(|curvature| (learning_rate * curvature) as f32),
+            learning_rate: rate as f32,
+            shrink: 1.0 - hyper.penalty_rate(rate) * hyper.l2,
+            penalty: hyper.l2 > 0.0,
+            bound: hyper.bounded.then(|| (rate * hyper.kind.curvature()) as f32),
         }
     }
 }

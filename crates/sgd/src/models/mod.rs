@@ -34,9 +34,10 @@ pub(crate) use softmax::{FEW, few_softmax_gradients, softmax_gradient};
 const DIVERGED_RATES: f64 = 1e6;
 
 /// Makes the list of models: the variants, in the order in which they are listed to users, and their types.
-/// The linear ones come first.
+/// The linear ones come first. It begins with a dollar, for `with_model`.
 macro_rules! models {
     (
+        $d:tt
         linear { $($(#[$linear_doc:meta])* $linear:ident = $linear_type:ty,)* }
         networks { $($(#[$network_doc:meta])* $network:ident = $network_type:ty,)* }
     ) => {
@@ -48,6 +49,22 @@ macro_rules! models {
             $($(#[$network_doc])* $network,)*
         }
 
+        /// Evaluates an expression with a model's own type.
+        macro_rules! with_model {
+            ($d kind:expr, $d model:ident => $d body:expr) => {
+                match $d kind {
+                    $(ModelKind::$linear => {
+                        type $d model = $linear_type;
+                        $d body
+                    })*
+                    $(ModelKind::$network => {
+                        type $d model = $network_type;
+                        $d body
+                    })*
+                }
+            };
+        }
+
         impl ModelKind {
             /// The linear models.
             pub const LINEAR: [ModelKind; [$(stringify!($linear)),*].len()] = [$(ModelKind::$linear),*];
@@ -55,144 +72,6 @@ macro_rules! models {
             /// All of them, the linear ones first.
             pub const ALL: [ModelKind; [$(stringify!($linear),)* $(stringify!($network),)*].len()] =
                 [$(ModelKind::$linear,)* $(ModelKind::$network,)*];
-
-            /// Its own name, which is the one that is stored and shown.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::NAME,)*
-                    $(ModelKind::$network => <$network_type>::NAME,)*
-                }
-            }
-
-            /// What else [`FromStr`] reads.
-            fn aliases(self) -> &'static [&'static str] {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::ALIASES,)*
-                    $(ModelKind::$network => <$network_type>::ALIASES,)*
-                }
-            }
-
-            /// What it is, in an error: "an SVM".
-            pub fn description(self) -> &'static str {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::DESCRIPTION,)*
-                    $(ModelKind::$network => <$network_type>::DESCRIPTION,)*
-                }
-            }
-
-            /// What labels and decisions mean.
-            pub fn task(self) -> Task {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::TASK,)*
-                    $(ModelKind::$network => <$network_type>::TASK,)*
-                }
-            }
-
-            /// Whether its decisions stand for probabilities.
-            pub fn has_probabilities(self) -> bool {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::HAS_PROBABILITIES,)*
-                    $(ModelKind::$network => <$network_type>::HAS_PROBABILITIES,)*
-                }
-            }
-
-            /// How a decision becomes a prediction, of a regression.
-            pub fn link(self) -> Link {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::LINK,)*
-                    $(ModelKind::$network => <$network_type>::LINK,)*
-                }
-            }
-
-            /// The number that its loss has, if it has one.
-            pub fn loss_number(self) -> Option<LossNumber> {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::LOSS_NUMBER,)*
-                    $(ModelKind::$network => <$network_type>::LOSS_NUMBER,)*
-                }
-            }
-
-            /// Whether the number of its loss is a multiple of the scale of the residuals, which is found along with
-            /// the model.
-            pub fn follows_residuals(self) -> bool {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::FOLLOWS_RESIDUALS,)*
-                    $(ModelKind::$network => <$network_type>::FOLLOWS_RESIDUALS,)*
-                }
-            }
-
-            /// How its loss changes with the units of the targets, of a regression.
-            pub fn target_units(self) -> TargetUnits {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::TARGET_UNITS,)*
-                    $(ModelKind::$network => <$network_type>::TARGET_UNITS,)*
-                }
-            }
-
-            /// A bound of the second derivative of its loss by a decision.
-            pub(crate) fn curvature(self) -> f64 {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::CURVATURE,)*
-                    $(ModelKind::$network => <$network_type>::CURVATURE,)*
-                }
-            }
-
-            /// Whether the first derivative of its loss by a decision jumps somewhere, of a linear model.
-            pub(crate) fn has_corners(self) -> bool {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::HAS_CORNERS,)*
-                    $(ModelKind::$network => <$network_type>::HAS_CORNERS,)*
-                }
-            }
-
-            /// Whether its loss has a second derivative by its one decision everywhere: then there is Newton's method.
-            pub fn is_smooth(self) -> bool {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::IS_SMOOTH,)*
-                    $(ModelKind::$network => <$network_type>::IS_SMOOTH,)*
-                }
-            }
-
-            /// Loss and derivatives of tuples with these decisions and labels.
-            ///
-            /// # Panics
-            /// If it is not [smooth](ModelKind::is_smooth).
-            #[inline(always)]
-            pub(crate) fn derivatives(self, decisions: &[f64], labels: &[f64], out: &mut [Derivatives]) {
-                match self {
-                    $(ModelKind::$linear => {
-                        for ((&z, &y), out) in decisions.iter().zip(labels).zip(out) {
-                            *out = <$linear_type>::derivatives(z, y);
-                        }
-                    })*
-                    $(ModelKind::$network)|* => unreachable!("no network is smooth"),
-                }
-            }
-
-            /// What it starts from unless the user says otherwise.
-            pub(crate) fn defaults(self) -> Defaults {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::defaults(),)*
-                    $(ModelKind::$network => <$network_type>::defaults(),)*
-                }
-            }
-
-            /// The loss of a tuple with these decisions, to the rounding of f64, if this is the number of the loss.
-            pub(crate) fn exact_loss(self, decisions: &[f32], y: f64, number: f64) -> f64 {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::exact_loss(decisions, y, number),)*
-                    $(ModelKind::$network => <$network_type>::exact_loss(decisions, y, number),)*
-                }
-            }
-
-            /// The least mean loss of a model that says the same of every tuple, if classes have these shares of the
-            /// tuples, which add up to 1; None of a model without classes.
-            pub fn constant_loss(self, shares: &[f64]) -> Option<f64> {
-                match self {
-                    $(ModelKind::$linear => <$linear_type>::constant_loss(shares),)*
-                    $(ModelKind::$network => <$network_type>::constant_loss(shares),)*
-                }
-            }
 
             /// Hands what a linear model minimises, with this number of the loss, to the visitor.
             ///
@@ -210,6 +89,7 @@ macro_rules! models {
 }
 
 models! {
+    $
     linear {
         /// Logistic regression: ln(1 + e^(-y z)), y = -1 or 1.
         Logistic = logistic::Logistic,
@@ -243,6 +123,95 @@ models! {
 }
 
 impl ModelKind {
+    /// Its own name, which is the one that is stored and shown.
+    pub fn name(self) -> &'static str {
+        with_model!(self, M => M::NAME)
+    }
+
+    /// What else [`FromStr`] reads.
+    fn aliases(self) -> &'static [&'static str] {
+        with_model!(self, M => M::ALIASES)
+    }
+
+    /// What it is, in an error: "an SVM".
+    pub fn description(self) -> &'static str {
+        with_model!(self, M => M::DESCRIPTION)
+    }
+
+    /// What labels and decisions mean.
+    pub fn task(self) -> Task {
+        with_model!(self, M => M::TASK)
+    }
+
+    /// Whether its decisions stand for probabilities.
+    pub fn has_probabilities(self) -> bool {
+        with_model!(self, M => M::HAS_PROBABILITIES)
+    }
+
+    /// How a decision becomes a prediction, of a regression.
+    pub fn link(self) -> Link {
+        with_model!(self, M => M::LINK)
+    }
+
+    /// The number that its loss has, if it has one.
+    pub fn loss_number(self) -> Option<LossNumber> {
+        with_model!(self, M => M::LOSS_NUMBER)
+    }
+
+    /// Whether the number of its loss is a multiple of the scale of the residuals, which is found along with the model.
+    pub fn follows_residuals(self) -> bool {
+        with_model!(self, M => M::FOLLOWS_RESIDUALS)
+    }
+
+    /// How its loss changes with the units of the targets, of a regression.
+    pub fn target_units(self) -> TargetUnits {
+        with_model!(self, M => M::TARGET_UNITS)
+    }
+
+    /// A bound of the second derivative of its loss by a decision.
+    pub(crate) fn curvature(self) -> f64 {
+        with_model!(self, M => M::CURVATURE)
+    }
+
+    /// Whether the first derivative of its loss by a decision jumps somewhere, of a linear model.
+    pub(crate) fn has_corners(self) -> bool {
+        with_model!(self, M => M::HAS_CORNERS)
+    }
+
+    /// Whether its loss has a second derivative by its one decision everywhere: then there is Newton's method.
+    pub fn is_smooth(self) -> bool {
+        with_model!(self, M => M::IS_SMOOTH)
+    }
+
+    /// Loss and derivatives of tuples with these decisions and labels.
+    ///
+    /// # Panics
+    /// If it is not [smooth](ModelKind::is_smooth).
+    #[inline(always)]
+    pub(crate) fn derivatives(self, decisions: &[f64], labels: &[f64], out: &mut [Derivatives]) {
+        with_model!(self, M => {
+            for ((&z, &y), out) in decisions.iter().zip(labels).zip(out) {
+                *out = M::derivatives(z, y);
+            }
+        });
+    }
+
+    /// What it starts from unless the user says otherwise.
+    pub(crate) fn defaults(self) -> Defaults {
+        with_model!(self, M => M::defaults())
+    }
+
+    /// The loss of a tuple with these decisions, to the rounding of f64, if this is the number of the loss.
+    pub(crate) fn exact_loss(self, decisions: &[f32], y: f64, number: f64) -> f64 {
+        with_model!(self, M => M::exact_loss(decisions, y, number))
+    }
+
+    /// The least mean loss of a model that says the same of every tuple, if classes have these shares of the tuples,
+    /// which add up to 1; None of a model without classes.
+    pub fn constant_loss(self, shares: &[f64]) -> Option<f64> {
+        with_model!(self, M => M::constant_loss(shares))
+    }
+
     /// All that [`FromStr`] reads: the names first, then the aliases.
     pub fn names() -> Vec<&'static str> {
         let aliases = Self::ALL.into_iter().flat_map(Self::aliases).copied();

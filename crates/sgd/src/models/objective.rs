@@ -107,6 +107,7 @@ pub(crate) trait Objective: Copy {
 
     /// Counts tuples with one decision each, and replaces the decisions as
     /// [`loss_and_gradient`](Objective::loss_and_gradient) does, to the same bits.
+    #[inline(always)]
     fn losses_and_gradients<S: Simd>(
         self,
         simd: S,
@@ -114,7 +115,11 @@ pub(crate) trait Objective: Copy {
         out: &mut [f32],
         labels: &[f32],
         weights: &[f32],
-    );
+    ) {
+        for ((out, &y), &weight) in out.iter_mut().zip(labels).zip(weights) {
+            count_one(simd, self, totals, std::slice::from_mut(out), y, weight);
+        }
+    }
 }
 
 /// What is done with a pointwise objective, whichever it is.

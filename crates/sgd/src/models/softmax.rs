@@ -3,7 +3,7 @@
 use simd::Simd;
 
 use super::definition::{LinearModel, Model, Task};
-use super::objective::{Objective, count_one};
+use super::objective::Objective;
 use crate::math::{cross_entropy, entropy, exp, ln};
 use crate::totals::Totals;
 
@@ -41,20 +41,6 @@ impl Objective for Softmax {
     #[inline(always)]
     fn loss_and_gradient<S: Simd>(self, _: S, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32 {
         softmax_gradient(totals, out, y, weight)
-    }
-
-    #[inline(always)]
-    fn losses_and_gradients<S: Simd>(
-        self,
-        simd: S,
-        totals: &mut Totals,
-        out: &mut [f32],
-        labels: &[f32],
-        weights: &[f32],
-    ) {
-        for ((out, &y), &weight) in out.iter_mut().zip(labels).zip(weights) {
-            count_one(simd, self, totals, std::slice::from_mut(out), y, weight);
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 use simd::Simd;
 
 use super::definition::{Defaults, LinearModel, Model, Task};
-use super::objective::{MarginLoss, Objective, count_one};
+use super::objective::{MarginLoss, Objective};
 use super::svm::Svm;
 use crate::totals::Totals;
 
@@ -73,20 +73,6 @@ impl<L: MarginLoss> Objective for OneVsRest<L> {
         }
         totals.correct += u64::from(reached == 1);
         loss
-    }
-
-    #[inline(always)]
-    fn losses_and_gradients<S: Simd>(
-        self,
-        simd: S,
-        totals: &mut Totals,
-        out: &mut [f32],
-        labels: &[f32],
-        weights: &[f32],
-    ) {
-        for ((out, &y), &weight) in out.iter_mut().zip(labels).zip(weights) {
-            count_one(simd, self, totals, std::slice::from_mut(out), y, weight);
-        }
     }
 }
 

@@ -15,7 +15,6 @@ use super::steps::Steps;
 use crate::bytes::Coder;
 use crate::engine::{Engine, norms};
 use crate::exchange::{Interrupted, OpenExchange};
-use crate::mean::Mean;
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelParameters};
 
@@ -150,6 +149,24 @@ impl NetworkEngine {
         self.rows = rows;
     }
 
+    /// Learns from the rows of a matrix: one step. Tuples that were learned from before and wait for their mini-batch to be complete make a step of their
+    /// own.
+    pub(super) fn learn_matrix(
+        &mut self,
+        features: &dyn Matrix,
+        labels: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Result<(), OutOfMemory> {
+        assert!(features.rows() == labels.len(), "a label for each row");
+        assert!(weights.is_none_or(|weights| weights.len() == labels.len()), "a weight for each row");
+        self.finish_batch();
+        self.add_matrix(features, labels, weights)?;
+        if !labels.is_empty() {
+            self.step();
+        }
+        Ok(())
+    }
+
     /// Adds the gradients of the rows of a matrix. No tuples wait.
     fn add_matrix(
         &mut self,
@@ -229,10 +246,6 @@ impl Engine for NetworkEngine {
         &mut self.totals
     }
 
-    fn add_to(&mut self, _: &mut Mean, _: f64) {
-        unreachable!("networks have other schedules")
-    }
-
     fn begin_epoch(&mut self) {
         self.flush();
         self.totals = Totals::default();
@@ -271,24 +284,6 @@ impl Engine for NetworkEngine {
             if full {
                 self.step();
             }
-        }
-        Ok(())
-    }
-
-    /// One step. Tuples that were learned from before and wait for their mini-batch to be complete make a step of their
-    /// own.
-    fn learn_matrix(
-        &mut self,
-        features: &dyn Matrix,
-        labels: &[f32],
-        weights: Option<&[f32]>,
-    ) -> Result<(), OutOfMemory> {
-        assert!(features.rows() == labels.len(), "a label for each row");
-        assert!(weights.is_none_or(|weights| weights.len() == labels.len()), "a weight for each row");
-        self.finish_batch();
-        self.add_matrix(features, labels, weights)?;
-        if !labels.is_empty() {
-            self.step();
         }
         Ok(())
     }

@@ -13,7 +13,6 @@ use super::{Collinearity, PER_PAUSE};
 use crate::bytes::Coder;
 use crate::engine::Engine;
 use crate::exchange::{Interrupted, OpenExchange, sum_of_doubles};
-use crate::mean::Mean;
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelParameters, Standardizer};
 
@@ -76,10 +75,6 @@ impl Engine for NewtonEngine {
         Some((0..self.sums.dim()).map(|i| self.sums.hessian(i, i) > 0.0).collect())
     }
 
-    fn pending(&self) -> usize {
-        0
-    }
-
     fn flush(&mut self) {
         self.descent.step(&mut self.sums);
     }
@@ -110,10 +105,6 @@ impl Engine for NewtonEngine {
 
     fn set_model(&mut self, model: &ModelParameters) {
         self.descent.begin_at(model.weights.iter().chain(&model.intercepts));
-    }
-
-    fn add_to(&mut self, _: &mut Mean, _: f64) {
-        unreachable!("there is no mean of the iterates of Newton's method");
     }
 
     /// Each process's own sums stay as they are until those of all have come: whoever is stopped in between says the

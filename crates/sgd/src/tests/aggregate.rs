@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
-use crate::aggregate::{StateError, StateMut, begin, from_text, grow, merge, size, to_text};
+use crate::aggregate::{StateError, StateMut, begin, grow, merge, size};
 use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 /// A new state.
@@ -68,18 +68,6 @@ fn a_state_learns_what_a_trainer_learns() {
             assert_eq!((report.learning_rate, report.r2.is_some()), (expected.learning_rate, expected.r2.is_some()));
             assert_close(&state.model().unwrap(), &trainer.model().unwrap(), &hyper);
         }
-    }
-}
-
-#[test]
-fn the_text_form_is_exact() {
-    for (hyper, is_sparse) in combinations() {
-        let tuples = tuples(hyper.kind, 5, outputs_of(hyper.kind), 7, 32);
-        let mut state = new(hyper, 5, outputs_of(hyper.kind), is_sparse).unwrap();
-        learn(&mut state, &if is_sparse { sparse(&tuples, false) } else { dense(&tuples, false) });
-        let text = to_text(&state);
-        assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || "+/".contains(c)));
-        assert_eq!(from_text(&text).unwrap(), state);
     }
 }
 
@@ -202,16 +190,6 @@ fn sizes_that_no_memory_holds_are_an_error() {
         assert!(matches!(new(hyper, dim, outputs, false), Err(StateError::OutOfMemory(_))), "{dim} {outputs}");
     }
     assert!(matches!(new(hyper, 3, 0, false), Err(StateError::Corrupt(_))));
-}
-
-#[test]
-fn text_that_is_no_state_is_an_error() {
-    let text = to_text(&new(Hyperparameters::new(ModelKind::Svm), 3, 1, false).unwrap());
-    for wrong in
-        ["", "x", "äöü", "AAAA", &text[1..], &text[..text.len() - 4], &format!("{text}AAAA"), &"A".repeat(4000)]
-    {
-        assert!(from_text(wrong).is_err(), "{wrong}");
-    }
 }
 
 /// With a penalty, a rate above its bound would make the scale of the weights negative, which no doubling mends.

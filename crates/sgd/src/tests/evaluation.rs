@@ -83,10 +83,10 @@ fn an_evaluation_says_whether_all_decisions_were_in_range() {
     let model = model_of(vec![2.0, 2.0], 0.0);
     let mut evaluation = Evaluation::new(ModelKind::Logistic);
     evaluation.add(&model, &batch_of(2, [(1.0, &[1e38, 0.0][..]), (-1.0, &[-1e38, 1e38])]));
-    assert!(evaluation.in_range());
+    assert!(!evaluation.has_diverged());
     // right by its sign, and of no loss
     evaluation.add(&model, &batch_of(2, [(1.0, &[3e38, 3e38][..])]));
-    assert!(!evaluation.in_range() && evaluation.loss().is_finite());
+    assert!(evaluation.has_diverged() && evaluation.loss().is_finite());
 }
 
 #[test]
@@ -146,5 +146,5 @@ fn an_infinite_loss_of_another_process_is_that_of_all() {
     far.add(&model_of(vec![f32::INFINITY], 0.0), &batch_of(1, [(1.0, &[1.0][..])]));
     let mut united = Evaluation::new(ModelKind::Linear);
     assert!(united.add_sums(&serde_json::from_str(&serde_json::to_string(&far.sums()).unwrap()).unwrap()));
-    assert!(!united.in_range() && united.loss().is_infinite());
+    assert!(united.has_diverged() && united.loss().is_infinite());
 }
