@@ -37,17 +37,14 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let source = arguments.source(0)?.ok_or(ArgumentError::NullArgument("source"))?;
     let nodes = call::nodes(arguments.get(5))?;
     // The buffer is that of corgipile_train() by default: the size of a block may depend on it.
-    let call = TrainArguments {
-        source: Some(source.clone()),
-        model: arguments.get(4),
-        label: arguments.get(1),
-        features: arguments.get(2),
-        shuffle: Some("no_shuffle".into()),
-        block_size: arguments.get(3),
-        seed: Some(0),
-        ..TrainArguments::default()
-    };
-    let factor = match trained_model(call.model.as_deref())? {
+    let call = TrainArguments::of(Some(source.clone()))
+        .with("label", arguments.get::<String>(1))
+        .with("features", arguments.get::<Vec<Option<String>>>(2))
+        .with("block_size", arguments.get::<String>(3))
+        .with("model", arguments.get::<String>(4))
+        .with("shuffle", Some("no_shuffle"))
+        .with("seed", Some(0));
+    let factor = match trained_model(call.text("model"))? {
         Some(model) => at_model(&model, &source, call, &nodes),
         None => at_zero(call, &nodes),
     };
@@ -94,7 +91,7 @@ fn block_by_block(shuffling: &Shuffling, prepares: bool) -> Shuffling {
 
 /// Goes through all blocks, here or where they are, for a model that is not trained yet.
 fn at_zero(call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
-    check_kind(call::model_kind(call.model.clone())?)?;
+    check_kind(call::model_kind(call.text("model").map(str::to_owned))?)?;
     let mut request = Request::new(call, None)?;
     let mut source = Source::resolve(&request.source)?;
     let given = request.features.take();
@@ -128,20 +125,21 @@ fn at_zero(call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
 }
 
 /// The same at the weights of a trained model.
-fn at_model(model: &Model, source: &str, call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
+fn at_model(model: &Model, source: &str, mut call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
     check_kind(model.kind)?;
     let own = |argument| ArgumentError::InvalidArgument {
         argument,
         reason: "a trained model has its own".to_owned(),
         hint: Some("Leave it out, or name a kind of model, such as 'logistic', instead of a trained one.".to_owned()),
     };
-    if call.label.is_some_and(|label| label != model.label) {
+    if call.text("label").is_some_and(|label| label != model.label) {
         return Err(own("label").into());
     }
-    if call.features.is_some_and(|features| !features.iter().flatten().eq(&model.features)) {
+    let features: Option<Vec<Option<String>>> = call.take("features");
+    if features.is_some_and(|features| !features.iter().flatten().eq(&model.features)) {
         return Err(own("features").into());
     }
-    let shuffling = Shuffling::parse(call.shuffle, call.seed, call.block_size, None)?;
+    let shuffling = Shuffling::parse(call.take("shuffle"), call.take("seed"), call.take("block_size"), None)?;
     let (policies, shuffling) = (Policies::of_model(model), block_by_block(&shuffling, false));
     let of_model = ModelRows { weight: None, shuffling: shuffling.clone(), policies };
     let rows = of_model.plan(model, source)?;

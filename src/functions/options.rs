@@ -13,7 +13,7 @@ const COLUMNS: usize = 6;
 #[pg_extern(sql = false)]
 fn corgipile_options(call: Call<'_>) {
     let kind = call.arguments().get(0).map(|name| model_kind(Some(name)).or_raise());
-    let (arguments, options): (Vec<_>, Vec<_>) = table::entries().partition(|entry| entry.place.sql_type().is_some());
+    let (arguments, options): (Vec<_>, Vec<_>) = table::entries().partition(|entry| entry.sql_type().is_some());
     let all = arguments.into_iter().chain(options);
     let mut applies = all.filter(|entry| kind.is_none_or(|kind| entry.models.include(kind)));
     call.return_rows(COLUMNS, |row| {

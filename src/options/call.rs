@@ -1,47 +1,47 @@
 //! The arguments of corgipile_train() as they come, whether by their own names or in `options`,
 //! and those of them that are read alone.
 
-use super::entry::Values;
-use super::given::{Given, is_same};
+use super::entry::{Entry, Values, not};
 use super::nodes::Nodes;
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
 use pg::call::arguments::Arguments;
 use pg::require_utf8;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sgd::ModelKind;
 use shuffle::Strategy;
 
-/// The arguments that are no keys of `options` at the same time. None is NULL: not given, or given as NULL, which is
-/// the same. What is given is never taken for the default, also if it is equal to it:
-/// a warm start has to tell them apart.
-#[derive(Default)]
+/// Arguments and options by their names, as JSON has them. What is NULL is not there: not given, or given as NULL,
+/// which is the same. What is given is never taken for the default, also if it is equal to it: a warm start has to tell
+/// them apart.
 pub struct TrainArguments {
     pub source: Option<String>,
-    pub model: Option<String>,
-    pub label: Option<String>,
-    pub features: Option<Vec<Option<String>>>,
-    pub learning_rate: Option<f64>,
-    pub max_epochs: Option<i32>,
-    pub shuffle: Option<String>,
-    pub block_size: Option<String>,
     /// of the model that is continued, if which rows it has learned from depends on it; no argument of the function
     pub pages_per_block: Option<u32>,
-    pub buffer_size: Option<String>,
-    pub seed: Option<i64>,
-    pub name: Option<String>,
-    /// the options, those that were given as arguments of their own among them
-    pub options: Map<String, Value>,
-    pub loader: Option<String>,
-    pub workers: Option<i32>,
-    pub warm_start: Option<String>,
-    pub group_by: Option<String>,
-    pub grid: Option<Value>,
-    pub sample: Option<f64>,
+    given: Map<String, Value>,
 }
 
-/// The options that are arguments, too, in the function's order.
-const NAMED_OPTIONS: [&str; 16] = [
+/// The arguments of corgipile_train(), in its order.
+const OF_TRAIN: [&str; 34] = [
+    "source",
+    "model",
+    "label",
+    "features",
+    "learning_rate",
+    "max_epochs",
+    "shuffle",
+    "block_size",
+    "buffer_size",
+    "seed",
+    "name",
+    "options",
+    "loader",
+    "workers",
+    "warm_start",
+    "group_by",
+    "grid",
+    "sample",
     "batch_size",
     "l1",
     "l2",
@@ -60,120 +60,155 @@ const NAMED_OPTIONS: [&str; 16] = [
     "prepare",
 ];
 
-/// The arguments before them.
-const OTHERS: usize = 18;
-
 impl TrainArguments {
     /// Reads the arguments of a call of corgipile_train().
     ///
     /// # Errors
-    /// [`ArgumentError::InvalidArgument`] if JSON cannot be read; those of [`TrainArguments::with_options`]
+    /// Those of [`TrainArguments::named`] and [`TrainArguments::with_options`]
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
-        require_utf8()?;
-        let json = |i, name| arguments.json(i).map_err(|e| ArgumentError::unread(name, e));
-        let of_arguments = TrainArguments {
-            source: arguments.source(0)?,
-            model: arguments.get(1),
-            label: arguments.get(2),
-            features: arguments.get(3),
-            learning_rate: arguments.get(4),
-            max_epochs: arguments.get(5),
-            shuffle: arguments.get(6),
-            block_size: arguments.get(7),
-            pages_per_block: None,
-            buffer_size: arguments.get(8),
-            seed: arguments.get(9),
-            name: arguments.get(10),
-            options: named_options(arguments),
-            loader: arguments.get(12),
-            workers: arguments.get(13),
-            warm_start: arguments.get(14),
-            group_by: arguments.get(15),
-            grid: json(16, "grid")?,
-            sample: arguments.get(17),
-        };
-        let keys = table::entries().filter(|entry| entry.place.is_key()).map(|entry| entry.name).collect();
-        of_arguments.with_options(json(11, "options")?, keys)
+        let mut named = TrainArguments::named(arguments, &OF_TRAIN)?;
+        let options = named.take("options");
+        named.with_options(options, &OF_TRAIN)
     }
 
-    /// Takes what argument `options` says. Its keys may be these: options, and arguments of the function.
+    /// Reads the arguments of a call of a function that has arguments of these names, in this order.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidArgument`] if JSON cannot be read
+    pub fn named(arguments: &Arguments, names: &[&str]) -> Result<TrainArguments> {
+        require_utf8()?;
+        let mut named = TrainArguments::of(arguments.source(0)?);
+        for (i, name) in names.iter().enumerate().skip(1) {
+            named = named.with(name, argument(arguments, i, table::entry(name))?);
+        }
+        Ok(named)
+    }
+
+    /// What is trained on, and nothing else.
+    pub fn of(source: Option<String>) -> TrainArguments {
+        TrainArguments { source, pages_per_block: None, given: Map::new() }
+    }
+
+    /// Gives an argument a value, unless that is NULL.
+    pub fn with(mut self, name: &str, value: Option<impl Into<Value>>) -> TrainArguments {
+        self.given.extend(value.map(|value| (name.to_owned(), value.into())));
+        self
+    }
+
+    /// Takes what argument `options` says. Its keys may be options, and these arguments.
     ///
     /// # Errors
     /// [`ArgumentError::OptionsNotAnObject`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidOption`],
     /// [`ArgumentError::GivenTwice`]
-    pub fn with_options(mut self, options: Option<Value>, mut keys: Vec<&'static str>) -> Result<TrainArguments> {
+    pub fn with_options(mut self, options: Option<Value>, arguments: &[&str]) -> Result<TrainArguments> {
         let options = match options {
             None => Map::new(),
             Some(Value::Object(options)) => options,
             Some(_) => return Err(ArgumentError::OptionsNotAnObject.into()),
         };
+        let is_key = |entry: &&Entry| entry.is_option() || (entry.is_key() && arguments.contains(&entry.name));
         for (key, value) in options {
-            if !keys.contains(&key.as_str()) {
-                keys.sort_unstable();
-                return Err(ArgumentError::Unknown { what: "options", given: key, known: keys.join(", ") }.into());
-            }
-            if let Some(mut argument) = self.argument(&key) {
-                argument.give(&key, &value)?;
-            } else if self.options.get(&key).is_some_and(|given| !is_same(given, &value)) {
+            let Some(entry) = table::entries().filter(is_key).find(|entry| entry.name == key) else {
+                let known = table::sorted_names(table::entries().filter(is_key)).join(", ");
+                return Err(ArgumentError::Unknown { what: "options", given: key, known }.into());
+            };
+            let value = if entry.is_option() { value } else { of_type(entry, &value)? };
+            if self.says(&key).is_some_and(|given| !is_same(given, &value)) {
                 return Err(ArgumentError::GivenTwice(key).into());
-            } else {
-                self.options.insert(key, value);
             }
+            self.given.insert(key, value);
         }
         Ok(self)
     }
 
-    /// Takes the value of an argument, as it is recorded with a model, where none is given.
-    ///
-    /// # Panics
-    /// If it is an option: names are those that the table gives.
-    pub(super) fn take_over(&mut self, name: &str, recorded: &Value) {
-        self.argument(name).unwrap_or_else(|| panic!("{name} is no argument")).fill(recorded);
+    /// What is given by this name.
+    pub fn says(&self, name: &str) -> Option<&Value> {
+        self.given.get(name)
     }
 
-    /// The place of the argument with this name; None if it is an option.
-    fn argument(&mut self, name: &str) -> Option<Given<'_>> {
-        Some(match name {
-            "model" => Given::Text(&mut self.model),
-            "label" => Given::Text(&mut self.label),
-            "features" => Given::Names(&mut self.features),
-            "learning_rate" => Given::Number(&mut self.learning_rate),
-            "max_epochs" => Given::Integer(&mut self.max_epochs),
-            "shuffle" => Given::Text(&mut self.shuffle),
-            "block_size" => Given::Text(&mut self.block_size),
-            "buffer_size" => Given::Text(&mut self.buffer_size),
-            "seed" => Given::Seed(&mut self.seed),
-            "name" => Given::Text(&mut self.name),
-            "loader" => Given::Text(&mut self.loader),
-            "workers" => Given::Integer(&mut self.workers),
-            "warm_start" => Given::Text(&mut self.warm_start),
-            "group_by" => Given::Text(&mut self.group_by),
-            "grid" => Given::Json(&mut self.grid),
-            "sample" => Given::Number(&mut self.sample),
-            _ => return None,
-        })
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.says(name)?.as_str()
+    }
+
+    /// Gives an argument or option a value.
+    pub fn set(&mut self, name: &str, value: Value) {
+        self.given.insert(name.to_owned(), value);
+    }
+
+    /// Gives an argument or option a value if it has none.
+    pub fn set_open(&mut self, name: &str, value: Value) {
+        self.given.entry(name).or_insert(value);
+    }
+
+    /// An argument, which is then no longer among those that are given.
+    pub fn take<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        T::deserialize(self.given.remove(name)?).ok()
+    }
+
+    /// The same of a number. JSON has no NaN, nor infinities.
+    pub fn take_number(&mut self, name: &str) -> Option<f64> {
+        self.given.remove(name).map(|number| number.as_f64().unwrap_or(f64::NAN))
+    }
+
+    /// What is left: the options.
+    pub fn into_options(mut self) -> Map<String, Value> {
+        self.given.retain(|name, _| table::entry(name).is_option());
+        self.given
     }
 }
 
-/// The options that are given as arguments.
-fn named_options(arguments: &Arguments) -> Map<String, Value> {
-    let read = |i: usize, sql_type: &str| match sql_type {
+/// An argument of the type that it has in SQL.
+fn argument(arguments: &Arguments, i: usize, entry: &Entry) -> Result<Option<Value>> {
+    let sql_type = entry.sql_type().unwrap_or_else(|| panic!("{} is no argument", entry.name));
+    Ok(match sql_type {
         "boolean" => arguments.get::<bool>(i).map(Value::from),
         "int" => arguments.get::<i32>(i).map(Value::from),
+        "bigint" => arguments.get::<i64>(i).map(Value::from),
         "float8" => arguments.get::<f64>(i).map(Value::from),
         "int[]" => arguments.get::<Vec<Option<i32>>>(i).map(Value::from),
-        // an object is written as JSON
-        "text" => arguments.get::<String>(i).map(|text| match serde_json::from_str(&text) {
-            Ok(Value::Object(object)) => Value::Object(object),
+        "text[]" => arguments.get::<Vec<Option<String>>>(i).map(Value::from),
+        "jsonb" => arguments.json(i).map_err(|unread| ArgumentError::unread(entry.name, unread))?,
+        _ => arguments.get::<String>(i).map(|text| match serde_json::from_str(&text) {
+            // an option that is an object is written as JSON
+            Ok(Value::Object(object)) if entry.is_option() => Value::Object(object),
             _ => Value::String(text),
         }),
-        other => panic!("no option is of type {other}"),
+    })
+}
+
+/// A value that `options` give an argument, as the argument has it.
+fn of_type(entry: &Entry, value: &Value) -> Result<Value> {
+    let (read, what) = match entry.sql_type() {
+        // whole numbers are texts too: an id, or a size in bytes
+        Some("text") => {
+            (value.as_str().map(str::to_owned).or(value.as_i64().map(|id| id.to_string())).map(Value::from), "a string")
+        }
+        Some("float8") => (value.as_f64().map(Value::from), "a number"),
+        Some("int") => {
+            let number = value.as_i64().filter(|number| i32::try_from(*number).is_ok());
+            (number.map(Value::from), "a whole number of type int")
+        }
+        Some("bigint") => (value.as_i64().map(Value::from), "a whole number of type bigint"),
+        Some("text[]") => {
+            let are_names = value.as_array().is_some_and(|names| names.iter().all(Value::is_string));
+            (are_names.then(|| value.clone()), "an array of strings")
+        }
+        _ => (Some(value.clone()), "JSON"),
     };
-    let given = NAMED_OPTIONS.iter().enumerate().filter_map(|(i, name)| {
-        let sql_type = table::entry(name).place.sql_type().unwrap_or_else(|| panic!("{name} is no argument"));
-        Some(((*name).to_owned(), read(OTHERS + i, sql_type)?))
-    });
-    given.collect()
+    read.ok_or_else(|| not(entry.name, what, value))
+}
+
+/// Are both the same, with numbers by their value: 1 is 1.0?
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) if a.is_i64() && b.is_i64() => a == b,
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_same(a, b)))
+        }
+        (a, b) => a == b,
+    }
 }
 
 /// The model of this name, or the default.

@@ -1,70 +1,14 @@
 //! What `options`, and the points of a `grid`, say once they are read.
 
-use super::cache::CacheMode;
-use super::choices::choice;
-use super::date_parts::DateParts;
-use super::nodes::Nodes;
+use super::entry::Policy;
 use super::rounding::rounded;
 use super::row_groups::HoldOut;
-use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Prepare, Standardize, Transform, Unseen};
-use serde_json::{Map, Value};
+pub use super::rows::Keep;
+use super::rows::{By, Clip, Nulls, Standardize};
+use super::table;
+pub use super::table::Options;
+use serde_json::{Map, Value, json};
 use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Solver, Stopping};
-
-/// What `options` say beyond the hyperparameters.
-#[derive(Default, Clone)]
-pub struct Options {
-    /// was the size of mini-batches said?
-    pub has_batch_size: bool,
-    /// was it said that steps are bounded?
-    pub wants_bounded_steps: bool,
-    /// was it said that the model is the mean of its iterates?
-    pub wants_averaging: bool,
-    /// which features are standardized
-    pub standardize: Standardize,
-    /// which numbers are taken by their logarithms, if it was said or is to be chosen
-    pub transform: Option<Transform>,
-    /// where standardized features are cut off, if it was said or is settled
-    pub clip: Option<Clip>,
-    /// what to do with NULLs, if it was said
-    pub nulls: Option<Nulls>,
-    /// column of the rows' weights
-    pub weight: Option<String>,
-    pub class_weight: Option<ClassWeight>,
-    /// what sparse tuples call their first dimension
-    pub index_base: Option<u32>,
-    /// dimensions of sparse tuples
-    pub dimensions: Option<usize>,
-    pub unseen: Option<Unseen>,
-    /// parts of dates and times that are features in their place
-    pub date_parts: Option<DateParts>,
-    /// which columns of text are hashed, if it was said or chosen
-    pub hash: Option<Hashing>,
-    /// whether decoded tuples are kept for the next epochs
-    pub cache: Option<CacheMode>,
-    /// what is held out for validation
-    pub validation: Option<Validation>,
-    /// fit probabilities to the decisions, on what is held out
-    pub probability: bool,
-    /// is a share of the rows held out only because probabilities are wanted?
-    pub has_default_validation: bool,
-    /// when to stop before the last epoch
-    pub stopping: Option<Stopping>,
-    pub keep: Keep,
-    /// how many versions of the model are kept, if it was said; 0 for all
-    pub keep_versions: Option<u32>,
-    /// how many epochs are to be trained in all, where this call trains a part of them
-    pub planned_epochs: Option<u32>,
-    /// whether a warm start measures the rows again
-    pub remeasure: bool,
-    /// which rows the pass before the first epoch goes through
-    pub prepare: Prepare,
-    /// whether the source is read together with other sessions, if it was said
-    pub share: Option<bool>,
-    /// where rows of other servers are trained on
-    pub nodes: Nodes,
-    /// tell the client of each epoch
-    pub notice: bool,
-}
 
 impl Options {
     /// What to do with NULLs.
@@ -72,18 +16,41 @@ impl Options {
         self.nulls.unwrap_or_default()
     }
 
-    /// Holds rows out if probabilities are to be fitted to some, and none are held out anyway.
-    pub fn hold_out_for_probabilities(&mut self) {
-        if self.probability && self.validation.is_none() {
-            self.validation = Some(Validation::Fraction { fraction: Validation::USUAL_FRACTION, by: By::Row });
-            self.has_default_validation = true;
-        }
+    /// Which rows are held out for validation: also if that is only because probabilities are to be fitted to some.
+    pub fn validation(&self) -> Option<Validation> {
+        let fraction = self.validation_fraction.or(self.default_validation());
+        let fraction = fraction.map(|fraction| Validation::Fraction { fraction, by: self.validation_by });
+        fraction.or(self.validation_column.clone().map(Validation::Column))
     }
 
-    /// Where standardized features of a model of this kind are cut off, unless there is nothing to decide.
-    pub fn clip(&self, kind: ModelKind) -> Option<Clip> {
+    /// The share of the rows that is held out because probabilities are wanted, and nothing was said of validation.
+    pub fn default_validation(&self) -> Option<f64> {
+        let is_default = self.probability && self.validation_fraction.is_none() && self.validation_column.is_none();
+        is_default.then_some(Validation::USUAL_FRACTION)
+    }
+
+    /// Where standardized features of a model of this kind are cut off.
+    pub fn clip(&self, kind: ModelKind) -> Clip {
         let is_default = kind == ModelKind::MlpRegression && self.standardize == Standardize::Automatic;
-        self.clip.or(is_default.then_some(Clip::DEFAULT))
+        if is_default && self.clip == Clip::Automatic { Clip::DEFAULT } else { self.clip }
+    }
+
+    /// What is recorded of them.
+    pub fn record(&self) -> Map<String, Value> {
+        let Ok(Value::Object(mut record)) = serde_json::to_value(self) else { panic!("options are an object") };
+        // what may differ from point to point is that of its hyperparameters
+        record.retain(|name, _| table::entry(name).policy != Policy::OfCall && !table::entry(name).in_grid);
+        let always = [
+            ("nulls", json!(self.nulls())),
+            ("standardize", json!(self.standardize)),
+            ("prepare", json!(self.prepare)),
+        ];
+        record.extend(always.map(|(name, value)| (name.to_owned(), value)));
+        if let Some(Validation::Fraction { fraction, by }) = self.validation() {
+            record.insert("validation_fraction".into(), json!(fraction));
+            record.insert("validation_by".into(), json!(by));
+        }
+        record
     }
 }
 
@@ -182,15 +149,5 @@ impl Validation {
             Validation::Fraction { fraction, by: By::Row } => HoldOut::Rows { fraction: *fraction, seed },
             Validation::Fraction { fraction, by: By::Block } => HoldOut::Blocks { fraction: *fraction, seed },
         }
-    }
-}
-
-choice! {
-    /// Which model is stored.
-    Keep {
-        /// that of the last epoch
-        Last = "last",
-        /// that of the epoch with the lowest loss
-        Best = "best",
     }
 }

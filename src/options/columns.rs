@@ -1,7 +1,7 @@
 //! What the columns that a call names are: each is one thing, the label, a feature, the weight and so on.
 
 use super::call::invalid;
-use super::chosen::{Options, Validation};
+use super::chosen::Options;
 use super::folds::{FoldSpec, FoldsBy};
 use crate::errors::{ArgumentError, Error, Result};
 
@@ -14,10 +14,7 @@ pub fn check_columns(
 ) -> Result<()> {
     let used = |name: &str| used_as(name, label, features);
     let weight = options.weight.as_deref();
-    let flag = match &options.validation {
-        Some(Validation::Column(column)) => Some(column.as_str()),
-        _ => None,
-    };
+    let flag = options.validation_column.as_deref();
     if let Some((name, role)) = weight.and_then(|name| Some((name, used(name)?))) {
         return Err(invalid_option("weight", name, role));
     }

@@ -1,8 +1,10 @@
 //! What the table says of an argument or an option.
 
 use super::loss::Loss;
-use super::resolved::Resolved;
-use pg::executor::explain::Explain;
+use super::rows::{ClassWeight, whole};
+use crate::errors::{ArgumentError, Error, Result, did_you_mean, excerpt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sgd::{ModelKind, Range};
 
@@ -20,12 +22,10 @@ pub struct Entry {
     pub group: Option<Group>,
     /// may it differ from point to point of a grid?
     pub in_grid: bool,
-    /// where a warm start takes it from if it is not given
-    pub inherited: Inherited,
-    /// what is recorded of it with the model, if anything
-    pub record: Option<fn(&Resolved) -> Option<Value>>,
-    /// what EXPLAIN says of it, if anything
-    pub explain: Option<fn(&Resolved, Explain)>,
+    /// what a warm start makes of it
+    pub policy: Policy,
+    /// a value as it is recorded, None if it cannot be; of what has a type of its own
+    pub read: Option<fn(&Value) -> Option<Value>>,
     /// one line of documentation
     pub description: &'static str,
 }
@@ -43,21 +43,6 @@ pub enum Place {
     Only(&'static str),
 }
 
-impl Place {
-    /// Its type as an argument; None if it is none.
-    pub fn sql_type(self) -> Option<&'static str> {
-        match self {
-            Place::Argument(sql_type) | Place::NamedOption(sql_type) | Place::Only(sql_type) => Some(sql_type),
-            Place::Option => None,
-        }
-    }
-
-    /// May it be a key of `options`?
-    pub fn is_key(self) -> bool {
-        !matches!(self, Place::Only(_))
-    }
-}
-
 /// What it may be.
 #[derive(Clone, Copy)]
 pub enum Values {
@@ -69,8 +54,10 @@ pub enum Values {
     Words(fn() -> Vec<&'static str>),
     /// the name of a column
     Column,
-    /// anything of a type of JSON, or of the argument's type; what else there is to say of it
-    Other(&'static str, Option<&'static str>),
+    /// what can be [read](Entry::read): its type in JSON, what it may be, and the same in a sentence
+    Read(&'static str, &'static str, fn() -> String),
+    /// anything of the argument's type; what else there is to say of it
+    Any(Option<&'static str>),
 }
 
 /// What it is if it is not given.
@@ -120,47 +107,86 @@ pub enum Group {
     Validation,
 }
 
-/// Where a warm start takes from what is not given.
+/// What a warm start makes of an argument or option, and whether it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inherited {
-    /// from nowhere: it belongs to the call
-    Never,
-    /// from the record of the model's training
-    Record,
-    /// from what the model is
-    Model,
+pub enum Policy {
+    /// It belongs to the call, and is forgotten with it.
+    OfCall,
+    /// The record tells it, but a warm start does not take it over.
+    Told,
+    /// It follows from what the model is.
+    OfModel,
+    /// It is taken over from the record, unless the call says something else.
+    Kept,
+    /// So it is, and if the call says something else, it is a new training that begins with the weights.
+    Decisive,
+    /// It is taken over, and the call may not say anything else. The record of who has said nothing of it is as if it
+    /// said `unsaid`; None: then anything goes. In `reason`, {} is what it was.
+    Fixed { unsaid: Option<&'static str>, reason: &'static str, hint: &'static str },
+}
+
+impl Policy {
+    /// Does a warm start take it over from the record?
+    pub fn is_taken_over(self) -> bool {
+        matches!(self, Policy::Kept | Policy::Decisive | Policy::Fixed { .. })
+    }
+}
+
+/// An option of all models that a warm start takes over, and that differs from point to point of no grid. The table
+/// gives it name and description.
+pub const fn option(values: Values, default: Default) -> Entry {
+    Entry {
+        name: "",
+        place: Place::Option,
+        values,
+        default,
+        models: Models::All,
+        needs: None,
+        group: None,
+        in_grid: false,
+        policy: Policy::Kept,
+        read: None,
+        description: "",
+    }
+}
+
+/// An argument of this type that belongs to the call.
+pub const fn argument(sql_type: &'static str, values: Values, default: Default) -> Entry {
+    Entry { place: Place::Argument(sql_type), policy: Policy::OfCall, ..option(values, default) }
+}
+
+/// How a training learns: it may differ from point to point.
+pub const fn learning(values: Values, default: Default) -> Entry {
+    Entry { in_grid: true, policy: Policy::Decisive, ..option(values, default) }
+}
+
+/// What the type of an option makes of a value: the value as it is recorded, None if it cannot be.
+pub fn read<T: Serialize + DeserializeOwned>(value: &Value) -> Option<Value> {
+    let value = T::deserialize(value).ok().filter(|_| !value.is_null())?;
+    serde_json::to_value(value).ok()
 }
 
 impl Entry {
-    /// An option of all models that a warm start takes over from the record,
-    /// and that differs from point to point of no grid.
-    pub const fn option(name: &'static str, values: Values, default: Default, description: &'static str) -> Entry {
-        Entry {
-            name,
-            place: Place::Option,
-            values,
-            default,
-            models: Models::All,
-            needs: None,
-            group: None,
-            in_grid: false,
-            inherited: Inherited::Record,
-            record: None,
-            explain: None,
-            description,
-        }
+    /// An argument of this type, too.
+    pub const fn named(self, sql_type: &'static str) -> Entry {
+        Entry { place: Place::NamedOption(sql_type), ..self }
     }
 
-    /// An argument of this type that belongs to the call.
-    pub const fn argument(
-        name: &'static str,
-        sql_type: &'static str,
-        values: Values,
-        default: Default,
-        description: &'static str,
-    ) -> Entry {
-        let option = Entry::option(name, values, default, description);
-        Entry { place: Place::Argument(sql_type), inherited: Inherited::Never, ..option }
+    pub const fn of(self, models: Models) -> Entry {
+        Entry { models, ..self }
+    }
+
+    pub const fn in_group(self, group: Group) -> Entry {
+        Entry { group: Some(group), ..self }
+    }
+
+    /// It says something only where option `key` is `word`, with which it makes a group.
+    pub const fn with(self, group: Group, key: &'static str, word: &'static str) -> Entry {
+        Entry { needs: Some(Needs::Word(key, word)), ..self.in_group(group) }
+    }
+
+    pub const fn warm_start(self, policy: Policy) -> Entry {
+        Entry { policy, ..self }
     }
 
     /// Is it read as a key of `options`?
@@ -168,14 +194,27 @@ impl Entry {
         matches!(self.place, Place::Option | Place::NamedOption(_))
     }
 
+    /// May it be a key of `options`?
+    pub fn is_key(&self) -> bool {
+        !matches!(self.place, Place::Only(_))
+    }
+
+    /// Its type as an argument; None if it is none.
+    pub fn sql_type(&self) -> Option<&'static str> {
+        match self.place {
+            Place::Argument(sql_type) | Place::NamedOption(sql_type) | Place::Only(sql_type) => Some(sql_type),
+            Place::Option => None,
+        }
+    }
+
     /// Its type: SQL's of an argument, JSON's of what is only an option.
     pub fn type_name(&self) -> String {
-        match (self.place.sql_type(), self.values) {
+        match (self.sql_type(), self.values) {
             (Some(sql_type), _) => sql_type.to_owned(),
             (_, Values::Boolean) => "JSON boolean".into(),
             (_, Values::Number(_) | Values::Integer(..)) => "JSON number".into(),
-            (_, Values::Words(_) | Values::Column) => "JSON string".into(),
-            (_, Values::Other(json_type, _)) => format!("JSON {json_type}"),
+            (_, Values::Words(_) | Values::Column | Values::Any(_)) => "JSON string".into(),
+            (_, Values::Read(json_type, ..)) => format!("JSON {json_type}"),
         }
     }
 
@@ -199,7 +238,8 @@ impl Entry {
             Values::Number(range) => Some(range.to_string()),
             Values::Integer(least, most) => Some(format!("{least} to {most}")),
             Values::Words(words) => Some(words().join(", ")),
-            Values::Other(_, range) => range.map(str::to_owned),
+            Values::Read(_, range, _) => Some(range.to_owned()),
+            Values::Any(range) => range.map(str::to_owned),
         }
     }
 
@@ -207,12 +247,7 @@ impl Entry {
     pub fn applies_to(&self) -> String {
         let models = match self.models {
             Models::All => "all models".to_owned(),
-            some => ModelKind::ALL
-                .into_iter()
-                .filter(|kind| some.include(*kind))
-                .map(ModelKind::name)
-                .collect::<Vec<_>>()
-                .join(", "),
+            some => names(|kind| some.include(kind)).join(", "),
         };
         match self.needs {
             Some(Needs::Word(key, word)) => format!("{models}, with {key} {word}"),
@@ -220,6 +255,59 @@ impl Entry {
             None => models,
         }
     }
+
+    /// A value of it as it is recorded.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidOption`], [`ArgumentError::UnknownWord`]
+    pub fn checked(&self, value: &Value) -> Result<Value> {
+        let is = |is: bool| is.then(|| value.clone());
+        let checked = match self.values {
+            Values::Boolean => is(value.is_boolean()),
+            Values::Number(range) => value.as_f64().filter(|number| range.contains(*number)).map(Value::from),
+            Values::Integer(least, most) => whole(value, least, most).map(Value::from),
+            Values::Words(words) => is(value.as_str().is_some_and(|word| words().contains(&word))),
+            Values::Column => is(value.is_string()),
+            Values::Read(..) => self.read.and_then(|read| read(value)),
+            Values::Any(_) => is(true),
+        };
+        checked.ok_or_else(|| self.refusal(value))
+    }
+
+    fn refusal(&self, value: &Value) -> Error {
+        let word = value.as_str().unwrap_or_default();
+        let unknown = |known| ArgumentError::UnknownWord { key: self.name, given: word.to_owned(), known }.into();
+        let what = match self.values {
+            Values::Boolean => "true or false".to_owned(),
+            Values::Number(range) if value.is_number() => range.words(),
+            Values::Number(_) => "a number".to_owned(),
+            Values::Integer(least, most) => format!("a whole number from {least} to {most}"),
+            Values::Words(words) => return unknown(words()),
+            Values::Column | Values::Any(_) => "the name of a column".to_owned(),
+            Values::Read(..)
+                if self.name == "class_weight" && did_you_mean(word, [ClassWeight::BALANCED]).is_some() =>
+            {
+                return unknown(vec![ClassWeight::BALANCED]);
+            }
+            Values::Read(_, _, what) => what(),
+        };
+        not(self.name, &what, value)
+    }
+}
+
+/// The error about an option that must be something else than what is given.
+pub fn not(key: &str, what: &str, given: &Value) -> Error {
+    invalid(key, &format!("must be {what}, not {}", excerpt(&given.to_string())))
+}
+
+/// The error about an option.
+pub fn invalid(key: &str, reason: &str) -> Error {
+    ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into()
+}
+
+/// The names of models.
+fn names(which: impl Fn(ModelKind) -> bool) -> Vec<&'static str> {
+    ModelKind::ALL.into_iter().filter(|kind| which(*kind)).map(ModelKind::name).collect()
 }
 
 impl Models {
@@ -245,8 +333,8 @@ impl Models {
             Models::WithoutProbabilities => Some("applies only to model svm".to_owned()),
             Models::WithLosses => Some("applies only to models linear and svm".to_owned()),
             Models::LossNumber(_) => {
-                let of = ModelKind::ALL.into_iter().filter(|kind| self.include(*kind)).map(ModelKind::name);
-                Some(format!("applies only to loss {}", of.collect::<Vec<_>>().join(" and ")))
+                let of = names(|kind| self.include(kind));
+                Some(format!("applies only to loss {}", of.join(" and ")))
             }
             Models::Networks => Some("applies only to model mlp".to_owned()),
         }
@@ -255,8 +343,7 @@ impl Models {
 
 /// The models that have no classes: "a, b and c".
 pub fn without_classes() -> String {
-    let names = ModelKind::ALL.into_iter().filter(|kind| !kind.is_classifier()).map(ModelKind::name);
-    let names: Vec<&str> = names.collect();
+    let names = names(|kind| !kind.is_classifier());
     let (last, others) = names.split_last().expect("models that predict numbers");
     format!("{} and {last}", others.join(", "))
 }

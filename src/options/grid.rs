@@ -5,8 +5,9 @@
 
 use super::chosen::{Options, Point, Rate};
 use super::entry::Group;
+use super::parse::{self, Parsed};
 use super::rounding::AUTO_TIMES;
-use super::{parse, table};
+use super::table;
 use crate::errors::{ArgumentError, Error, Result, did_you_mean};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Link, ModelKind};
@@ -42,8 +43,8 @@ pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> 
             None => options = Some(of_point),
             // what some sources refuse is refused at any point
             Some(shared) => {
-                shared.has_batch_size |= of_point.has_batch_size;
-                shared.wants_bounded_steps |= of_point.wants_bounded_steps;
+                shared.batch_size = shared.batch_size.or(of_point.batch_size);
+                shared.bounded_steps = shared.bounded_steps.max(of_point.bounded_steps);
             }
         }
         points.push(point);
@@ -71,9 +72,9 @@ impl Base {
         }
         let has_open_decay = !options.contains_key("decay");
         let leaves_solver_open = leaves_solver_open(&options, self.kind);
-        let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
-        let stopping = options.stopping;
-        let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
+        let parsed = parse::parse(options, self.kind, learning_rate, self.automatic)?;
+        let Parsed { options, hyperparameters, rate, stopping } = parsed;
+        let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && options.batch_size.is_none();
         let has_open_epochs = rate == Rate::Open && max_epochs.is_none();
         let max_epochs = max_epochs.unwrap_or(Hyperparameters::EPOCHS);
         let mut point = Point {

@@ -1,6 +1,9 @@
 //! The option `nodes`: whether rows of other servers are trained on there.
 
+use super::choices::as_written;
 use serde_json::{Value, json};
+
+as_written!(Nodes);
 
 /// Whether rows of other servers are trained on there, or come here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,12 +37,12 @@ impl Nodes {
         (are_names && !(0..names.len()).any(is_there_twice)).then_some(Nodes::Servers(names))
     }
 
-    /// The option as it is recorded; None if it is the default.
-    pub fn to_json(&self) -> Option<Value> {
+    /// The option as it is recorded.
+    pub fn to_json(&self) -> Value {
         match self {
-            Nodes::Off => None,
-            Nodes::Auto => Some(json!("auto")),
-            Nodes::Servers(names) => Some(json!(names)),
+            Nodes::Off => json!("off"),
+            Nodes::Auto => json!("auto"),
+            Nodes::Servers(names) => json!(names),
         }
     }
 }

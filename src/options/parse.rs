@@ -1,104 +1,83 @@
 //! The argument `options`, read for a model.
 
 use super::choices::Choice;
-use super::chosen::{Options, Rate, Validation};
-use super::date_parts::DateParts;
+use super::chosen::{Options, Rate};
 use super::defaults;
-use super::keys::{Keys, invalid, not};
+use super::entry::{invalid, not};
+use super::given::Given;
 use super::loss::Loss;
-use super::nodes::Nodes;
 use super::objective::Objective;
-use super::rows::{ClassWeight, Clip, Hashing, Standardize, Transform};
+use super::rows::{Standardize, Transform};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
-use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
-use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver, Stopping};
+use sgd::{Design, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver, Stopping};
+
+/// What the options of a point make.
+pub struct Parsed {
+    pub options: Options,
+    pub hyperparameters: Hyperparameters,
+    pub rate: Rate,
+    /// when to stop before the last epoch
+    pub stopping: Option<Stopping>,
+}
 
 /// Reads `options` for a model of this kind, together with the argument `learning_rate`. What is not given is chosen by
 /// the tuples where it can be, if that is `automatic`.
 ///
 /// # Errors
-/// Those of [`Keys`]; [`ArgumentError::InvalidArgument`]
+/// Those of [`Given`]; [`ArgumentError::InvalidArgument`]
 pub fn parse(
     options: Map<String, Value>,
     kind: ModelKind,
     learning_rate: Option<f64>,
     automatic: bool,
-) -> Result<(Options, Hyperparameters, Rate)> {
-    let keys = Keys::new(options, kind)?;
-    let (hyperparameters, rate) = hyperparameters(&keys, kind, learning_rate, automatic)?;
-    let mut options = Options {
-        has_batch_size: keys.contains("batch_size"),
-        wants_bounded_steps: keys.optional_boolean("bounded_steps")? == Some(true),
-        wants_averaging: keys.optional_boolean("averaging")? == Some(true),
-        standardize: keys.get("standardize", "true, false or \"auto\"", Standardize::read)?.unwrap_or(
-            match automatic {
-                true => Standardize::Automatic,
-                false => Standardize::None,
-            },
-        ),
-        transform: keys
-            .get("transform", Transform::WHAT, Transform::read)?
-            .or(automatic.then_some(Transform::Automatic)),
-        clip: keys.get("clip", Clip::WHAT, Clip::read)?.flatten(),
-        nulls: keys.choice("nulls")?,
-        weight: keys.column("weight")?,
-        class_weight: class_weight(&keys)?,
-        index_base: keys.integer("index_base")?.map(|base| base as u32),
-        dimensions: keys.integer("dimensions")?.map(|dimensions| dimensions as usize),
-        unseen: keys.choice("unseen")?,
-        date_parts: keys.get("date_parts", DateParts::WHAT, DateParts::read)?.flatten(),
-        hash: keys.get("hash", &Hashing::what(), Hashing::read)?,
-        cache: keys.choice("cache")?,
-        validation: validation(&keys)?,
-        probability: keys.boolean("probability")?,
-        has_default_validation: false,
-        stopping: stopping(&keys)?,
-        keep: keys.choice("keep")?.unwrap_or_default(),
-        keep_versions: keys.integer("keep_versions")?.map(|versions| versions as u32),
-        planned_epochs: keys.integer("planned_epochs")?.map(|epochs| epochs as u32),
-        remeasure: keys.optional_boolean("remeasure")?.unwrap_or(true),
-        prepare: keys.choice("prepare")?.unwrap_or_default(),
-        share: keys.optional_boolean("share")?,
-        nodes: keys.get("nodes", Nodes::WHAT, Nodes::read)?.unwrap_or_default(),
-        notice: keys.boolean("notice")?,
-    };
-    options.hold_out_for_probabilities();
-    Ok((options, hyperparameters, rate))
+) -> Result<Parsed> {
+    let given = Given::new(options, kind)?;
+    if given.contains("validation_column") && given.contains("validation_fraction") {
+        return Err(invalid("validation_fraction", "does not go with validation_column"));
+    }
+    let (hyperparameters, rate) = hyperparameters(&given, kind, learning_rate, automatic)?;
+    let (stopping, says_standardize) = (stopping(&given), given.contains("standardize"));
+    let mut options = given.options();
+    match automatic {
+        true => drop(options.transform.get_or_insert(Transform::Automatic)),
+        false if !says_standardize => options.standardize = Standardize::None,
+        false => {}
+    }
+    Ok(Parsed { options, hyperparameters, rate, stopping })
 }
 
 fn hyperparameters(
-    keys: &Keys,
+    given: &Given,
     kind: ModelKind,
     learning_rate: Option<f64>,
     automatic: bool,
 ) -> Result<(Hyperparameters, Rate)> {
-    check_loss(keys, kind)?;
-    let optimizer = optimizer(keys)?;
-    let design = design(keys, kind)?;
-    let l2 = keys.number_or_default("l2")?;
-    let solver = solver(keys, learning_rate)?;
+    check_loss(given, kind)?;
+    let optimizer = optimizer(given);
+    let design = design(given, kind)?;
+    let l2 = given.number("l2");
+    let solver = solver(given, learning_rate)?;
     let default_rate = defaults::learning_rate(kind, optimizer, design.map(|design| design.activation));
-    let default_size = Hyperparameters::new(kind).batch_size;
     let hyperparameters = Hyperparameters {
         kind,
         learning_rate: learning_rate.unwrap_or(default_rate),
-        schedule: schedule(keys, kind, l2, learning_rate)?,
+        schedule: schedule(given, kind, l2, learning_rate)?,
         optimizer,
-        batch_size: keys.integer("batch_size")?.map_or(default_size, |size| size as u32),
-        l1: keys.number_or_default("l1")?,
+        batch_size: given.get("batch_size").unwrap_or(Hyperparameters::new(kind).batch_size),
+        l1: given.number("l1"),
         l2,
         bounded: false,
         reach: 0.0,
         averaging: false,
         solver,
-        loss_number: loss_number(keys, kind)?,
+        loss_number: loss_number(given, kind)?,
         design,
     };
     let is_open = automatic && learning_rate.is_none() && hyperparameters.has_automatic_rate();
     let hyperparameters = Hyperparameters {
-        bounded: keys.optional_boolean("bounded_steps")?.unwrap_or(is_open),
-        averaging: keys.optional_boolean("averaging")?.unwrap_or(is_open),
+        bounded: given.get("bounded_steps").unwrap_or(is_open),
+        averaging: given.get("averaging").unwrap_or(is_open),
         ..hyperparameters
     };
     hyperparameters.validate().map_err(|e| match e.name {
@@ -116,14 +95,13 @@ fn hyperparameters(
 pub const OF_SGD: [&str; 4] = ["batch_size", "schedule", "bounded_steps", "averaging"];
 
 /// Newton's method makes its steps by itself: what is about gradients of some tuples says nothing to it.
-fn solver(keys: &Keys, learning_rate: Option<f64>) -> Result<Solver> {
-    let solver = keys.word("solver")?.and_then(Solver::named).unwrap_or_default();
+fn solver(given: &Given, learning_rate: Option<f64>) -> Result<Solver> {
+    let solver: Solver = given.get("solver").unwrap_or_default();
     if solver == Solver::Sgd {
         return Ok(solver);
     }
-    let given = OF_SGD.into_iter().find(|key| keys.contains(key)).or(learning_rate.map(|_| "learning_rate"));
-    let given = given.or(keys.is_given("optimizer").then_some("optimizer"));
-    match given {
+    let of_sgd = OF_SGD.into_iter().find(|key| given.contains(key)).or(learning_rate.map(|_| "learning_rate"));
+    match of_sgd.or(given.contains("optimizer").then_some("optimizer")) {
         Some(key) => Err(ArgumentError::InvalidArgument {
             argument: key,
             reason: format!("it does not go with solver \"{}\"", solver.name()),
@@ -134,27 +112,25 @@ fn solver(keys: &Keys, learning_rate: Option<f64>) -> Result<Solver> {
     }
 }
 
-fn optimizer(keys: &Keys) -> Result<Optimizer> {
-    let mut optimizer = keys.word("optimizer")?.and_then(Optimizer::named).unwrap_or(Optimizer::Sgd);
+fn optimizer(given: &Given) -> Optimizer {
+    let named = Optimizer::named(given.word("optimizer")).unwrap_or(Optimizer::Sgd);
     // each of its numbers is an option of the same name
-    for (parameter, _) in optimizer.parameters() {
-        let value = keys.number_or_default(parameter.name)?;
-        optimizer = optimizer.with_parameter(parameter.name, value).unwrap_or(optimizer);
-    }
-    Ok(optimizer)
-}
-
-fn schedule(keys: &Keys, kind: ModelKind, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
-    Ok(match keys.word("schedule")? {
-        Some("constant") => Schedule::Constant,
-        Some("inverse_scaling") => Schedule::InverseScaling { power: keys.number_or_default("power")? },
-        Some("theorem1") => return theorem1(keys, l2, learning_rate),
-        _ => Schedule::Exponential { decay: keys.number("decay")?.unwrap_or_else(|| defaults::decay(kind)) },
+    named.parameters().fold(named, |optimizer, (parameter, _)| {
+        optimizer.with_parameter(parameter.name, given.number(parameter.name)).unwrap_or(optimizer)
     })
 }
 
-fn theorem1(keys: &Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
-    let (mu, a) = (keys.number("mu")?, keys.number("a")?);
+fn schedule(given: &Given, kind: ModelKind, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+    Ok(match given.word("schedule") {
+        "constant" => Schedule::Constant,
+        "inverse_scaling" => Schedule::InverseScaling { power: given.number("power") },
+        "theorem1" => return theorem1(given, l2, learning_rate),
+        _ => Schedule::Exponential { decay: given.get("decay").unwrap_or_else(|| defaults::decay(kind)) },
+    })
+}
+
+fn theorem1(given: &Given, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+    let (mu, a) = (given.get("mu"), given.get("a"));
     if mu.is_none() && l2 == 0.0 {
         return Err(invalid("mu", "must be given with schedule \"theorem1\", unless there is an l2 to take its place"));
     }
@@ -165,24 +141,14 @@ fn theorem1(keys: &Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule
 }
 
 /// What a network is made of; None for other models. The seed is an argument of its own.
-fn design(keys: &Keys, kind: ModelKind) -> Result<Option<Design>> {
+fn design(given: &Given, kind: ModelKind) -> Result<Option<Design>> {
     if kind.is_linear() {
         return Ok(None);
     }
-    check_objective(keys, kind)?;
-    // with more units, not even one feature would make a model that can be stored
-    let what = format!("an array of one to {} whole numbers from 1 to {MAX_WEIGHTS}", Hidden::MAX_LAYERS);
-    let hidden = keys.get("hidden_layers", &what, |value| {
-        let size = |value: &Value| {
-            let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
-            (1.0..=MAX_WEIGHTS as f64).contains(&number).then_some(number as u32)
-        };
-        let sizes: Option<Vec<u32>> = value.as_array()?.iter().map(size).collect();
-        Hidden::new(&sizes?)
-    })?;
-    let activation = keys.word("activation")?.and_then(Activation::named).unwrap_or_default();
-    let output = output(keys, kind)?;
-    Ok(Some(Design { hidden: hidden.unwrap_or_default(), activation, output, seed: 0 }))
+    check_objective(given, kind)?;
+    let hidden = given.get("hidden_layers").unwrap_or_default();
+    let activation = given.get("activation").unwrap_or_default();
+    Ok(Some(Design { hidden, activation, output: output(given, kind)?, seed: 0 }))
 }
 
 /// The kind of model that this one is with these options: what a network predicts is an option of it, and what a linear
@@ -196,18 +162,17 @@ pub fn with_objective(kind: ModelKind, options: &Map<String, Value>) -> ModelKin
 }
 
 /// The number that the loss has of its own; 0 of one that has none.
-fn loss_number(keys: &Keys, kind: ModelKind) -> Result<f64> {
+fn loss_number(given: &Given, kind: ModelKind) -> Result<f64> {
     let Some(number) = kind.loss_number() else { return Ok(0.0) };
-    let given = keys.number(number.name)?;
-    match given.filter(|given| !number.range.contains(*given)) {
+    match given.get(number.name).filter(|given| !number.range.contains(*given)) {
         Some(given) => Err(not(number.name, &number.range.words(), &given.into())),
-        None => Ok(given.unwrap_or(number.default)),
+        None => Ok(given.get(number.name).unwrap_or(number.default)),
     }
 }
 
 /// The option `loss` has made the kind of model, unless the kind was named.
-fn check_loss(keys: &Keys, kind: ModelKind) -> Result<()> {
-    match (keys.choice::<Loss>("loss")?, Loss::of(kind)) {
+fn check_loss(given: &Given, kind: ModelKind) -> Result<()> {
+    match (given.get::<Loss>("loss"), Loss::of(kind)) {
         (Some(given), Some(own)) if given != own => {
             let choices: Vec<String> = Loss::choices(kind).iter().map(|name| format!("\"{name}\"")).collect();
             Err(invalid("loss", &format!("must be {} for model {kind}", choices.join(" or "))))
@@ -217,8 +182,8 @@ fn check_loss(keys: &Keys, kind: ModelKind) -> Result<()> {
 }
 
 /// The option `objective` has made the kind of network, unless the kind was named.
-fn check_objective(keys: &Keys, kind: ModelKind) -> Result<()> {
-    match keys.choice::<Objective>("objective")? {
+fn check_objective(given: &Given, kind: ModelKind) -> Result<()> {
+    match given.get::<Objective>("objective") {
         Some(objective) if objective.network() != kind => {
             Err(invalid("objective", &format!("must be \"{}\" for model {kind}", Objective::of(kind).name())))
         }
@@ -227,9 +192,8 @@ fn check_objective(keys: &Keys, kind: ModelKind) -> Result<()> {
 }
 
 /// What the last layer means, if it does not follow from the classes.
-fn output(keys: &Keys, kind: ModelKind) -> Result<Option<Output>> {
-    let given = keys.word("output")?.and_then(Output::named);
-    match given {
+fn output(given: &Given, kind: ModelKind) -> Result<Option<Output>> {
+    match given.get::<Output>("output") {
         Some(output) if output.has_classes() != kind.is_classifier() => {
             let (output, objective) = (output.name(), Objective::of(kind).name());
             Err(invalid("output", &format!("\"{output}\" does not go with objective \"{objective}\"")))
@@ -239,39 +203,13 @@ fn output(keys: &Keys, kind: ModelKind) -> Result<Option<Output>> {
     }
 }
 
-fn class_weight(keys: &Keys) -> Result<Option<ClassWeight>> {
-    if let Some(word) =
-        keys.get("class_weight", CLASS_WEIGHT, |value| Some(value.as_str().map(str::to_owned)))?.flatten()
-        && word != ClassWeight::BALANCED
-        && did_you_mean(&word, [ClassWeight::BALANCED]).is_some()
-    {
-        let known = vec![ClassWeight::BALANCED];
-        return Err(ArgumentError::UnknownWord { key: "class_weight", given: word, known }.into());
-    }
-    keys.get("class_weight", CLASS_WEIGHT, ClassWeight::read)
-}
-
-const CLASS_WEIGHT: &str = "\"balanced\", or an object of labels and their weights, which are finite and at least 0";
-
-/// The rows to hold out, by a fraction or by a column.
-fn validation(keys: &Keys) -> Result<Option<Validation>> {
-    match (keys.column("validation_column")?, keys.number("validation_fraction")?) {
-        (Some(_), Some(_)) => Err(invalid("validation_fraction", "does not go with validation_column")),
-        (column, None) => Ok(column.map(Validation::Column)),
-        (None, Some(fraction)) => {
-            Ok(Some(Validation::Fraction { fraction, by: keys.choice("validation_by")?.unwrap_or_default() }))
-        }
-    }
-}
-
 /// Stopping early is asked for by either of its numbers.
-fn stopping(keys: &Keys) -> Result<Option<Stopping>> {
-    let (tolerance, patience) = (keys.number("tolerance")?, keys.integer("patience")?);
-    let asked = tolerance.is_some() || patience.is_some();
-    Ok(asked.then(|| Stopping {
-        tolerance: tolerance.unwrap_or(Stopping::TOLERANCE),
-        patience: patience.map_or(Stopping::PATIENCE, |epochs| epochs as u32),
-    }))
+fn stopping(given: &Given) -> Option<Stopping> {
+    let asked = given.contains("tolerance") || given.contains("patience");
+    asked.then(|| Stopping {
+        tolerance: given.get("tolerance").unwrap_or(Stopping::TOLERANCE),
+        patience: given.get("patience").unwrap_or(Stopping::PATIENCE),
+    })
 }
 
 /// What an argument of another function chooses.

@@ -7,10 +7,10 @@ use super::columns::{check_columns, check_features, check_fold_column};
 use super::folds::FoldsBy;
 use super::grid::{self, Base};
 use super::loader::Loader;
+use super::loss::Loss;
 use super::model_name::{MAX_NAME_BYTES, check_name};
 use super::nodes::Nodes;
 use super::objective::Objective;
-use super::resolved::Resolved;
 use super::row_groups::RowGroupSpec;
 use super::rows::By;
 use super::search::{Score, SearchArguments, SearchSpec};
@@ -19,7 +19,7 @@ use super::{defaults, parse, table, trials};
 use crate::errors::{ArgumentError, Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value, json};
-use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
+use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver, Stopping};
 use shuffle::Geometry;
 
 /// Features of a model for which Newton's method is chosen: its time grows with their square. A model of each group has
@@ -86,11 +86,11 @@ impl Request {
             reason: "corgipile_search() does not take it".into(),
             hint: Some(hint.to_owned()),
         };
-        if arguments.warm_start.is_some() {
+        if arguments.says("warm_start").is_some() {
             let hint = "A model that has learned from all rows cannot be judged by some of them: leave it out.";
             return Err(refuse("warm_start", hint).into());
         }
-        if arguments.group_by.is_some() {
+        if arguments.says("group_by").is_some() {
             let hint = "It finds one point for all rows. Search in the rows of one group by a query as source, and give \
                         what it finds to corgipile_train().";
             return Err(refuse("group_by", hint).into());
@@ -113,38 +113,45 @@ impl Request {
         automatic: bool,
     ) -> Result<Request> {
         let source = arguments.source.take().ok_or(ArgumentError::NullArgument("source"))?;
-        let seed_is_given = arguments.seed.is_some();
-        let label = call::label(arguments.label.take());
-        let kind = model_kind(arguments.model.take())?;
-        let max_epochs = arguments.max_epochs.map(|given| integer("max_epochs", given)).transpose()?;
-        arguments.name.as_deref().map_or(Ok(()), check_name)?;
-        let workers = arguments.workers.map(|given| integer("workers", given)).transpose()?;
+        let seed_is_given = arguments.says("seed").is_some();
+        let label = call::label(arguments.take("label"));
+        let kind = model_kind(arguments.take("model"))?;
+        let max_epochs = arguments.take("max_epochs").map(|given| integer("max_epochs", given)).transpose()?;
+        let name: Option<String> = arguments.take("name");
+        name.as_deref().map_or(Ok(()), check_name)?;
+        let workers = arguments.take("workers").map(|given| integer("workers", given)).transpose()?;
         let mut workers = workers.unwrap_or(table::default_integer("workers") as u32);
-        let (options, mut grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
+        let mut grid: Option<Value> = arguments.take("grid");
+        let mut seed = arguments.take("seed");
         if let Some(search) = search {
-            let seed = *arguments.seed.get_or_insert_with(pg::random_seed);
-            let rate = arguments.learning_rate;
-            let given = |name: &str| options.contains_key(name) || (name == "learning_rate" && rate.is_some());
-            let solver = options.get("solver").and_then(Value::as_str).and_then(Solver::named).unwrap_or_default();
+            let seed = *seed.get_or_insert_with(pg::random_seed);
+            let given = |name: &str| arguments.says(name).is_some();
+            let solver = arguments.text("solver").and_then(Solver::named).unwrap_or_default();
             grid = Some(trials::points(grid, search.trials, &given, (kind, solver), seed)?);
         }
+        let learning_rate = arguments.take_number("learning_rate");
+        let [shuffle, block_size, buffer_size, group_by, loader] =
+            ["shuffle", "block_size", "buffer_size", "group_by", "loader"].map(|name| arguments.take(name));
+        let sample = arguments.take_number("sample");
+        let features: Option<Vec<Option<String>>> = arguments.take("features");
+        let pages_per_block = arguments.pages_per_block;
+        let options = arguments.into_options();
         let has_open_objective =
             kind == ModelKind::Mlp && resume.is_none() && !decides_objective(&options, grid.as_ref());
         let kind = parse::with_objective(kind, &options);
-        let base = Base { options, kind, learning_rate: arguments.learning_rate, max_epochs, automatic };
+        let base = Base { options, kind, learning_rate, max_epochs, automatic };
         let (options, mut points) = grid::points(base, grid)?;
         check_epochs(&points, resume)?;
-        let features = arguments.features.take().map(|features| check_features(features, &label)).transpose()?;
-        check_columns(&label, features.as_deref(), &options, arguments.group_by.as_deref())?;
-        let (block_size, buffer_size) = (arguments.block_size.take(), arguments.buffer_size.take());
-        let shuffling = Shuffling::parse(arguments.shuffle.take(), arguments.seed, block_size, buffer_size)?;
-        let shuffling = shuffling.with_sample(arguments.sample)?.with_share(options.share)?;
-        let shuffling = Shuffling { pages_per_block: arguments.pages_per_block, ..shuffling };
+        let features = features.map(|features| check_features(features, &label)).transpose()?;
+        check_columns(&label, features.as_deref(), &options, group_by.as_deref())?;
+        let shuffling = Shuffling::parse(shuffle, seed, block_size, buffer_size)?;
+        let shuffling = shuffling.with_sample(sample)?.with_share(options.share)?;
+        let shuffling = Shuffling { pages_per_block, ..shuffling };
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
         }
-        let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
-        let mut row_groups = RowGroupSpec { group: arguments.group_by, hold_out, folds: None };
+        let hold_out = options.validation().map(|validation| validation.hold_out(shuffling.seed));
+        let mut row_groups = RowGroupSpec { group: group_by, hold_out, folds: None };
         let search = match search {
             Some(search) => {
                 // the best point is trained as by corgipile_train() without workers
@@ -166,9 +173,9 @@ impl Request {
             points,
             row_groups,
             shuffling,
-            name: arguments.name,
+            name,
             options,
-            loader: loader(arguments.loader)?,
+            loader: self::loader(loader)?,
             workers,
             resume,
             seed_is_given,
@@ -217,7 +224,7 @@ impl Request {
         if !self.row_groups.is_empty() && !strategy.supports_groups() {
             return Err(TrainingError::NotInGroups(strategy.name()).into());
         }
-        if matches!(self.options.validation, Some(Validation::Fraction { by: By::Block, .. }))
+        if matches!(self.options.validation(), Some(Validation::Fraction { by: By::Block, .. }))
             && strategy.sorts_each_epoch()
         {
             let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
@@ -279,7 +286,8 @@ impl Request {
         self.max_epochs = point.max_epochs;
         self.points = vec![point];
         self.row_groups = RowGroupSpec::default();
-        self.options.validation = None;
+        let Options { validation_fraction, validation_by, validation_column, .. } = &mut self.options;
+        (*validation_fraction, *validation_by, *validation_column) = (None, By::Row, None);
         self.search = None;
     }
 
@@ -392,32 +400,6 @@ impl Request {
         &self.points[0]
     }
 
-    /// The call, to be recorded or shown: of one point, or of what all of them have in common.
-    pub fn resolved<'a>(&'a self, point: Option<&'a Point>, features: &'a str) -> Resolved<'a> {
-        Resolved {
-            kind: self.kind,
-            has_open_objective: self.has_open_objective,
-            label: &self.label,
-            features,
-            options: &self.options,
-            group_by: self.row_groups.group.as_deref(),
-            point,
-            points: self.points.len(),
-            max_epochs: self.max_epochs,
-            has_open_epochs: self.has_open_epochs(),
-            continues: self.resume.map(|resume| (resume.model_id, resume.epochs)),
-            strategy: self.shuffling.strategy,
-            seed: self.shuffling.seed,
-            block_size: self.shuffling.block_size,
-            buffer_size: self.shuffling.buffer_size,
-            sample: self.shuffling.sample,
-            shares: self.shares(),
-            workers: self.workers,
-            processes: None,
-            in_blocks: false,
-        }
-    }
-
     /// May rows of other servers come here?
     pub fn nodes_may_be_off(&self) -> bool {
         !matches!(self.options.nodes, Nodes::Servers(_))
@@ -430,15 +412,64 @@ impl Request {
 
     /// What it takes to train the same model again.
     pub fn record(&self, point: &Point) -> Map<String, Value> {
-        record(&self.resolved(Some(point), ""))
+        let hyper = &point.hyperparameters;
+        let mut record = self.options.record();
+        let mut put = |name: &str, value: Value| drop(record.insert(name.to_owned(), value));
+        let before = self.resume.map_or(0, |resume| resume.epochs);
+        put("max_epochs", json!(before.saturating_add(point.max_epochs)));
+        put("shuffle", json!(self.shuffling.strategy.name()));
+        put("seed", json!(self.shuffling.seed));
+        put("l1", json!(hyper.l1));
+        put("l2", json!(hyper.l2));
+        self.resume.iter().for_each(|resume| put("warm_start", json!(resume.model_id)));
+        Loss::of(self.kind).iter().for_each(|loss| put("loss", json!(loss)));
+        self.kind.loss_number().iter().for_each(|number| put(number.name, json!(hyper.loss_number)));
+        if let Some(Stopping { tolerance, patience }) = point.stopping {
+            put("tolerance", json!(tolerance));
+            put("patience", json!(patience));
+        }
+        if let Some(design) = &hyper.design {
+            put("objective", json!(Objective::of(self.kind)));
+            put("hidden_layers", json!(design.hidden));
+            put("activation", json!(design.activation));
+            design.output.iter().for_each(|output| put("output", json!(output)));
+        }
+        if hyper.solver == Solver::Newton {
+            put("solver", json!(hyper.solver));
+            return record;
+        }
+        put("schedule", json!(hyper.schedule.name()));
+        hyper.schedule.parameters().for_each(|(parameter, value)| put(parameter.name, json!(value)));
+        put("optimizer", json!(hyper.optimizer.name()));
+        hyper.optimizer.parameters().for_each(|(parameter, value)| put(parameter.name, json!(value)));
+        // the rates of theorem1 follow from a, if that is given
+        if !matches!(hyper.schedule, Schedule::Theorem1 { a: Some(_), .. }) {
+            put("learning_rate", json!(hyper.learning_rate));
+        }
+        if hyper.batch_size < Hyperparameters::WHOLE_MINI_BATCHES {
+            put("batch_size", json!(hyper.batch_size));
+        }
+        if hyper.design.is_none() {
+            put("bounded_steps", json!(hyper.bounded));
+            put("averaging", json!(hyper.averaging));
+        }
+        record
     }
 
     /// What it takes to train the same model again, how the source was read, and by how many processes.
     pub fn to_json(&self, point: &Point, geometry: Geometry, processes: u32) -> Map<String, Value> {
-        let call = Resolved { processes: Some(processes), in_blocks: true, ..self.resolved(Some(point), "") };
-        let mut record = record(&call);
-        record.insert("pages_per_block".into(), json!(geometry.pages_per_block));
-        record.insert("buffer_blocks".into(), json!(geometry.buffer_blocks));
+        let Shuffling { block_size, buffer_size, sample, .. } = &self.shuffling;
+        let mut record = self.record(point);
+        let mut put = |name: &str, value: Value| drop(record.insert(name.to_owned(), value));
+        put("workers", json!(processes));
+        put("block_size", json!(block_size.to_string()));
+        put("buffer_size", json!(buffer_size.to_string()));
+        put("pages_per_block", json!(geometry.pages_per_block));
+        put("buffer_blocks", json!(geometry.buffer_blocks));
+        sample.iter().for_each(|sample| put("sample", json!(sample)));
+        if self.shares() {
+            put("share", json!(true));
+        }
         record
     }
 }
@@ -457,12 +488,6 @@ fn decides_objective(options: &Map<String, Value>, grid: Option<&Value>) -> bool
 /// The most epochs that a point takes.
 fn most_epochs(points: &[Point]) -> u32 {
     points.iter().map(|point| point.max_epochs).max().unwrap_or_default()
-}
-
-/// What the table records of a call.
-fn record(call: &Resolved) -> Map<String, Value> {
-    let recorded = table::entries().filter_map(|entry| Some((entry.name.to_owned(), entry.record?(call)?)));
-    recorded.collect()
 }
 
 /// Where buffers are to be filled.

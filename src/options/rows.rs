@@ -1,9 +1,10 @@
 //! Options that say which rows are learned from, and how much each counts.
 
-use super::choices::choice;
+use super::choices::{as_written, choice};
 use crate::limits::MAX_WEIGHTS;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+as_written!(Standardize, Clip, Transform, Hashing, ClassWeight);
 
 choice! {
     /// What to do with NULLs.
@@ -45,7 +46,7 @@ choice! {
 }
 
 /// Which features are brought to mean 0 and deviation 1 before they are learned from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Standardize {
     /// dense numbers but columns of 0 and 1; the targets of a regression
     #[default]
@@ -58,6 +59,9 @@ pub enum Standardize {
 impl Standardize {
     /// The word beside true and false.
     pub const AUTO: &'static str = "auto";
+
+    /// What it may be, in words.
+    pub const WHAT: &'static str = "true, false or \"auto\"";
 
     /// The option as it is written; None for what it cannot be.
     pub fn read(value: &Value) -> Option<Standardize> {
@@ -80,8 +84,11 @@ impl Standardize {
 }
 
 /// Where standardized features are cut off, in deviations from the mean.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Clip {
+    /// by the model, and by what is standardized
+    #[default]
+    Automatic,
     None,
     At(f64),
 }
@@ -96,15 +103,14 @@ impl Clip {
     /// What it may be, in words.
     pub const WHAT: &'static str = "\"auto\", \"none\" or a number above 0";
 
-    /// The option as it is written: that it is automatic, or what it is; None for what it cannot be.
-    pub fn read(value: &Value) -> Option<Option<Clip>> {
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<Clip> {
         match value {
-            Value::String(word) if word == Self::AUTO => Some(None),
-            Value::String(word) if word == Self::NONE => Some(Some(Clip::None)),
+            Value::String(word) if word == Self::AUTO => Some(Clip::Automatic),
+            Value::String(word) if word == Self::NONE => Some(Clip::None),
             number => {
-                let number = number.as_f64()?;
-                let deviations = Clip::At(number).deviations()?;
-                (deviations > 0.0 && deviations.is_finite()).then_some(Some(Clip::At(number)))
+                let clip = Clip::At(number.as_f64()?);
+                clip.deviations().filter(|deviations| *deviations > 0.0 && deviations.is_finite()).map(|_| clip)
             }
         }
     }
@@ -112,6 +118,7 @@ impl Clip {
     /// The option as it is recorded.
     pub fn to_json(self) -> Value {
         match self {
+            Clip::Automatic => json!(Self::AUTO),
             Clip::None => json!(Self::NONE),
             Clip::At(deviations) => json!(deviations),
         }
@@ -120,20 +127,19 @@ impl Clip {
     /// At how many deviations they are cut off, if they are.
     pub fn deviations(self) -> Option<f32> {
         match self {
-            Clip::None => None,
+            Clip::Automatic | Clip::None => None,
             Clip::At(deviations) => Some(deviations as f32),
         }
     }
 
     /// What a model obeys, as the record of its training says it; None for what cannot be.
     pub fn of_record(recorded: Option<&Value>) -> Option<Option<f32>> {
-        let read = recorded.map_or(Some(None), Clip::read)?;
-        Some(read.and_then(Clip::deviations))
+        recorded.map_or(Some(Clip::Automatic), Clip::read).map(Clip::deviations)
     }
 }
 
 /// Which numbers are taken by sign and logarithm, sign(x) ln(1 + |x|).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Transform {
     /// columns whose values span decades, where `standardize` is automatic, too
     #[default]
@@ -181,7 +187,7 @@ impl Transform {
 }
 
 /// Which columns of text are hashed, and into how many buckets.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hashing {
     /// None: as many as suit the model
     pub buckets: Option<u32>,
@@ -189,7 +195,7 @@ pub struct Hashing {
 }
 
 /// Which columns are hashed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ToHash {
     /// those with more categories than suit the model
     #[default]
@@ -244,8 +250,23 @@ impl Hashing {
 
 /// A number of buckets.
 fn read_buckets(value: &Value) -> Option<u32> {
+    whole(value, 1, MAX_WEIGHTS as u64).map(|number| number as u32)
+}
+
+/// A whole number in this range.
+pub fn whole(value: &Value, least: u64, most: u64) -> Option<u64> {
     let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
-    (1.0..=MAX_WEIGHTS as f64).contains(&number).then_some(number as u32)
+    (least as f64..=most as f64).contains(&number).then_some(number as u64)
+}
+
+choice! {
+    /// Which model is stored.
+    Keep {
+        /// that of the last epoch
+        Last = "last",
+        /// that of the epoch with the lowest loss
+        Best = "best",
+    }
 }
 
 choice! {
@@ -257,7 +278,7 @@ choice! {
 }
 
 /// Weights of whole classes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ClassWeight {
     /// n / (k n_c) for class c, with n rows and k classes in all: what scikit-learn calls balanced
     Balanced,
@@ -268,6 +289,10 @@ pub enum ClassWeight {
 impl ClassWeight {
     /// The only word that the option may be.
     pub const BALANCED: &'static str = "balanced";
+
+    /// What it may be, in words.
+    pub const WHAT: &'static str =
+        "\"balanced\", or an object of labels and their weights, which are finite and at least 0";
 
     /// The option as it is written; None for what it cannot be.
     pub fn read(value: &Value) -> Option<ClassWeight> {

@@ -95,9 +95,9 @@ impl SearchArguments {
         }
         let stratify = stratify && !is_by_column;
         let spec = |rule| SearchSpec { rule, score, stratify, folds: String::new(), workers };
-        if let Some(validation) = &options.validation {
+        if let Some(validation) = options.validation() {
             self.check_no_folds(is_by_column)?;
-            let folds = match validation {
+            let folds = match &validation {
                 Validation::Fraction { fraction, .. } => format!("{fraction} of rows held out"),
                 Validation::Column(name) => format!("rows held out by {name}"),
             };

@@ -6,7 +6,6 @@ use crate::limits::MAX_CLASSES;
 use crate::options::call::TrainArguments;
 use crate::options::request::Request;
 use crate::options::rows::{Nulls, Standardize};
-use crate::options::table;
 use pg::call::arguments::Arguments;
 use pg::values::varlena::Bytes;
 use sgd::{ModelKind, Solver};
@@ -18,16 +17,13 @@ use sgd::{ModelKind, Solver};
 /// [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`], [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
     let options = arguments.json(3).map_err(|e| ArgumentError::unread("options", e))?;
-    let arguments_of_training = TrainArguments {
-        model: Some(arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?),
-        learning_rate: arguments.get(2),
-        // a training reads a source, a state does not; without a seed one would be drawn
-        source: Some(String::new()),
-        seed: Some(0),
-        ..TrainArguments::default()
-    };
-    let keys = table::options().map(|option| option.name).chain(["learning_rate"]).collect();
-    let request = Request::without_choices(arguments_of_training.with_options(options, keys)?)?;
+    let model: String = arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?;
+    // a training reads a source, a state does not; without a seed one would be drawn
+    let of_training = TrainArguments::of(Some(String::new()))
+        .with("model", Some(model))
+        .with("learning_rate", arguments.get::<f64>(2))
+        .with("seed", Some(0));
+    let request = Request::without_choices(of_training.with_options(options, &["learning_rate"])?)?;
     check(&request)?;
     let dimensions: i32 = arguments.get(1).ok_or(ArgumentError::NullArgument("dimensions"))?;
     if dimensions < 1 {

@@ -4,9 +4,7 @@ use crate::errors::{AggregateError, ArgumentError, Result};
 use crate::options::call::TrainArguments;
 use crate::options::request::Request;
 use crate::options::rows::Nulls;
-use crate::options::table;
 use pg::call::arguments::Arguments;
-use pg::require_utf8;
 use serde_json::{Value, json};
 use sgd::Solver;
 
@@ -27,23 +25,11 @@ impl UdaRequest {
     /// Those of [`Request::without_choices`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
     /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
-        require_utf8()?;
-        let mut options = arguments.json(9).map_err(|e| ArgumentError::unread("options", e))?;
+        let mut arguments = TrainArguments::named(arguments, &ARGUMENTS)?;
+        let mut options = arguments.take("options");
         let parallel = take_parallel(&mut options)?;
-        let arguments = TrainArguments {
-            source: arguments.source(0)?,
-            model: arguments.get(1),
-            label: arguments.get(2),
-            features: arguments.get(3),
-            learning_rate: arguments.get(4),
-            max_epochs: arguments.get(5),
-            shuffle: arguments.get(6),
-            seed: arguments.get(7),
-            name: arguments.get(8),
-            ..TrainArguments::default()
-        };
-        let mut arguments = arguments.with_options(options, keys())?;
-        arguments.shuffle.get_or_insert_with(|| DEFAULT_SHUFFLE.to_owned());
+        let mut arguments = arguments.with_options(options, &ARGUMENTS)?;
+        arguments.set_open("shuffle", DEFAULT_SHUFFLE.into());
         let mut training = Request::without_choices(arguments)?;
         check(&training)?;
         // an aggregate puts nothing in the place of NULLs
@@ -65,12 +51,9 @@ impl UdaRequest {
     }
 }
 
-/// What its argument `options` may have for keys: options, and arguments that it has.
-fn keys() -> Vec<&'static str> {
-    const ARGUMENTS: [&str; 8] =
-        ["model", "label", "features", "learning_rate", "max_epochs", "shuffle", "seed", "name"];
-    table::options().map(|option| option.name).chain(ARGUMENTS).collect()
-}
+/// Its arguments, in its order.
+const ARGUMENTS: [&str; 10] =
+    ["source", "model", "label", "features", "learning_rate", "max_epochs", "shuffle", "seed", "name", "options"];
 
 /// Takes the one option that is not also corgipile_train()'s.
 fn take_parallel(options: &mut Option<Value>) -> Result<bool> {
@@ -101,12 +84,12 @@ fn check(request: &Request) -> Result<()> {
         ("loss huber", request.kind.follows_residuals()),
         ("option weight", options.weight.is_some()),
         ("option class_weight", options.class_weight.is_some()),
-        ("option date_parts", options.date_parts.is_some()),
+        ("option date_parts", options.date_parts != Default::default()),
         ("option transform", options.transform.is_some()),
         ("option cache", options.cache.is_some()),
         ("option probability", options.probability),
-        ("a validation part", options.validation.is_some()),
-        ("early stopping", options.stopping.is_some()),
+        ("a validation part", options.validation().is_some()),
+        ("early stopping", request.first_point().stopping.is_some()),
         ("\"nulls\": \"impute\"", options.nulls == Some(Nulls::Impute)),
         ("option keep", options.keep != Default::default()),
         ("option notice", options.notice),

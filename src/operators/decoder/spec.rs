@@ -18,7 +18,7 @@ use crate::models::Coding;
 use crate::operators::compressed_type::is_compressed;
 use crate::options::request::Request;
 use crate::options::row_groups::RowGroupSpec;
-use crate::options::rows::{ClassWeight, Clip, Hashing, Nulls, Transform, Unseen};
+use crate::options::rows::{ClassWeight, Hashing, Nulls, Transform, Unseen};
 use pg::catalog::types::base_type;
 use pg::executor::query::Column;
 use pg::values::array::{AnyArray, ArrayReader};
@@ -117,7 +117,7 @@ impl<'a> DecoderSpec<'a> {
             dimensions: options.dimensions,
             hash: options.hash.as_ref(),
             transform: options.transform.as_ref(),
-            clip: options.clip(request.kind).and_then(Clip::deviations),
+            clip: options.clip(request.kind).deviations(),
             row_groups: Some(&request.row_groups),
             ..DecoderSpec::new(request.kind, &request.label, features)
         }

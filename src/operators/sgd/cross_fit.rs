@@ -45,7 +45,7 @@ impl CrossFit {
         held_out: &HeldOut,
         rows: &mut EndedEpoch<'_>,
     ) -> Result<Option<CrossFit>> {
-        let Some(Validation::Fraction { fraction, .. }) = request.options.validation else { return Ok(None) };
+        let Some(Validation::Fraction { fraction, .. }) = request.options.validation() else { return Ok(None) };
         if held_out.must_be_read() {
             return Ok(None);
         }

@@ -4,17 +4,13 @@ use super::nodes::Place;
 use super::phases::Phase;
 use super::training::Training;
 use crate::operators::decoder::FeatureColumns;
-use crate::options::resolved::Resolved;
-use crate::options::table;
+use crate::options::explain::explain as explain_request;
 use pg::executor::explain::Explain;
 
 /// What EXPLAIN shows of a training.
 pub fn explain(training: &Training, explain: Explain) {
     let request = &training.request;
-    let point = if let [point] = request.points.as_slice() { Some(point) } else { None };
-    let features = features(training);
-    let call = Resolved { processes: training.processes, ..request.resolved(point, &features) };
-    table::entries().filter_map(|entry| entry.explain).for_each(|show| show(&call, explain));
+    explain_request(request, &features(training), training.processes, explain);
     match &training.place {
         Place::Here => {}
         Place::HereBecause(why) => explain.text(c"Nodes", &format!("none: {why}")),

@@ -23,14 +23,14 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
         if options.standardize == Standardize::All {
             return Err(TrainingError::NotOnCompressed("the option standardize").into());
         }
-        if options.has_batch_size {
+        if options.batch_size.is_some() {
             return Err(TrainingError::NotOnCompressed("the option batch_size").into());
         }
-        if options.wants_bounded_steps {
+        if options.bounded_steps == Some(true) {
             return Err(TrainingError::NotOnCompressed("the option bounded_steps").into());
         }
     }
-    if matches!(options.clip, Some(Clip::At(_))) {
+    if matches!(options.clip, Clip::At(_)) {
         check_clip(options.standardize, features)?;
     }
     if options.unseen.is_some() && !matches!(features, FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {

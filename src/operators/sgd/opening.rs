@@ -18,7 +18,7 @@ pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
         (hyper.batch_size, point.has_open_batch_size) = (Hyperparameters::WHOLE_MINI_BATCHES, false);
         if point.rate == Rate::Open {
             (point.rate, point.has_open_epochs, hyper.bounded) = (Rate::Given, false, false);
-            hyper.averaging = request.options.wants_averaging;
+            hyper.averaging = request.options.averaging == Some(true);
             point.multiply_rate();
         }
     }
@@ -60,7 +60,7 @@ pub fn check_decoder(
     if let Some(resume) = resume {
         // Newton's method has no mini-batches of any size, and none that are compressed
         let is_newton = request.first_point().hyperparameters.solver == Solver::Newton;
-        resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size || is_newton)?;
+        resume.check_mini_batches(decoder.has_mini_batches(), request.options.batch_size.is_some() || is_newton)?;
     }
     if let Some(resume) = resume {
         // before the options, which are those of its features

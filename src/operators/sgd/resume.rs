@@ -13,12 +13,11 @@ use crate::options::call::TrainArguments;
 use crate::options::chosen::Point;
 use crate::options::loss::Loss;
 use crate::options::request::{Request, WarmStart};
-use crate::options::rows::{Clip, Hashing, Transform};
-use crate::options::warm_start::{Before, decides_the_same, inherit};
+use crate::options::warm_start::{Before, decides_the_same, inherit, other_than_fixed};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer, Unfit};
+use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
 use shuffle::Strategy;
 use std::rc::Rc;
 
@@ -86,12 +85,12 @@ impl Resume {
         let (header, trainer) = read(&state).ok_or_else(|| refuse("its training state cannot be read", DAMAGED))?;
         check_record(arguments, &model, &record)?;
         // a model of a group goes on with the rows of its group, unless the arguments say what groups there are to be
-        let group = record.get("group").and_then(Value::as_str).filter(|_| arguments.group_by.is_none());
+        let group = record.get("group").and_then(Value::as_str).filter(|_| arguments.says("group_by").is_none());
         let group = group.map(str::to_owned);
         let (kind, label) = (model.kind.name(), &model.label);
         if model.kind.is_linear() {
             // whatever name of a family it was given, with more classes or a loss
-            arguments.model = Some(kind.to_owned());
+            arguments.set("model", kind.into());
         }
         inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record });
         let mut losses = header.losses;
@@ -291,7 +290,7 @@ fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
 /// # Errors
 /// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
-    let is_other = |given: &String| match given.parse::<ModelKind>() {
+    let is_other = |given: &str| match given.parse::<ModelKind>() {
         // what a network predicts may have been decided by the labels, and a loss by an option
         Ok(given) => {
             let is_network = given == ModelKind::Mlp && !model.kind.is_linear();
@@ -301,43 +300,23 @@ fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<Stri
         }
         Err(_) => true,
     };
-    if arguments.model.as_ref().is_some_and(is_other) {
+    if arguments.text("model").is_some_and(is_other) {
         let hint = "Leave argument model out, or say what the model is.";
         return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
     }
-    let unsupported = |reason, hint| Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
-    let says = |key: &str| arguments.options.get(key);
-    let solver = record.get("solver").and_then(Value::as_str).unwrap_or(Solver::default().name());
-    if says("solver").and_then(Value::as_str).is_some_and(|given| Solver::named(given).is_some() && given != solver) {
-        let hint = "Leave option solver out to continue as it was trained, or train another model without warm_start.";
-        return Err(refuse(model, &format!("it was trained with solver {solver}"), hint));
-    }
-    let was_transformed = record.get("transform").and_then(Transform::read).unwrap_or(Transform::None);
-    if says("transform").and_then(Transform::read).is_some_and(|given| given != was_transformed) {
-        let hint = "Leave option transform out to continue as it was trained.";
-        return Err(refuse(model, "other numbers were taken by their logarithms in its training", hint));
-    }
-    let was_cut = record.get("clip").and_then(Clip::read).flatten();
-    if says("clip").and_then(Clip::read).is_some_and(|given| given != was_cut) {
-        let hint = "Leave option clip out to continue as it was trained.";
-        return Err(refuse(model, "its features were cut off elsewhere in its training", hint));
-    }
-    let hashed_otherwise = |given: Hashing| record.get("hash").and_then(Hashing::read).is_some_and(|was| was != given);
-    if says("hash").and_then(Hashing::read).is_some_and(hashed_otherwise) {
-        let hint = "Leave option hash out to continue as it was trained.";
-        return Err(refuse(model, "its columns of text were hashed in another way", hint));
-    }
-    if let FeatureKind::Sparse { index_base } = model.feature_kind
-        && let Some(given) = says("index_base").and_then(Value::as_f64)
-        && given != f64::from(index_base)
-    {
-        let reason = format!("it was trained with index_base {index_base}");
-        return Err(refuse(model, &reason, "Leave option index_base out to continue as it was trained."));
+    let was = |name: &str| match (name, &model.feature_kind) {
+        ("index_base", FeatureKind::Sparse { index_base }) => Some(Value::from(*index_base)),
+        ("index_base", _) => None,
+        _ => record.get(name).cloned(),
+    };
+    if let Some((reason, hint)) = other_than_fixed(arguments, was) {
+        return Err(refuse(model, &reason, hint));
     }
     let best = Some("best");
-    if says("keep").and_then(Value::as_str) == best && record.get("keep").and_then(Value::as_str) != best {
+    if arguments.text("keep") == best && record.get("keep").and_then(Value::as_str) != best {
+        let reason = "the weights of its best epoch were not kept";
         let hint = "Leave option keep out, or give it to the first training too.";
-        return unsupported("the weights of its best epoch were not kept", hint);
+        return Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
     }
     check_held_out(arguments, model, record)
 }
@@ -350,7 +329,7 @@ fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<Stri
 fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     const FRACTION: &str = "validation_fraction";
     const COLUMN: &str = "validation_column";
-    let says = |key: &str| arguments.options.get(key);
+    let says = |key: &str| arguments.says(key);
     let held_out = says(FRACTION).is_some() || says(COLUMN).is_some();
     let (was_fraction, was_column) = (record.get(FRACTION), record.get(COLUMN));
     let fits_probabilities =
@@ -358,7 +337,7 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
     if !held_out && was_fraction.is_none() && was_column.is_none() && !fits_probabilities {
         return Ok(());
     }
-    let differs = |key: &str, given: Option<Value>| given.is_some_and(|given| record.get(key) != Some(&given));
+    let differs = |key: &str| says(key).is_some_and(|given| record.get(key) != Some(given));
     let by_block = record.get("validation_by").and_then(Value::as_str) == Some("block");
     let sorts = |strategy: &str| strategy.parse::<Strategy>().is_ok_and(Strategy::sorts);
     let was_sorted = record.get("shuffle").and_then(Value::as_str).is_some_and(sorts);
@@ -376,13 +355,13 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
         }
         (None, None) => true,
         (Some(fraction), _) => {
-            let given = says(FRACTION);
             says(COLUMN).is_some()
-                || given.is_some_and(|given| given != fraction)
-                || differs("validation_by", given.map(|_| says("validation_by").cloned().unwrap_or("row".into())))
-                || differs("seed", arguments.seed.map(Value::from))
-                || arguments.shuffle.as_deref().is_some_and(|given| sorts(given) != was_sorted)
-                || (by_block && differs("block_size", arguments.block_size.clone().map(Value::from)))
+                || says(FRACTION).is_some_and(|given| {
+                    given != fraction || (arguments.text("validation_by") == Some("block")) != by_block
+                })
+                || differs("seed")
+                || arguments.text("shuffle").is_some_and(|given| sorts(given) != was_sorted)
+                || (by_block && differs("block_size"))
         }
         (None, Some(column)) => says(FRACTION).is_some() || says(COLUMN).is_some_and(|given| given != column),
     };
@@ -394,7 +373,7 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
     if let Some(pages) = record.get("pages_per_block").and_then(Value::as_u64).filter(|_| by_block) {
         arguments.pages_per_block = u32::try_from(pages).ok();
     }
-    if was_fraction.is_some() && arguments.options.get("remeasure") != Some(&Value::Bool(false)) {
+    if was_fraction.is_some() && arguments.says("remeasure") != Some(&Value::Bool(false)) {
         pg::notice(
             format!(
                 "rows are held out by their place in the table: model {} may have learned from rows that have moved since",

@@ -30,7 +30,6 @@ use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
 use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
-use crate::options::chosen::Validation;
 use crate::options::request::Request;
 use crate::options::rows::{Prepare, ToHash, Transform};
 use crate::options::shuffling::Shuffling;
@@ -108,10 +107,8 @@ impl Training {
         flags: Flags,
     ) -> Result<Training> {
         let phases = Phases::begin();
-        let resume = match arguments.warm_start.take() {
-            Some(model) => Some(Resume::new(&model, &mut arguments)?),
-            None => None,
-        };
+        let model = arguments.take::<String>("warm_start");
+        let resume = model.map(|model| Resume::new(&model, &mut arguments)).transpose()?;
         let request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
         Training::open_request(request, resume, (snapshot, instrument, flags), phases)
     }
@@ -137,16 +134,14 @@ impl Training {
                 "If each value is a class, cast the label to text in a query.",
             );
         }
-        if let (Some(Validation::Fraction { fraction, .. }), true, false) =
-            (&request.options.validation, request.options.has_default_validation, flags.explain_only())
-        {
+        if let Some(fraction) = request.options.default_validation().filter(|_| !flags.explain_only()) {
             pg::notice(
                 format!("{fraction} of the rows are held out to fit probabilities"),
                 "Say another validation_fraction, or a validation_column, to hold others out.",
             );
         }
         let given = request.features.take();
-        let takes = Takes::All(request.options.date_parts.as_ref());
+        let takes = Takes::All(Some(&request.options.date_parts));
         let features = source.features(given.as_deref(), &request.label, &request.other_columns(), takes)?;
         request.settle_search(source.is_compressed(&features), source.relation_of_copy(&request.shuffling))?;
         resume.iter_mut().for_each(|resume| resume.compare(&mut request));
@@ -168,7 +163,8 @@ impl Training {
         // what a model has learned from may be other rows than these
         let compares = resume.as_ref().is_some_and(|resume| resume.decoder_state.has_met());
         let weighs_groups = decoder.has_weights() && request.row_groups.group.is_some();
-        let is_known = !request.options.remeasure && !weighs_groups && resume.as_ref().is_some_and(Resume::goes_on);
+        let is_known =
+            request.options.remeasure == Some(false) && !weighs_groups && resume.as_ref().is_some_and(Resume::goes_on);
         let prepares = wanted.anything() || needs_preparation || counts || compares;
         let prepares = (prepares && !is_known).then_some(wanted);
         let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));

@@ -132,8 +132,8 @@ pub fn judge(
 /// # Errors
 /// [`TrainingError::NothingHeldOut`]
 pub fn check_held_out(request: &Request, held_out: u64) -> Result<()> {
-    let column = match &request.options.validation {
-        Some(Validation::Column(column)) => Some(column.clone()),
+    let column = match request.options.validation() {
+        Some(Validation::Column(column)) => Some(column),
         Some(Validation::Fraction { .. }) if request.options.probability => return Ok(()),
         _ => None,
     };

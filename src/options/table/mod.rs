@@ -1,18 +1,15 @@
-//! The one table of arguments and options. Parser, grid, warm start, record, EXPLAIN, `corgipile_options()` and the
-//! reference page come from it. Its order is that of EXPLAIN.
+//! The one table of arguments and options. Parser, grid, warm start, record, `corgipile_options()` and the reference
+//! page come from it.
 
-mod data;
 mod default_texts;
-mod learning;
-mod model;
-mod order;
+mod entries;
 
 use super::entry::{Default, Entry, Values};
-pub use order::explain_processes;
+pub use entries::Options;
 
 /// All of them.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    data::ENTRIES.iter().chain(learning::ENTRIES).chain(model::ENTRIES).chain(order::ENTRIES)
+    entries::ENTRIES.iter()
 }
 
 /// What is read as a key of `options`, whether it is an argument too or not.

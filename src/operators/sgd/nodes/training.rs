@@ -131,7 +131,7 @@ impl Training {
             return;
         }
         let are_alike = request.kind.is_linear() && variation <= ALIKE;
-        let is_given = request.options.has_batch_size;
+        let is_given = request.options.batch_size.is_some();
         let asks = |point: &Point| point.says.as_ref().is_some_and(|says| says.contains_key("batch_size")) || is_given;
         let suits_newton = request.suits_newton(self.buffers.decoder.dim());
         let by_tuple = |point: &Point| {

@@ -19,10 +19,10 @@ use crate::operators::scan_control::ScanControl;
 use crate::options::call::TrainArguments;
 use crate::options::choices::Choice;
 use crate::options::chosen::Keep;
+use crate::options::explain::explain_processes;
 use crate::options::request::Request;
 use crate::options::rows::Standardize;
 use crate::options::search::{Score, SearchArguments, SearchSpec};
-use crate::options::table;
 use pg::executor::custom_scan::Flags;
 use pg::executor::explain::Explain;
 use pg::snapshot::Snapshot;
@@ -79,7 +79,7 @@ impl Search {
         explain.text(c"Folds", &self.spec.folds);
         explain.integer(c"Points", self.points as i64);
         explain.text(c"Score", self.spec.score().name());
-        table::explain_processes(explain, self.spec.workers, self.processes.filter(|_| explain.analyze()));
+        explain_processes(explain, self.spec.workers, self.processes.filter(|_| explain.analyze()));
         if let Some(best) = self.outcome.as_ref().and_then(|rows| rows.first()).filter(|_| explain.analyze()) {
             explain.text(c"Best Point", &serde_json::Value::Object(best.grid_point.clone()).to_string());
             best.score().into_iter().for_each(|score| explain.float(c"Best Score", score, 6));
