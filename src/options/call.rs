@@ -62,9 +62,6 @@ const OF_TRAIN: [&str; 34] = [
 
 impl TrainArguments {
     /// Reads the arguments of a call of corgipile_train().
-    ///
-    /// # Errors
-    /// Those of [`TrainArguments::named`] and [`TrainArguments::with_options`]
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
         let mut named = TrainArguments::named(arguments, &OF_TRAIN)?;
         let options = named.take("options");
@@ -72,9 +69,6 @@ impl TrainArguments {
     }
 
     /// Reads the arguments of a call of a function that has arguments of these names, in this order.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidArgument`] if JSON cannot be read
     pub fn named(arguments: &Arguments, names: &[&str]) -> Result<TrainArguments> {
         require_utf8()?;
         let mut named = TrainArguments::of(arguments.source(0)?);
@@ -96,10 +90,6 @@ impl TrainArguments {
     }
 
     /// Takes what argument `options` says. Its keys may be options, and these arguments.
-    ///
-    /// # Errors
-    /// [`ArgumentError::OptionsNotAnObject`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidOption`],
-    /// [`ArgumentError::GivenTwice`]
     pub fn with_options(mut self, options: Option<Value>, arguments: &[&str]) -> Result<TrainArguments> {
         let options = match options {
             None => Map::new(),
@@ -145,14 +135,8 @@ impl TrainArguments {
         T::deserialize(self.given.remove(name)?).ok()
     }
 
-    /// The same of a number. JSON has no NaN, nor infinities.
-    pub fn take_number(&mut self, name: &str) -> Option<f64> {
-        self.given.remove(name).map(|number| number.as_f64().unwrap_or(f64::NAN))
-    }
-
-    /// What is left: the options.
-    pub fn into_options(mut self) -> Map<String, Value> {
-        self.given.retain(|name, _| table::entry(name).is_option());
+    /// What is left: the options, and what else may differ from point to point.
+    pub fn into_options(self) -> Map<String, Value> {
         self.given
     }
 }
@@ -212,9 +196,6 @@ fn is_same(a: &Value, b: &Value) -> bool {
 }
 
 /// The model of this name, or the default.
-///
-/// # Errors
-/// [`ArgumentError::Unknown`]
 pub fn model_kind(given: Option<String>) -> Result<ModelKind> {
     let given = given.unwrap_or_else(|| table::default_word("model").to_owned());
     given.parse().map_err(|_| ArgumentError::Unknown { what: "models", given, known: ModelKind::known() }.into())
@@ -226,9 +207,6 @@ pub fn label(given: Option<String>) -> String {
 }
 
 /// The strategy of this name.
-///
-/// # Errors
-/// [`ArgumentError::Unknown`]
 pub fn strategy(given: String) -> Result<Strategy> {
     given
         .parse()
@@ -236,9 +214,6 @@ pub fn strategy(given: String) -> Result<Strategy> {
 }
 
 /// An argument of whole numbers, in its range.
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
 pub fn integer(argument: &'static str, given: i32) -> Result<u32> {
     let (least, most) = table::limits(argument);
     let number = u32::try_from(given).ok().filter(|number| (least..=most).contains(&u64::from(*number)));
@@ -246,26 +221,22 @@ pub fn integer(argument: &'static str, given: i32) -> Result<u32> {
 }
 
 /// A number that is an argument, in its range.
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
-///
-/// # Panics
-/// If the argument is no number.
 pub fn number(argument: &'static str, given: f64) -> Result<f64> {
     let Values::Number(range) = table::entry(argument).values else { panic!("{argument} is no number") };
     if range.contains(given) { Ok(given) } else { Err(invalid(argument, format!("{given} is not {}", range.words()))) }
 }
 
 /// The error about an argument.
-pub fn invalid(argument: &'static str, reason: String) -> Error {
-    ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
+pub fn invalid(argument: &'static str, reason: impl Into<String>) -> Error {
+    ArgumentError::InvalidArgument { argument, reason: reason.into(), hint: None }.into()
+}
+
+/// The same, with what to do about it.
+pub fn refused(argument: &'static str, reason: impl Into<String>, hint: impl Into<String>) -> Error {
+    ArgumentError::InvalidArgument { argument, reason: reason.into(), hint: Some(hint.into()) }.into()
 }
 
 /// Argument `nodes` of a function that has no options.
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
 pub fn nodes(given: Option<String>) -> Result<Nodes> {
     let Some(text) = given else { return Ok(Nodes::Off) };
     let refuse = || invalid("nodes", format!("\"{text}\" is not {}", Nodes::WHAT));

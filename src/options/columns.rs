@@ -1,9 +1,10 @@
 //! What the columns that a call names are: each is one thing, the label, a feature, the weight and so on.
 
-use super::call::invalid;
+use super::call::{invalid, refused};
 use super::chosen::Options;
+use super::entry;
 use super::folds::{FoldSpec, FoldsBy};
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::{Error, Result};
 
 /// A column is the label, a feature, the weight, the flag of what is held out, or the group, and nothing else beside.
 pub fn check_columns(
@@ -34,46 +35,31 @@ pub fn check_columns(
 pub fn check_fold_column(folds: Option<&FoldSpec>, label: &str, features: Option<&[String]>) -> Result<()> {
     let Some((folds, name)) = folds.and_then(|folds| Some((folds, folds.column()?))) else { return Ok(()) };
     match used_as(name, label, features) {
-        Some(role) => Err(ArgumentError::InvalidArgument {
-            argument: if matches!(folds.by, FoldsBy::Time(_)) { "folds_by_time" } else { "folds_by" },
-            reason: format!("column \"{name}\" is {role}"),
-            hint: Some("Say by features which columns the model learns from, without this one.".into()),
+        Some(role) => {
+            let argument = if matches!(folds.by, FoldsBy::Time(_)) { "folds_by_time" } else { "folds_by" };
+            let hint = "Say by features which columns the model learns from, without this one.";
+            Err(refused(argument, format!("column \"{name}\" is {role}"), hint))
         }
-        .into()),
         None => Ok(()),
     }
 }
 
 /// Names of features, each given, none twice, none the label.
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
 pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<String>> {
     if features.is_empty() {
-        return Err(ArgumentError::InvalidArgument {
-            argument: "features",
-            reason: "it is an empty array".into(),
-            hint: Some("Name the feature columns, or leave features out to use all that can be.".into()),
-        }
-        .into());
+        let hint = "Name the feature columns, or leave features out to use all that can be.";
+        return Err(refused("features", "it is an empty array", hint));
     }
     let mut names: Vec<String> = Vec::with_capacity(features.len());
     for name in features {
-        let name = name.ok_or_else(|| invalid("features", "it contains a NULL".into()))?;
-        let refuse = |reason: &str, hint: &str| ArgumentError::InvalidArgument {
-            argument: "features",
-            reason: format!("column \"{name}\" is {reason}"),
-            hint: Some(hint.to_owned()),
-        };
+        let name = name.ok_or_else(|| invalid("features", "it contains a NULL"))?;
+        let refuse = |what: &str, hint: &str| Err(refused("features", format!("column \"{name}\" is {what}"), hint));
         if name == label {
-            return Err(refuse(
-                "the label",
-                "A model that knows the answer learns nothing: leave it out, or say another label.",
-            )
-            .into());
+            let hint = "A model that knows the answer learns nothing: leave it out, or say another label.";
+            return refuse("the label", hint);
         }
         if names.contains(&name) {
-            return Err(refuse("there twice", "Name each column once.").into());
+            return refuse("there twice", "Name each column once.");
         }
         names.push(name);
     }
@@ -89,6 +75,5 @@ fn used_as(name: &str, label: &str, features: Option<&[String]>) -> Option<&'sta
 }
 
 fn invalid_option(key: &str, column: &str, role: &str) -> Error {
-    ArgumentError::InvalidOption { key: key.into(), reason: format!("names column \"{column}\", which is {role}") }
-        .into()
+    entry::invalid(key, &format!("names column \"{column}\", which is {role}"))
 }

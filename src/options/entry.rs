@@ -257,9 +257,6 @@ impl Entry {
     }
 
     /// A value of it as it is recorded.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidOption`], [`ArgumentError::UnknownWord`]
     pub fn checked(&self, value: &Value) -> Result<Value> {
         let is = |is: bool| is.then(|| value.clone());
         let checked = match self.values {

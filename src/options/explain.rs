@@ -42,7 +42,7 @@ pub fn explain(request: &Request, features: &str, processes: Option<u32>, explai
     }
     match request.has_open_epochs() {
         true => explain.text(c"Epochs", "auto"),
-        false => explain.integer(c"Epochs", request.max_epochs.into()),
+        false => explain.integer(c"Epochs", request.max_epochs().into()),
     }
     point.into_iter().for_each(|point| explain_point(point, request, explain));
     if options.probability {

@@ -20,9 +20,6 @@ pub struct Given {
 impl Given {
     /// Each of them can be what it is, and has something to say to this model and to the other options. All of them are
     /// known.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidOption`], [`ArgumentError::UnknownWord`]
     pub fn new(values: Map<String, Value>, kind: ModelKind) -> Result<Given> {
         let mut given = Given { values, kind };
         let entries: Vec<&Entry> = table::options().filter(|entry| given.contains(entry.name)).collect();
@@ -61,6 +58,11 @@ impl Given {
     /// What is given; None if nothing is.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         T::deserialize(self.values.get(key)?).ok()
+    }
+
+    /// The learning rate. JSON has no NaN, nor infinities.
+    pub fn learning_rate(&self) -> Option<f64> {
+        self.values.get("learning_rate").map(|rate| rate.as_f64().unwrap_or(f64::NAN))
     }
 
     /// A number, or its default.

@@ -3,12 +3,13 @@
 //! A point is what it says and, for the rest, what the other arguments say. It may say what makes a difference to
 //! learning only: what makes tuples is the same for all.
 
+use super::call::refused;
 use super::chosen::{Options, Point, Rate};
 use super::entry::Group;
 use super::parse::{self, Parsed};
 use super::rounding::AUTO_TIMES;
 use super::table;
-use crate::errors::{ArgumentError, Error, Result, did_you_mean};
+use crate::errors::{Error, Result, did_you_mean};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Link, ModelKind};
 
@@ -17,18 +18,15 @@ const MAX_POINTS: usize = 1_000;
 
 /// What is the same for all points, unless they say something else.
 pub struct Base {
+    /// `learning_rate` among them
     pub options: Map<String, Value>,
     pub kind: ModelKind,
-    pub learning_rate: Option<f64>,
     pub max_epochs: Option<u32>,
     /// is what is not given chosen by the tuples?
     pub automatic: bool,
 }
 
 /// The options that all points share, and the points: one if there is no grid.
-///
-/// # Errors
-/// Those of [`parse::parse`], of any point; [`ArgumentError::InvalidArgument`]
 pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> {
     let Some(grid) = grid else {
         let (options, point) = base.point(None)?;
@@ -54,25 +52,21 @@ pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> 
 
 impl Base {
     fn point(&self, says: Option<Map<String, Value>>) -> Result<(Options, Point)> {
-        let (mut learning_rate, mut max_epochs) = (self.learning_rate, self.max_epochs);
-        let (mut options, mut rate_times) = (self.options.clone(), None);
+        let (mut options, mut max_epochs, mut rate_times) = (self.options.clone(), self.max_epochs, None);
         for (key, value) in says.iter().flatten() {
             match key.as_str() {
                 "learning_rate" if value.is_object() => {
                     let times = value.get(AUTO_TIMES).and_then(Value::as_f64).filter(|times| *times > 0.0);
                     rate_times = Some(times.ok_or_else(|| invalid("learning_rate must be a number"))?);
                 }
-                "learning_rate" => {
-                    let rate = value.as_f64().ok_or_else(|| invalid("learning_rate must be a number"))?;
-                    learning_rate = Some(rate);
-                }
+                "learning_rate" if !value.is_number() => return Err(invalid("learning_rate must be a number")),
                 "max_epochs" => max_epochs = Some(epochs(value)?),
                 _ => drop(options.insert(key.clone(), value.clone())),
             }
         }
         let has_open_decay = !options.contains_key("decay");
         let leaves_solver_open = leaves_solver_open(&options, self.kind);
-        let parsed = parse::parse(options, self.kind, learning_rate, self.automatic)?;
+        let parsed = parse::parse(options, self.kind, self.automatic)?;
         let Parsed { options, hyperparameters, rate, stopping } = parsed;
         let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && options.batch_size.is_none();
         let has_open_epochs = rate == Rate::Open && max_epochs.is_none();
@@ -102,8 +96,7 @@ impl Base {
 fn leaves_solver_open(options: &Map<String, Value>, kind: ModelKind) -> bool {
     let is_of_sgd = |group| matches!(group, Some(Group::Optimizer | Group::Schedule));
     let grouped = |name: &str| table::entries().any(|entry| entry.name == name && is_of_sgd(entry.group));
-    let of_sgd =
-        |name: &str| parse::OF_SGD.contains(&name) || ["solver", "optimizer", "l1"].contains(&name) || grouped(name);
+    let of_sgd = |name: &str| parse::OF_SGD.contains(&name) || ["solver", "l1"].contains(&name) || grouped(name);
     kind.link() == Link::Logarithm && !options.keys().any(|name| of_sgd(name))
 }
 
@@ -144,12 +137,8 @@ fn check_keys(points: &[Map<String, Value>]) -> Result<()> {
     let is_known = table::entries().any(|entry| entry.name == key);
     let meant =
         did_you_mean(key, known.iter().copied()).filter(|_| !is_known).map_or(String::new(), |meant| meant + " ");
-    Err(ArgumentError::InvalidArgument {
-        argument: "grid",
-        reason: format!("\"{key}\" cannot differ from point to point"),
-        hint: Some(format!("{meant}A point may say {}.", known.join(", "))),
-    }
-    .into())
+    let hint = format!("{meant}A point may say {}.", known.join(", "));
+    Err(refused("grid", format!("\"{key}\" cannot differ from point to point"), hint))
 }
 
 fn product(axes: Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
@@ -173,5 +162,5 @@ fn product(axes: Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
 
 fn invalid(reason: &str) -> Error {
     const FORMS: &str = r#"Write a grid as '{"l2": [0, 0.01]}', or as '[{"l2": 0}, {"l2": 0.01}]'."#;
-    ArgumentError::InvalidArgument { argument: "grid", reason: reason.to_owned(), hint: Some(FORMS.into()) }.into()
+    refused("grid", reason, FORMS)
 }

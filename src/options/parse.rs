@@ -1,5 +1,6 @@
 //! The argument `options`, read for a model.
 
+use super::call::refused;
 use super::choices::Choice;
 use super::chosen::{Options, Rate};
 use super::defaults;
@@ -8,7 +9,7 @@ use super::given::Given;
 use super::loss::Loss;
 use super::objective::Objective;
 use super::rows::{Standardize, Transform};
-use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
+use crate::errors::{ArgumentError, Result, did_you_mean, one_of};
 use serde_json::{Map, Value};
 use sgd::{Design, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver, Stopping};
 
@@ -21,22 +22,14 @@ pub struct Parsed {
     pub stopping: Option<Stopping>,
 }
 
-/// Reads `options` for a model of this kind, together with the argument `learning_rate`. What is not given is chosen by
-/// the tuples where it can be, if that is `automatic`.
-///
-/// # Errors
-/// Those of [`Given`]; [`ArgumentError::InvalidArgument`]
-pub fn parse(
-    options: Map<String, Value>,
-    kind: ModelKind,
-    learning_rate: Option<f64>,
-    automatic: bool,
-) -> Result<Parsed> {
+/// Reads `options` for a model of this kind, `learning_rate` among them. What is not given is chosen by the tuples where
+/// it can be, if that is `automatic`.
+pub fn parse(options: Map<String, Value>, kind: ModelKind, automatic: bool) -> Result<Parsed> {
     let given = Given::new(options, kind)?;
     if given.contains("validation_column") && given.contains("validation_fraction") {
         return Err(invalid("validation_fraction", "does not go with validation_column"));
     }
-    let (hyperparameters, rate) = hyperparameters(&given, kind, learning_rate, automatic)?;
+    let (hyperparameters, rate) = hyperparameters(&given, kind, automatic)?;
     let (stopping, says_standardize) = (stopping(&given), given.contains("standardize"));
     let mut options = given.options();
     match automatic {
@@ -47,22 +40,18 @@ pub fn parse(
     Ok(Parsed { options, hyperparameters, rate, stopping })
 }
 
-fn hyperparameters(
-    given: &Given,
-    kind: ModelKind,
-    learning_rate: Option<f64>,
-    automatic: bool,
-) -> Result<(Hyperparameters, Rate)> {
+fn hyperparameters(given: &Given, kind: ModelKind, automatic: bool) -> Result<(Hyperparameters, Rate)> {
     check_loss(given, kind)?;
     let optimizer = optimizer(given);
     let design = design(given, kind)?;
     let l2 = given.number("l2");
-    let solver = solver(given, learning_rate)?;
+    let solver = solver(given)?;
+    let learning_rate = given.learning_rate();
     let default_rate = defaults::learning_rate(kind, optimizer, design.map(|design| design.activation));
     let hyperparameters = Hyperparameters {
         kind,
         learning_rate: learning_rate.unwrap_or(default_rate),
-        schedule: schedule(given, kind, l2, learning_rate)?,
+        schedule: schedule(given, kind, l2)?,
         optimizer,
         batch_size: given.get("batch_size").unwrap_or(Hyperparameters::new(kind).batch_size),
         l1: given.number("l1"),
@@ -81,33 +70,26 @@ fn hyperparameters(
         ..hyperparameters
     };
     hyperparameters.validate().map_err(|e| match e.name {
-        "learning_rate" => Error::from(ArgumentError::InvalidArgument {
-            argument: "learning_rate",
-            reason: e.reason.into_owned(),
-            hint: Some("Leave it out, and the rows say which is good.".into()),
-        }),
+        "learning_rate" => refused("learning_rate", e.reason, "Leave it out, and the rows say which is good."),
         name => invalid(name, &e.reason),
     })?;
     Ok((hyperparameters, if is_open { Rate::Open } else { Rate::Given }))
 }
 
-/// Options that say something to SGD alone, beside those of optimizers.
-pub const OF_SGD: [&str; 4] = ["batch_size", "schedule", "bounded_steps", "averaging"];
+/// What says something to SGD alone, beside the options of schedules and optimizers.
+pub const OF_SGD: [&str; 6] = ["batch_size", "schedule", "bounded_steps", "averaging", "learning_rate", "optimizer"];
 
 /// Newton's method makes its steps by itself: what is about gradients of some tuples says nothing to it.
-fn solver(given: &Given, learning_rate: Option<f64>) -> Result<Solver> {
+fn solver(given: &Given) -> Result<Solver> {
     let solver: Solver = given.get("solver").unwrap_or_default();
     if solver == Solver::Sgd {
         return Ok(solver);
     }
-    let of_sgd = OF_SGD.into_iter().find(|key| given.contains(key)).or(learning_rate.map(|_| "learning_rate"));
-    match of_sgd.or(given.contains("optimizer").then_some("optimizer")) {
-        Some(key) => Err(ArgumentError::InvalidArgument {
-            argument: key,
-            reason: format!("it does not go with solver \"{}\"", solver.name()),
-            hint: Some("Leave one of the two out: Newton's method makes its steps by itself.".into()),
+    match OF_SGD.into_iter().find(|key| given.contains(key)) {
+        Some(key) => {
+            let hint = "Leave one of the two out: Newton's method makes its steps by itself.";
+            Err(refused(key, format!("it does not go with solver \"{}\"", solver.name()), hint))
         }
-        .into()),
         None => Ok(solver),
     }
 }
@@ -120,21 +102,21 @@ fn optimizer(given: &Given) -> Optimizer {
     })
 }
 
-fn schedule(given: &Given, kind: ModelKind, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+fn schedule(given: &Given, kind: ModelKind, l2: f64) -> Result<Schedule> {
     Ok(match given.word("schedule") {
         "constant" => Schedule::Constant,
         "inverse_scaling" => Schedule::InverseScaling { power: given.number("power") },
-        "theorem1" => return theorem1(given, l2, learning_rate),
+        "theorem1" => return theorem1(given, l2),
         _ => Schedule::Exponential { decay: given.get("decay").unwrap_or_else(|| defaults::decay(kind)) },
     })
 }
 
-fn theorem1(given: &Given, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+fn theorem1(given: &Given, l2: f64) -> Result<Schedule> {
     let (mu, a) = (given.get("mu"), given.get("a"));
     if mu.is_none() && l2 == 0.0 {
         return Err(invalid("mu", "must be given with schedule \"theorem1\", unless there is an l2 to take its place"));
     }
-    if a.is_some() && learning_rate.is_some() {
+    if a.is_some() && given.contains("learning_rate") {
         return Err(invalid("a", "does not go with learning_rate: each of them decides the first rate"));
     }
     Ok(Schedule::Theorem1 { mu: mu.unwrap_or(l2), a })
@@ -213,9 +195,6 @@ fn stopping(given: &Given) -> Option<Stopping> {
 }
 
 /// What an argument of another function chooses.
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
 pub fn argument_choice<T: Choice>(argument: &'static str, given: &str) -> Result<T> {
     T::named(given).ok_or_else(|| {
         let names = T::names();

@@ -1,6 +1,6 @@
 //! What a call of corgipile_train() asks for, once its arguments are understood.
 
-use super::call::{self, TrainArguments, integer, invalid, model_kind};
+use super::call::{self, TrainArguments, integer, invalid, model_kind, refused};
 use super::choices::Choice;
 use super::chosen::{Keep, Options, Point, Rate, Validation};
 use super::columns::{check_columns, check_features, check_fold_column};
@@ -15,7 +15,7 @@ use super::row_groups::RowGroupSpec;
 use super::rows::By;
 use super::search::{Score, SearchArguments, SearchSpec};
 use super::shuffling::Shuffling;
-use super::{defaults, parse, table, trials};
+use super::{defaults, entry, parse, table, trials};
 use crate::errors::{ArgumentError, Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value, json};
@@ -38,8 +38,6 @@ pub struct Request {
     pub has_open_objective: bool,
     /// what is to be trained with: at least one point
     pub points: Vec<Point>,
-    /// the most that one of them takes
-    pub max_epochs: u32,
     pub row_groups: RowGroupSpec,
     pub shuffling: Shuffling,
     pub name: Option<String>,
@@ -68,40 +66,26 @@ pub struct WarmStart {
 impl Request {
     /// Checks what can be checked without looking at the source. `resume` is what argument `warm_start` stands for; who
     /// has found it has given the arguments what they left open.
-    ///
-    /// # Errors
-    /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option,
-    /// and what does not go together.
     pub fn new(arguments: TrainArguments, resume: Option<WarmStart>) -> Result<Request> {
         Request::read(arguments, resume, None, true)
     }
 
     /// The same for a call of corgipile_search().
-    ///
-    /// # Errors
-    /// As there.
     pub fn for_search(arguments: TrainArguments, search: &SearchArguments) -> Result<Request> {
-        let refuse = |argument, hint: &str| ArgumentError::InvalidArgument {
-            argument,
-            reason: "corgipile_search() does not take it".into(),
-            hint: Some(hint.to_owned()),
-        };
+        let refuse = |argument, hint| Err(refused(argument, "corgipile_search() does not take it", hint));
         if arguments.says("warm_start").is_some() {
             let hint = "A model that has learned from all rows cannot be judged by some of them: leave it out.";
-            return Err(refuse("warm_start", hint).into());
+            return refuse("warm_start", hint);
         }
         if arguments.says("group_by").is_some() {
             let hint = "It finds one point for all rows. Search in the rows of one group by a query as source, and give \
                         what it finds to corgipile_train().";
-            return Err(refuse("group_by", hint).into());
+            return refuse("group_by", hint);
         }
         Request::read(arguments, None, Some(search), true)
     }
 
     /// The same for a training that cannot look at the tuples before: what is not given has its default.
-    ///
-    /// # Errors
-    /// As there.
     pub fn without_choices(arguments: TrainArguments) -> Result<Request> {
         Request::read(arguments, None, None, false)
     }
@@ -129,17 +113,17 @@ impl Request {
             let solver = arguments.text("solver").and_then(Solver::named).unwrap_or_default();
             grid = Some(trials::points(grid, search.trials, &given, (kind, solver), seed)?);
         }
-        let learning_rate = arguments.take_number("learning_rate");
         let [shuffle, block_size, buffer_size, group_by, loader] =
             ["shuffle", "block_size", "buffer_size", "group_by", "loader"].map(|name| arguments.take(name));
-        let sample = arguments.take_number("sample");
+        // JSON has no NaN, nor infinities
+        let sample = arguments.take::<Value>("sample").map(|sample| sample.as_f64().unwrap_or(f64::NAN));
         let features: Option<Vec<Option<String>>> = arguments.take("features");
         let pages_per_block = arguments.pages_per_block;
         let options = arguments.into_options();
         let has_open_objective =
             kind == ModelKind::Mlp && resume.is_none() && !decides_objective(&options, grid.as_ref());
         let kind = parse::with_objective(kind, &options);
-        let base = Base { options, kind, learning_rate, max_epochs, automatic };
+        let base = Base { options, kind, max_epochs, automatic };
         let (options, mut points) = grid::points(base, grid)?;
         check_epochs(&points, resume)?;
         let features = features.map(|features| check_features(features, &label)).transpose()?;
@@ -169,7 +153,6 @@ impl Request {
             features,
             kind,
             has_open_objective,
-            max_epochs: most_epochs(&points),
             points,
             row_groups,
             shuffling,
@@ -192,14 +175,10 @@ impl Request {
     fn check_solver(&self) -> Result<()> {
         let strategy = self.shuffling.strategy;
         if self.first_point().hyperparameters.solver == Solver::Newton && !strategy.permutes() {
-            return Err(ArgumentError::InvalidArgument {
-                argument: "shuffle",
-                reason: format!(
-                    "solver \"newton\" needs each row once in an epoch, and {strategy} repeats and drops some"
-                ),
-                hint: Some("Leave it out: the order of rows makes no difference to this solver.".into()),
-            }
-            .into());
+            let reason =
+                format!("solver \"newton\" needs each row once in an epoch, and {strategy} repeats and drops some");
+            let hint = "Leave it out: the order of rows makes no difference to this solver.";
+            return Err(refused("shuffle", reason, hint));
         }
         Ok(())
     }
@@ -228,7 +207,7 @@ impl Request {
             && strategy.sorts_each_epoch()
         {
             let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
-            return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason: reason.into() }.into());
+            return Err(entry::invalid("validation_by", reason));
         }
         match &self.name {
             Some(name) if name.len() > MAX_PREFIX_BYTES && self.adds_to_name() => {
@@ -243,21 +222,18 @@ impl Request {
         let averages = |point: &Point| point.hyperparameters.schedule.averages();
         if self.search.is_some() && self.points.iter().any(averages) {
             let reason = "must not be \"theorem1\" in corgipile_search(), whose folds have no buffers of their own";
-            return Err(ArgumentError::InvalidOption { key: "schedule".into(), reason: reason.into() }.into());
+            return Err(entry::invalid("schedule", reason));
         }
         if self.search.is_some() && self.options.probability {
             let reason = "does not go with corgipile_search(), which trains its best point on all rows: give that point to \
                           corgipile_train()";
-            return Err(ArgumentError::InvalidOption { key: "probability".into(), reason: reason.into() }.into());
+            return Err(entry::invalid("probability", reason));
         }
         Ok(())
     }
 
     /// Settles the folds of a search, once it is known what the model is and how rows come: `copied` rows of a table,
     /// with this OID, do not say where they stand.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidArgument`]
     pub fn settle_search(&mut self, has_mini_batches: bool, copied: Option<u32>) -> Result<()> {
         let Some(search) = &mut self.search else { return Ok(()) };
         if let Some(folds) = &mut self.row_groups.folds {
@@ -266,12 +242,8 @@ impl Request {
         search.settle(self.kind, has_mini_batches, &mut self.row_groups)?;
         let number = |point: &Point| point.hyperparameters.loss_number;
         if search.score() == Score::Loss && self.points.iter().any(|point| number(point) != number(&self.points[0])) {
-            return Err(ArgumentError::InvalidArgument {
-                argument: "grid",
-                reason: "its points have different losses, which say nothing of which one is better".into(),
-                hint: Some("Search once for each quantile, or for each loss_epsilon.".into()),
-            }
-            .into());
+            let reason = "its points have different losses, which say nothing of which one is better";
+            return Err(refused("grid", reason, "Search once for each quantile, or for each loss_epsilon."));
         }
         Ok(())
     }
@@ -283,7 +255,6 @@ impl Request {
         if let Some(epochs) = epochs {
             (point.max_epochs, point.stopping, self.options.keep) = (epochs, None, Keep::Last);
         }
-        self.max_epochs = point.max_epochs;
         self.points = vec![point];
         self.row_groups = RowGroupSpec::default();
         let Options { validation_fraction, validation_by, validation_column, .. } = &mut self.options;
@@ -370,7 +341,6 @@ impl Request {
         for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {
             point.choose_rate(data, mean_square, mean_target);
         }
-        self.max_epochs = most_epochs(&self.points);
     }
 
     /// Several processes train: networks, which cannot be averaged, have mini-batches of several tuples.
@@ -385,6 +355,11 @@ impl Request {
         self.points.iter().any(|point| point.has_open_epochs)
     }
 
+    /// The most epochs that a point takes.
+    pub fn max_epochs(&self) -> u32 {
+        self.points.iter().map(|point| point.max_epochs).max().unwrap_or_default()
+    }
+
     /// The number of the first epoch.
     pub fn first_epoch(&self) -> u32 {
         self.resume.map_or(1, |resume| resume.epochs + 1)
@@ -392,7 +367,7 @@ impl Request {
 
     /// The number of the last one, if nothing stops them before.
     pub fn last_epoch(&self) -> u32 {
-        (self.first_epoch() - 1).saturating_add(self.max_epochs)
+        (self.first_epoch() - 1).saturating_add(self.max_epochs())
     }
 
     /// The only point, or the first.
@@ -483,11 +458,6 @@ fn decides_objective(options: &Map<String, Value>, grid: Option<&Value>) -> bool
         _ => false,
     };
     says || in_grid
-}
-
-/// The most epochs that a point takes.
-fn most_epochs(points: &[Point]) -> u32 {
-    points.iter().map(|point| point.max_epochs).max().unwrap_or_default()
 }
 
 /// Where buffers are to be filled.

@@ -1,13 +1,13 @@
 //! The arguments of corgipile_search() that corgipile_train() has not, and what they choose.
 
-use super::call::invalid;
+use super::call::{invalid, refused};
 use super::choices::{Choice, choice};
 use super::chosen::{Options, Validation};
 use super::folds::{FoldSpec, FoldsBy};
 use super::loss::Loss;
 use super::parse::argument_choice;
 use super::row_groups::RowGroupSpec;
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::Result;
 use pg::call::arguments::Arguments;
 use sgd::ModelKind;
 use shuffle::FoldRule;
@@ -77,21 +77,18 @@ impl SearchArguments {
     }
 
     /// What is asked for, and how rows fall into groups for it.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`]
     pub fn read(&self, options: &Options, seed: i64, workers: u32) -> Result<(SearchSpec, RowGroupSpec)> {
         let score = self.score.as_deref().map(|given| argument_choice("score", given)).transpose()?;
         let stratify = self.stratify.unwrap_or(true);
         let by = match (&self.folds_by, &self.folds_by_time) {
-            (Some(_), Some(_)) => return Err(invalid("folds_by", "it does not go with folds_by_time".into())),
+            (Some(_), Some(_)) => return Err(invalid("folds_by", "it does not go with folds_by_time")),
             (Some(group), None) => FoldsBy::Group(group.clone()),
             (None, Some(time)) => FoldsBy::Time(time.clone()),
             (None, None) => FoldsBy::Row { stratified: false },
         };
         let is_by_column = !matches!(by, FoldsBy::Row { .. });
         if is_by_column && self.stratify == Some(true) {
-            return Err(invalid("stratify", "it goes with folds of single rows only".into()));
+            return Err(invalid("stratify", "it goes with folds of single rows only"));
         }
         let stratify = stratify && !is_by_column;
         let spec = |rule| SearchSpec { rule, score, stratify, folds: String::new(), workers };
@@ -115,12 +112,10 @@ impl SearchArguments {
         match self.folds.map(|folds| (folds, u32::try_from(folds))) {
             None => Ok(FOLDS),
             Some((_, Ok(folds))) if (2..=MAX_FOLDS).contains(&folds) => Ok(folds),
-            Some((folds, _)) => Err(ArgumentError::InvalidArgument {
-                argument: "folds",
-                reason: format!("{folds} is not in 2 to {MAX_FOLDS}"),
-                hint: Some("For one part of the rows that judges all points say validation_fraction => 0.2.".into()),
+            Some((folds, _)) => {
+                let hint = "For one part of the rows that judges all points say validation_fraction => 0.2.";
+                Err(refused("folds", format!("{folds} is not in 2 to {MAX_FOLDS}"), hint))
             }
-            .into()),
         }
     }
 
@@ -130,25 +125,19 @@ impl SearchArguments {
             return Ok(());
         }
         let argument = if is_by_column { "folds_by" } else { "folds" };
-        Err(ArgumentError::InvalidArgument {
-            argument,
-            reason: "it does not go with a validation part".into(),
-            hint: Some("Leave validation_fraction and validation_column out to have folds.".into()),
-        }
-        .into())
+        let hint = "Leave validation_fraction and validation_column out to have folds.";
+        Err(refused(argument, "it does not go with a validation part", hint))
     }
 }
 
 impl SearchSpec {
     /// Settles what depends on the kind of the model, and on whether a row is a whole mini-batch.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidArgument`]
     pub fn settle(&mut self, kind: ModelKind, has_mini_batches: bool, row_groups: &mut RowGroupSpec) -> Result<()> {
         let of_kind = if kind.is_classifier() { Score::Accuracy } else { Score::R2 };
         let other = if kind.is_classifier() { Score::R2 } else { Score::Accuracy };
         if self.score == Some(other) {
-            return Err(not_of_model(other, of_kind, kind));
+            let hint = format!("It can be \"{}\" or \"loss\".", of_kind.name());
+            return Err(refused("score", format!("model {kind} has no {}", other.name()), hint));
         }
         self.score =
             self.score.or(Some(if Loss::of(kind).is_none_or(Loss::goes_with_r2) { of_kind } else { Score::Loss }));
@@ -168,13 +157,4 @@ impl SearchSpec {
     pub fn score(&self) -> Score {
         self.score.unwrap_or_default()
     }
-}
-
-fn not_of_model(score: Score, default: Score, kind: ModelKind) -> Error {
-    ArgumentError::InvalidArgument {
-        argument: "score",
-        reason: format!("model {kind} has no {}", score.name()),
-        hint: Some(format!("It can be \"{}\" or \"loss\".", default.name())),
-    }
-    .into()
 }

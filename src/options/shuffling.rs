@@ -78,9 +78,6 @@ impl Shuffling {
     }
 
     /// Reads the arguments that all shuffling functions have; a NULL seed is drawn, the others have their defaults.
-    ///
-    /// # Errors
-    /// [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`]
     pub fn parse(
         strategy: Option<String>,
         seed: Option<i64>,
@@ -108,9 +105,6 @@ impl Shuffling {
     }
 
     /// Reads only this part of the blocks, if one is given.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidArgument`]
     pub fn with_sample(self, sample: Option<f64>) -> Result<Shuffling> {
         let Some(given) = sample else { return Ok(self) };
         call::number("sample", given)?;
@@ -121,10 +115,6 @@ impl Shuffling {
     }
 
     /// Reads together with other sessions, if the call says so, or says nothing and `corgipile.share` is on.
-    ///
-    /// # Errors
-    /// [`ArgumentError::NotShared`] if it is asked of a strategy that does not read blocks in random order. The setting
-    /// alone asks nothing of such a one.
     pub fn with_share(self, given: Option<bool>) -> Result<Shuffling> {
         let share = match given.unwrap_or_else(settings::share) {
             true if self.strategy.shuffles_blocks() => Some(given.map_or(SaysShare::Setting, |_| SaysShare::Call)),
@@ -141,9 +131,6 @@ impl Shuffling {
     }
 
     /// How `pages` pages fall into blocks and buffers.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidArgument`] if a block would be smaller than a page.
     pub fn geometry(&self, pages: u32) -> Result<Geometry> {
         // A buffer that is cut to its memory is planned as such: then its buffers are filled evenly, too.
         let mut sizes = self.sizes(pages);
@@ -208,9 +195,6 @@ impl Shuffling {
 
     /// How the pages that are read of `pages` pages fall into blocks and buffers, and, of a sample,
     /// which blocks they are.
-    ///
-    /// # Errors
-    /// As [`Shuffling::geometry`].
     pub fn sampled(&self, pages: u32) -> Result<(Geometry, Option<Vec<u32>>)> {
         let Some(fraction) = self.sample.filter(|fraction| *fraction < 1.0) else {
             return self.geometry(pages).map(|geometry| (geometry, None));
@@ -249,7 +233,7 @@ impl Shuffling {
 }
 
 fn invalid_size(argument: &'static str, error: shuffle::SizeError) -> Error {
-    ArgumentError::InvalidArgument { argument, reason: error.to_string(), hint: Some(error.hint().to_owned()) }.into()
+    call::refused(argument, error.to_string(), error.hint())
 }
 
 /// Values that are written as users write them.

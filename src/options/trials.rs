@@ -1,10 +1,11 @@
 //! Random points of a search: what is drawn for each option, by the seed.
 
+use super::call::{invalid, refused};
 use super::entry::Values;
 use super::rounding::{AUTO_TIMES, rounded};
 use super::search::TRIALS;
 use super::table;
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::Result;
 use serde_json::{Map, Value, json};
 use sgd::{Link, ModelKind, Solver};
 use shuffle::SortKeys;
@@ -23,9 +24,6 @@ enum Draw {
 }
 
 /// The points of a search: those of a grid, or `trials` that are drawn; None of neither is [`TRIALS`] that are drawn.
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
 pub fn points(
     grid: Option<Value>,
     trials: Option<i32>,
@@ -37,7 +35,7 @@ pub fn points(
         (true, None) => return Ok(grid.unwrap_or_default()),
         (false, None) => TRIALS,
         (_, Some(trials)) if (1..=MAX_TRIALS).contains(&trials) => trials as usize,
-        (_, Some(trials)) => return Err(invalid("trials", &format!("{trials} is not in 1 to {MAX_TRIALS}"), None)),
+        (_, Some(trials)) => return Err(invalid("trials", format!("{trials} is not in 1 to {MAX_TRIALS}"))),
     };
     let (draws, begins_with_default) = match grid {
         Some(grid) => (read(grid)?, false),
@@ -115,7 +113,7 @@ impl Draw {
 /// What a grid says to draw from.
 fn read(grid: Value) -> Result<Vec<(String, Draw)>> {
     let Value::Object(options) = grid else {
-        return Err(invalid("grid", "with trials it must be an object", Some(FORMS)));
+        return Err(refused("grid", "with trials it must be an object", FORMS));
     };
     options.into_iter().map(|(name, from)| Ok((name.clone(), draw(&name, from)?))).collect()
 }
@@ -126,7 +124,7 @@ const FORMS: &str =
 fn draw(name: &str, from: Value) -> Result<Draw> {
     let is_in_grid = table::entries().find(|entry| entry.in_grid && entry.name == name);
     let is_whole = is_in_grid.is_some_and(|entry| matches!(entry.values, Values::Integer(..)));
-    let refuse = |reason: &str| Err(invalid("grid", &format!("\"{name}\" {reason}"), Some(FORMS)));
+    let refuse = |reason: &str| Err(refused("grid", format!("\"{name}\" {reason}"), FORMS));
     match from {
         Value::Array(values) if values.is_empty() => refuse("has no values"),
         Value::Array(values) => Ok(Draw::Of(values)),
@@ -153,8 +151,4 @@ fn between(range: &Map<String, Value>, is_whole: bool) -> Option<Draw> {
     };
     let can_be = least <= most && (!is_whole || (least >= 0.0 && least.fract() == 0.0 && most.fract() == 0.0));
     can_be.then_some(Draw::Between { least, most, is_log, is_whole })
-}
-
-fn invalid(argument: &'static str, reason: &str, hint: Option<&str>) -> Error {
-    ArgumentError::InvalidArgument { argument, reason: reason.to_owned(), hint: hint.map(str::to_owned) }.into()
 }

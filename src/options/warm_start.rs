@@ -74,3 +74,112 @@ pub fn decides_the_same(before: &Map<String, Value>, now: &Map<String, Value>) -
     let mut decisive = table::entries().filter(|entry| entry.policy == Policy::Decisive).map(|entry| entry.name);
     decisive.all(|name| before.get(name) == now.get(name) || has_no_size(name))
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use crate::options::request::Request;
+    use pgrx::prelude::*;
+
+    /// Models and options that have everything that is recorded.
+    fn calls() -> Vec<(&'static str, Value)> {
+        vec![
+            ("logistic", json!({})),
+            ("svm", json!({"weight": "w", "class_weight": {"1": 2}, "nulls": "skip", "standardize": false, "l1": 0.1})),
+            ("svm", json!({"probability": true, "keep": "best", "patience": 3, "transform": ["x"], "hash": 8})),
+            ("softmax", json!({"optimizer": "momentum", "momentum": 0.5, "batch_size": 8, "date_parts": true})),
+            ("linear", json!({"schedule": "theorem1", "mu": 2, "a": 3, "validation_fraction": 0.25})),
+            ("linear", json!({"schedule": "inverse_scaling", "power": 0.25, "learning_rate": 0.5, "seed": 7})),
+            ("linear", json!({"solver": "newton", "validation_column": "v", "prepare": "exact", "index_base": 0})),
+            ("linear", json!({"loss": "quantile", "quantile": 0.9, "bounded_steps": false, "decay": 0.5})),
+            ("huber", json!({"loss_epsilon": 2, "unseen": "error", "dimensions": 9, "averaging": false})),
+            ("mlp", json!({"optimizer": "adam", "beta2": 0.5, "hidden_layers": [3, 2], "activation": "tanh"})),
+            ("mlp", json!({"objective": "regression", "clip": 4, "shuffle": "mrs", "tolerance": 0.1})),
+        ]
+    }
+
+    fn given(model: &str, options: Value) -> TrainArguments {
+        let arguments = TrainArguments::of(Some("t".into())).with("model", Some(model));
+        arguments.with_options(Some(options), &["seed", "learning_rate", "shuffle"]).unwrap()
+    }
+
+    fn record(arguments: TrainArguments) -> (String, Map<String, Value>) {
+        let request = Request::new(arguments, None).unwrap();
+        (request.kind.name().to_owned(), request.record(request.first_point()))
+    }
+
+    fn continued(arguments: TrainArguments, model: &str, record: &Map<String, Value>) -> TrainArguments {
+        let mut arguments = arguments;
+        inherit(&mut arguments, &Before { model, label: "label", features: &[], record });
+        arguments.take::<Value>("features");
+        arguments
+    }
+
+    #[pg_test]
+    fn test_what_decides_is_recorded() {
+        let records: Vec<_> = calls().into_iter().map(|(model, options)| record(given(model, options)).1).collect();
+        for entry in table::entries().filter(|entry| entry.policy == Policy::Decisive) {
+            assert!(records.iter().any(|record| record.contains_key(entry.name)), "{}", entry.name);
+        }
+    }
+
+    #[pg_test]
+    fn test_who_says_nothing_goes_on_as_the_record_says() {
+        for (model, options) in calls() {
+            let (kind, before) = record(given(model, options.clone()));
+            let nothing = TrainArguments::of(Some("t".into()));
+            let (_, now) = record(continued(nothing, &kind, &before));
+            assert!(decides_the_same(&before, &now), "{model} {options}: {before:?} {now:?}");
+            let mut kept = table::entries().filter(|entry| entry.policy.is_taken_over()).map(|entry| entry.name);
+            assert!(kept.all(|name| before.get(name) == now.get(name)), "{model} {options}: {before:?} {now:?}");
+        }
+    }
+
+    #[pg_test]
+    fn test_one_of_a_group_gives_the_others_their_defaults() {
+        let (kind, before) = record(given("mlp", json!({"optimizer": "adam", "beta1": 0.5, "beta2": 0.5})));
+        let now = |options| record(continued(given("mlp", options), &kind, &before)).1;
+        for (options, beta1, beta2) in [
+            (json!({}), 0.5, 0.5),
+            (json!({"optimizer": "adam"}), 0.5, 0.5),
+            (json!({"beta1": 0.8}), 0.8, 0.5),
+            (json!({"beta1": 0.5}), 0.5, 0.5),
+            (json!({"schedule": "constant"}), 0.5, 0.5),
+        ] {
+            let now = now(options.clone());
+            assert_eq!((&now["beta1"], &now["beta2"]), (&json!(beta1), &json!(beta2)), "{options}");
+        }
+        let other = now(json!({"optimizer": "momentum"}));
+        assert!(!other.contains_key("beta1") && other["momentum"] == json!(0.9), "{other:?}");
+        let (kind, before) = record(given("linear", json!({"schedule": "theorem1", "mu": 2, "a": 3})));
+        let constant = continued(given("linear", json!({"schedule": "constant"})), &kind, &before);
+        assert!(constant.says("a").is_none() && constant.says("mu").is_none());
+    }
+
+    #[pg_test]
+    fn test_what_is_fixed_may_be_said_again_and_not_be_another() {
+        let (record, index_base) = (json!({"clip": 5.0, "hash": {"buckets": 8, "columns": ["x"]}}), json!(0));
+        let was = |name: &str| if name == "index_base" { Some(index_base.clone()) } else { record.get(name).cloned() };
+        let reason = |options| other_than_fixed(&given("mlp", options), was).map(|(reason, _)| reason);
+        for options in [
+            json!({}),
+            json!({"clip": 5, "index_base": 0.0, "solver": "sgd", "transform": "none"}),
+            json!({"hash": {"columns": ["x"], "buckets": 8.0}}),
+            // what it cannot be is refused where options are read
+            json!({"clip": "five", "solver": "simplex"}),
+        ] {
+            assert_eq!(reason(options.clone()), None, "{options}");
+        }
+        for (options, words) in [
+            (json!({"clip": 4}), "cut off elsewhere"),
+            (json!({"clip": "auto"}), "cut off elsewhere"),
+            (json!({"hash": "off"}), "hashed in another way"),
+            (json!({"transform": "auto"}), "taken by their logarithms"),
+            (json!({"index_base": 1}), "it was trained with index_base 0"),
+            (json!({"solver": "newton"}), "it was trained with solver sgd"),
+        ] {
+            assert!(reason(options.clone()).is_some_and(|reason| reason.contains(words)), "{options}");
+        }
+    }
+}

@@ -1,9 +1,10 @@
 //! corgipile_sgd_init(): the state before the first epoch.
 
 use super::state::NewState;
-use crate::errors::{AggregateError, ArgumentError, Error, Result};
+use crate::errors::{AggregateError, ArgumentError, Result};
 use crate::limits::MAX_CLASSES;
-use crate::options::call::TrainArguments;
+use crate::options::call::{TrainArguments, invalid};
+use crate::options::entry::invalid as refuse;
 use crate::options::request::Request;
 use crate::options::rows::{Nulls, Standardize};
 use pg::call::arguments::Arguments;
@@ -85,14 +86,6 @@ fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
             Err(invalid("classes", format!("{classes} is not in 2 to {MAX_CLASSES}")))
         }
         (_, None) => Ok(1),
-        (_, Some(_)) => Err(invalid("classes", "it applies only to models softmax and svm_one_vs_rest".into())),
+        (_, Some(_)) => Err(invalid("classes", "it applies only to models softmax and svm_one_vs_rest")),
     }
-}
-
-fn invalid(argument: &'static str, reason: String) -> Error {
-    ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
-}
-
-fn refuse(key: &str, reason: &str) -> Error {
-    ArgumentError::InvalidOption { key: key.into(), reason: reason.into() }.into()
 }

@@ -42,7 +42,7 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     models::check_can_store("corgipile_train_uda()");
     let mut source = Source::resolve(&training.source)?;
-    let _shown = Progress::begin(source.relation(), 1, training.max_epochs);
+    let _shown = Progress::begin(source.relation(), 1, training.max_epochs());
     let features = source.features(training.features.as_deref(), &training.label, &[], Takes::Numbers)?;
     let prepared = prepare(training, &source, &features)?;
     let mut reading = reading(&source, training, &features, &prepared.decoder)?;
@@ -62,7 +62,7 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
         .as_ref()
         .map_or(Coding::Number, |classes| Coding::of(classes, training.kind.is_binary(), reading.label));
     let epoch = EpochQuery { sql: reading.epoch(AGGREGATE, &coding), parallel: request.parallel, sees };
-    let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs)?;
+    let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs())?;
     let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
     if let Some(copy) = copy {
         history[0].shuffle_seconds = copy.time.as_secs_f64();

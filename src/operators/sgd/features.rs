@@ -1,9 +1,10 @@
 //! What a training checks of its features, and what a model keeps of them.
 
-use crate::errors::{ArgumentError, Error, Result, TrainingError};
+use crate::errors::{Result, TrainingError};
 use crate::models::{Buckets, Categories, Coding, ColumnKind, FeatureKind};
 use crate::operators::decoder::FeatureColumns;
 use crate::options::chosen::Options;
+use crate::options::entry::invalid;
 use crate::options::rows::{Clip, Hashing, Standardize, ToHash};
 
 /// Checks the options that apply to some kinds of features only.
@@ -84,8 +85,4 @@ pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKin
             FeatureKind::Columns(columns.iter().map(kind).collect())
         }
     }
-}
-
-fn invalid(key: &str, reason: &str) -> Error {
-    ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into()
 }

@@ -89,7 +89,7 @@ pub struct Training {
 pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
     Shuffling {
         first_epoch: if prepares { 0 } else { request.first_epoch().into() },
-        cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
+        cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs() }),
         shuffled_above: !request.row_groups.is_empty() && request.search.is_none(),
         ..request.shuffling.clone()
     }

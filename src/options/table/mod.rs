@@ -25,17 +25,11 @@ pub fn sorted_names(of: impl Iterator<Item = &'static Entry>) -> Vec<&'static st
 }
 
 /// That of this name.
-///
-/// # Panics
-/// If there is none: names are those that code gives.
 pub fn entry(name: &str) -> &'static Entry {
     entries().find(|entry| entry.name == name).unwrap_or_else(|| panic!("there is no option {name}"))
 }
 
 /// The least and the most that a whole number may be.
-///
-/// # Panics
-/// If the entry is not one of whole numbers.
 pub fn limits(name: &str) -> (u64, u64) {
     match entry(name).values {
         Values::Integer(least, most) => (least, most),
@@ -44,9 +38,6 @@ pub fn limits(name: &str) -> (u64, u64) {
 }
 
 /// The word that an entry has for default.
-///
-/// # Panics
-/// If it has none.
 pub fn default_word(name: &str) -> &'static str {
     match entry(name).default {
         Default::Word(word) => word,
@@ -55,9 +46,6 @@ pub fn default_word(name: &str) -> &'static str {
 }
 
 /// The whole number that an entry has for default.
-///
-/// # Panics
-/// If it has none.
 pub fn default_integer(name: &str) -> u64 {
     match entry(name).default {
         Default::Integer(number) => number,
@@ -66,12 +54,50 @@ pub fn default_integer(name: &str) -> u64 {
 }
 
 /// The number that an entry has for default.
-///
-/// # Panics
-/// If it has none.
 pub fn default_number(name: &str) -> f64 {
     match entry(name).default {
         Default::Number(number) => number,
         _ => panic!("{name} has no number for default"),
+    }
+}
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use pgrx::prelude::*;
+    use serde_json::json;
+    use std::collections::HashSet;
+
+    #[pg_test]
+    fn test_defaults_are_values_that_an_entry_may_have() {
+        assert_eq!(entries().map(|entry| entry.name).collect::<HashSet<_>>().len(), entries().count());
+        for entry in entries() {
+            let default = match entry.default {
+                Default::None | Default::Depends(_) => continue,
+                Default::Boolean(value) => json!(value),
+                Default::Number(value) => json!(value),
+                Default::Integer(value) => json!(value),
+                Default::Word(value) => json!(value),
+            };
+            assert!(entry.checked(&default).is_ok(), "{} {default}", entry.name);
+        }
+    }
+
+    #[pg_test]
+    fn test_what_is_checked_can_be_checked_again_and_is_the_same() {
+        for (name, given, checked) in [
+            ("l2", json!(1), json!(1.0)),
+            ("batch_size", json!(3.0), json!(3)),
+            ("hidden_layers", json!([4.0, 2]), json!([4, 2])),
+            ("transform", json!(["x"]), json!({"log": ["x"]})),
+            ("hash", json!(0), json!("off")),
+            ("nodes", json!("a, b"), json!(["a", "b"])),
+            ("clip", json!(4), json!(4.0)),
+            ("date_parts", json!(["dow"]), json!(["dow"])),
+        ] {
+            assert_eq!(entry(name).checked(&given).unwrap(), checked, "{name}");
+            assert_eq!(entry(name).checked(&checked).unwrap(), checked, "{name}");
+        }
     }
 }
