@@ -2,7 +2,7 @@
 //! are from that. The rows are read here or on the servers that have them.
 
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
-use crate::models::{self, Model};
+use crate::models::{self, Kept, Model};
 use crate::operators::feature_profile::{self, MeasuredFeatures, measure_features, shapes_of};
 use crate::operators::sgd::features_there;
 use crate::options::call;
@@ -108,12 +108,11 @@ const COLUMNS: usize = 11;
 fn drift(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Result<()> {
     let (model, source) = (model?, source?);
     let shapes = shapes_of(&model)?;
-    let kept = models::profile(model.id, &model.feature_kind, model.dim())?;
-    let kept = kept.ok_or_else(|| PredictError::NoProfile(model.in_error()))?;
+    let Kept { skipped, profile, .. } = models::kept(&model)?;
+    let kept = profile.ok_or_else(|| PredictError::NoProfile(model.in_error()))?;
     let new = measure(call, &model, &source, Some(&kept))?.finish(&shapes, Ends::default());
     // a training that has left out rows with NULLs has met none
-    let knows_no_nulls =
-        models::rows_left_out(model.id) > 0 && kept.features.iter().all(|feature| feature.missing == 0.0);
+    let knows_no_nulls = skipped > 0 && kept.features.iter().all(|feature| feature.missing == 0.0);
     let mut features = shapes.iter().zip(kept.features.iter().zip(&new.features)).enumerate();
     call.return_rows(COLUMNS, |row| {
         let Some((i, (shape, (before, now)))) = features.next() else { return false };

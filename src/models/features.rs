@@ -2,10 +2,13 @@
 
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Transform;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use sgd::LogTransform;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// The kind of a model's features.
@@ -43,7 +46,12 @@ impl FeatureKind {
 
     /// Reads the columns of corgipile.models: feature_kind, the names of the feature columns,
     /// categories and index_base.
-    pub fn read(kind: &str, features: &[String], categories: Option<&Value>, index_base: Option<i32>) -> Option<Self> {
+    pub fn read(
+        kind: &str,
+        features: &[String],
+        categories: Option<&BTreeMap<String, Coding>>,
+        index_base: Option<i32>,
+    ) -> Option<Self> {
         match (kind, features.len(), index_base) {
             ("array", 1, None) if categories.is_none() => Some(FeatureKind::Array),
             // a sparse vector that is one value has indices from 1
@@ -141,10 +149,9 @@ impl FeatureKind {
     }
 
     /// The categories of the columns `features`, as corgipile.models has them; None if there are none.
-    pub fn categories(&self, features: &[String]) -> Option<Value> {
-        let columns = self.columns_of_categories(features).into_iter();
-        let named: Map<String, Value> = columns.map(|(name, coding)| (name, coding.to_json())).collect();
-        (!named.is_empty()).then_some(Value::Object(named))
+    pub fn categories(&self, features: &[String]) -> Option<BTreeMap<String, Coding>> {
+        Some(self.columns_of_categories(features).into_iter().collect())
+            .filter(|named: &BTreeMap<_, _>| !named.is_empty())
     }
 
     /// Bytes of memory, roughly.
@@ -175,17 +182,15 @@ impl ColumnKind {
     }
 }
 
-/// The columns' kinds, from the JSON object that has the categories by column name; None if it does not fit.
-fn columns(features: &[String], categories: Option<&Value>) -> Option<Vec<ColumnKind>> {
-    let none = Map::new();
-    let categories = categories.map_or(Some(&none), Value::as_object)?;
-    if !categories.keys().all(|column| features.contains(column)) {
+/// The columns' kinds, of which those of categories are these; None if that does not fit.
+fn columns(features: &[String], categories: Option<&BTreeMap<String, Coding>>) -> Option<Vec<ColumnKind>> {
+    if !categories.into_iter().flatten().all(|(column, _)| features.contains(column)) {
         return None;
     }
-    let kind = |name: &String| match categories.get(name) {
+    let kind = |name: &String| match categories.and_then(|categories| categories.get(name)) {
         None => Some(ColumnKind::Number),
-        Some(values @ Value::Array(_)) => Categories::new(CategoryNames::of_json(values)?).map(ColumnKind::Categories),
-        Some(buckets) => Buckets::deserialize(buckets).ok()?.checked().map(ColumnKind::Hashed),
+        Some(Coding::OneHot(names)) => Categories::new(names.clone()).map(ColumnKind::Categories),
+        Some(Coding::Hashed(buckets)) => buckets.checked().map(ColumnKind::Hashed),
     };
     let columns: Vec<ColumnKind> = features.iter().map(kind).collect::<Option<_>>()?;
     let mut buckets = columns.iter().filter(|column| matches!(column, ColumnKind::Hashed(_)));
@@ -194,7 +199,7 @@ fn columns(features: &[String], categories: Option<&Value>) -> Option<Vec<Column
 }
 
 /// How the values of a column of categories become features. As JSON it is what corgipile.models says of the column.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Coding {
     /// a feature for each
@@ -210,12 +215,59 @@ pub struct Buckets {
     pub buckets: u32,
 }
 
-impl Coding {
-    fn to_json(&self) -> Value {
-        match self {
-            Coding::OneHot(names) => Value::from(Vec::from(names.clone())),
-            Coding::Hashed(Buckets { buckets }) => json!({ "buckets": buckets }),
+impl<'de> Deserialize<'de> for Coding {
+    /// As derived, but without a copy of the whole, which may be anything.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Coding;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an array of texts, or {\"buckets\": number}")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Coding, A::Error> {
+                CategoryNames::deserialize(SeqAccessDeserializer::new(elements)).map(Coding::OneHot)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, keys: A) -> Result<Coding, A::Error> {
+                Buckets::deserialize(MapAccessDeserializer::new(keys)).map(Coding::Hashed)
+            }
         }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// An array of texts, not longer than any that training makes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Texts<T>(pub Vec<T>);
+
+/// Elements that an array of texts may have: a column has no more categories.
+const MAX_TEXTS: usize = 1_000_000;
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Texts<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Elements<T> {
+            type Value = Texts<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                write!(f, "an array of at most {MAX_TEXTS} texts")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Texts<T>, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = elements.next_element()? {
+                    if texts.len() == MAX_TEXTS {
+                        return Err(A::Error::invalid_length(texts.len() + 1, &self));
+                    }
+                    texts.push(text);
+                }
+                Ok(Texts(texts))
+            }
+        }
+        deserializer.deserialize_seq(Elements(PhantomData))
     }
 }
 
@@ -228,7 +280,7 @@ impl Buckets {
 
 /// The categories of a column: values as text, in the order of their weights, and behind them perhaps that of NULLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<Option<String>>", into = "Vec<Option<String>>")]
+#[serde(try_from = "Texts<Option<String>>", into = "Vec<Option<String>>")]
 pub struct CategoryNames {
     pub values: Vec<String>,
     pub has_null: bool,
@@ -239,22 +291,12 @@ impl CategoryNames {
     pub fn len(&self) -> usize {
         self.values.len() + usize::from(self.has_null)
     }
-
-    /// What an array of JSON says, in which null is the category of NULLs.
-    fn of_json(array: &Value) -> Option<CategoryNames> {
-        let name = |value: &Value| match value {
-            Value::Null => Some(None),
-            value => Some(Some(value.as_str()?.to_owned())),
-        };
-        let names: Option<Vec<Option<String>>> = array.as_array()?.iter().map(name).collect();
-        CategoryNames::try_from(names?).ok()
-    }
 }
 
-impl TryFrom<Vec<Option<String>>> for CategoryNames {
+impl TryFrom<Texts<Option<String>>> for CategoryNames {
     type Error = &'static str;
 
-    fn try_from(mut names: Vec<Option<String>>) -> std::result::Result<CategoryNames, &'static str> {
+    fn try_from(Texts(mut names): Texts<Option<String>>) -> Result<CategoryNames, &'static str> {
         let has_null = names.pop_if(|last| last.is_none()).is_some();
         let values: Option<Vec<String>> = names.into_iter().collect();
         Ok(CategoryNames { values: values.ok_or("the category of NULLs is the last one")?, has_null })

@@ -1,6 +1,6 @@
 //! Models that calls give as values. Each is read once, as long as it is among the last that this backend has met.
 
-use super::document::ModelDocument;
+use super::document::Document;
 use super::model::Model;
 use crate::errors::Result;
 use crate::models::table::LookupScope;
@@ -34,10 +34,10 @@ struct InlineModel {
 /// The model that a value is.
 ///
 /// # Errors
-/// Those of [`ModelDocument::read`].
+/// Those of [`Document::read`].
 pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
-    let read = || value.with_text(ModelDocument::read);
-    let Some(identity) = value.identity() else { return read().map(|document| Rc::new(Model::of_document(document))) };
+    let read = || value.with_text(Document::read);
+    let Some(identity) = value.identity() else { return read().map(|document| Rc::new(document.model)) };
     let scope = LookupScope::now();
     let known = MODELS.with_borrow_mut(|models| {
         let place = models.iter_mut().position(|entry| entry.is(&identity, scope))?;
@@ -47,10 +47,10 @@ pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     if let Some(model) = known {
         return Ok(model);
     }
-    let mut document = read()?;
-    let label_type = (std::mem::take(&mut document.label_type_name), document.label_type);
-    let model = Rc::new(Model::of_document(document));
-    let entry = InlineModel { bytes: allocation::copy(identity.bytes), scope, label_type, model: model.clone() };
+    let Document { model, fitted, label_type, .. } = read()?;
+    let model = Rc::new(model);
+    let (bytes, label_type) = (allocation::copy(identity.bytes), (label_type, fitted.label_type));
+    let entry = InlineModel { bytes, scope, label_type, model: model.clone() };
     MODELS.with_borrow_mut(|models| {
         models.insert(0, entry);
         models.truncate(MAX_KEPT);
@@ -80,9 +80,9 @@ pub fn forget() {
 /// The model that this document is, which is not kept.
 ///
 /// # Errors
-/// Those of [`ModelDocument::read`].
+/// Those of [`Document::read`].
 pub fn of_document(text: &str) -> Result<Model> {
-    ModelDocument::read(text).map(Model::of_document)
+    Document::read(text).map(|document| document.model)
 }
 
 impl InlineModel {

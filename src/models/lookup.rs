@@ -147,13 +147,13 @@ fn id_of(table: &ModelTable, key: &Key) -> Result<i64> {
 /// The model in a row, its numbers in shared memory if there is any and others may see the row.
 fn load(id: i64, row: &ModelRow) -> Result<Model> {
     if !shared::enabled() || !row.is_committed() {
-        return Model::read(id, row);
+        return Model::read(id, row, None);
     }
     match shared::claim(&row.shared_key(id)) {
-        shared::Claim::Found(shared) => Model::read_around(id, row, shared),
-        shared::Claim::Private => Model::read(id, row),
+        shared::Claim::Found(shared) => Model::read(id, row, Some(shared)),
+        shared::Claim::Private => Model::read(id, row, None),
         shared::Claim::Load(loading) => {
-            let model = Model::read(id, row)?;
+            let model = Model::read(id, row, None)?;
             let shared = loading.publish(model.arrays());
             Ok(match shared {
                 Some(shared) => model.moved_to(shared),

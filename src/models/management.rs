@@ -2,10 +2,9 @@
 
 use super::lookup::not_found;
 use super::names::{Access, Named, as_id, resolve};
-use super::profiles::profile_field;
-use super::store::calibration_fields;
+use super::store::json;
 use crate::errors::{Error, ModelError, Result};
-use crate::models::table::{self, Field, Key, ModelTable, StoredRole};
+use crate::models::table::{self, Field, FloatArray, Key, ModelTable, StoredRole};
 use crate::options::model_name::check_name;
 use sgd::conformal::Calibration;
 use sgd::profile::Profile;
@@ -141,8 +140,12 @@ pub fn comment(which: ModelSelector, text: Option<&str>) -> Result<()> {
 pub fn calibrate(id: i64, calibration: &Calibration) -> Result<()> {
     check_may_change(id)?;
     let sql = "UPDATE corgipile.stored_models SET calibration_rows = $2, calibration_scores = $3 WHERE model_id = $1";
-    let mut values = vec![Field::new("model_id", Some(id))];
-    values.extend(calibration_fields(calibration));
+    let scores = FloatArray(allocation::copy(calibration.scores()));
+    let values = vec![
+        Field::new("model_id", Some(id)),
+        Field::new("calibration_rows", Some(calibration.rows() as i64)),
+        Field::new("calibration_scores", Some(scores)),
+    ];
     if table::change(sql, values) == 0 { Err(gone(ModelSelector::Id(id))) } else { Ok(()) }
 }
 
@@ -153,7 +156,7 @@ pub fn calibrate(id: i64, calibration: &Calibration) -> Result<()> {
 pub fn keep_profile(id: i64, profile: &Profile) -> Result<()> {
     check_may_change(id)?;
     let sql = "UPDATE corgipile.stored_models SET profile = $2 WHERE model_id = $1";
-    match table::change(sql, vec![Field::new("model_id", Some(id)), profile_field(profile)]) {
+    match table::change(sql, vec![Field::new("model_id", Some(id)), Field::new("profile", Some(json(profile)))]) {
         0 => Err(gone(ModelSelector::Id(id))),
         _ => Ok(()),
     }

@@ -4,11 +4,11 @@
 //! what its user may do, so that the cache never shows a model that was deleted, rolled back or taken away.
 
 mod cache;
+mod check;
 mod class_values;
 mod document;
 pub mod extension_lock;
 mod features;
-mod fitted;
 mod import;
 mod inline;
 mod lookup;
@@ -16,11 +16,13 @@ mod management;
 mod model;
 mod names;
 mod ownership;
+mod parts;
 mod policies;
 mod profiles;
 mod publication;
 mod replaced;
 pub mod shared;
+mod source;
 mod store;
 mod stored_training;
 pub mod table;
@@ -48,10 +50,11 @@ pub use management::{
 pub use model::Model;
 pub use names::Access;
 pub use ownership::{Privilege, drop_owned, grant, reassign_owned, revoke};
+pub use parts::{Fitted, Kept, Numbers};
 pub use policies::Policies;
-pub use profiles::{feature_shapes, profile, rows_left_out};
+pub use profiles::feature_shapes;
 pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};
-pub use stored_training::{MAX_STATE_BYTES, StoredTraining, stored_training, weight_column};
+pub use stored_training::{MAX_STATE_BYTES, StoredTraining, kept, stored_training, weight_column};
 pub use table::StoredRole;

@@ -5,11 +5,12 @@
 //! owner, and a name that another role has is refused, lest a name that is right on one server be another's on the
 //! next.
 
-use super::document::ModelDocument;
+use super::document::Document;
 use super::import::store_document;
 use super::lookup::{by_id, not_found};
 use super::management::name_one;
 use super::names::{Access, as_id, resolve};
+use super::source::Fault;
 use super::store::check_can_store;
 use crate::errors::{ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable, StoredRole};
@@ -93,10 +94,9 @@ pub fn identity(id: i64) -> Result<Uuid> {
 /// # Errors
 /// [`ModelError::NameTaken`], and those of [`import`](super::import).
 pub fn receive(identity: Uuid, value: Jsonb) -> Result<Received> {
-    let document = value.with_text(ModelDocument::read)?;
-    let Some(name) = document.name.clone() else {
-        let hint = "corgipile_publish() sends models that have one.".to_owned();
-        return Err(ModelError::InvalidModel { key: "name".to_owned(), reason: "is missing".to_owned(), hint }.into());
+    let document = value.with_text(Document::read)?;
+    let Some(name) = document.fitted.name.clone() else {
+        return Err(Fault::missing("name").with_hint("corgipile_publish() sends models that have one.").into());
     };
     check_name(&name)?;
     check_can_store("corgipile.receive_model()");

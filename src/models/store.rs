@@ -1,54 +1,24 @@
 //! Stores models in the table.
 
 use super::extension_lock::keep_extension;
-use super::features::FeatureKind;
-use super::profiles::profile_field;
-use super::shared::{self, Arrays};
-use super::table::{self, Field, FloatArray, Taken};
+use super::parts::{Fitted, Kept, Numbers};
+use super::shared;
+use super::table::{self, Field, Taken};
 use crate::errors::{ModelError, Result};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, Uuid, pg_sys};
+use serde::Serialize;
 use serde_json::Value;
-use sgd::conformal::Calibration;
-use sgd::platt::Sigmoids;
-use sgd::profile::Profile;
-use sgd::{ModelKind, ModelParameters, Standardizer};
-use std::time::Duration;
 
-/// A model to be stored, with its name and the record of its training.
-pub struct NewModel<'a> {
-    pub name: Option<&'a str>,
-    pub kind: ModelKind,
-    pub source: &'a str,
-    pub label: &'a str,
-    pub label_type: pg_sys::Oid,
-    /// ascending; of two, the first is the negative class; None for `linear`
-    pub classes: Option<Vec<String>>,
-    /// names of the feature columns
-    pub features: &'a [String],
-    pub feature_kind: FeatureKind,
-    pub hyperparameters: Value,
-    pub linear: ModelParameters,
-    pub standardizer: Option<Standardizer>,
-    /// by feature, what stands for NULLs
-    pub fill: Option<Vec<f32>>,
-    /// rows left out in each epoch
-    pub skipped: u64,
-    /// rows in which NULLs of features were imputed; None if it does not impute
-    pub imputed: Option<u64>,
-    pub preparation: Duration,
-    /// space that the copy of a full shuffle took, if one was made
-    pub shuffle_bytes: Option<u64>,
+/// A model to be stored.
+pub struct NewModel {
+    pub fitted: Fitted,
+    pub numbers: Numbers,
+    pub kept: Kept,
     /// JSON: an object per epoch
     pub history: String,
     /// the state from which its training can be continued, if it is to be kept
     pub training_state: Option<Vec<u8>>,
-    /// scores of rows that were held out, if the model was calibrated
-    pub calibration: Option<Calibration>,
-    /// what its decisions say of probabilities, if that was fitted
-    pub sigmoids: Option<Sigmoids>,
-    /// what its features were like, if that is kept
-    pub profile: Option<Profile>,
     /// of a model that another server has published: it keeps its identity, and its name means it
     pub published_as: Option<Uuid>,
 }
@@ -66,61 +36,48 @@ pub fn check_can_store(function: &str) {
 /// [`ModelError::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
 /// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's.
 pub fn store(new: NewModel) -> Result<i64> {
-    let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
-    let announced = shared::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone(), new.fill.clone()));
-    let (mean, scale) = (mean.map(FloatArray), scale.map(FloatArray));
-    let name = new.name;
+    let NewModel { fitted, numbers, kept, .. } = new;
+    let announced = shared::enabled().then(|| numbers.clone());
+    let name = fitted.name.as_deref();
     let mut fields = vec![
-        Field::new("model", Some(new.kind.name())),
-        Field::new("source", Some(new.source)),
-        Field::new("label", Some(new.label)),
-        Field::object("label_type", pg_sys::REGTYPEOID, new.label_type),
-        Field::new("classes", new.classes),
-        Field::new("features", Some(new.features.to_vec())),
-        Field::new("feature_kind", Some(new.feature_kind.name())),
-        Field::new("categories", new.feature_kind.categories(new.features).map(JsonB)),
-        Field::new("index_base", new.feature_kind.index_base().map(|base| base as i32)),
-        Field::new("hyperparameters", Some(JsonB(new.hyperparameters))),
-        Field::new("weights", Some(FloatArray(new.linear.weights))),
-        Field::new("intercepts", Some(FloatArray(new.linear.intercepts))),
-        Field::new("feature_mean", mean),
-        Field::new("feature_scale", scale),
-        Field::new("feature_fill", new.fill.map(FloatArray)),
-        Field::new("imputed", new.imputed.map(|rows| rows as i64)),
-        Field::new("skipped", Some(new.skipped as i64)),
-        Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
-        Field::new("shuffle_bytes", new.shuffle_bytes.map(|bytes| bytes as i64)),
+        Field::new("model", Some(fitted.model)),
+        Field::new("label", Some(fitted.label)),
+        Field::object("label_type", pg_sys::REGTYPEOID, fitted.label_type),
+        Field::new("classes", fitted.classes),
+        Field::new("features", Some(fitted.features)),
+        Field::new("feature_kind", Some(fitted.feature_kind)),
+        Field::new("categories", fitted.categories.as_ref().map(json)),
+        Field::new("index_base", fitted.index_base),
+        Field::new("hidden_layers", fitted.hidden_layers),
+        Field::new("activation", fitted.activation),
+        Field::new("output", fitted.output),
+        Field::new("hyperparameters", Some(JsonB(Value::Object(fitted.hyperparameters)))),
+        Field::new("calibration_rows", fitted.calibration_rows),
+        Field::new("calibration_scores", fitted.calibration_scores),
+        Field::new("sigmoid_slopes", fitted.sigmoid_slopes),
+        Field::new("sigmoid_offsets", fitted.sigmoid_offsets),
+        Field::new("weights", Some(numbers.weights)),
+        Field::new("intercepts", Some(numbers.intercepts)),
+        Field::new("feature_mean", numbers.feature_mean),
+        Field::new("feature_scale", numbers.feature_scale),
+        Field::new("feature_fill", numbers.feature_fill),
+        Field::new("source", Some(kept.source)),
+        Field::new("skipped", Some(kept.skipped)),
+        Field::new("imputed", kept.imputed),
+        Field::new("preparation_seconds", Some(kept.preparation_seconds)),
+        Field::new("shuffle_bytes", kept.shuffle_bytes),
+        Field::new("profile", kept.profile.as_ref().map(json)),
         Field::new("history", Some(JsonString(new.history))),
+        Field::new("training_state", new.training_state),
     ];
-    if let Some(network) = new.linear.network {
-        let sizes: Vec<i32> = network.hidden.sizes().iter().map(|size| *size as i32).collect();
-        fields.push(Field::new("hidden_layers", Some(sizes)));
-        fields.push(Field::new("activation", Some(network.activation.name())));
-        fields.push(Field::new("output", Some(network.output.name())));
-    }
-    if let Some(bytes) = new.training_state {
-        fields.push(Field::new("training_state", Some(bytes)));
-    }
-    if let Some(calibration) = new.calibration {
-        fields.extend(calibration_fields(&calibration));
-    }
-    if let Some(sigmoids) = new.sigmoids {
-        fields.push(Field::new("sigmoid_slopes", Some(FloatArray(sigmoids.slopes()))));
-        fields.push(Field::new("sigmoid_offsets", Some(FloatArray(sigmoids.offsets()))));
-    }
-    if let Some(profile) = &new.profile {
-        fields.push(profile_field(profile));
-    }
     if let Some(identity) = new.published_as {
         fields.push(Field::new("identity", Some(identity)));
         fields.push(Field::new("published", Some(true)));
         fields.push(Field::new("deployed", Some(true)));
     }
     let stored = table::insert(name, fields);
-    if let (Ok(key), Some((linear, mean, scale, fill))) = (&stored, announced) {
-        let (mean, scale, fill) = (mean.unwrap_or_default(), scale.unwrap_or_default(), fill.unwrap_or_default());
-        let (weights, intercepts) = (&linear.weights[..], &linear.intercepts[..]);
-        shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale, fill: &fill });
+    if let (Ok(key), Some(numbers)) = (&stored, announced) {
+        shared::announce(key, numbers.arrays());
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
         (Taken::Name, name) => ModelError::VersionConflict(name).into(),
@@ -128,10 +85,7 @@ pub fn store(new: NewModel) -> Result<i64> {
     })
 }
 
-/// The columns of a calibration.
-pub(super) fn calibration_fields(calibration: &Calibration) -> [Field; 2] {
-    [
-        Field::new("calibration_rows", Some(calibration.rows() as i64)),
-        Field::new("calibration_scores", Some(FloatArray(allocation::copy(calibration.scores())))),
-    ]
+/// A value of type jsonb.
+pub(super) fn json(value: &impl Serialize) -> JsonB {
+    JsonB(serde_json::to_value(value).expect("plain values are always JSON"))
 }

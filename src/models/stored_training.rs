@@ -1,5 +1,8 @@
 //! The state from which a training is continued, kept beside its model.
 
+use super::model::Model;
+use super::parts::Kept;
+use super::source::{Fault, Source};
 use crate::errors::{ModelError, Result};
 use crate::models::table::{Key, ModelTable};
 use pgrx::datum::JsonString;
@@ -21,7 +24,7 @@ pub struct StoredTraining {
 /// The column that rows had their weights in when this model was trained, if there was one.
 pub fn weight_column(id: i64) -> Option<String> {
     let table = ModelTable::open();
-    let record = table.find(&Key::Id(id), |row| row.json(c"hyperparameters"));
+    let record = table.find(&Key::Id(id), |row| row.json::<Map<String, Value>>("hyperparameters"));
     table.close();
     record.and_then(|record| record.ok().flatten()?.get("weight")?.as_str().map(str::to_owned))
 }
@@ -37,19 +40,28 @@ pub fn stored_training(id: i64) -> Result<StoredTraining> {
     let table = ModelTable::open();
     let stored = table.find(&Key::Id(id), |row| {
         let state: Option<Vec<u8>> = row.get(c"training_state");
-        let record = row.json(c"hyperparameters");
+        let record = row.json("hyperparameters");
         let history: Option<JsonString> = row.get(c"history");
         let source: Option<String> = row.get(c"source");
         (state, source.unwrap_or_default(), record, history)
     });
     table.close();
     let (state, source, record, history) = stored.ok_or(ModelError::NoModelId(id))?;
-    let corrupt = |what: &str| ModelError::CorruptModel(id, what.to_owned()).into();
-    let record = match record {
-        Ok(Some(Value::Object(record))) => record,
-        Ok(_) => return Err(corrupt("hyperparameters are no object")),
-        Err(fault) => return Err(corrupt(&format!("hyperparameters {}", fault.reason_of_several()))),
-    };
+    let record = record.map_err(|fault| fault.of_row(id))?.unwrap_or_default();
     let history = history.and_then(|JsonString(text)| serde_json::from_str(&text).ok());
-    Ok(StoredTraining { state, source, record, history: history.ok_or_else(|| corrupt("history is no array"))? })
+    let history = history.ok_or_else(|| Fault::new("history", "is no array").of_row(id))?;
+    Ok(StoredTraining { state, source, record, history })
+}
+
+/// What is kept of the training of a model that the user may use, and no prediction reads; nothing of one that is not
+/// stored.
+///
+/// # Errors
+/// [`ModelError::CorruptModel`]
+pub fn kept(model: &Model) -> Result<Kept> {
+    let table = ModelTable::open();
+    let kept = table.find(&Key::Id(model.id), |row| Kept::read(row)).unwrap_or_else(|| Ok(Kept::default()));
+    table.close();
+    let checked = kept.and_then(|kept: Kept| kept.check(&model.feature_kind, model.dim()).map(|()| kept));
+    checked.map_err(|fault| fault.of_row(model.id))
 }

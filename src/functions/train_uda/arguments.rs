@@ -5,7 +5,7 @@ use crate::options::call::TrainArguments;
 use crate::options::request::Request;
 use crate::options::rows::Nulls;
 use pg::call::arguments::Arguments;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sgd::Solver;
 
 /// An aggregate has no buffer in which rows could be mixed.
@@ -43,11 +43,11 @@ impl UdaRequest {
     }
 
     /// What it takes to train the same model again.
-    pub fn to_json(&self) -> Value {
+    pub fn record(&self) -> Map<String, Value> {
         let mut record = self.training.record(self.training.first_point());
         record.insert("path".into(), json!("uda"));
         record.insert("parallel".into(), json!(self.parallel));
-        Value::Object(record)
+        record
     }
 }
 

@@ -5,7 +5,7 @@ use super::copy::ShuffledCopy;
 use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
-use crate::models::{self, NewModel};
+use crate::models::{self, Fitted, Kept, NewModel, Numbers};
 use crate::operators::notices::notice_left_out;
 use crate::operators::progress::{self, Progress};
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
@@ -97,27 +97,27 @@ fn store(
 ) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     let Trained { linear, skipped, shuffle_bytes } = trained;
-    let model_id = models::store(NewModel {
-        name: training.name.as_deref(),
-        kind: training.kind,
-        source: &training.source,
-        label: &training.label,
+    let decoder = &prepared.decoder;
+    let fitted = Fitted {
+        name: training.name.clone(),
+        label: training.label.clone(),
         label_type,
         classes: prepared.classes,
-        features,
-        feature_kind: feature_kind(prepared.decoder.features(), features),
-        hyperparameters: request.to_json(),
-        linear,
-        standardizer: prepared.decoder.standardizer().cloned(),
-        fill: None,
-        skipped,
-        imputed: None,
-        preparation: prepared.time,
-        shuffle_bytes,
+        hyperparameters: request.record(),
+        ..Fitted::new(training.kind, (features, &feature_kind(decoder.features(), features)), linear.network)
+    };
+    let model_id = models::store(NewModel {
+        fitted,
+        numbers: Numbers::new(linear, decoder.standardizer().cloned(), None),
+        kept: Kept {
+            source: training.source.clone(),
+            skipped: skipped as i64,
+            preparation_seconds: prepared.time.as_secs_f64(),
+            shuffle_bytes: shuffle_bytes.map(|bytes| bytes as i64),
+            profile: decoder.profile().cloned(),
+            ..Kept::default()
+        },
         training_state: None,
-        calibration: None,
-        sigmoids: None,
-        profile: prepared.decoder.profile().cloned(),
         published_as: None,
         history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
     })?;

@@ -41,18 +41,51 @@ impl Field {
 pub trait Float: Copy {
     /// of an array of them, of one of them
     const OIDS: (pg_sys::Oid, pg_sys::Oid);
+    /// in SQL
+    const NAME: &'static str;
+
+    /// From as many bytes as it has, little-endian.
+    fn from_bytes(bytes: &[u8]) -> Self;
+
+    fn extend(self, bytes: &mut Vec<u8>);
+
+    /// The nearest number; an infinite one if it is too large.
+    fn from_number(number: f64) -> Self;
+
+    fn is_finite(self) -> bool;
 }
 
-impl Float for f32 {
-    const OIDS: (pg_sys::Oid, pg_sys::Oid) = (pg_sys::FLOAT4ARRAYOID, pg_sys::FLOAT4OID);
+macro_rules! float {
+    ($float:ty, $name:literal, $array:ident, $one:ident) => {
+        impl Float for $float {
+            const OIDS: (pg_sys::Oid, pg_sys::Oid) = (pg_sys::$array, pg_sys::$one);
+            const NAME: &'static str = $name;
+
+            fn from_bytes(bytes: &[u8]) -> Self {
+                Self::from_le_bytes(bytes.try_into().expect("chunks of the size of a number"))
+            }
+
+            fn extend(self, bytes: &mut Vec<u8>) {
+                bytes.extend(self.to_le_bytes());
+            }
+
+            fn from_number(number: f64) -> Self {
+                number as Self
+            }
+
+            fn is_finite(self) -> bool {
+                self.is_finite()
+            }
+        }
+    };
 }
 
-impl Float for f64 {
-    const OIDS: (pg_sys::Oid, pg_sys::Oid) = (pg_sys::FLOAT8ARRAYOID, pg_sys::FLOAT8OID);
-}
+float!(f32, "real", FLOAT4ARRAYOID, FLOAT4OID);
+float!(f64, "double precision", FLOAT8ARRAYOID, FLOAT8OID);
 
 /// An array of floats that is copied into SQL's form as a whole. Built element by element, it would take four times the
 /// memory, and could not be half as long as SQL allows.
+#[derive(Debug, Clone)]
 pub struct FloatArray<T>(pub Vec<T>);
 
 /// Bytes before the data of an array of one dimension without NULLs (ARR_OVERHEAD_NONULLS).

@@ -6,13 +6,15 @@
 #![allow(unsafe_code)]
 
 mod field;
+mod floats;
 mod lookup;
 mod roles;
 mod row;
 mod scope;
 mod write;
 
-pub use field::{Field, FloatArray};
+pub use field::{Field, Float, FloatArray};
+pub use floats::read_floats;
 pub use lookup::check_exists;
 pub use roles::{
     StoredRole, current_user, existing_role, is_superuser, prevent_if_read_only, role, role_as_shown, role_name,

@@ -1,18 +1,21 @@
 //! Rows of the table, as they are read.
 
-use super::field::{ARRAY_HEADER, Float};
+use super::field::{ARRAY_HEADER, Float, FloatArray};
+use super::floats::finite;
 use super::lookup::{existing, table_oid};
 use super::roles::StoredRole;
 use super::scope::{GetActiveSnapshot, GetCurrentCommandId};
 use crate::errors::{ModelError, raise};
 use crate::models::shared;
+use crate::models::source::{Fault, Read, Source};
 use pg::compat::attributes;
 use pg::values::array::AnyArray;
-use pg::values::jsonb::{Jsonb, Unreadable};
+use pg::values::jsonb::Jsonb;
 use pg::values::tid::page_of;
 use pg::values::typed::TypedDatum;
 use pgrx::prelude::*;
-use std::ffi::{CStr, c_int};
+use serde::de::DeserializeOwned;
+use std::ffi::{CStr, CString, c_int};
 
 /// What identifies a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -165,50 +168,9 @@ impl ModelRow<'_> {
         StoredRole::all_from_column(self.get(column))
     }
 
-    /// A column's floats: None if it is NULL, Some(None) if it is not an array of one dimension without NULLs.
-    /// An ERROR if the column has another type.
-    pub fn floats<T: Float>(&self, column: &CStr) -> Option<Option<Vec<T>>> {
-        let value = self.value(column)?.datum_of_type(T::OIDS.0);
-        // SAFETY: the value is an array of T, by its type; pg_detoast_datum_copy gives one that lies in memory as a
-        // whole and is ours to free. Its first dimension follows the header, its data that or a bitmap.
-        unsafe {
-            let array = pg_sys::pg_detoast_datum_copy(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
-            let dimension = array.cast::<u8>().add(size_of::<pg_sys::ArrayType>()).cast::<i32>();
-            let floats = match (*array).ndim {
-                0 => Some(Vec::new()),
-                1 if !pg_sys::array_contains_nulls(array) => {
-                    let offset = if (*array).dataoffset == 0 { ARRAY_HEADER } else { (*array).dataoffset as usize };
-                    let data = array.cast::<u8>().add(offset).cast::<T>();
-                    Some(allocation::copy(std::slice::from_raw_parts(data, *dimension as usize)))
-                }
-                _ => None,
-            };
-            pg_sys::pfree(array.cast());
-            Some(floats)
-        }
-    }
-
-    /// A column's array: None if it is NULL, Some(None) if it is not one of one dimension without NULLs. (Read as a
-    /// Vec, an array of arrays would be taken for the elements of all of them.)
-    /// An ERROR if the column has another type.
-    pub fn list<T>(&self, column: &CStr) -> Option<Option<Vec<T>>>
-    where
-        Vec<Option<T>>: FromDatum + IntoDatum,
-    {
-        let value = self.value(column)?;
-        let Some(dimensions) = AnyArray::new(value.type_oid()).map(|array| array.dimensions(value)) else {
-            return Some(None);
-        };
-        let elements = (dimensions <= 1).then(|| value.to_rust::<Vec<Option<T>>>()).flatten();
-        Some(elements.and_then(|elements| elements.into_iter().collect()))
-    }
-
-    /// A column's value of type jsonb, None if it is NULL.
-    ///
-    /// # Errors
-    /// Why it cannot be read. (pgrx would panic.)
-    pub fn json(&self, column: &CStr) -> std::result::Result<Option<serde_json::Value>, Unreadable> {
-        self.value(column).map(|value| Jsonb::new(value).read()).transpose()
+    /// As [`ModelRow::value`].
+    fn value_of(&self, column: &str) -> Option<TypedDatum<'_>> {
+        CString::new(column).ok().and_then(|column| self.value(&column))
     }
 
     /// A column's value, None if NULL; lives as long as the row.
@@ -260,6 +222,61 @@ impl ModelRow<'_> {
             }
         }
     }
+}
+
+/// The columns of the row, but for those that are NULL. An ERROR if a column has another type.
+impl Source for ModelRow<'_> {
+    fn get<T: FromDatum + IntoDatum + DeserializeOwned>(&self, key: &'static str) -> Read<T> {
+        Ok(self.value_of(key).and_then(TypedDatum::to_rust))
+    }
+
+    /// (Read as a Vec, an array of arrays would be taken for the elements of all of them.)
+    fn list<T: DeserializeOwned>(&self, key: &'static str) -> Read<Vec<T>>
+    where
+        Vec<Option<T>>: FromDatum + IntoDatum,
+    {
+        let Some(value) = self.value_of(key) else { return Ok(None) };
+        let is_flat = AnyArray::new(value.type_oid()).is_some_and(|array| array.dimensions(value) <= 1);
+        let elements = is_flat.then(|| value.to_rust::<Vec<Option<T>>>()).flatten();
+        elements.and_then(|elements| elements.into_iter().collect()).map(Some).ok_or_else(|| no_list(key))
+    }
+
+    fn floats<T: Float>(&self, key: &'static str) -> Read<FloatArray<T>> {
+        let Some(value) = self.value_of(key) else { return Ok(None) };
+        let value = value.datum_of_type(T::OIDS.0);
+        // SAFETY: the value is an array of T, by its type; pg_detoast_datum_copy gives one that is in memory as a
+        // whole and is ours to free. Its first dimension follows the header, its data that or a bitmap.
+        let floats = unsafe {
+            let array = pg_sys::pg_detoast_datum_copy(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+            let dimension = array.cast::<u8>().add(size_of::<pg_sys::ArrayType>()).cast::<i32>();
+            let floats = match (*array).ndim {
+                0 => Some(Vec::new()),
+                1 if !pg_sys::array_contains_nulls(array) => {
+                    let offset = if (*array).dataoffset == 0 { ARRAY_HEADER } else { (*array).dataoffset as usize };
+                    let data = array.cast::<u8>().add(offset).cast::<T>();
+                    Some(allocation::copy(std::slice::from_raw_parts(data, *dimension as usize)))
+                }
+                _ => None,
+            };
+            pg_sys::pfree(array.cast());
+            floats
+        };
+        finite(floats.ok_or_else(|| no_list(key))?).map(Some).map_err(|reason| Fault::new(key, reason))
+    }
+
+    fn json<T: DeserializeOwned>(&self, key: &'static str) -> Read<T> {
+        let Some(value) = self.value_of(key) else { return Ok(None) };
+        let value = Jsonb::new(value).read().map_err(|unreadable| Fault::unreadable(key, unreadable))?;
+        serde_json::from_value(value).map(Some).map_err(|error| Fault::of_json(key, &error))
+    }
+
+    fn type_oid(&self, key: &'static str) -> Read<pg_sys::Oid> {
+        Source::get(self, key)
+    }
+}
+
+fn no_list(column: &str) -> Fault {
+    Fault::new(column, "is not an array of one dimension without NULLs")
 }
 
 /// What shared memory knows a row by.

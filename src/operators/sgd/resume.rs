@@ -99,7 +99,7 @@ impl Resume {
         }
         let decoder_state =
             header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
-        let decoder_state = decoder_state.with_profile(models::profile(model.id, &model.feature_kind, model.dim())?);
+        let decoder_state = decoder_state.with_profile(models::kept(&model)?.profile);
         let shared = record.get("share").and_then(Value::as_bool).unwrap_or_default();
         if shared {
             pg::notice(

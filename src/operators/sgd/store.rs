@@ -5,7 +5,7 @@ use super::features::feature_kind;
 use super::learners::{Learner, Learners};
 use super::resume::{self, Resume};
 use crate::errors::{Result, SourceError, TrainingError};
-use crate::models::{self, NewModel};
+use crate::models::{self, Fitted, Kept, NewModel, Numbers};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, NullCounts, RowGroups};
 use crate::operators::scan_control::ScanReport;
@@ -114,29 +114,30 @@ impl Store<'_> {
         let training_state = resume::save(&mut learner.trainer, decoder.state(), learner.losses);
         let mut history = learner.history;
         let before = self.resume.map_or(&[][..], |resume| &resume.history);
-        let model_id = models::store(NewModel {
-            name,
-            kind: request.kind,
-            source: &request.source,
-            label: &request.label,
+        let kind = feature_kind(decoder.features(), self.features);
+        let fitted = Fitted {
+            name: name.map(str::to_owned),
+            label: request.label.clone(),
             label_type: self.label_type,
             classes: decoder.labels().classes().map(|classes| classes.names),
-            features: self.features,
-            feature_kind: feature_kind(decoder.features(), self.features),
-            hyperparameters: Value::Object(self.record(point, group.as_deref(), report, (loss_number, has_stopped))),
-            linear,
-            standardizer: decoder.standardizer().cloned(),
-            fill: decoder.fill(),
-            skipped: of_group.map_or(decoder.skipped(), |group| group.0),
-            imputed: self.imputed.map(|counts| of_group.map_or(counts.rows, |group| group.1)),
-            preparation: self.preparation,
-            shuffle_bytes: report.full_shuffle_bytes(),
+            hyperparameters: self.record(point, group.as_deref(), report, (loss_number, has_stopped)),
+            ..Fitted::new(request.kind, (self.features, &kind), linear.network)
+        };
+        let imputed = self.imputed.map(|counts| of_group.map_or(counts.rows, |group| group.1));
+        let model_id = models::store(NewModel {
+            fitted: fitted.with_sigmoids(sigmoids.as_ref()),
+            numbers: Numbers::new(linear, decoder.standardizer().cloned(), decoder.fill()),
+            kept: Kept {
+                source: request.source.clone(),
+                skipped: of_group.map_or(decoder.skipped(), |group| group.0) as i64,
+                imputed: imputed.map(|rows| rows as i64),
+                preparation_seconds: self.preparation.as_secs_f64(),
+                shuffle_bytes: report.full_shuffle_bytes().map(|bytes| bytes as i64),
+                // what was met in the pass is of all groups
+                profile: decoder.profile().filter(|_| group.is_none()).cloned(),
+            },
             history: as_json(before, &history),
             training_state,
-            calibration: None,
-            sigmoids,
-            // what was met in the pass is of all groups
-            profile: decoder.profile().filter(|_| group.is_none()).cloned(),
             published_as: None,
         })?;
         let overrides: Option<Rc<str>> = point.says.clone().map(|says| Value::Object(says).to_string().into());

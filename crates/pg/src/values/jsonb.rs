@@ -107,14 +107,6 @@ impl Unreadable {
             Unreadable::OutOfRange => "has a number that is out of range for type double precision",
         }
     }
-
-    /// The same of what is named in the plural.
-    pub fn reason_of_several(self) -> &'static str {
-        match self {
-            Unreadable::TooDeep => "are nested too deeply",
-            Unreadable::OutOfRange => "have a number that is out of range for type double precision",
-        }
-    }
 }
 
 /// The value that a JSON text stands for.
