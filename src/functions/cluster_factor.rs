@@ -147,11 +147,9 @@ fn at_model(model: &Model, source: &str, mut call: TrainArguments, nodes: &Nodes
         return Err(TrainingError::NotOnCompressed("corgipile_cluster_factor()").into());
     }
     let mut factor = factor_at(model, &rows.decoder);
-    let is_there = of_model.with_spec(model, |spec| {
-        let rows = Rows { spec, columns: rows.source.columns(), planned: &rows.planned, shuffling: &shuffling };
-        clusters_at_there(nodes, &rows, (model, policies), &mut factor)
-    })?;
-    if is_there {
+    let spec = &of_model.spec(model);
+    let there = Rows { spec, columns: rows.source.columns(), planned: &rows.planned, shuffling: &shuffling };
+    if clusters_at_there(nodes, &there, (model, policies), &mut factor)? {
         return Ok(factor);
     }
     let mut buffers = rows.start();

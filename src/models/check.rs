@@ -4,7 +4,6 @@
 use super::class_values::as_numbers;
 use super::features::FeatureKind;
 use super::parts::{Fitted, Kept, Numbers};
-use super::profiles::{check_profile, feature_shapes};
 use super::source::{Fault, required};
 use super::table::FloatArray;
 use crate::errors::{excerpt, one_of};
@@ -219,8 +218,14 @@ impl Kept {
         Duration::try_from_secs_f64(self.preparation_seconds)
             .map_err(|_| Fault::new("preparation_seconds", "is no time that can be"))?;
         let Some(profile) = &self.profile else { return Ok(()) };
-        let shapes = feature_shapes(features, dim);
-        check_profile(profile, shapes.as_deref()).map_err(|reason| Fault::new("profile", reason))
+        let reason = match features.shapes(dim).map(|shapes| profile.check(&shapes)) {
+            None => "is there, and of such features none is kept".to_owned(),
+            Some(Ok(())) if i64::try_from(profile.rows).is_ok() => return Ok(()),
+            Some(Ok(())) => "has more rows than there can be".to_owned(),
+            Some(Err((Some(feature), what))) => format!("says of feature {} what {what}", feature + 1),
+            Some(Err((None, what))) => what.to_owned(),
+        };
+        Err(Fault::new("profile", reason))
     }
 }
 

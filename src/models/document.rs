@@ -5,7 +5,7 @@ use super::features::Texts;
 use super::model::{Held, Model};
 use super::parts::{EpochRecord, Fitted, Kept, Numbers};
 use super::source::{DOCUMENT_HINT, Fault, Read, Source, required};
-use super::table::{Float, FloatArray, Key, ModelTable, read_floats};
+use super::table::{self, Float, FloatArray, read_floats};
 use crate::errors::{ArgumentError, INLINE_MODEL_ID, ModelError, Result, excerpt};
 use crate::limits::MAX_JSONB_BYTES;
 use pg::values::jsonb;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of the documents that are written, and the only one that is read.
 const VERSION: u64 = 1;
@@ -57,7 +57,7 @@ impl Document {
 struct Members<'a> {
     values: BTreeMap<String, &'a RawValue>,
     /// those that were asked for
-    known: RefCell<Vec<&'static str>>,
+    known: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'a> Members<'a> {
@@ -81,10 +81,10 @@ impl<'a> Members<'a> {
     /// Refuses keys that were not asked for.
     fn check_keys(&self) -> Result<()> {
         let known = self.known.borrow();
-        match self.values.keys().find(|key| !known.contains(&key.as_str())) {
+        match self.values.keys().find(|key| !known.contains(key.as_str())) {
             None => Ok(()),
             Some(key) => {
-                let hint = format!("Known keys are: {}.", known.join(", "));
+                let hint = format!("Known keys are: {}.", known.iter().copied().collect::<Vec<_>>().join(", "));
                 Err(Fault::new(&excerpt(key), "is unknown").with_hint(hint).into())
             }
         }
@@ -92,7 +92,7 @@ impl<'a> Members<'a> {
 
     /// What `parse` makes of the value of a key; its error is what is wrong with it.
     fn parse<T>(&self, key: &'static str, parse: impl FnOnce(&str) -> std::result::Result<T, Fault>) -> Read<T> {
-        self.known.borrow_mut().push(key);
+        self.known.borrow_mut().insert(key);
         let Some(text) = self.values.get(key).map(|value| value.get()) else { return Ok(None) };
         match MAX_BYTES.iter().find(|(limited, bytes)| *limited == key && text.len() > *bytes) {
             Some((_, bytes)) => Err(Fault::new(key, format!("has {} bytes, more than {bytes}", text.len()))),
@@ -148,12 +148,10 @@ struct Written<'a> {
 /// # Errors
 /// [`ModelError::ModelTooLarge`], [`ModelError::CorruptModel`]
 pub fn export(model: &Model) -> Result<String> {
-    let table = ModelTable::open();
-    let found = table.find(&Key::Id(model.id), |row| {
+    let found = table::find(model.id, |row| {
         let history: Option<JsonString> = row.get(c"history");
         Ok((Fitted::read(row)?, Numbers::read(row)?, Kept::read(row)?, history))
     });
-    table.close();
     let found: std::result::Result<_, Fault> = found.ok_or(ModelError::NoModelId(model.id))?;
     let (fitted, numbers, kept, history) = found.map_err(|fault| fault.of_row(model.id))?;
     let Numbers { weights, feature_mean, feature_scale, feature_fill, .. } = &numbers;

@@ -6,6 +6,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use sgd::LogTransform;
+use sgd::profile::{FeatureShape, Profile};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::marker::PhantomData;
@@ -152,6 +153,22 @@ impl FeatureKind {
     pub fn categories(&self, features: &[String]) -> Option<BTreeMap<String, Coding>> {
         Some(self.columns_of_categories(features).into_iter().collect())
             .filter(|named: &BTreeMap<_, _>| !named.is_empty())
+    }
+
+    /// What the features are for a profile, so many; None if none is kept of them.
+    pub fn shapes(&self, dim: usize) -> Option<Vec<FeatureShape>> {
+        let shape = |column: &ColumnKind| match column {
+            ColumnKind::Number => FeatureShape::Number,
+            ColumnKind::Categories(categories) => FeatureShape::Categories(categories.names.len()),
+            ColumnKind::Hashed(_) => FeatureShape::Hashed,
+        };
+        match self {
+            FeatureKind::Columns(columns) if columns.len() <= Profile::MAX_FEATURES => {
+                Some(columns.iter().map(shape).collect())
+            }
+            FeatureKind::Array if dim <= Profile::MAX_FEATURES => Some(vec![FeatureShape::Number; dim]),
+            _ => None,
+        }
     }
 
     /// Bytes of memory, roughly.

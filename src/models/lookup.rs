@@ -4,7 +4,7 @@ use super::cache;
 use super::model::Model;
 use super::names::{self, Access};
 use super::shared::{self, Stat};
-use super::table::{Key, ModelRow, ModelTable};
+use super::table::{self, Key, ModelRow, ModelTable};
 use crate::errors::{Error, ModelError, Result};
 use pg::serves_another;
 use std::ops::Deref;
@@ -47,9 +47,7 @@ pub fn name_to_predict<N: Deref<Target = str>>(text: N) -> Result<Rc<Model>> {
 
 /// The model, which was found, if the current user may see it.
 fn if_seen(model: Rc<Model>) -> Result<Rc<Model>> {
-    let table = ModelTable::open();
-    let is_seen = table.find(&Key::Id(model.id), |row| Access::to_see(row).is_some()).unwrap_or(false);
-    table.close();
+    let is_seen = table::find(model.id, |row| Access::to_see(row).is_some()).unwrap_or(false);
     if is_seen { Ok(model) } else { Err(ModelError::PredictOnly(model.id).into()) }
 }
 

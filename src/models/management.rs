@@ -172,10 +172,7 @@ pub fn check_may_change(id: i64) -> Result<()> {
 
 /// What the model was trained on, as the call said it.
 pub fn source_of(id: i64) -> Option<String> {
-    let table = ModelTable::open();
-    let source = table.find(&Key::Id(id), |row| row.get(c"source")).flatten();
-    table.close();
-    source
+    table::find(id, |row| row.get(c"source")).flatten()
 }
 
 pub(super) fn gone(which: ModelSelector) -> Error {
@@ -232,12 +229,10 @@ impl Meant {
 /// If the current user is no member of the owner.
 fn owner_of(id: i64) -> Result<StoredRole> {
     table::prevent_if_read_only("changes of models");
-    let table = ModelTable::open();
-    let found = table.find(&Key::Id(id), |row| match Access::of(row) {
+    let found = table::find(id, |row| match Access::of(row) {
         Some(claim) if claim.is_owned() => Ok(row.owner()),
         _ => Err(ModelError::NotOwner.into()),
     });
-    table.close();
     found.unwrap_or_else(|| Err(not_found(&Key::Id(id))))
 }
 

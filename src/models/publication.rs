@@ -77,15 +77,13 @@ pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
 pub fn identity(id: i64) -> Result<Uuid> {
     // for the privileges
     by_id(id)?;
-    let table = ModelTable::open();
-    let found = table.find(&Key::Id(id), |row| {
+    let found = table::find(id, |row| {
         let Some(name) = row.get::<String>(c"name") else { return Err(ModelError::Unnamed(id).into()) };
         if !row.is_committed() {
             return Err(ModelError::NotCommitted(name).into());
         }
         row.get(c"identity").ok_or_else(|| ModelError::CorruptModel(id, "it has no identity".to_owned()).into())
     });
-    table.close();
     found.unwrap_or_else(|| Err(not_found(&Key::Id(id))))
 }
 

@@ -4,7 +4,7 @@ use super::model::Model;
 use super::parts::Kept;
 use super::source::{Fault, Source};
 use crate::errors::{ModelError, Result};
-use crate::models::table::{Key, ModelTable};
+use crate::models::table;
 use pgrx::datum::JsonString;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -23,9 +23,7 @@ pub struct StoredTraining {
 
 /// The column that rows had their weights in when this model was trained, if there was one.
 pub fn weight_column(id: i64) -> Option<String> {
-    let table = ModelTable::open();
-    let record = table.find(&Key::Id(id), |row| row.json::<Map<String, Value>>("hyperparameters"));
-    table.close();
+    let record = table::find(id, |row| row.json::<Map<String, Value>>("hyperparameters"));
     record.and_then(|record| record.ok().flatten()?.get("weight")?.as_str().map(str::to_owned))
 }
 
@@ -37,15 +35,13 @@ pub const MAX_STATE_BYTES: usize = 256 << 20;
 /// # Errors
 /// [`ModelError::NoModelId`], [`ModelError::CorruptModel`]
 pub fn stored_training(id: i64) -> Result<StoredTraining> {
-    let table = ModelTable::open();
-    let stored = table.find(&Key::Id(id), |row| {
+    let stored = table::find(id, |row| {
         let state: Option<Vec<u8>> = row.get(c"training_state");
         let record = row.json("hyperparameters");
         let history: Option<JsonString> = row.get(c"history");
         let source: Option<String> = row.get(c"source");
         (state, source.unwrap_or_default(), record, history)
     });
-    table.close();
     let (state, source, record, history) = stored.ok_or(ModelError::NoModelId(id))?;
     let record = record.map_err(|fault| fault.of_row(id))?.unwrap_or_default();
     let history = history.and_then(|JsonString(text)| serde_json::from_str(&text).ok());
@@ -59,9 +55,7 @@ pub fn stored_training(id: i64) -> Result<StoredTraining> {
 /// # Errors
 /// [`ModelError::CorruptModel`]
 pub fn kept(model: &Model) -> Result<Kept> {
-    let table = ModelTable::open();
-    let kept = table.find(&Key::Id(model.id), |row| Kept::read(row)).unwrap_or_else(|| Ok(Kept::default()));
-    table.close();
+    let kept = table::find(model.id, |row| Kept::read(row)).unwrap_or_else(|| Ok(Kept::default()));
     let checked = kept.and_then(|kept: Kept| kept.check(&model.feature_kind, model.dim()).map(|()| kept));
     checked.map_err(|fault| fault.of_row(model.id))
 }

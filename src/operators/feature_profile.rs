@@ -8,7 +8,7 @@ use super::buffers::Buffers;
 use super::decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
 use super::model_rows::{PlannedRows, check_types, missing_label, without_label};
 use crate::errors::{PredictError, Result};
-use crate::models::{self, ColumnKind, FeatureKind, Model};
+use crate::models::{ColumnKind, FeatureKind, Model};
 use crate::options::rows::{Nulls, Unseen};
 use crate::options::shuffling::Shuffling;
 use pg::check_for_interrupts;
@@ -76,7 +76,7 @@ fn numbers_of(shapes: &[FeatureShape]) -> usize {
 /// # Errors
 /// [`PredictError::NotProfiled`]
 pub fn shapes_of(model: &Model) -> Result<Vec<FeatureShape>> {
-    models::feature_shapes(&model.feature_kind, model.dim()).ok_or_else(|| {
+    model.feature_kind.shapes(model.dim()).ok_or_else(|| {
         let is_sparse = matches!(model.feature_kind, FeatureKind::Sparse { .. });
         let what = if is_sparse { "sparse features" } else { "more than 1024 features" };
         PredictError::NotProfiled { model: model.in_error(), what }.into()
@@ -92,7 +92,7 @@ pub fn plan(model: &Model, source: &str) -> Result<PlannedRows> {
     let mut source = without_label(model, source, "the comparison of features")?;
     source.add_parts(&model.features);
     let decoder = decoder(model, source.columns())?;
-    let planned = with_spec(model, |spec| source.plan(spec, &Shuffling::none()))?;
+    let planned = source.plan(&decoder_spec(model), &Shuffling::none())?;
     Ok(PlannedRows { source, decoder, planned })
 }
 
@@ -101,28 +101,26 @@ pub fn plan(model: &Model, source: &str) -> Result<PlannedRows> {
 /// # Errors
 /// Whatever can be wrong with the columns; [`PredictError::EvaluateTypes`]
 pub fn decoder(model: &Model, columns: &[Column]) -> Result<Decoder> {
-    let decoder = with_spec(model, |spec| spec.decoder(columns))?;
+    let decoder = decoder_spec(model).decoder(columns)?;
     check_types(model, decoder.features(), &model.feature_kind.columns_of_categories(&model.features))?;
     Ok(decoder)
 }
 
-/// Shows `f` what a decoder of such rows has to know.
-pub fn with_spec<R>(model: &Model, f: impl FnOnce(&DecoderSpec) -> R) -> R {
-    let categories = model.feature_kind.columns_of_categories(&model.features);
-    let missing = vec![f32::NAN; model.dim().saturating_sub(model.feature_kind.buckets())];
+/// What a decoder of such rows has to know.
+pub fn decoder_spec(model: &Model) -> DecoderSpec {
     let known = ModelSchema {
-        classes: &[],
+        classes: Vec::new(),
         dim: model.dim(),
-        categories: &categories,
+        categories: model.feature_kind.columns_of_categories(&model.features),
         unseen: Unseen::Zero,
         standardizer: None,
-        fill: Some(&missing),
+        fill: Some(vec![f32::NAN; model.dim().saturating_sub(model.feature_kind.buckets())]),
     };
-    f(&DecoderSpec {
+    DecoderSpec {
         nulls: Nulls::Impute,
         known: Some(known),
         ..DecoderSpec::new(ModelKind::Linear, &missing_label(model), &model.features)
-    })
+    }
 }
 
 /// Goes through the rows, as [`decoder`] reads them, and measures their features.

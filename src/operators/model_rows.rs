@@ -65,7 +65,7 @@ impl ModelRows<'_> {
     /// # Errors
     /// As there.
     pub fn plan_source(&self, model: &Model, source: Source) -> Result<PlannedRows> {
-        self.plan_rows(model, source, with_label(model))
+        self.plan_rows(model, source, &self.spec(model))
     }
 
     /// As [`open`](ModelRows::open), of features alone: the source need not have a label's column, and its rows have a
@@ -75,16 +75,15 @@ impl ModelRows<'_> {
     /// As there; [`TrainingError::NotOnCompressed`]
     pub fn open_features(&self, model: &Model, source: &str, what: &'static str) -> Result<Buffers> {
         let source = without_label(model, source, what)?;
-        let label = missing_label(model);
         // of a regression, whatever the model is: no classes are looked for
-        let of_rows = DecoderSpec::new(ModelKind::Linear, &label, &model.features);
-        self.plan_rows(model, source, (of_rows, &[])).map(PlannedRows::start)
+        let spec = self.specify(model, (ModelKind::Linear, &missing_label(model), &[]));
+        self.plan_rows(model, source, &spec).map(PlannedRows::start)
     }
 
-    fn plan_rows(&self, model: &Model, mut source: Source, of_rows: OfRows) -> Result<PlannedRows> {
+    fn plan_rows(&self, model: &Model, mut source: Source, spec: &DecoderSpec) -> Result<PlannedRows> {
         source.add_parts(&model.features);
-        let decoder = self.decode(model, source.columns(), of_rows)?;
-        let planned = self.specify(model, of_rows, |spec| source.plan(spec, &self.shuffling))?;
+        let decoder = decode(model, source.columns(), spec)?;
+        let planned = source.plan(spec, &self.shuffling)?;
         Ok(PlannedRows { source, decoder, planned })
     }
 
@@ -93,41 +92,40 @@ impl ModelRows<'_> {
     /// # Errors
     /// Whatever can be wrong with the columns; [`PredictError::EvaluateTypes`]
     pub fn decoder(&self, model: &Model, columns: &[Column]) -> Result<Decoder> {
-        self.decode(model, columns, with_label(model))
+        decode(model, columns, &self.spec(model))
     }
 
-    fn decode(&self, model: &Model, columns: &[Column], of_rows: OfRows) -> Result<Decoder> {
-        let decoder = self.specify(model, of_rows, |spec| spec.decoder(columns))?;
-        check_types(model, decoder.features(), &model.feature_kind.columns_of_categories(&model.features))?;
-        Ok(decoder)
+    /// What a decoder of such rows has to know.
+    pub fn spec(&self, model: &Model) -> DecoderSpec {
+        self.specify(model, (model.kind, &model.label, &model.classes))
     }
 
-    /// Shows `f` what a decoder has to know.
-    pub fn with_spec<R>(&self, model: &Model, f: impl FnOnce(&DecoderSpec) -> R) -> R {
-        self.specify(model, with_label(model), f)
-    }
-
-    fn specify<R>(&self, model: &Model, (of_rows, classes): OfRows, f: impl FnOnce(&DecoderSpec) -> R) -> R {
-        let categories = model.feature_kind.columns_of_categories(&model.features);
-        let standardizer = model.to_standardizer();
+    /// The same of other labels: for models of this kind, in this column, with these classes.
+    fn specify(&self, model: &Model, (kind, label, classes): (ModelKind, &str, &[String])) -> DecoderSpec {
         let known = ModelSchema {
-            classes,
+            classes: classes.to_vec(),
             dim: model.dim(),
-            categories: &categories,
+            categories: model.feature_kind.columns_of_categories(&model.features),
             unseen: self.policies.unseen,
-            standardizer: standardizer.as_ref(),
-            fill: model.fill(),
+            standardizer: model.to_standardizer(),
+            fill: model.fill().map(allocation::copy),
         };
-        f(&DecoderSpec {
-            weight: self.weight,
+        DecoderSpec {
+            weight: self.weight.map(str::to_owned),
             nulls: self.policies.nulls,
             index_base: model.feature_kind.index_base().unwrap_or(1),
-            transform: Some(&model.transform),
+            transform: Some(model.transform.clone()),
             clip: model.clip,
             known: Some(known),
-            ..of_rows
-        })
+            ..DecoderSpec::new(kind, label, &model.features)
+        }
     }
+}
+
+fn decode(model: &Model, columns: &[Column], spec: &DecoderSpec) -> Result<Decoder> {
+    let decoder = spec.decoder(columns)?;
+    check_types(model, decoder.features(), &model.feature_kind.columns_of_categories(&model.features))?;
+    Ok(decoder)
 }
 
 /// Where the model's features come from, with a label of 0 that `source` need not have.
@@ -158,14 +156,6 @@ pub fn missing_label(model: &Model) -> String {
         label.push('_');
     }
     label
-}
-
-/// Kind, label and features of rows, and the classes of the label.
-type OfRows<'a> = (DecoderSpec<'a>, &'a [String]);
-
-/// Rows as the model was trained on.
-fn with_label(model: &Model) -> OfRows<'_> {
-    (DecoderSpec::new(model.kind, &model.label, &model.features), &model.classes)
 }
 
 /// The model, for the rows as a decoder gives them.

@@ -142,6 +142,14 @@ impl ModelTable {
     }
 }
 
+/// What `f` makes of the row of this model, if it is seen.
+pub fn find<R>(id: i64, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
+    let table = ModelTable::open();
+    let found = table.find(&Key::Id(id), f);
+    table.close();
+    found
+}
+
 /// The active snapshot, with what the commands of this transaction have done since it was taken. In a worker these are
 /// the commands of the transaction that it works for, none of which can come after it was started.
 fn with_own_commands() -> pg_sys::SnapshotData {

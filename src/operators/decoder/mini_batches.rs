@@ -52,21 +52,21 @@ impl Decoder {
             Err(fault) if fault.is_null() => return self.leave_out_mini_batch(*fault, rows as u64, at),
             Err(fault) => return Err(fault.at(place_of(at)).into()),
         };
-        if let Some(target) = self.target.as_ref().filter(|_| !self.preparing) {
+        if let Some(target) = self.learned.target.as_ref().filter(|_| !self.preparing) {
             values.iter_mut().for_each(|label| *label = target.apply(*label));
         }
         let mut mini_batch = MiniBatch::new(matrix, values.into());
         if is_exact {
             mini_batch = mini_batch.with_exact_labels(exact.into());
         }
-        if let Some(factors) = self.factors.as_ref().filter(|_| !self.preparing) {
+        if let Some(factors) = self.learned.factors.as_ref().filter(|_| !self.preparing) {
             let weights = mini_batch.labels().iter().map(|label| factors.of(0, self.labels.class(*label)) as f32);
             let weights: Box<[f32]> = allocation::collect(weights).into();
             mini_batch = mini_batch.with_weights(weights);
         }
         self.shape_mini_batches(batch, mini_batch.matrix().columns());
         batch.push_mini_batch(Rc::new(mini_batch))?;
-        self.decoded += rows as u64;
+        self.counts.decoded += rows as u64;
         self.push_tag_at(at);
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Decoder {
         match self.nulls {
             Nulls::Error => Err(DecoderError::Row { place: place_of(at), fault: Box::new(fault) }.into()),
             Nulls::Skip | Nulls::Impute => {
-                self.skipped += tuples;
+                self.counts.skipped += tuples;
                 Ok(())
             }
         }

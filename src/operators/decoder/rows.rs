@@ -438,7 +438,7 @@ impl Decoder {
         };
         let decoded = self.label_and_weight(label, row)?;
         self.end_imputation(decoded.is_some());
-        self.unseen += u64::from(has_unseen && decoded.is_some());
+        self.counts.unseen += u64::from(has_unseen && decoded.is_some());
         Ok(settle(batch, last, decoded))
     }
 
@@ -449,7 +449,7 @@ impl Decoder {
             // a mean that is not known is no reason to lose the row in silence
             Nulls::Impute if matches!(fault, RowFault::NullFeature(_)) => Err(Box::new(fault)),
             Nulls::Skip | Nulls::Impute => {
-                self.skipped += 1;
+                self.counts.skipped += 1;
                 Ok(None)
             }
         }

@@ -32,47 +32,48 @@ use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Standardizer};
 
 /// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from;
-/// a model adds what it [knows](ModelSchema).
-#[derive(Clone, Copy)]
-pub struct DecoderSpec<'a> {
+/// a model adds what it [knows](ModelSchema), which stays in this process.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct DecoderSpec {
     pub kind: ModelKind,
     /// the label's column
-    pub label: &'a str,
+    pub label: String,
     /// columns of features: one of vectors, two of arrays (indices and values), or any number of numbers and categories
-    pub features: &'a [String],
+    pub features: Vec<String>,
     /// the column of the rows' weights
-    pub weight: Option<&'a str>,
-    pub class_weight: Option<&'a ClassWeight>,
+    pub weight: Option<String>,
+    pub class_weight: Option<ClassWeight>,
     pub nulls: Nulls,
     /// what sparse tuples call dimension 0
     pub index_base: u32,
     /// dimensions of sparse tuples, if there may be no others
     pub dimensions: Option<usize>,
     /// which columns of text are hashed, if it was said
-    pub hash: Option<&'a Hashing>,
+    pub hash: Option<Hashing>,
     /// which numbers are taken by their logarithms, if it was said
-    pub transform: Option<&'a Transform>,
+    pub transform: Option<Transform>,
     /// at how many deviations standardized features are cut off, if they are
     pub clip: Option<f32>,
     /// the groups that rows fall into, and what is held out
-    pub row_groups: Option<&'a RowGroupSpec>,
+    pub row_groups: RowGroupSpec,
     /// what a model knows of labels and features; without a model, it is found in the rows
-    pub known: Option<ModelSchema<'a>>,
+    #[serde(skip)]
+    pub known: Option<ModelSchema>,
 }
 
 /// What a model knows of labels and features.
-#[derive(Clone, Copy)]
-pub struct ModelSchema<'a> {
+#[derive(Clone)]
+pub struct ModelSchema {
     /// ascending; empty for a model without classes
-    pub classes: &'a [String],
+    pub classes: Vec<String>,
     /// features, or dimensions
     pub dim: usize,
     /// of the columns that have some, in the sequence of their dimensions
-    pub categories: &'a [(String, Coding)],
+    pub categories: Vec<(String, Coding)>,
     pub unseen: Unseen,
-    pub standardizer: Option<&'a Standardizer>,
+    pub standardizer: Option<Standardizer>,
     /// by feature, what stands for NULLs
-    pub fill: Option<&'a [f32]>,
+    pub fill: Option<Vec<f32>>,
 }
 
 const DATES: &str = "Parts of a date are features: options => '{\"date_parts\": true}', or features that are called like one, such as \
@@ -86,13 +87,14 @@ const INDEX_TYPES: &str =
     "Of two arrays, the first has integers, which are indices, and the second numbers, which are values.";
 const ALONE: &str = "A column of arrays, vectors or bytes is the only feature: name no other, or make one array of all in a \
                      query as source.";
-impl<'a> DecoderSpec<'a> {
+
+impl DecoderSpec {
     /// Rows with nothing unusual about them, to learn a model of this kind from.
-    pub fn new(kind: ModelKind, label: &'a str, features: &'a [String]) -> DecoderSpec<'a> {
+    pub fn new(kind: ModelKind, label: &str, features: &[String]) -> DecoderSpec {
         DecoderSpec {
             kind,
-            label,
-            features,
+            label: label.to_owned(),
+            features: features.to_vec(),
             weight: None,
             class_weight: None,
             nulls: Nulls::Error,
@@ -101,32 +103,35 @@ impl<'a> DecoderSpec<'a> {
             hash: None,
             transform: None,
             clip: None,
-            row_groups: None,
+            row_groups: RowGroupSpec::default(),
             known: None,
         }
     }
 
     /// The rows of a training, with these features.
-    pub fn of_request(request: &'a Request, features: &'a [String]) -> DecoderSpec<'a> {
+    pub fn of_request(request: &Request, features: &[String]) -> DecoderSpec {
         let options = &request.options;
         DecoderSpec {
-            weight: options.weight.as_deref(),
-            class_weight: options.class_weight.as_ref(),
+            weight: options.weight.clone(),
+            class_weight: options.class_weight.clone(),
             nulls: options.nulls(),
             index_base: options.index_base.unwrap_or(1),
             dimensions: options.dimensions,
-            hash: options.hash.as_ref(),
-            transform: options.transform.as_ref(),
+            hash: options.hash.clone(),
+            transform: options.transform.clone(),
             clip: options.clip(request.kind).deviations(),
-            row_groups: Some(&request.row_groups),
+            row_groups: request.row_groups.clone(),
             ..DecoderSpec::new(request.kind, &request.label, features)
         }
     }
 
     /// The names of the columns in the sequence in which the decoder expects them.
-    pub fn columns(&self) -> impl Iterator<Item = &'a str> {
-        let row_groups = self.row_groups.into_iter().flat_map(RowGroupSpec::columns);
-        std::iter::once(self.label).chain(self.features.iter().map(String::as_str)).chain(self.weight).chain(row_groups)
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        let features = self.features.iter().map(String::as_str);
+        std::iter::once(self.label.as_str())
+            .chain(features)
+            .chain(self.weight.as_deref())
+            .chain(self.row_groups.columns())
     }
 
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
@@ -137,23 +142,23 @@ impl<'a> DecoderSpec<'a> {
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
         let labels = match &features {
-            FeatureColumns::Compressed(_) => self.labels_of(&elements_of(column(columns, self.label)?)?)?,
-            _ => self.labels_of(column(columns, self.label)?)?,
+            FeatureColumns::Compressed(_) => self.labels_of(&elements_of(column(columns, &self.label)?)?)?,
+            _ => self.labels_of(column(columns, &self.label)?)?,
         };
         if let FeatureColumns::Compressed(_) = features {
             self.check_compressed()?;
         }
-        let weight = self.weight.map(|name| self.weight(column(columns, name)?)).transpose()?;
+        let weight = self.weight.as_ref().map(|name| self.weight(column(columns, name)?)).transpose()?;
         let before = self.features.len() + usize::from(weight.is_some());
-        let row_groups = self.row_groups.filter(|spec| !spec.is_empty());
+        let row_groups = Some(&self.row_groups).filter(|spec| !spec.is_empty());
         // an SVM may turn out to be one of many classes
         let many_classes = self.kind.has_class_numbers() || self.kind.one_vs_rest().is_some();
         let for_folds = (many_classes, !matches!(features, FeatureColumns::Compressed(_)));
         let row_groups =
             row_groups.map(|spec| RowGroups::new(spec, columns, before, for_folds).map(Box::new)).transpose()?;
-        let standardizer = self.known.and_then(|known| known.standardizer.cloned());
+        let standardizer = self.known.as_ref().and_then(|known| known.standardizer.clone());
         let imputation = self.imputation(columns, &features)?;
-        let transformed = Transformed::new(self.transform, &features)?;
+        let transformed = Transformed::new(self.transform.as_ref(), &features)?;
         let scaling = (standardizer, self.clip);
         let mut decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), scaling, row_groups);
         // what a model is compared with weighs what the rows say
@@ -168,8 +173,8 @@ impl<'a> DecoderSpec<'a> {
         {
             return Ok(None);
         }
-        if let Some(known) = self.known {
-            return Ok(Some(Imputation::known(known.fill.map(|fill| features.by_column(fill)))));
+        if let Some(known) = &self.known {
+            return Ok(Some(Imputation::known(known.fill.as_ref().map(|fill| features.by_column(fill)))));
         }
         // an array that is not NULL may have elements that are
         let is_array = matches!(features, FeatureColumns::Array { .. });
@@ -182,26 +187,26 @@ impl<'a> DecoderSpec<'a> {
         if self.weight.is_some() {
             return Err(TrainingError::NotOnCompressed("the option weight").into());
         }
-        if self.clip.is_some() && self.known.is_some_and(|known| known.standardizer.is_some()) {
+        if self.clip.is_some() && self.known.as_ref().is_some_and(|known| known.standardizer.is_some()) {
             return Err(TrainingError::NotOnCompressed("a model whose features are cut off (option clip)").into());
         }
-        match self.row_groups {
-            Some(row_groups) if row_groups.columns().next().is_some() => Err(TrainingError::NotOnCompressed(
+        match self.row_groups.columns().next() {
+            Some(_) => Err(TrainingError::NotOnCompressed(
                 "group_by, like the options validation_column, folds_by and folds_by_time,",
             )
             .into()),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
     fn labels_of(&self, label: &Column) -> Result<Labels> {
         let base = base_type(label.type_oid);
-        match (NumberType::from_oid(base), self.known) {
+        match (NumberType::from_oid(base), &self.known) {
             (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number, self.kind)),
             _ if !self.kind.is_classifier() => Err(column_type("label", label, TARGET_TYPES)),
             (None, _) if !is_category(base) => Err(column_type("label", label, LABEL_TYPES)),
-            (_, Some(known)) => Labels::known(label, self.kind, known.classes),
-            (_, None) => Labels::discover(label, self.kind, self.class_weight),
+            (_, Some(known)) => Labels::known(label, self.kind, &known.classes),
+            (_, None) => Labels::discover(label, self.kind, self.class_weight.as_ref()),
         }
     }
 
@@ -217,10 +222,10 @@ impl<'a> DecoderSpec<'a> {
         match columns.as_slice() {
             [] => Err(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into()),
             [only] if is_compressed(base_type(only.type_oid)) => {
-                let label = column(columns_of_source, self.label)?;
+                let label = column(columns_of_source, &self.label)?;
                 let labels = AnyArray::new(label.type_oid);
                 let labels = labels.ok_or_else(|| column_type("label", label, LABEL_ARRAYS))?;
-                let dim = self.known.map(|known| known.dim);
+                let dim = self.known_dim();
                 Ok(FeatureColumns::Compressed(Box::new(CompressedColumn::new(&only.name, dim, &label.name, labels))))
             }
             [only] if is_vector(only.type_oid) => {
@@ -231,8 +236,8 @@ impl<'a> DecoderSpec<'a> {
                 if !is_index_array(indices.type_oid) {
                     return Err(column_type("index", indices, INDEX_TYPES));
                 }
-                let dim = self.known.map(|known| known.dim).or(self.dimensions);
-                let unseen = self.known.map(|known| known.unseen);
+                let dim = self.known_dim().or(self.dimensions);
+                let unseen = self.known.as_ref().map(|known| known.unseen);
                 let sparse = SparseColumns::new([indices, values], self.index_base, dim, MAX_WEIGHTS, unseen);
                 sparse.map(FeatureColumns::Sparse).ok_or_else(|| column_type("index", indices, INDEX_TYPES))
             }
@@ -240,9 +245,13 @@ impl<'a> DecoderSpec<'a> {
         }
     }
 
+    fn known_dim(&self) -> Option<usize> {
+        self.known.as_ref().map(|known| known.dim)
+    }
+
     /// The only column, if it is one of vectors.
     fn vectors(&self, column: &Column) -> Option<FeatureColumns> {
-        let (dim, name) = (self.known.map(|known| known.dim), column.name.clone());
+        let (dim, name) = (self.known_dim(), column.name.clone());
         let sparse = || SparseVectorReader::new(column.type_oid);
         match VectorReader::new(column.type_oid) {
             Some(reader) => Some(FeatureColumns::Array { reader, dim, name }),
@@ -252,11 +261,12 @@ impl<'a> DecoderSpec<'a> {
 
     fn feature_columns(&self, columns: &[&Column]) -> Result<FeatureColumns> {
         let number = |column: &Column| NumberType::from_oid(base_type(column.type_oid));
+        let known = self.known.as_ref().map(|known| (known.categories.as_slice(), known.unseen));
         // of a vector among other columns, and of what is no feature at all, the latter is the greater mistake
         let (vectors, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(|column| is_vector(column.type_oid));
         for column in others.into_iter().chain(vectors) {
             let is_category = is_category(base_type(column.type_oid));
-            let hint = match self.known.map(|known| known.categories.iter().any(|(name, _)| *name == column.name)) {
+            let hint = match known.map(|(known, _)| known.iter().any(|(name, _)| *name == column.name)) {
                 None | Some(false) if number(column).is_some() => continue,
                 None | Some(true) if is_category => continue,
                 None if TimeType::from_oid(base_type(column.type_oid)).is_some() => DATES,
@@ -271,9 +281,8 @@ impl<'a> DecoderSpec<'a> {
             return Ok(FeatureColumns::Columns { types, names: self.features.to_vec() });
         }
         let columns: Vec<_> = columns.iter().map(|column| (*column, number(column))).collect();
-        let known = self.known.map(|known| (known.categories, known.unseen));
         let automatic = Hashing::default();
-        let rule = HashRule { kind: self.kind, hashing: self.hash.unwrap_or(&automatic) };
+        let rule = HashRule { kind: self.kind, hashing: self.hash.as_ref().unwrap_or(&automatic) };
         Ok(FeatureColumns::Mixed(Box::new(MixedColumns::new(&columns, known, rule))))
     }
 }
@@ -290,66 +299,26 @@ fn elements_of(column: &Column) -> Result<Column> {
     Ok(Column { type_oid, ..column.clone() })
 }
 
-/// A [`DecoderSpec`] without what a model knows, and the columns of the source.
+/// A [`DecoderSpec`] and the columns of the source, for another process.
 #[derive(Serialize, Deserialize)]
 pub struct OwnedSpec {
-    kind: ModelKind,
-    label: String,
-    features: Vec<String>,
-    weight: Option<String>,
-    class_weight: Option<ClassWeight>,
-    nulls: Nulls,
-    index_base: u32,
-    dimensions: Option<usize>,
-    hash: Option<Hashing>,
-    transform: Option<Transform>,
-    clip: Option<f32>,
-    #[serde(default)]
-    row_groups: RowGroupSpec,
-    columns: Vec<Column>,
+    pub spec: DecoderSpec,
+    pub columns: Vec<Column>,
 }
 
 impl OwnedSpec {
-    /// The specification of a decoder of rows with these columns.
+    /// The specification of a decoder of rows with these columns, without what a model knows.
     pub fn new(spec: &DecoderSpec, columns: &[Column]) -> OwnedSpec {
-        OwnedSpec {
-            kind: spec.kind,
-            label: spec.label.to_owned(),
-            features: spec.features.to_vec(),
-            weight: spec.weight.map(str::to_owned),
-            class_weight: spec.class_weight.cloned(),
-            nulls: spec.nulls,
-            index_base: spec.index_base,
-            dimensions: spec.dimensions,
-            hash: spec.hash.cloned(),
-            transform: spec.transform.cloned(),
-            clip: spec.clip,
-            row_groups: spec.row_groups.cloned().unwrap_or_default(),
-            columns: columns.to_vec(),
-        }
-    }
-
-    /// The same for columns of the same names in another database.
-    pub fn with_columns(self, columns: Vec<Column>) -> OwnedSpec {
-        OwnedSpec { columns, ..self }
+        OwnedSpec { spec: DecoderSpec { known: None, ..spec.clone() }, columns: columns.to_vec() }
     }
 
     /// Has another server written what the options can be?
     pub fn is_sound(&self) -> bool {
-        let buckets = self.hash.as_ref().and_then(|hash| hash.buckets);
-        self.row_groups.is_sound()
-            && self.dimensions.is_none_or(|dimensions| dimensions <= MAX_WEIGHTS)
+        let DecoderSpec { row_groups, dimensions, hash, .. } = &self.spec;
+        let buckets = hash.as_ref().and_then(|hash| hash.buckets);
+        row_groups.is_sound()
+            && dimensions.is_none_or(|dimensions| dimensions <= MAX_WEIGHTS)
             && buckets.is_none_or(|buckets| (1..=MAX_WEIGHTS).contains(&(buckets as usize)))
-    }
-
-    /// Do rows fall into groups, or are some held out?
-    pub fn has_parts(&self) -> bool {
-        !self.row_groups.is_empty()
-    }
-
-    /// The columns of the source.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
     }
 
     /// The decoder.
@@ -357,22 +326,6 @@ impl OwnedSpec {
     /// # Errors
     /// As [`DecoderSpec::decoder`].
     pub fn decoder(&self) -> Result<Decoder> {
-        self.spec().decoder(&self.columns)
-    }
-
-    /// The specification, which names the columns.
-    pub fn spec(&self) -> DecoderSpec<'_> {
-        DecoderSpec {
-            weight: self.weight.as_deref(),
-            class_weight: self.class_weight.as_ref(),
-            nulls: self.nulls,
-            index_base: self.index_base,
-            dimensions: self.dimensions,
-            hash: self.hash.as_ref(),
-            transform: self.transform.as_ref(),
-            clip: self.clip,
-            row_groups: Some(&self.row_groups),
-            ..DecoderSpec::new(self.kind, &self.label, &self.features)
-        }
+        self.spec.decoder(&self.columns)
     }
 }

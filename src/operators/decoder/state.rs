@@ -7,15 +7,15 @@ use super::features::FeatureColumns;
 use super::folds::FoundCuts;
 use super::imputation::{Imputation, NullCounts};
 use super::labels::MetClasses;
+use super::learned::{Learned, are_close};
 use super::row_groups::RowGroups;
-use super::transformed::Transformed;
-use super::tuple_decoder::{Decoder, MetRows, are_close};
+use super::tuple_decoder::Decoder;
 use super::weight::Factors;
 use crate::limits::{MAX_GROUPS, MAX_WEIGHTS};
 use crate::models::{Buckets, Coding};
 use serde::{Deserialize, Serialize};
+use sgd::Standardizer;
 use sgd::profile::Profile;
-use sgd::{Bounds, Standardizer, TargetScale};
 
 impl DecoderState {
     /// Without what the model keeps by feature, what was counted, and what is of many groups.
@@ -25,10 +25,13 @@ impl DecoderState {
             fill: None,
             nulls: NullCounts::default(),
             skipped_of: Vec::new(),
-            continued: false,
-            profile: None,
-            bounds: None,
-            factors: self.factors.filter(Factors::are_of_one_group),
+            learned: Learned {
+                continued: false,
+                profile: None,
+                bounds: None,
+                factors: self.learned.factors.filter(Factors::are_of_one_group),
+                ..self.learned
+            },
             ..self
         }
     }
@@ -43,7 +46,7 @@ impl DecoderState {
         };
         self.dim.is_none_or(fits)
             && self.limit.is_none_or(fits)
-            && fits(self.observed_dim)
+            && fits(self.learned.observed_dim)
             && self.groups.len() <= MAX_GROUPS
             && self.categories.iter().all(is_coding)
             && self.classes.as_ref().is_none_or(MetClasses::are_sound)
@@ -51,17 +54,17 @@ impl DecoderState {
 
     /// Has a pass over the rows measured them?
     pub fn has_met(&self) -> bool {
-        self.met > 0
+        self.learned.met > 0
     }
 
     /// Were the rows that it was measured in a sample of all?
     pub fn is_of_sample(&self) -> bool {
-        self.sampled.is_some()
+        self.learned.sampled.is_some()
     }
 
     /// With what was met of each feature.
     pub fn with_profile(self, profile: Option<Profile>) -> DecoderState {
-        DecoderState { profile, ..self }
+        DecoderState { learned: Learned { profile, ..self.learned }, ..self }
     }
 
     /// With these means and deviations, and with what stands for NULLs.
@@ -78,38 +81,9 @@ pub struct DecoderState {
     dim: Option<usize>,
     /// of columns of categories, in their sequence
     categories: Vec<Coding>,
-    /// dimensions of sparse tuples that a preparation pass has met
-    #[serde(default)]
-    observed_dim: usize,
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
     standardizer: Option<Standardizer>,
-    /// of the targets of a regression
-    #[serde(default)]
-    target: Option<TargetScale>,
-    /// their mean, if it was to be found
-    #[serde(default)]
-    mean_target: Option<f64>,
-    /// the mean of |x|², if it was to be found
-    #[serde(default)]
-    mean_square: Option<f64>,
-    /// tuples that a preparation pass has met
-    #[serde(default)]
-    met: u64,
-    /// which part of the rows these are, if they are a sample, and what values that leaves possible
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sampled: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    bounds: Option<Bounds>,
-    /// None in what an earlier version has written
-    #[serde(default)]
-    rows: Option<MetRows>,
-    /// what the weights of rows are multiplied by
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    factors: Option<Factors>,
-    /// which numbers are taken by their logarithms
-    #[serde(default)]
-    transformed: Transformed,
     /// what stands for NULLs, by feature, and how many there were
     #[serde(default)]
     fill: Option<Vec<f32>>,
@@ -118,18 +92,14 @@ pub struct DecoderState {
     /// rows of each group that were left out
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     skipped_of: Vec<u64>,
-    /// what was met of each feature
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    profile: Option<Profile>,
-    /// is it that of a model whose training is continued?
-    #[serde(default)]
-    continued: bool,
     /// where rows are cut into the parts of folds
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cuts: Option<FoundCuts>,
     /// the groups of rows that were met, by their numbers, if processes are to number them alike
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     groups: Vec<String>,
+    #[serde(flatten)]
+    learned: Learned,
 }
 
 impl Decoder {
@@ -144,28 +114,17 @@ impl Decoder {
                 _ => None,
             },
             categories: self.features.categories().into_iter().flatten().map(|(_, coding)| coding).collect(),
-            observed_dim: self.observed_dim,
             limit: match &self.features {
                 FeatureColumns::Sparse(columns) => Some(columns.limit()),
                 _ => None,
             },
             standardizer: self.standardizer().cloned(),
-            target: self.target,
-            mean_target: self.mean_target,
-            mean_square: self.mean_square,
-            met: self.met,
-            sampled: self.sampled,
-            bounds: self.bounds.clone(),
-            rows: Some(self.rows.clone()),
-            factors: self.factors.clone(),
-            transformed: self.transformed.clone(),
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
-            skipped_of: self.skipped_of.clone(),
-            profile: self.profile.clone(),
-            continued: self.continued,
+            skipped_of: self.counts.skipped_of.clone(),
             cuts: self.row_groups.as_ref().and_then(|row_groups| row_groups.cuts()),
             groups: Vec::new(),
+            learned: self.learned.clone(),
         }
     }
 
@@ -195,8 +154,8 @@ impl Decoder {
     /// Before a preparation pass over the rows of a training that begins with a model: its classes and categories are
     /// known, and everything else is to be found again.
     pub fn measure_again(&mut self) {
-        (self.preparing, self.scaler, self.target) = (true, None, None);
-        (self.sampled, self.bounds) = (None, None);
+        (self.preparing, self.scaler) = (true, None);
+        (self.learned.target, self.learned.sampled, self.learned.bounds) = (None, None, None);
         self.imputation.iter_mut().for_each(Imputation::seek);
     }
 
@@ -210,14 +169,19 @@ impl Decoder {
         let (a, b) = (fill(self.fill()), fill(state.fill.clone()));
         scaled
             && are_close(&a, &b, &a.iter().map(|a| a.abs()).collect::<Vec<f64>>())
-            && (self.met, self.sampled) == (state.met, state.sampled)
-            && state.rows.as_ref().is_none_or(|rows| self.rows.are(rows))
+            && (self.learned.met, self.learned.sampled) == (state.learned.met, state.learned.sampled)
+            && state
+                .learned
+                .rows
+                .as_ref()
+                .is_none_or(|rows| self.learned.rows.as_ref().is_some_and(|own| own.are(rows)))
     }
 
     /// The pass has found what the state says: to the last bit, tuples are those that the model has learned from.
     pub fn adopt_measures(&mut self, state: &DecoderState) {
         self.set_standardizer(state.standardizer.clone());
-        (self.target, self.mean_target, self.mean_square) = (state.target, state.mean_target, state.mean_square);
+        let Learned { target, mean_target, mean_square, .. } = state.learned;
+        self.learned = Learned { target, mean_target, mean_square, ..std::mem::take(&mut self.learned) };
         if let (Some(imputation), Some(fill)) = (&mut self.imputation, &state.fill) {
             imputation.set_values(Some(self.features.by_column(fill)));
         }
@@ -252,31 +216,25 @@ impl Decoder {
             }
             FeatureColumns::Columns { .. } => {}
         }
-        self.set_transformed(state.transformed.clone());
-        self.observed_dim = state.observed_dim;
+        self.learned = state.learned.clone();
+        self.set_transformed(self.learned.transformed.clone());
         if let Some(imputation) = &mut self.imputation {
             let fill = state.fill.as_deref();
             imputation.set_values(fill.map(|fill| self.features.by_column(fill)));
             imputation.set_counts(state.nulls.clone());
         }
         self.set_standardizer(state.standardizer.clone());
-        self.profile.clone_from(&state.profile);
-        (self.target, self.mean_target) = (state.target, state.mean_target);
-        self.factors.clone_from(&state.factors);
-        self.skipped_of.clone_from(&state.skipped_of);
-        (self.mean_square, self.met, self.rows) =
-            (state.mean_square, state.met, state.rows.clone().unwrap_or_default());
-        (self.sampled, self.bounds) = (state.sampled, state.bounds.clone());
+        self.counts.skipped_of.clone_from(&state.skipped_of);
         self.meet_groups(&state.groups);
         self.preparing = false;
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.adopt_cuts(state.cuts.as_ref()));
-        if state.continued {
+        if self.learned.continued {
             self.close_by_model();
         }
     }
 
     fn close_by_model(&mut self) -> bool {
-        self.continued = true;
+        self.learned.continued = true;
         if let FeatureColumns::Mixed(columns) = &mut self.features {
             columns.close_by_model();
         }

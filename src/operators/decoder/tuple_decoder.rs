@@ -3,13 +3,13 @@
 use super::features::FeatureColumns;
 use super::imputation::Imputation;
 use super::labels::Labels;
+use super::learned::{Learned, MetRows, RowCounts};
 use super::row_groups::RowGroups;
 use super::transformed::Transformed;
 use super::weight::{Factors, RowSums, Weight};
 use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
-use serde::{Deserialize, Serialize};
 use sgd::profile::{FeatureProfile, Profile};
 use sgd::{Bounds, Extent, Hyperparameters, LogTransform, Outside, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
@@ -36,36 +36,6 @@ pub struct Statistics {
     pub bounds: Option<Bounds>,
 }
 
-/// What tells the rows that a preparation pass has met from others, beside what it has measured of features.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct MetRows {
-    /// rows of each class
-    classes: Vec<u64>,
-    /// mean and deviation of targets
-    targets: Option<[f64; 2]>,
-    /// of what weights are multiplied by
-    #[serde(default)]
-    weights: u64,
-}
-
-impl MetRows {
-    /// Are they the same, but for the order in which targets were added up?
-    pub fn are(&self, other: &MetRows) -> bool {
-        self.classes == other.classes
-            && self.weights == other.weights
-            && match (self.targets, other.targets) {
-                (Some(a), Some(b)) => are_close(&a, &b, &[a[1], a[1]]),
-                (a, b) => a.is_none() && b.is_none(),
-            }
-    }
-}
-
-/// Are numbers the same in these units, but for rounding?
-pub(super) fn are_close(a: &[f64], b: &[f64], units: &[f64]) -> bool {
-    let close = |((a, b), unit): ((&f64, &f64), &f64)| (a - b).abs() <= 1e-9 * (unit + a.abs());
-    a.len() == b.len() && a.iter().zip(b).zip(units).all(close)
-}
-
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
 const MAX_MODEL_BYTES: usize = 900_000_000;
 
@@ -80,44 +50,17 @@ pub struct Decoder {
     pub(super) nulls: Nulls,
     /// what stands for NULLs in features, if anything is to
     pub(super) imputation: Option<Imputation>,
-    pub(super) transformed: Transformed,
-    /// the same of the features of tuples
+    /// which features of tuples are taken by their logarithms
     pub(super) logs: Option<LogTransform>,
     pub(super) scaler: Option<Scaler>,
-    /// at how many deviations what is scaled is cut off, and numbers that were since the epoch began
+    /// at how many deviations what is scaled is cut off
     pub(super) clip: Option<f32>,
-    pub(super) clipped: u64,
-    /// what the targets of a regression are scaled by
-    pub(super) target: Option<TargetScale>,
-    /// the mean of the targets of a regression, if it was to be found
-    pub(super) mean_target: Option<f64>,
-    /// the mean of |x|² of the tuples that a preparation pass has met, as they are learned from
-    pub(super) mean_square: Option<f64>,
-    /// how many tuples a preparation pass has met, without those that are held out
-    pub(super) met: u64,
-    /// which part of the rows these are, if they are a sample
-    pub(super) sampled: Option<f64>,
-    /// of a sample, what values it leaves possible, until all rows were decoded; and the first that was outside
-    pub(super) bounds: Option<Bounds>,
+    pub(super) learned: Learned,
+    /// of a sample, the first value that its bounds leave outside
     pub(super) outside: Option<Outside>,
-    /// what tells the rows that it has met from others
-    pub(super) rows: MetRows,
-    /// what a preparation pass has met of each feature
-    pub(super) profile: Option<Profile>,
     /// are classes or categories being found?
     pub(super) preparing: bool,
-    /// are classes and categories those of a model whose training is continued?
-    pub(super) continued: bool,
-    pub(super) skipped: u64,
-    /// those of each group
-    pub(super) skipped_of: Vec<u64>,
-    /// rows that have become tuples since the epoch began, and those of them in which something is unknown to the model
-    pub(super) decoded: u64,
-    pub(super) unseen: u64,
-    /// what weights are multiplied by; None if they are taken as they are
-    pub(super) factors: Option<Factors>,
-    /// dimensions of sparse tuples that a preparation pass has met
-    pub(super) observed_dim: usize,
+    pub(super) counts: RowCounts,
     /// bits of the labels, and weights, of a page
     pub(super) values: Vec<u64>,
     pub(super) row_weights: Vec<f32>,
@@ -153,28 +96,13 @@ impl Decoder {
             weight,
             nulls,
             imputation,
-            transformed: Transformed::Nothing,
             logs: None,
             scaler: standardizer.map(|standardizer| Scaler::new(standardizer, clip)),
             clip,
-            clipped: 0,
-            target: None,
-            mean_target: None,
-            mean_square: None,
-            met: 0,
-            sampled: None,
-            bounds: None,
+            learned: Learned::default(),
             outside: None,
-            rows: MetRows::default(),
-            profile: None,
             preparing,
-            continued: false,
-            skipped: 0,
-            skipped_of: Vec::new(),
-            decoded: 0,
-            unseen: 0,
-            factors: None,
-            observed_dim: 0,
+            counts: RowCounts::default(),
             values: Vec::new(),
             row_weights: Vec::new(),
             row_groups,
@@ -201,23 +129,23 @@ impl Decoder {
 
     pub(super) fn set_transformed(&mut self, transformed: Transformed) {
         self.logs = transformed.of_tuples(&self.features);
-        self.transformed = transformed;
+        self.learned.transformed = transformed;
     }
 
     /// The columns of numbers, counted among themselves, of which it was said that they are taken by their logarithms.
     pub fn columns_of_logs(&self) -> Option<Vec<u32>> {
-        self.transformed.said_of(&self.features)
+        self.learned.transformed.said_of(&self.features)
     }
 
     /// What is done in a preparation pass to arrays whose numbers are to be taken by their logarithms. Columns are
     /// measured both ways, whether it was said of them or is to be chosen, lest the model depend on that.
     pub fn logs_of_arrays(&self) -> Option<LogTransform> {
-        self.transformed.of_numbers().filter(|_| self.features.number_names().is_none())
+        self.learned.transformed.of_numbers().filter(|_| self.features.number_names().is_none())
     }
 
     /// Which numbers are taken by their logarithms.
     pub fn transform(&self) -> Transform {
-        self.transformed.to_option(&self.features)
+        self.learned.transformed.to_option(&self.features)
     }
 
     /// The labels met so far.
@@ -265,17 +193,17 @@ impl Decoder {
     pub fn end_preparation(&mut self, sums: &RowSums, found: Statistics) -> Result<()> {
         let counts = sums.of_classes();
         let classes = self.labels.close(&counts)?;
-        self.factors = if self.has_weights() { Some(self.labels.factors(sums, &classes)?) } else { None };
+        self.learned.factors = if self.has_weights() { Some(self.labels.factors(sums, &classes)?) } else { None };
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.end_preparation(&classes));
-        self.met = counts.iter().sum();
+        self.learned.met = counts.iter().sum();
         let classes = classes.iter().filter_map(|i| counts.get(*i as usize).copied());
-        let weights = self.factors.as_ref().map_or(0, Factors::digest);
-        self.rows = MetRows { classes: classes.collect(), targets: found.targets, weights };
+        let weights = self.learned.factors.as_ref().map_or(0, Factors::digest);
+        self.learned.rows = Some(MetRows { classes: classes.collect(), targets: found.targets, weights });
         let mut standardizer = found.standardizer;
-        (self.target, self.mean_target) = (found.target, found.mean_target);
+        (self.learned.target, self.learned.mean_target) = (found.target, found.mean_target);
         // of each column of categories, a tuple has one feature of 1
         let categories = self.features.categories().map_or(0, |columns| columns.len());
-        self.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
+        self.learned.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
         let mut means = found.means;
         if let FeatureColumns::Mixed(columns) = &mut self.features {
             columns.close(self.labels.outputs());
@@ -284,7 +212,7 @@ impl Decoder {
             let dim = columns.dim();
             self.check_size(dim, standardizer.is_some())?;
         }
-        self.bounds = found.bounds.map(|numbers| match &self.features {
+        self.learned.bounds = found.bounds.map(|numbers| match &self.features {
             FeatureColumns::Mixed(columns) => numbers.expand(columns.own_dim(), columns.number_places()),
             _ => numbers,
         });
@@ -292,7 +220,7 @@ impl Decoder {
             imputation.set_values(means);
         }
         let transformed = match found.spanning_decades.is_empty() {
-            true => std::mem::take(&mut self.transformed),
+            true => std::mem::take(&mut self.learned.transformed),
             false => Transformed::Numbers(found.spanning_decades),
         };
         self.set_transformed(transformed);
@@ -301,7 +229,7 @@ impl Decoder {
             let met = standardizer.as_ref().map(|standardizer| standardizer.scale.len());
             columns.set_limit(met.unwrap_or(MAX_WEIGHTS / self.labels.outputs().max(1)));
         }
-        self.profile = found.profile.and_then(|numbers| self.profile_with(numbers));
+        self.learned.profile = found.profile.and_then(|numbers| self.profile_with(numbers));
         self.set_standardizer(standardizer);
         self.preparing = false;
         Ok(())
@@ -309,11 +237,11 @@ impl Decoder {
 
     /// What was met of each feature, with these of the numbers.
     fn profile_with(&self, numbers: Vec<FeatureProfile>) -> Option<Profile> {
-        let rows = self.met;
+        let rows = self.learned.met;
         let features = match &self.features {
             FeatureColumns::Mixed(columns) => {
                 let nulls = self.imputation.as_ref().map_or(&[][..], |imputation| &imputation.counts().features);
-                columns.profile(numbers, self.decoded, nulls)?
+                columns.profile(numbers, self.counts.decoded, nulls)?
             }
             _ => numbers,
         };
@@ -322,7 +250,7 @@ impl Decoder {
 
     /// What a preparation pass has met of each feature, if that is kept.
     pub fn profile(&self) -> Option<&Profile> {
-        self.profile.as_ref()
+        self.learned.profile.as_ref()
     }
 
     /// There may be more than two classes, which the preparation pass is about to find.
@@ -332,18 +260,18 @@ impl Decoder {
 
     /// What targets are scaled by.
     pub fn target(&self) -> Option<TargetScale> {
-        self.target
+        self.learned.target
     }
 
     /// A preparation pass has met all rows, or only this part of them, drawn at random.
     pub fn set_sampled(&mut self, share: Option<f64>) {
-        self.sampled = share;
-        self.bounds.take_if(|_| share.is_none());
+        self.learned.sampled = share;
+        self.learned.bounds.take_if(|_| share.is_none());
     }
 
     /// Has a preparation pass met only a sample of the rows?
     pub fn is_of_sample(&self) -> bool {
-        self.sampled.is_some()
+        self.learned.sampled.is_some()
     }
 
     /// What a row of the sample cannot have come near to, if a row that was decoded since the preparation pass has such
@@ -361,7 +289,7 @@ impl Decoder {
 
     /// All rows were decoded, so that none is left that could be outside of the sample.
     pub fn end_sample(&mut self) {
-        self.bounds = None;
+        self.learned.bounds = None;
     }
 
     /// How many tuples a preparation pass has met, or would have met without a sample, and features; those of
@@ -371,17 +299,19 @@ impl Decoder {
             FeatureColumns::Array { dim, .. } => dim.unwrap_or_default(),
             FeatureColumns::Columns { types, .. } => types.len(),
             FeatureColumns::Mixed(columns) => columns.dim(),
-            FeatureColumns::Sparse(_) => self.observed_dim,
+            FeatureColumns::Sparse(_) => self.learned.observed_dim,
             FeatureColumns::Compressed(_) => 0,
         };
-        let tuples = self.sampled.map_or(self.met, |share| (self.met as f64 / share) as u64);
+        let tuples = self.learned.sampled.map_or(self.learned.met, |share| (self.learned.met as f64 / share) as u64);
         Extent { tuples, features }
     }
 
     /// Features of a model of these rows, once a preparation pass has ended.
     pub fn dim(&self) -> usize {
         match &self.features {
-            FeatureColumns::Sparse(columns) => columns.fixed_dim().unwrap_or(self.observed_dim).max(self.observed_dim),
+            FeatureColumns::Sparse(columns) => {
+                columns.fixed_dim().unwrap_or(self.learned.observed_dim).max(self.learned.observed_dim)
+            }
             FeatureColumns::Compressed(column) => column.dim().unwrap_or_default(),
             _ => self.extent().features,
         }
@@ -389,19 +319,20 @@ impl Decoder {
 
     /// The mean of |x|² of the tuples, if a preparation pass was to find it.
     pub fn mean_square(&self) -> Option<f64> {
-        self.mean_square
+        self.learned.mean_square
     }
 
     /// What is said of a training, in the units that tuples are learned from in.
     pub fn in_units(&self, hyper: Hyperparameters) -> Hyperparameters {
-        let hyper = self.target.map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
-        self.mean_square
-            .map_or(hyper, |square| hyper.with_reach(square, self.mean_target.filter(|_| self.target.is_none())))
+        let hyper = self.learned.target.map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
+        self.learned.mean_square.map_or(hyper, |square| {
+            hyper.with_reach(square, self.learned.mean_target.filter(|_| self.learned.target.is_none()))
+        })
     }
 
     /// The mean of the targets of a regression, if a preparation pass was to find it.
     pub fn mean_target(&self) -> Option<f64> {
-        self.mean_target
+        self.learned.mean_target
     }
 
     /// What stands for NULLs in features, if anything is to.
@@ -455,13 +386,13 @@ impl Decoder {
 
     /// A preparation pass has met tuples of so many features.
     pub fn meet_dim(&mut self, dim: usize) {
-        self.observed_dim = self.observed_dim.max(dim);
+        self.learned.observed_dim = self.learned.observed_dim.max(dim);
     }
 
     /// Features of the tuples that a preparation pass has met, if they are sparse arrays; else 0,
     /// or less than there are.
     pub fn observed_dim(&self) -> usize {
-        if matches!(self.features, FeatureColumns::Sparse(_)) { self.observed_dim } else { 0 }
+        if matches!(self.features, FeatureColumns::Sparse(_)) { self.learned.observed_dim } else { 0 }
     }
 
     /// Are features of types that take long to be made into `real`s?
@@ -490,7 +421,7 @@ impl Decoder {
         if self.finishes_later {
             return;
         }
-        self.decoded += if batch.has_mini_batches() { 0 } else { (first..batch.len()).len() as u64 };
+        self.counts.decoded += if batch.has_mini_batches() { 0 } else { (first..batch.len()).len() as u64 };
         if self.row_groups.is_some() && first < batch.len() {
             self.finish_tags(&batch.labels()[first..], batch.has_mini_batches());
             batch.tags_mut()[first..].copy_from_slice(&self.group_tags);
@@ -511,12 +442,12 @@ impl Decoder {
             logs.apply(batch, first..batch.len());
         }
         if let Some(scaler) = &self.scaler {
-            self.clipped += scaler.apply(batch, first..batch.len());
+            self.counts.clipped += scaler.apply(batch, first..batch.len());
         }
-        if let Some(target) = &self.target {
+        if let Some(target) = &self.learned.target {
             batch.labels_mut()[first..].iter_mut().for_each(|label| *label = target.apply(*label));
         }
-        if let (Some(bounds), None) = (&self.bounds, &self.outside) {
+        if let (Some(bounds), None) = (&self.learned.bounds, &self.outside) {
             self.outside = bounds.first_outside(batch, first..batch.len());
         }
     }

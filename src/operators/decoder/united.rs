@@ -1,8 +1,8 @@
 //! What decoders of several processes have met in a preparation pass, each in rows of its own, and one decoder that
 //! takes it for what it has met itself.
 
+use super::counts::EpochCounts;
 use super::features::FeatureColumns;
-use super::imputation::{NullCounts, add_up};
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
 use super::weight::RowSums;
@@ -19,13 +19,8 @@ pub struct Met {
     dim: Option<usize>,
     /// dimensions of sparse tuples
     observed_dim: usize,
-    skipped: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    skipped_of: Vec<u64>,
-    decoded: u64,
-    nulls: NullCounts,
+    counts: EpochCounts,
     /// the groups of rows, by their numbers
-    #[serde(default)]
     groups: Vec<String>,
 }
 
@@ -58,11 +53,8 @@ impl Decoder {
                 FeatureColumns::Compressed(column) => column.dim(),
                 _ => None,
             },
-            observed_dim: self.observed_dim,
-            skipped: self.skipped,
-            skipped_of: self.skipped_of.clone(),
-            decoded: self.decoded,
-            nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
+            observed_dim: self.learned.observed_dim,
+            counts: self.epoch_counts(),
             groups: self.group_names(),
         }
     }
@@ -102,15 +94,11 @@ impl Decoder {
             let group = groups.get(group).copied().unwrap_or_default();
             sums.add(group, classes.get(class).copied().unwrap_or_default(), sum);
         }
-        self.observed_dim = self.observed_dim.max(met.observed_dim);
-        self.skipped += met.skipped;
-        self.decoded += met.decoded;
-        add_up(&mut self.skipped_of, &renumbered(&met.skipped_of, &groups));
-        if let Some(imputation) = &mut self.imputation {
-            let mut nulls = imputation.counts().clone();
-            nulls.add(&NullCounts { groups: renumbered(&met.nulls.groups, &groups), ..met.nulls.clone() });
-            imputation.set_counts(nulls);
-        }
+        self.meet_dim(met.observed_dim);
+        let mut counts = met.counts.clone();
+        counts.rows.skipped_of = renumbered(&counts.rows.skipped_of, &groups);
+        counts.nulls.groups = renumbered(&counts.nulls.groups, &groups);
+        self.count_rows_of_others(&counts);
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ impl Decoder {
 
     /// What the weights of rows are multiplied by, if that was to be found.
     pub fn factors(&self) -> Option<&Factors> {
-        self.factors.as_ref()
+        self.learned.factors.as_ref()
     }
 
     /// Adds the rows of a batch of a preparation pass to `sums`.
@@ -61,7 +61,7 @@ impl Decoder {
     /// Gives the tuples from `first` on their weights. Nothing is learned from rows that weigh
     /// nothing: it is as if they were not there.
     pub(super) fn weigh(&self, batch: &mut Batch, first: usize) {
-        let factors = self.factors.as_ref().filter(|_| !self.preparing);
+        let factors = self.learned.factors.as_ref().filter(|_| !self.preparing);
         let mut has_weightless = false;
         for i in first..batch.len() {
             let own = if self.weight.is_some() { self.row_weights[i - first] } else { 1.0 };

@@ -89,7 +89,7 @@ pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec
 
 /// Rows that something other than a training reads.
 pub struct Rows<'a> {
-    pub spec: &'a DecoderSpec<'a>,
+    pub spec: &'a DecoderSpec,
     /// of the source
     pub columns: &'a [Column],
     pub planned: &'a Planned,

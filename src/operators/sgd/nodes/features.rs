@@ -6,7 +6,7 @@ use super::messages::{FeaturesTask, Order};
 use super::models::document_of;
 use crate::errors::{Errand, Result};
 use crate::models::Model;
-use crate::operators::feature_profile::{MeasuredFeatures, shapes_of, with_spec};
+use crate::operators::feature_profile::{MeasuredFeatures, decoder_spec, shapes_of};
 use crate::operators::model_rows::PlannedRows;
 use crate::options::nodes::Nodes;
 use sgd::profile::Profile;
@@ -26,7 +26,7 @@ pub fn features_there(
         return Ok(None);
     }
     let (document, unfit) = document_of(model)?;
-    let cluster = with_spec(model, |spec| open_for(rows, spec, nodes, (Errand::Measurement, unfit)))?;
+    let cluster = open_for(rows, &decoder_spec(model), nodes, (Errand::Measurement, unfit))?;
     let Some(mut cluster) = cluster else { return Ok(None) };
     let mut measured = MeasuredFeatures::new(&shapes_of(model)?, like);
     cluster.order(|_| Order::Features(FeaturesTask { document: document.len(), like: like.cloned() }));

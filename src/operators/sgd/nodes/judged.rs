@@ -27,8 +27,8 @@ impl JudgedModel {
     /// # Errors
     /// Whatever can be wrong with the model and the rows.
     pub fn new(model: Rc<Model>, policies: Policies, spec: &OwnedSpec, buffers: &mut Buffers) -> Result<JudgedModel> {
-        let rows = ModelRows { weight: spec.spec().weight, ..ModelRows::plain(policies) };
-        buffers.decoder = rows.decoder(&model, spec.columns())?;
+        let rows = ModelRows { weight: spec.spec.weight.as_deref(), ..ModelRows::plain(policies) };
+        buffers.decoder = rows.decoder(&model, &spec.columns)?;
         let mut judge = Judge::new(model.clone());
         judge.read(&parameters_for(&model, &buffers.decoder), buffers)?;
         Ok(JudgedModel { curves: Box::new(judge.scores()), judge, curve: None })

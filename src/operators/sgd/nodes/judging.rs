@@ -31,7 +31,7 @@ pub fn judge_there(
         return Ok(None);
     }
     let (document, unfit) = document_of(model)?;
-    let cluster = reading.with_spec(model, |spec| open_for(rows, spec, nodes, (Errand::Evaluation, unfit)))?;
+    let cluster = open_for(rows, &reading.spec(model), nodes, (Errand::Evaluation, unfit))?;
     let judge = |cluster: &mut Cluster| cluster.judge(reading.policies, &document, rows, judge);
     cluster.map(|mut cluster| cluster.sensible(judge)).transpose()
 }

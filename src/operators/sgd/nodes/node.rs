@@ -159,8 +159,8 @@ impl NodeTraining {
     fn open(task: NodeTask, snapshot: Snapshot<'_>, instrument: c_int, flags: Flags) -> Result<NodeTraining> {
         require_utf8()?;
         let source = Source::resolve(&task.sql)?;
-        let spec = task.spec.with_columns(source.columns().to_vec());
-        let planned = source.plan(&spec.spec(), &task.shuffling)?;
+        let spec = OwnedSpec { columns: source.columns().to_vec(), ..task.spec };
+        let planned = source.plan(&spec.spec, &task.shuffling)?;
         let types = planned.column_types();
         let decoder = spec.decoder()?;
         Ok(NodeTraining {
@@ -288,7 +288,7 @@ impl NodeTraining {
                 let factor = match task {
                     Some(task) => {
                         let model = model_of(&std::mem::take(words), task.document)?;
-                        self.buffers.decoder = ModelRows::plain(task.policies).decoder(&model, self.spec.columns())?;
+                        self.buffers.decoder = ModelRows::plain(task.policies).decoder(&model, &self.spec.columns)?;
                         factor_at(&model, &self.buffers.decoder)
                     }
                     None => {
@@ -301,7 +301,7 @@ impl NodeTraining {
             }
             Order::Features(task) => {
                 let model = model_of(&std::mem::take(words), task.document)?;
-                self.buffers.decoder = feature_profile::decoder(&model, self.spec.columns())?;
+                self.buffers.decoder = feature_profile::decoder(&model, &self.spec.columns)?;
                 answer.features = Some(measure_features(&model, task.like.as_ref(), &mut self.buffers)?);
                 answer.counts = Some(self.buffers.decoder.epoch_counts());
             }
@@ -358,7 +358,8 @@ impl NodeTraining {
             Some(length) => Some(bytes.get(..length).ok_or(NodeError::NonsenseAsked)?),
             None => None,
         };
-        self.parts = self.spec.has_parts().then(|| OwnParts::new(&self.shuffling, BlockPartition::SINGLE, groups));
+        self.parts = (!self.spec.spec.row_groups.is_empty())
+            .then(|| OwnParts::new(&self.shuffling, BlockPartition::SINGLE, groups));
         let of_group = |group| points.iter().enumerate().map(move |(point, hyper)| ((group, point), *hyper));
         for (of, hyper) in (0..groups).flat_map(of_group) {
             let of_group = whose.get(of.0).copied().filter(|_| !needs_others(hyper.steps()));
