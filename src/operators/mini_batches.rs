@@ -105,15 +105,21 @@ struct RowReader {
     dim: Option<usize>,
     labels: ArrayBuilder,
     rows: Option<Rows>,
-    /// of a row
-    numbers: Vec<f64>,
-    indices: Vec<f64>,
-    entries: Vec<(u32, f64)>,
-    columns: Vec<u32>,
+    /// the row that was read last
+    row: RowNumbers,
     /// do rows have their place behind their features?
     has_place: bool,
     read: u64,
     skipped: u64,
+}
+
+/// The features of a row, in buffers that the next one uses, too.
+#[derive(Default)]
+struct RowNumbers {
+    numbers: Vec<f64>,
+    indices: Vec<f64>,
+    entries: Vec<(u32, f64)>,
+    columns: Vec<u32>,
 }
 
 /// The epoch whose order is that of the mini-batches.
@@ -155,10 +161,7 @@ impl MiniBatches {
             nulls: spec.nulls,
             base: spec.index_base.into(),
             rows: None,
-            numbers: Vec::new(),
-            indices: Vec::new(),
-            entries: Vec::new(),
-            columns: Vec::new(),
+            row: RowNumbers::default(),
             has_place,
             read: 0,
             skipped: 0,
@@ -180,7 +183,7 @@ impl MiniBatches {
         let dim = query.run_rows(|| -> Result<usize> {
             let mut dim = 0;
             while reader.next(query, false)? {
-                dim = reader.entries.last().map_or(dim, |(index, _)| dim.max(*index as usize + 1));
+                dim = reader.row.entries.last().map_or(dim, |(index, _)| dim.max(*index as usize + 1));
             }
             Ok(dim)
         })?;
@@ -229,17 +232,17 @@ impl RowReader {
         }
         let mut taken = 0;
         while taken < rows && self.next(query, true)? {
-            let dim = *self.dim.get_or_insert(self.numbers.len());
+            let dim = *self.dim.get_or_insert(self.row.numbers.len());
             let matrix = self.rows.get_or_insert_with(|| Rows::new(dim));
             let pushed = match self.kind {
                 Kind::Sparse { .. } | Kind::SparseVector(_) => {
-                    self.columns.clear();
-                    allocation::extend(&mut self.columns, self.entries.iter().map(|(index, _)| *index));
-                    self.numbers.clear();
-                    allocation::extend(&mut self.numbers, self.entries.iter().map(|(_, value)| *value));
-                    matrix.push_sparse(&self.columns, &self.numbers)
+                    self.row.columns.clear();
+                    allocation::extend(&mut self.row.columns, self.row.entries.iter().map(|(index, _)| *index));
+                    self.row.numbers.clear();
+                    allocation::extend(&mut self.row.numbers, self.row.entries.iter().map(|(_, value)| *value));
+                    matrix.push_sparse(&self.row.columns, &self.row.numbers)
                 }
-                _ => matrix.push_dense(&self.numbers),
+                _ => matrix.push_dense(&self.row.numbers),
             };
             pushed.map_err(|error| TocError::NotCompressible(error.to_string()))?;
             taken += 1;
@@ -290,12 +293,12 @@ impl RowReader {
     /// Reads the features of a row, and gives its label.
     fn features<'r>(&mut self, row: Row<'r>) -> std::result::Result<TypedDatum<'r>, RowFault> {
         let label = row.get(0).ok_or(RowFault::NullLabel)?;
-        self.numbers.clear();
+        self.row.numbers.clear();
         match &mut self.kind {
             Kind::Vector(reader) => {
                 let array = row.get(1).ok_or(RowFault::NullFeatures)?;
-                read(*reader, array, &mut self.numbers, &self.names[0])?;
-                match (self.numbers.len(), self.dim) {
+                read(*reader, array, &mut self.row.numbers, &self.names[0])?;
+                match (self.row.numbers.len(), self.dim) {
                     (0, _) => return Err(RowFault::Empty),
                     (found, Some(expected)) if found != expected => return Err(RowFault::Length(found, expected)),
                     _ => {}
@@ -304,14 +307,14 @@ impl RowReader {
             Kind::Columns(types) => {
                 for (i, number) in types.iter().enumerate() {
                     let value = row.get(i + 1).ok_or_else(|| RowFault::NullFeature(self.names[i].clone()))?;
-                    self.numbers.push(number.read(value));
+                    self.row.numbers.push(number.read(value));
                 }
             }
             Kind::Sparse { indices, values } => {
                 let arrays = row.get(1).zip(row.get(2)).ok_or(RowFault::NullFeatures)?;
-                self.indices.clear();
-                read(*indices, arrays.0, &mut self.indices, &self.names[0])?;
-                read(*values, arrays.1, &mut self.numbers, &self.names[1])?;
+                self.row.indices.clear();
+                read(*indices, arrays.0, &mut self.row.indices, &self.names[0])?;
+                read(*values, arrays.1, &mut self.row.numbers, &self.names[1])?;
                 self.sparse()?;
             }
             Kind::SparseVector(reader) => {
@@ -320,7 +323,7 @@ impl RowReader {
             }
         }
         let names = &self.names;
-        match self.numbers.iter().position(|number| !number.is_finite()) {
+        match self.row.numbers.iter().position(|number| !number.is_finite()) {
             None => Ok(label),
             Some(i) => Err(RowFault::NotFinite(
                 match (&self.kind, names.as_slice()) {
@@ -328,7 +331,7 @@ impl RowReader {
                     (_, [.., name]) => format!("{name}[{}]", i + 1),
                     (_, []) => String::new(),
                 },
-                self.numbers[i],
+                self.row.numbers[i],
             )),
         }
     }
@@ -358,21 +361,21 @@ impl RowReader {
         if found != dim {
             return Err(RowFault::Length(found, dim));
         }
-        self.entries.clear();
-        allocation::extend(&mut self.entries, indices.into_iter().zip(values.into_iter().map(f64::from)));
+        self.row.entries.clear();
+        allocation::extend(&mut self.row.entries, indices.into_iter().zip(values.into_iter().map(f64::from)));
         Ok(())
     }
 
     /// Makes entries of indices and values.
     fn sparse(&mut self) -> std::result::Result<(), RowFault> {
         let column = || self.names[0].clone();
-        if self.indices.len() != self.numbers.len() {
-            let lengths = [self.indices.len(), self.numbers.len()];
+        if self.row.indices.len() != self.row.numbers.len() {
+            let lengths = [self.row.indices.len(), self.row.numbers.len()];
             return Err(RowFault::Lengths { columns: [column(), self.names[1].clone()], lengths });
         }
         let limit = self.dim.unwrap_or(MAX_DIMENSIONS) as i64;
-        self.entries.clear();
-        for (index, value) in self.indices.iter().zip(&self.numbers) {
+        self.row.entries.clear();
+        for (index, value) in self.row.indices.iter().zip(&self.row.numbers) {
             let (index, base) = (*index as i64, self.base);
             if index < base {
                 return Err(RowFault::IndexBelow { column: column(), index, base });
@@ -381,10 +384,10 @@ impl RowReader {
                 let (last, said) = (base + limit - 1, self.dim.is_some());
                 return Err(RowFault::IndexBeyond { column: column(), index, last, said, of_model: false });
             }
-            allocation::push(&mut self.entries, ((index - base) as u32, *value));
+            allocation::push(&mut self.row.entries, ((index - base) as u32, *value));
         }
-        self.entries.sort_unstable_by_key(|(index, _)| *index);
-        match self.entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        self.row.entries.sort_unstable_by_key(|(index, _)| *index);
+        match self.row.entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             Some(pair) => Err(RowFault::IndexTwice { column: column(), index: i64::from(pair[0].0) + self.base }),
             None => Ok(()),
         }

@@ -32,40 +32,46 @@ struct Place {
     /// the first that is new
     first_epoch: AtomicU32,
     /// of the epoch, read and in all; 0 in all: not known
-    blocks: AtomicU32,
-    all_blocks: AtomicU32,
+    blocks: [AtomicU32; 2],
     /// bits of the last epoch's; NaN before there is one
     loss: AtomicU64,
     /// in all epochs, with those of the buffer that is being learned from
     tuples: AtomicU64,
     epochs_ended: AtomicU32,
-    /// bits of how many epochs were read, the last in part, when the buffer was full
-    read: AtomicU64,
-    /// at the time `changed`, when a buffer or epoch had been learned from:
-    /// how many epochs (bits) and tuples were until then
-    learned_epochs: AtomicU64,
-    learned: AtomicU64,
-    changed: AtomicU64,
+    learned: Learned,
     /// microseconds since 2000: when the training began, and when its first epoch did (0: not yet)
     begun: AtomicU64,
     learning_since: AtomicU64,
+}
+
+/// What was learned from, when a buffer or an epoch was done last.
+#[repr(C)]
+struct Learned {
+    /// bits of how many epochs were read, the last in part, when the buffer was full that is being learned from
+    read: AtomicU64,
+    /// bits of how many were learned from
+    epochs: AtomicU64,
+    tuples: AtomicU64,
+    /// microseconds since 2000
+    at: AtomicU64,
 }
 
 impl Place {
     /// How many new epochs were read, the last in part.
     fn position(&self) -> f64 {
         let number = |number: &AtomicU32| f64::from(number.load(Relaxed));
-        match number(&self.all_blocks) {
+        let [blocks, all_blocks] = self.blocks.each_ref().map(number);
+        match all_blocks {
             0.0 => number(&self.epochs_ended),
-            all => (number(&self.epoch) - number(&self.first_epoch)).max(0.0) + number(&self.blocks) / all,
+            all => (number(&self.epoch) - number(&self.first_epoch)).max(0.0) + blocks / all,
         }
     }
 
     /// All tuples so far have been learned from: those of so many epochs.
     fn settle(&self, epochs: f64) {
-        self.learned_epochs.store(epochs.to_bits(), Relaxed);
-        self.learned.store(self.tuples.load(Relaxed), Relaxed);
-        self.changed.store(now() as u64, Relaxed);
+        self.learned.epochs.store(epochs.to_bits(), Relaxed);
+        self.learned.tuples.store(self.tuples.load(Relaxed), Relaxed);
+        self.learned.at.store(now() as u64, Relaxed);
     }
 }
 
@@ -139,9 +145,11 @@ impl Progress {
             place.relation.store(relation.map_or(0, |relation| relation.to_u32()), Relaxed);
             place.epochs.store(last, Relaxed);
             place.first_epoch.store(first, Relaxed);
-            let small = [&place.epoch, &place.blocks, &place.all_blocks, &place.epochs_ended];
+            let small = [&place.epoch, &place.blocks[0], &place.blocks[1], &place.epochs_ended];
             small.iter().for_each(|number| number.store(0, Relaxed));
-            [&place.tuples, &place.read, &place.learning_since].iter().for_each(|number| number.store(0, Relaxed));
+            [&place.tuples, &place.learned.read, &place.learning_since]
+                .iter()
+                .for_each(|number| number.store(0, Relaxed));
             place.loss.store(f64::NAN.to_bits(), Relaxed);
             place.settle(0.0);
             place.begun.store(now() as u64, Relaxed);
@@ -181,8 +189,8 @@ pub fn epochs(last: u32) {
 /// An epoch, from 1, of so many blocks begins; 0 is a preparation pass.
 pub fn begin_epoch(epoch: u64, blocks: usize) {
     let Some(place) = CURRENT.get() else { return };
-    place.blocks.store(0, Relaxed);
-    place.all_blocks.store(blocks as u32, Relaxed);
+    place.blocks[0].store(0, Relaxed);
+    place.blocks[1].store(blocks as u32, Relaxed);
     place.epoch.store(epoch as u32, Relaxed);
     if epoch > 0 {
         let _ = place.learning_since.compare_exchange(0, now() as u64, Relaxed, Relaxed);
@@ -193,14 +201,14 @@ pub fn begin_epoch(epoch: u64, blocks: usize) {
 #[inline]
 pub fn blocks(begun: usize) {
     if let Some(place) = CURRENT.get() {
-        place.blocks.store(begun as u32, Relaxed);
+        place.blocks[0].store(begun as u32, Relaxed);
     }
 }
 
 /// Tuples are about to be learned from; those before have been.
 pub fn tuples(tuples: usize) {
     let Some(place) = CURRENT.get() else { return };
-    place.settle(f64::from_bits(place.read.swap(place.position().to_bits(), Relaxed)));
+    place.settle(f64::from_bits(place.learned.read.swap(place.position().to_bits(), Relaxed)));
     place.tuples.fetch_add(tuples as u64, Relaxed);
 }
 
@@ -239,15 +247,15 @@ fn row(place: &Place) -> Option<[OutputValue; COLUMNS]> {
     if visible {
         let number = |number: &AtomicU32| i64::from(number.load(Relaxed));
         let time = |time: &AtomicU64| time.load(Relaxed) as i64;
-        let [begun, since, changed] = [&place.begun, &place.learning_since, &place.changed].map(time);
+        let [begun, since, changed] = [&place.begun, &place.learning_since, &place.learned.at].map(time);
         let first = number(&place.first_epoch);
         let (epoch, epochs) = (number(&place.epoch), number(&place.epochs));
-        let (blocks, all_blocks) = (number(&place.blocks), number(&place.all_blocks));
-        let (tuples, learned) = (place.tuples.load(Relaxed) as i64, place.learned.load(Relaxed) as f64);
+        let [blocks, all_blocks] = place.blocks.each_ref().map(number);
+        let (tuples, learned) = (place.tuples.load(Relaxed) as i64, place.learned.tuples.load(Relaxed) as f64);
         let seconds = (changed - since) as f64 / 1e6;
         let learning = since > 0 && seconds > 0.0 && learned > 0.0;
         // of all epochs
-        let done = f64::from_bits(place.learned_epochs.load(Relaxed)) / (epochs + 1 - first).max(1) as f64;
+        let done = f64::from_bits(place.learned.epochs.load(Relaxed)) / (epochs + 1 - first).max(1) as f64;
         let end = since.saturating_add(((changed - since) as f64 / done) as i64).max(now());
         let loss = f64::from_bits(place.loss.load(Relaxed));
         row[2] = role.into();

@@ -62,6 +62,11 @@ impl ScanControl {
     pub fn epoch(epoch: u64) -> ScanControl {
         ScanControl { epoch: Some(epoch), ..ScanControl::default() }
     }
+
+    /// The same for another one of the processes.
+    pub fn of(&self, rank: Rank) -> ScanControl {
+        ScanControl { rank: self.rank.map(|_| rank), replica: self.replica.map(|_| rank), ..self.clone() }
+    }
 }
 
 impl Rank {
@@ -91,10 +96,8 @@ pub struct ScanReport {
     pub reads_tables: bool,
     /// Pages of each of these tables. Known once they are open.
     pub pages_of_tables: Option<Vec<u32>>,
-    /// Costs of the full shuffle for the epoch under way. None if the strategy makes none.
-    pub full_shuffle: Option<FullShuffleCost>,
-    /// Costs of all full shuffles.
-    pub full_shuffles: FullShuffleCosts,
+    /// None if the strategy makes none.
+    pub full_shuffles: Option<FullShuffleCosts>,
     /// What is kept for later epochs. Known at the end of an epoch.
     pub kept: Option<KeptTuples>,
     /// Is the source to be read together with other sessions?
@@ -158,19 +161,11 @@ pub struct BufferCounters {
 /// Bytes in memory, bytes in a file, and blocks that are kept; or why none are.
 pub type KeptTuples = std::result::Result<(u64, u64, usize), String>;
 
-/// Costs of the full shuffle that was made for an epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FullShuffleCost {
-    /// to read the source, or the copy before, to sort it and to write the copy; 0 if the copy serves this epoch, too
-    pub time: Duration,
-    /// of the copy
-    pub bytes: u64,
-}
-
 /// Costs of all full shuffles of a source.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FullShuffleCosts {
-    /// of the epoch under way, and of all
+    /// to read the source, or the copy before, to sort it and to write the copy, for the epoch under way, 0 if the copy
+    /// serves it, too; and for all epochs
     pub epoch: Duration,
     pub total: Duration,
     /// of the last copy
@@ -214,13 +209,6 @@ impl BufferCounters {
     }
 }
 
-impl FullShuffleCosts {
-    /// Costs for the epoch under way.
-    pub fn of_epoch(&self) -> FullShuffleCost {
-        FullShuffleCost { time: self.epoch, bytes: self.bytes }
-    }
-}
-
 impl ScanReport {
     /// How the source falls into blocks, and how many of them the buffer really held. Known once it has been read.
     pub fn geometry(&self) -> Geometry {
@@ -229,12 +217,12 @@ impl ScanReport {
 
     /// Time that a full shuffle before this epoch took.
     pub fn full_shuffle_time(&self) -> Duration {
-        self.full_shuffle.map_or(Duration::ZERO, |cost| cost.time)
+        self.full_shuffles.as_ref().map_or(Duration::ZERO, |costs| costs.epoch)
     }
 
     /// Bytes of the copy that a full shuffle has made. None if there is none.
     pub fn full_shuffle_bytes(&self) -> Option<u64> {
-        self.full_shuffle.map(|cost| cost.bytes)
+        self.full_shuffles.as_ref().map(|costs| costs.bytes)
     }
 
     /// Are the tuples of all blocks kept? Known at the end of an epoch.

@@ -4,7 +4,7 @@ use super::cache::{Cache, DecodedPage};
 use super::order::EpochOrder;
 use super::page_rows::{HeapPage, SpoolPage};
 use super::pages::Pages;
-use super::state::{BlockShuffle, LeafScan, Limits, Sample};
+use super::state::{BlockShuffle, Division, LeafScan, Limits, Sample};
 use crate::errors::{OrRaise, Result};
 use crate::operators::decoder::Decoder;
 use crate::operators::progress;
@@ -23,14 +23,14 @@ use tuples::Batch;
 pub fn next(scan: &mut BlockShuffle, node: Node) -> bool {
     scan.begin_epoch(node).or_raise();
     loop {
-        if let (Some(i), Some(pages)) = (scan.page.next(), &mut scan.pages) {
+        if let (Some(i), Some(pages)) = (scan.reading.page.next(), &mut scan.source.pages) {
             if pages.give(i, node) {
                 return true;
             }
             continue;
         }
         match scan.next_page() {
-            Some(rows) => scan.page = 0..rows,
+            Some(rows) => scan.reading.page = 0..rows,
             None => return false,
         }
     }
@@ -43,27 +43,27 @@ impl BlockShuffle {
             return Ok(());
         }
         self.open(node)?;
-        if let Some((pages, is_sample)) = self.divided
-            && is_sample != (self.epoch == 0 && self.samples_first)
+        if let Some((pages, is_sample)) = self.division.divided
+            && is_sample != (self.epoch == 0 && self.division.samples_first)
         {
             self.divide(pages)?;
         }
-        if self.partition != BlockPartition::SINGLE {
-            self.partition_epoch = self.partition.share(self.shuffling.seed, self.epoch, &self.geometry);
+        if self.process.partition != BlockPartition::SINGLE {
+            self.process.epoch = self.process.partition.share(self.shuffling.seed, self.epoch, &self.division.geometry);
         }
-        self.order = self.shared_order(self.own_order());
-        self.counters.order.begin_epoch(self.epoch, self.partition.index());
-        self.position = 0;
-        self.prefetched = 0;
+        self.reading.order = self.shared_order(self.own_order());
+        self.counters.order.begin_epoch(self.epoch, self.process.partition.index());
+        self.reading.position = 0;
+        self.reading.prefetched = 0;
         if let Some(cache) = self.cache.as_mut().filter(|_| self.epoch > 0) {
-            cache.begin_epoch(&self.geometry)?;
+            cache.begin_epoch(&self.division.geometry)?;
         }
-        if self.leaves.is_some() && self.counters.epochs > 0 {
+        if self.source.leaves.is_some() && self.counters.epochs > 0 {
             node.rescan_child(); // for EXPLAIN ANALYZE, which counts loops
         }
         self.begun = true;
         if self.shows_progress {
-            progress::begin_epoch(self.epoch, self.order.len());
+            progress::begin_epoch(self.epoch, self.reading.order.len());
         }
         self.counters.epochs += 1;
         Ok(())
@@ -71,8 +71,8 @@ impl BlockShuffle {
 
     /// The order of the epoch that begins, as the reader draws it by itself.
     fn own_order(&self) -> EpochOrder {
-        let Self { shuffling, epoch, geometry, .. } = self;
-        if self.partition == BlockPartition::SINGLE {
+        let Self { shuffling, epoch, division: Division { geometry, .. }, .. } = self;
+        if self.process.partition == BlockPartition::SINGLE {
             // pages of a sample come in random order, so that the first of them are a sample, too
             let (strategy, epoch) = match self.is_sampling() {
                 true => (Strategy::BlockOnly, 1),
@@ -83,7 +83,7 @@ impl BlockShuffle {
             let order = block_order_pausing(strategy, shuffling.seed, epoch, sizes, pause);
             return EpochOrder::known(order, geometry.pages);
         }
-        let order = self.partition_epoch.blocks();
+        let order = self.process.epoch.blocks();
         let pages = order.iter().map(|block| self.pages_of(*block).len() as u32).sum();
         EpochOrder::known(allocation::copy(order), pages)
     }
@@ -91,75 +91,76 @@ impl BlockShuffle {
     /// Opens the pages, or, if they are those of a copy, makes the one for this epoch.
     fn open(&mut self, node: Node) -> Result<()> {
         let strategy = self.shuffling.strategy;
-        let mut pages = match self.pages.take() {
+        let mut pages = match self.source.pages.take() {
             copy if strategy.sorts() => {
                 let keys = SortKeys::for_epoch(strategy, self.shuffling.seed, self.epoch);
-                Pages::Spool(self.copies.for_epoch(node, copy.and_then(Pages::into_spool), keys))
+                Pages::Spool(self.source.copies.for_epoch(node, copy.and_then(Pages::into_spool), keys))
             }
             Some(pages) => {
-                self.pages = Some(pages);
+                self.source.pages = Some(pages);
                 return Ok(());
             }
-            None => Pages::open(node, self.leaves.as_deref())?,
+            None => Pages::open(node, self.source.leaves.as_deref())?,
         };
-        if let (Pages::PartitionedPages(tables), Some(agreed)) = (&mut pages, &self.agreed_pages) {
+        if let (Pages::PartitionedPages(tables), Some(agreed)) = (&mut pages, &self.division.agreed_pages) {
             tables.agree(agreed)?;
         }
-        let agreed = self.agreed_pages.as_ref().map(|pages| pages.iter().sum());
+        let agreed = self.division.agreed_pages.as_ref().map(|pages| pages.iter().sum());
         let all = agreed.unwrap_or(pages.count());
         self.divide(all)?;
         self.join_group(node, &pages);
         self.divide(all)?; // the group may have blocks of another size
-        self.layout = self.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
-        self.pages = Some(pages);
+        self.source.layout = self.source.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
+        self.source.pages = Some(pages);
         Ok(())
     }
 
     /// Divides so many pages into blocks.
     fn divide(&mut self, pages: u32) -> Result<()> {
-        let is_sample = self.epoch == 0 && self.samples_first;
-        self.divided = Some((pages, is_sample));
+        let is_sample = self.epoch == 0 && self.division.samples_first;
+        self.division.divided = Some((pages, is_sample));
         let (geometry, chosen) = match self.shuffling.preparation_sample(pages).filter(|_| is_sample) {
             Some(sample) => sample,
             None => self.shuffling.sampled(pages)?,
         };
-        self.geometry = geometry;
-        self.sample = chosen.map(|blocks| Sample { blocks, pages });
+        self.division.geometry = geometry;
+        self.division.sample = chosen.map(|blocks| Sample { blocks, pages });
         Ok(())
     }
 
     /// Goes to the next page and returns how many rows it has.
     fn next_page(&mut self) -> Option<usize> {
-        if self.block.is_empty() && !self.next_block() {
+        if self.reading.block.is_empty() && !self.next_block() {
             return None;
         }
-        let page = self.block.next()?;
-        let next = match self.block.is_empty() {
-            false => Some(self.block.start),
-            true => self.order.get(self.position).and_then(|block| {
+        let page = self.reading.block.next()?;
+        let next = match self.reading.block.is_empty() {
+            false => Some(self.reading.block.start),
+            true => self.reading.order.get(self.reading.position).and_then(|block| {
                 let pages = self.pages_of(block);
                 Some(pages.start).filter(|first| self.of_source(block).start == *first)
             }),
         };
-        Some(self.pages.as_mut()?.load(page, next))
+        Some(self.source.pages.as_mut()?.load(page, next))
     }
 
     /// Goes to the next block. False at the end, or if the parent has had enough for now.
     fn next_block(&mut self) -> bool {
-        if self.position == self.order.len() || self.allowance == 0 {
+        if self.reading.position == self.reading.order.len() || self.allowance == 0 {
             return false;
         }
-        self.draw_to(self.position + 1);
-        let block = self.order.get(self.position).unwrap_or_else(|| panic!("a block is drawn for each place"));
-        self.block = self.pages_of(block);
-        self.order.begin_block(self.block.len() as u32);
+        self.draw_to(self.reading.position + 1);
+        let block =
+            self.reading.order.get(self.reading.position).unwrap_or_else(|| panic!("a block is drawn for each place"));
+        self.reading.block = self.pages_of(block);
+        self.reading.order.begin_block(self.reading.block.len() as u32);
         let number = self.number_of(block);
         self.counters.order.push(number);
-        self.position += 1;
+        self.reading.position += 1;
         self.allowance -= 1;
         self.counters.blocks += 1;
         if self.shows_progress {
-            progress::blocks(self.position);
+            progress::blocks(self.reading.position);
         }
         self.prefetch();
         true
@@ -167,23 +168,24 @@ impl BlockShuffle {
 
     /// Asks for the next block, or for several if blocks are small or the tablespace can fetch more at once.
     fn prefetch(&mut self) {
-        let Some(pages) = &self.pages else { return };
-        if self.cache().is_some_and(|cache| cache.has_all_in_memory(&self.geometry)) {
+        let Some(pages) = &self.source.pages else { return };
+        if self.cache().is_some_and(|cache| cache.has_all_in_memory(&self.division.geometry)) {
             return;
         }
-        let per_block = self.geometry.pages_per_block.max(1);
+        let per_block = self.division.geometry.pages_per_block.max(1);
         // Each block is a seek away from the one before: even a disk that does one thing at a time should have the next
         // at hand.
         let ahead = if pages.io_concurrency() == 0 { 0 } else { pages.io_concurrency().max(PAGES_AHEAD) };
-        let until = (self.position + ahead.div_ceil(per_block) as usize).min(self.order.len());
+        let until = (self.reading.position + ahead.div_ceil(per_block) as usize).min(self.reading.order.len());
         self.draw_to(until);
-        for block in
-            (self.prefetched.max(self.position)..until).map_while(|place| self.order.get(place)).collect::<Vec<_>>()
+        for block in (self.reading.prefetched.max(self.reading.position)..until)
+            .map_while(|place| self.reading.order.get(place))
+            .collect::<Vec<_>>()
         {
             let wanted = self.of_source(block);
-            self.pages.iter_mut().for_each(|pages| pages.prefetch(wanted.clone()));
+            self.source.pages.iter_mut().for_each(|pages| pages.prefetch(wanted.clone()));
         }
-        self.prefetched = self.prefetched.max(until);
+        self.reading.prefetched = self.reading.prefetched.max(until);
     }
 
     /// The pages of a block that are not in the cache.
@@ -206,13 +208,13 @@ impl BlockShuffle {
             cache.begin_buffer();
         }
         loop {
-            if self.block.is_empty() && !self.next_block() {
+            if self.reading.block.is_empty() && !self.next_block() {
                 break;
             }
             let (before, skipped) = (batch.len(), decoder.skipped());
             if !self.give_cached(decoder, batch, limits)? {
                 let (block, first) = self.block_under_way();
-                let page = self.block.start - first;
+                let page = self.reading.block.start - first;
                 let rows = self.decode_page(node, decoder, batch)?;
                 if let Some(cache) = self.cache_mut() {
                     let (tuples, skipped) = (before..batch.len(), decoder.skipped() - skipped);
@@ -223,7 +225,7 @@ impl BlockShuffle {
                 }
             }
             if self.is_sampling() && decoder.decoded() >= SAMPLE_ROWS {
-                self.order.end_at(self.position);
+                self.reading.order.end_at(self.reading.position);
             }
             if self.buffer_bytes(batch) >= limits.bytes {
                 break;
@@ -242,9 +244,6 @@ impl BlockShuffle {
     }
 
     /// Decodes into `batch` the next block of the epoch; false at its end. Nothing of it is counted.
-    ///
-    /// # Errors
-    /// What is wrong with the rows.
     pub fn peek(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
         let (counters, cache) = (std::mem::take(&mut self.counters), self.cache.take());
         let result = self.fill(node, decoder, batch, Limits { blocks: 1, bytes: u64::MAX, spare: (0, 0) });
@@ -254,27 +253,27 @@ impl BlockShuffle {
 
     /// Are rows decoded without going through a slot?
     pub(super) fn reads_raw(&self) -> bool {
-        match &self.pages {
-            Some(Pages::PartitionedPages(tables)) => tables.are_raw() && !self.projects,
-            _ => self.layout.is_some(),
+        match &self.source.pages {
+            Some(Pages::PartitionedPages(tables)) => tables.are_raw() && !self.source.projects,
+            _ => self.source.layout.is_some(),
         }
     }
 
     /// Pages still to come in this epoch.
     fn pages_left(&self) -> u32 {
-        self.block.len() as u32 + self.order.pages_left()
+        self.reading.block.len() as u32 + self.reading.order.pages_left()
     }
 
     /// Gives tuples of the block under way from the cache, if they are there.
     fn give_cached(&mut self, decoder: &mut Decoder, batch: &mut Batch, limits: Limits) -> Result<bool> {
         let (block, first) = self.block_under_way();
         let Some(cache) = self.cache.as_mut().filter(|_| self.epoch > 0) else { return Ok(false) };
-        cache.give(block, first, &mut self.block, limits.bytes, decoder, batch)
+        cache.give(block, first, &mut self.reading.block, limits.bytes, decoder, batch)
     }
 
     /// The block that was begun last, and its first page.
     fn block_under_way(&self) -> (u32, u32) {
-        let block = self.order.get(self.position - 1).unwrap_or_else(|| panic!("a block was begun"));
+        let block = self.reading.order.get(self.reading.position - 1).unwrap_or_else(|| panic!("a block was begun"));
         (block, self.pages_of(block).start)
     }
 
@@ -284,19 +283,20 @@ impl BlockShuffle {
         let Some(rows) = self.next_page() else { return Ok(0) };
         let loaded = self.timing.then(Instant::now);
         decoder.begin_block(self.block_under_way().0);
-        match (&mut self.pages, &mut self.layout) {
+        match (&mut self.source.pages, &mut self.source.layout) {
             (Some(Pages::Heap(scan)), Some(layout)) => {
-                let page = &mut HeapPage { rows: HeapRows::new(scan, layout, &mut self.toast), names_table: false };
+                let page =
+                    &mut HeapPage { rows: HeapRows::new(scan, layout, &mut self.source.toast), names_table: false };
                 node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
             }
             (Some(Pages::Spool(spool)), Some(layout)) => {
-                let page = &mut SpoolPage(SpoolRows::new(spool, layout, &mut self.toast));
+                let page = &mut SpoolPage(SpoolRows::new(spool, layout, &mut self.source.toast));
                 node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
             }
-            (Some(Pages::PartitionedPages(tables)), _) if !self.projects => {
+            (Some(Pages::PartitionedPages(tables)), _) if !self.source.projects => {
                 node.run_child(|| {
                     let before = batch.len();
-                    let result = tables.decode(rows, &mut self.toast, decoder, batch);
+                    let result = tables.decode(rows, &mut self.source.toast, decoder, batch);
                     (result, batch.len() - before)
                 })?;
             }
@@ -319,9 +319,10 @@ impl BlockShuffle {
     /// it in later ones: a buffer that grows bit by bit is copied again and again,
     /// and takes twice its memory meanwhile.
     fn reserve(&mut self, batch: &mut Batch, rows: usize, limits: Limits) -> Result<()> {
-        let left = self.order.len() - self.position;
+        let left = self.reading.order.len() - self.reading.position;
         let blocks = (self.allowance + limits.spare.0).min(left);
-        let pages_of = |blocks: usize| self.block.len() + blocks * self.geometry.pages_per_block as usize;
+        let pages_of =
+            |blocks: usize| self.reading.block.len() + blocks * self.division.geometry.pages_per_block as usize;
         let bytes = (limits.bytes + limits.spare.1).saturating_sub(self.buffer_bytes(batch)) as usize;
         let room = bytes / (batch.bytes() / batch.len().max(1)).max(1);
         let buffer = pages_of(blocks).saturating_mul(rows).min(room.saturating_add(rows));

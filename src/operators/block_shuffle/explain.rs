@@ -7,7 +7,7 @@ use pg::executor::custom_scan::Node;
 use pg::executor::explain::Explain;
 
 pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
-    if scan.is_leaf {
+    if scan.source.is_leaf {
         return explain.integer(c"Pages", pages_of(node).into());
     }
     explain.text(c"Strategy", scan.shuffling.strategy.name());
@@ -15,7 +15,7 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
     if let Some(sample) = scan.shuffling.sample {
         explain.real(c"Sample", sample);
     }
-    if let Some(leaves) = &scan.leaves {
+    if let Some(leaves) = &scan.source.leaves {
         explain.integer(c"Tables", leaves.len() as i64);
     }
     if let Some(geometry) = scan.planned_geometry(node) {
@@ -29,7 +29,7 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
     share(scan, explain);
     cache(scan, explain);
     let sorts = scan.shuffling.strategy.sorts();
-    let copy = Some(scan.copies.costs()).filter(|copy| sorts && explain.analyze() && copy.bytes > 0);
+    let copy = Some(scan.source.copies.costs()).filter(|copy| sorts && explain.analyze() && copy.bytes > 0);
     if let Some(copy) = copy {
         explain.integer(c"Full Shuffle Space", copy.bytes as i64);
     }
@@ -88,12 +88,12 @@ fn cache(scan: &BlockShuffle, explain: Explain) {
     if !explain.analyze() {
         return explain.text(c"Cache", if plan.mode == CacheMode::On { "on" } else { "auto" });
     }
-    let here = || scan.cache.as_ref().map(|cache| cache.contents(&scan.geometry));
+    let here = || scan.cache.as_ref().map(|cache| cache.contents(&scan.division.geometry));
     let Some(contents) = scan.kept_elsewhere.clone().or_else(here) else { return };
     match contents {
         Err(reason) => off(&reason),
         Ok((memory, disk, blocks)) if explain.is_text() => {
-            let (memory, disk, of) = (size(memory), size(disk), scan.geometry.blocks);
+            let (memory, disk, of) = (size(memory), size(disk), scan.division.geometry.blocks);
             explain.text(c"Cache", &format!("memory {memory}, disk {disk}, {blocks} of {of} blocks"));
         }
         Ok((memory, disk, blocks)) => {

@@ -28,7 +28,7 @@ impl CustomScan for BlockShuffle {
     }
 
     fn end(&mut self, node: Node) {
-        if let Some(pages) = self.pages.take() {
+        if let Some(pages) = self.source.pages.take() {
             pages.end();
         }
         if let Some(cache) = self.cache.take() {
@@ -37,7 +37,7 @@ impl CustomScan for BlockShuffle {
         if let Some(sharing) = &mut self.sharing {
             sharing.leave();
         }
-        self.copies.end();
+        self.source.copies.end();
         node.end_child();
     }
 

@@ -24,7 +24,8 @@ impl BlockShuffle {
                 Sharing::Member(Box::new(Member::new(group)))
             }
             Err(why) => {
-                if self.shuffling.share == Some(SaysShare::Call) && self.partition.index() == 0 && self.is_first {
+                let is_leader = self.process.partition.index() == 0 && self.process.is_first;
+                if self.shuffling.share == Some(SaysShare::Call) && is_leader {
                     pg::notice(
                         format!("the source is not read together with other sessions: {why}"),
                         "The order is that without share. The view corgipile.stat_reading_groups shows who shares what.",
@@ -37,11 +38,11 @@ impl BlockShuffle {
 
     /// What is read, in the words of reading groups.
     fn reads(&self, node: Node, pages: &Pages<LeafScan>) -> Result<Reads, NotShared> {
-        let pages = match &self.agreed_pages {
+        let pages = match &self.division.agreed_pages {
             Some(agreed) => agreed.clone(),
             None => pages.of_tables(),
         };
-        let leaves = self.leaves.as_deref().unwrap_or_default();
+        let leaves = self.source.leaves.as_deref().unwrap_or_default();
         let tables = match node.relation() {
             Some(relation) => vec![relation],
             None => leaves.iter().filter_map(LeafScan::table).collect(),
@@ -50,7 +51,7 @@ impl BlockShuffle {
             return Err("the rows are in a spool".into());
         }
         let reads = Reads::tables(&tables, &pages).ok_or("no other session can read a temporary table")?;
-        let pages_per_block = self.geometry.pages_per_block;
+        let pages_per_block = self.division.geometry.pages_per_block;
         Ok(reads.in_blocks(pages_per_block, sizes(&self.shuffling, pages_per_block)))
     }
 
@@ -77,14 +78,14 @@ impl BlockShuffle {
 
     /// Draws blocks until those in so many places of the epoch's order are known.
     pub(super) fn draw_to(&mut self, places: usize) {
-        while self.order.drawn() < places.min(self.order.len()) {
+        while self.reading.order.drawn() < places.min(self.reading.order.len()) {
             let Some(Sharing::Member(member)) = &mut self.sharing else { break };
             let Some(number) = member.draw(&mut self.counters.share) else { break };
-            let block = match &self.sample {
+            let block = match &self.division.sample {
                 Some(sample) => sample.blocks.binary_search(&number).map_or(number, |block| block as u32),
                 None => number,
             };
-            self.order.push(block);
+            self.reading.order.push(block);
         }
     }
 }
