@@ -4,19 +4,18 @@
 //! The rows are named by the call and not taken from a training's validation part: rows that have chosen the number of
 //! epochs are no longer like new ones. Sorting spills to disk within work_mem; what is kept is bounded.
 
-use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
+use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
+use crate::operators::judge::evaluate;
 use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use pg::call::function::Call;
 use pg::catalog::relation::Relation;
-use pg::check_for_interrupts;
 use pg::tuples::number_sort::NumberSort;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;
 use sgd::Evaluation;
 use sgd::conformal::{Calibration, class_of_label, class_scores, residual};
 use std::rc::Rc;
-use tuples::{Batch, TupleSource};
 
 /// The coverage that predictions have if none is given; sql/ has it as the default of their argument.
 const USUAL_COVERAGE: f64 = 0.9;
@@ -91,27 +90,14 @@ fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibrati
     let mut evaluation = Evaluation::new(model.kind).with_loss_number(model.loss_number);
     let mut sort = NumberSort::new(1);
     let mut scores = vec![0.0; model.classes.len()];
-    let mut batch = Batch::new(model.dim());
-    while buffers.next_batch(&mut batch)? {
-        check_for_interrupts();
-        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
-        evaluation.add_and_show(&linear, &batch, |decisions, label| {
-            rows += 1;
-            if !decisions.iter().all(|z| model.kind.link().prediction(*z).is_finite()) {
-                fault.get_or_insert(before + rows);
-                return;
-            }
-            sort.push(in_order(if model.kind.is_classifier() {
-                class_scores(model.kind, &linear.view(), decisions, &mut scores);
-                scores[class_of_label(model.kind, label)]
-            } else {
-                residual(model.kind.link().prediction(decisions[0]), label)
-            }));
-        });
-        if let Some(row) = fault {
-            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
-        }
-    }
+    evaluate((model, &linear), &mut buffers, &mut evaluation, |decisions, label, _| {
+        sort.push(in_order(if model.kind.is_classifier() {
+            class_scores(model.kind, &linear.view(), decisions, &mut scores);
+            scores[class_of_label(model.kind, label)]
+        } else {
+            residual(model.kind.link().prediction(decisions[0]), label)
+        }));
+    })?;
     let rows = evaluation.tuples();
     let skipped = tell_of_rows(&buffers.into_decoder());
     if rows == 0 {

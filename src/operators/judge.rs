@@ -47,41 +47,21 @@ impl Judge {
         }
     }
 
-    /// Judges the model, as these parameters, by all rows that come.
+    /// Evaluates the model, as these parameters, on all rows that come.
     ///
     /// # Errors
-    /// Whatever can be wrong with rows; [`PredictError::DecisionOutOfRange`]
+    /// As [`evaluate`].
     pub fn read(&mut self, parameters: &ModelParameters, buffers: &mut Buffers) -> Result<()> {
-        let mut batch = Batch::new(self.model.dim());
-        while buffers.next_batch(&mut batch)? {
-            check_for_interrupts();
-            if let Some(row) = self.add(parameters, &batch) {
-                return Err(PredictError::DecisionOutOfRange { model: self.model.in_error(), row: Some(row) }.into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Judges a buffer of tuples. Returns the number, from 1, of the first whose decision is not finite.
-    fn add(&mut self, parameters: &ModelParameters, batch: &Batch) -> Option<u64> {
         let Judge { model, evaluation, fitted_log_loss, curves, probabilities } = self;
-        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
-        let mut weights = batch.weights().unwrap_or_default().iter();
-        evaluation.add_and_show(parameters, batch, |decisions, label| {
-            rows += 1;
-            let beyond = |z: &f32| !z.is_finite() || !model.kind.link().prediction(*z).is_finite();
-            if decisions.iter().any(beyond) {
-                fault.get_or_insert(before + rows);
-            }
+        let model: &Model = model;
+        evaluate((model, parameters), buffers, evaluation, |decisions, label, weight| {
             curves.add(parameters, decisions, label);
             if model.sigmoids.is_some() {
                 model.probabilities(decisions, probabilities);
                 // never infinite, as scikit-learn has it
-                let weight = weights.next().copied().map_or(1.0, f64::from);
                 *fitted_log_loss -= weight * probabilities[class_of_label(model.kind, label)].max(f64::EPSILON).ln();
             }
-        });
-        fault
+        })
     }
 
     /// What was counted so far.
@@ -121,6 +101,38 @@ impl Judge {
     pub fn scores(&mut self) -> impl Iterator<Item = Scores> + use<> {
         std::mem::take(&mut self.curves.sorts).into_iter().map(|sort| Scores(sort.sort().peekable()))
     }
+}
+
+/// Evaluates a model, as these parameters, on all rows that come, and shows the decisions for each, its label and its
+/// weight.
+///
+/// # Errors
+/// Whatever can be wrong with rows; [`PredictError::DecisionOutOfRange`]
+pub fn evaluate(
+    (model, parameters): (&Model, &ModelParameters),
+    buffers: &mut Buffers,
+    evaluation: &mut Evaluation,
+    mut show: impl FnMut(&[f32], f64, f64),
+) -> Result<()> {
+    let mut batch = Batch::new(model.dim());
+    while buffers.next_batch(&mut batch)? {
+        check_for_interrupts();
+        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+        let mut weights = batch.weights().unwrap_or_default().iter();
+        evaluation.add_and_show(parameters, &batch, |decisions, label| {
+            rows += 1;
+            let weight = weights.next().copied().map_or(1.0, f64::from);
+            let is_in_range = |z: &f32| z.is_finite() && model.kind.link().prediction(*z).is_finite();
+            match decisions.iter().all(is_in_range) {
+                true => show(decisions, label, weight),
+                false => _ = fault.get_or_insert(before + rows),
+            }
+        });
+        if let Some(row) = fault {
+            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
+        }
+    }
+    Ok(())
 }
 
 /// The scores of all tuples, sorted to find the areas under the ROC curves: of the positive of two classes, or of each

@@ -26,6 +26,7 @@ pub mod shuffle_scan;
 mod source;
 pub mod tuple_shuffle;
 pub mod wanted;
+mod worker_rows;
 
 use block_shuffle::BlockShuffle;
 pub use buffers::Buffers;

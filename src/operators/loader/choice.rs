@@ -88,7 +88,7 @@ impl LoaderChoice {
 
     /// The pass before the first epoch reads these pages, here or in a worker.
     pub fn prepare_from(&mut self, pages: Prepare, buffers: &mut Buffers) {
-        self.request.control.preparation = Some(pages);
+        self.request.rows.control.preparation = Some(pages);
         buffers.control(&ScanControl { preparation: Some(pages), ..ScanControl::default() });
     }
 
@@ -103,9 +103,9 @@ impl LoaderChoice {
             let start = match (found, prepares) {
                 (Some((first, last)), _) => {
                     self.request.last_epoch = last.into();
-                    self.request.control.epoch = Some(first.into());
-                    self.request.control.pages_of_tables = buffers.report().pages_of_tables;
-                    LoadStart::Resume { epoch: first.into(), decoder_state: Box::new(buffers.decoder.state()) }
+                    self.request.rows.control.epoch = Some(first.into());
+                    self.request.rows.control.pages_of_tables = buffers.report().pages_of_tables;
+                    LoadStart::Resume { epoch: first.into() }
                 }
                 (None, Some(wanted)) => LoadStart::Prepare { wanted },
                 (None, None) => LoadStart::First,
@@ -145,10 +145,11 @@ impl LoaderChoice {
             Some(pages) => {
                 (self.request.last_epoch, self.request.has_open_epochs) = (u64::from(epoch) + u64::from(epochs), false);
                 let epoch = u64::from(epoch) + 1;
-                self.request.control.epoch = Some(epoch);
-                self.request.control.pages_of_tables = Some(pages);
-                self.request.control.pages_per_block = report.shares.then_some(report.planned_geometry.pages_per_block);
-                self.start(buffers, LoadStart::Resume { epoch, decoder_state: Box::new(buffers.decoder.state()) });
+                self.request.rows.control.epoch = Some(epoch);
+                self.request.rows.control.pages_of_tables = Some(pages);
+                self.request.rows.control.pages_per_block =
+                    report.shares.then_some(report.planned_geometry.pages_per_block);
+                self.start(buffers, LoadStart::Resume { epoch });
                 if self.refused.is_none() {
                     buffers.control(&ScanControl { cache: Some(CacheControl::Free), ..ScanControl::default() });
                 }
@@ -159,9 +160,11 @@ impl LoaderChoice {
     }
 
     fn start(&mut self, buffers: &mut Buffers, start: LoadStart) {
+        let rows = &mut self.request.rows;
+        let knows_rows = matches!(start, LoadStart::Resume { .. });
+        rows.decoder_state = knows_rows.then(|| Box::new(buffers.decoder.state()));
+        (rows.progress, rows.instrument) = (progress::number(), buffers.query().instrument());
         self.request.start = start;
-        self.request.progress = progress::number();
-        self.request.instrument = buffers.query().instrument();
         self.refused = buffers.load_elsewhere(&self.request).err();
     }
 }

@@ -2,14 +2,15 @@
 
 use super::filled_buffer::FilledBuffer;
 use super::load_request::{LoadRequest, LoadStart};
-use super::messages::{EpochEnd, QUEUE, RELEASE, SLOTS, START_EPOCH, WORKER_NAME, WorkerMessage};
+use super::messages::{EpochEnd, RELEASE, SLOTS, START_EPOCH, WORKER_NAME, WorkerMessage};
 use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanReport;
 use crate::operators::tuple_shuffle::TupleShuffle;
+use crate::operators::worker_rows::{json, launch};
 use pg::executor::query::Running;
 use pg::process::dsm::{Attachment, Handle, Segment, SegmentPool};
-use pg::process::parallel::{Launch, Unavailable, Workers};
+use pg::process::parallel::{Unavailable, Workers};
 use tuples::Batch;
 
 /// A running worker, and the buffers that it fills.
@@ -51,20 +52,8 @@ impl Leader {
     /// # Errors
     /// Why there is none.
     pub fn launch(request: &LoadRequest, query: &Running) -> std::result::Result<Leader, Unavailable> {
-        let plan = query.plan_bytes();
-        let text = serde_json::to_vec(request).expect("plain values are always JSON");
-        let snapshot = query.snapshot();
-        let launch = Launch {
-            kind: WORKER_NAME,
-            workers: 1,
-            data: &[&text],
-            plan: Some(&plan),
-            gathers: false,
-            queue: QUEUE,
-            snapshot,
-        };
         Ok(Leader {
-            workers: Workers::launch(&launch)?,
+            workers: launch(WORKER_NAME, 1, &[&json(request)], false, query)?,
             segments: SegmentPool::default(),
             buffers: Default::default(),
             holds: false,

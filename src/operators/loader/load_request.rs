@@ -1,27 +1,21 @@
 //! What a worker is to load.
 
-use crate::errors::Result;
-use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
+use crate::operators::decoder::OwnedSpec;
 use crate::operators::scan_control::{CacheControl, ScanControl};
 use crate::operators::wanted::Wanted;
+use crate::operators::worker_rows::WorkerRows;
 use serde::{Deserialize, Serialize};
 use sgd::{Extent, Hyperparameters};
 
 /// What a worker is to load. It travels as JSON.
 #[derive(Serialize, Deserialize)]
 pub struct LoadRequest {
-    spec: OwnedSpec,
-    /// what EXPLAIN ANALYZE wants to be measured
-    pub instrument: i32,
+    pub rows: WorkerRows,
     pub start: LoadStart,
-    /// what the nodes are told before they are read
-    pub control: ScanControl,
     /// the number of the last epoch, as far as it is known
     pub last_epoch: u64,
     /// is it to be chosen by the tuples?
     pub has_open_epochs: bool,
-    /// number of the training in the view of its progress
-    pub progress: Option<u32>,
     /// begin no epoch before the leader has ended the one before
     pub waits: bool,
 }
@@ -33,24 +27,17 @@ pub enum LoadStart {
     Prepare { wanted: Wanted },
     /// with the first epoch, which nobody has begun
     First,
-    /// with this epoch, after the leader has run those before and found this in the rows
-    Resume { epoch: u64, decoder_state: Box<DecoderState> },
+    /// with this epoch, after the leader has run those before
+    Resume { epoch: u64 },
 }
 
 impl LoadRequest {
     /// To load all epochs of a source whose rows become tuples so, and to wait, or not, for the leader before each.
     pub fn new(spec: OwnedSpec, last_epoch: u64, has_open_epochs: bool, waits: bool) -> LoadRequest {
-        LoadRequest {
-            spec,
-            instrument: 0,
-            start: LoadStart::First,
-            // tuples that stayed in the batch would be seen by the leader
-            control: ScanControl { cache: Some(CacheControl::FileOnly), ..ScanControl::default() },
-            last_epoch,
-            has_open_epochs,
-            progress: None,
-            waits,
-        }
+        // tuples that stayed in the batch would be seen by the leader
+        let control = ScanControl { cache: Some(CacheControl::FileOnly), ..ScanControl::default() };
+        let rows = WorkerRows { spec, decoder_state: None, control, instrument: 0, progress: None };
+        LoadRequest { rows, start: LoadStart::First, last_epoch, has_open_epochs, waits }
     }
 
     /// The number of the last epoch of a source of such data.
@@ -59,25 +46,12 @@ impl LoadRequest {
         self.last_epoch.max(chosen.into())
     }
 
-    /// The decoder that the leader has.
-    ///
-    /// # Errors
-    /// As [`OwnedSpec::decoder`].
-    pub fn decoder(&self) -> Result<Decoder> {
-        let mut decoder = self.spec.decoder()?;
-        match &self.start {
-            LoadStart::Resume { decoder_state, .. } => decoder.adopt(decoder_state),
-            LoadStart::First | LoadStart::Prepare { .. } => {}
-        }
-        Ok(decoder)
-    }
-
     /// The epoch to begin with; 0 is the preparation pass.
     pub fn first_epoch(&self) -> u64 {
         match &self.start {
             LoadStart::Prepare { .. } => 0,
             LoadStart::First => 1,
-            LoadStart::Resume { epoch, .. } => *epoch,
+            LoadStart::Resume { epoch } => *epoch,
         }
     }
 }

@@ -12,9 +12,6 @@ pub const WORKER_NAME: &CStr = c"loader";
 /// Buffers that worker and leader pass to each other.
 pub const SLOTS: usize = 2;
 
-/// Bytes of the queues of messages: those about a buffer are short.
-pub const QUEUE: usize = 16 * 1024;
-
 /// A message of the leader, a byte: it has released the oldest buffer.
 pub const RELEASE: u8 = b'r';
 

@@ -3,30 +3,22 @@
 use super::load_request::{LoadRequest, LoadStart};
 use super::messages::{Done, EpochEnd, WORKER_NAME, WorkerMessage};
 use super::worker_buffers::WorkerBuffers;
-use crate::errors::{Error, OrRaise, PgError, Result, TrainingError};
+use crate::errors::{Error, OrRaise, PgError, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::preparation::{self, missing_in_sample};
-use crate::operators::progress;
+use crate::operators::worker_rows::read;
 use crate::options::rows::Prepare;
-use pg::executor::custom_scan::Flags;
-use pg::executor::query::{Planned, Running};
-use pg::process::parallel::{Worker, WorkerKind, report_activity};
-use pg::snapshot::Snapshot;
+use pg::process::parallel::{Worker, WorkerKind};
 use tuples::{Batch, TupleSource};
 
 /// Loads the buffers of a training.
 pub const KIND: WorkerKind = WorkerKind { name: WORKER_NAME, main: |worker| main(worker).or_raise() };
 
 fn main(worker: Worker) -> Result<()> {
-    let request: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| TrainingError::WorkerLost)?;
-    let planned = Planned::from_bytes(&worker.plan_bytes());
-    report_activity(planned.text());
-    progress::read_for(request.progress);
-    let decoder = request.decoder()?;
-    // permissions are checked here once more
-    let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, request.instrument, Flags::NONE));
+    let request: LoadRequest = read(worker.data(0));
+    let (query, decoder) = request.rows.open(&worker)?;
     let mut buffers = Buffers::new(query, decoder);
-    buffers.control(&request.control);
+    buffers.control(&request.rows.control);
     let mut shared = WorkerBuffers::new(&worker);
     load(&mut buffers, &request, &mut shared)?;
     buffers.finish();
@@ -93,7 +85,7 @@ fn load_epoch(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerB
 
 /// Tells the leader what a sample of the rows did not contain, if that is what has gone wrong; None if it is not.
 fn tell_missing(error: &Error, request: &LoadRequest, shared: &mut WorkerBuffers) -> Option<()> {
-    let samples = request.control.preparation == Some(Prepare::Sample);
+    let samples = request.rows.control.preparation == Some(Prepare::Sample);
     let what = missing_in_sample(error).filter(|_| samples)?;
     shared.tell(&WorkerMessage::MissingInSample(what));
     Some(())

@@ -3,6 +3,7 @@
 use super::filled_buffer::FilledBuffer;
 use super::messages::{SLOTS, START_EPOCH, WorkerMessage};
 use crate::errors::{PgError, Result};
+use crate::operators::worker_rows::json;
 use pg::process::dsm::{Segment, SegmentPool};
 use pg::process::parallel::Worker;
 use std::rc::Rc;
@@ -113,8 +114,7 @@ impl<'a> WorkerBuffers<'a> {
 
     /// Sends the leader a message. None if it wants no more.
     pub fn tell(&self, message: &WorkerMessage) -> Option<()> {
-        let message = serde_json::to_vec(message).expect("plain values are always JSON");
-        self.worker.send(&message).then_some(())
+        self.worker.send(&json(message)).then_some(())
     }
 
     /// Frees the buffers, as far as this process is concerned, as soon as the leader has released all of them: what it

@@ -7,7 +7,7 @@ use super::learn::learn;
 use super::learners::Learner;
 use super::new_trainer::new_trainer;
 use super::resume::Resume;
-use super::validation::{EndedEpoch, HeldOut, PER_JUDGEMENT, copy, like, read_all};
+use super::validation::{EndedEpoch, HeldOut, PER_EVALUATION, copy, like, read_all};
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
 use crate::options::chosen::{Keep, Validation};
@@ -96,7 +96,7 @@ impl CrossFit {
                 return Ok(false);
             };
             let (model, own) = (trainer.model()?, allocation::collect(places(true)));
-            for places in own.chunks(PER_JUDGEMENT) {
+            for places in own.chunks(PER_EVALUATION) {
                 decided.clear();
                 copy(rows, places, &mut decided)?;
                 decide(&model, &decided);

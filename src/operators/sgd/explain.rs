@@ -10,7 +10,7 @@ use pg::executor::explain::Explain;
 /// What EXPLAIN shows of a training.
 pub fn explain(training: &Training, explain: Explain) {
     let request = &training.request;
-    explain_request(request, &features(training), training.processes, explain);
+    explain_request(request, &features(training), training.summary.processes, explain);
     match &training.place {
         Place::Here => {}
         Place::HereBecause(why) => explain.text(c"Nodes", &format!("none: {why}")),
@@ -19,7 +19,7 @@ pub fn explain(training: &Training, explain: Explain) {
             explain.text(c"Nodes", &servers.join(", "));
         }
     }
-    if let Some(traffic) = training.traffic.filter(|_| explain.analyze()) {
+    if let Some(traffic) = training.summary.traffic.filter(|_| explain.analyze()) {
         explain.integer(c"Node Requests", traffic.requests as i64);
         explain.integer(c"Bytes Sent to Nodes", traffic.sent as i64);
         explain.integer(c"Bytes Received from Nodes", traffic.received as i64);
@@ -31,11 +31,11 @@ pub fn explain(training: &Training, explain: Explain) {
     if let (true, Some(last)) = (explain.analyze(), training.outcome.as_ref().and_then(|rows| rows.last())) {
         let tuples = training.outcome.iter().flatten().map(|row| row.tuples).sum();
         if request.trains_several() {
-            explain.integer(c"Models", training.models as i64);
+            explain.integer(c"Models", training.summary.models as i64);
         }
         explain.integer(c"Tuples", tuples);
         explain.integer(c"Skipped Tuples", training.buffers.decoder.skipped() as i64);
-        if let Some(imputed) = training.imputed.as_ref().map(|counts| counts.rows).filter(|imputed| *imputed > 0) {
+        if let Some(imputed) = training.seen.imputed.as_ref().map(|counts| counts.rows).filter(|imputed| *imputed > 0) {
             explain.integer(c"Imputed Tuples", imputed as i64);
         }
         if !request.trains_several() {
@@ -53,7 +53,7 @@ pub fn explain(training: &Training, explain: Explain) {
             (c"Storing Time", Phase::Storing),
         ];
         phases.iter().for_each(|(name, phase)| explain.milliseconds(name, training.phases.seconds(*phase)));
-        explain.milliseconds(c"Compute Time", training.compute.as_secs_f64());
+        explain.milliseconds(c"Compute Time", training.phases.compute.as_secs_f64());
     }
     explain.inner_query(training.buffers.query());
 }
@@ -62,11 +62,11 @@ pub fn explain(training: &Training, explain: Explain) {
 fn features(training: &Training) -> String {
     let features = training.buffers.decoder.features();
     let categories = match features {
-        FeatureColumns::Sparse(_) => return format!("{} (sparse)", training.features.join(", ")),
-        FeatureColumns::Compressed(_) => return format!("{} (compressed)", training.features.join(", ")),
+        FeatureColumns::Sparse(_) => return format!("{} (sparse)", training.source.features.join(", ")),
+        FeatureColumns::Compressed(_) => return format!("{} (compressed)", training.source.features.join(", ")),
         features => features.categories().unwrap_or_default(),
     };
     let is_category = |name: &String| categories.iter().any(|(column, _)| column == name);
     let named = |name: &String| if is_category(name) { format!("{name} (categories)") } else { name.clone() };
-    training.features.iter().map(named).collect::<Vec<_>>().join(", ")
+    training.source.features.iter().map(named).collect::<Vec<_>>().join(", ")
 }

@@ -19,6 +19,7 @@ mod new_trainer;
 mod nodes;
 mod opening;
 mod phases;
+mod processes;
 mod resume;
 mod rows_once;
 mod search;
@@ -29,7 +30,6 @@ mod team;
 mod together;
 mod training;
 mod validation;
-mod worker_messages;
 mod workers;
 mod zeros;
 

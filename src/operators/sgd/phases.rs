@@ -27,12 +27,14 @@ pub struct PreparationTimes {
 pub struct Phases {
     since: Instant,
     durations: [Duration; 4],
+    /// learning, which includes waiting for other processes
+    pub compute: Duration,
 }
 
 impl Phases {
     /// Before the first one.
     pub fn begin() -> Phases {
-        Phases { since: Instant::now(), durations: [Duration::ZERO; 4] }
+        Phases { since: Instant::now(), durations: [Duration::ZERO; 4], compute: Duration::ZERO }
     }
 
     /// What comes next begins now, and not where the one before has ended.

@@ -5,10 +5,10 @@
 //! continue, and the model is the one that so many more epochs would have trained. If anything differs, it is a new
 //! training with these first weights.
 
-use super::worker_messages::json;
 use crate::errors::{Error, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{Decoder, DecoderState, FeatureColumns};
+use crate::operators::worker_rows::json;
 use crate::options::call::TrainArguments;
 use crate::options::chosen::Point;
 use crate::options::loss::Loss;

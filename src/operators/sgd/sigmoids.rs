@@ -6,7 +6,7 @@
 use super::cross_fit::CrossFit;
 use super::learners::{Learner, Learners};
 use super::resume::Resume;
-use super::validation::{EndedEpoch, HeldOut, PER_JUDGEMENT, copy, like, read_held_out};
+use super::validation::{ByGroup, EndedEpoch, HeldOut};
 use crate::errors::Result;
 use crate::operators::decoder::{Decoder, Labels};
 use crate::options::request::Request;
@@ -27,12 +27,9 @@ const FEW: u64 = 10;
 
 /// A model, and its decisions.
 struct Fit {
-    learner: usize,
     group: usize,
     model: ModelParameters,
-    outputs: Vec<HeldOutDecisions>,
-    /// are they for all rows of the group?
-    crossed: bool,
+    outputs: Decided,
 }
 
 /// Fits the sigmoids of all models that are to be stored. `rows` is how to read the source once more, if not all that
@@ -53,26 +50,23 @@ pub fn fit(
     let models = models_of((request, resume), learners, rows.buffers.decoder.labels())?;
     let mut told = Told::new(models.len());
     let at_once = if held_out.must_be_read() { models_within(MEMORY, &models) } else { 1 };
-    let mut models = (0..).zip(models).peekable();
+    let mut models = models.into_iter().peekable();
+    let mut number = 0;
     while models.peek().is_some() {
-        let some = models.by_ref().take(at_once);
-        let mut fits: Vec<Fit> = some.map(|(learner, (group, model))| Fit::new(learner, group, model)).collect();
-        if held_out.must_be_read() {
-            read(kind, &mut fits, &mut rows)?;
-        } else {
-            for fit in &mut fits {
-                if let (Some(cross_fit), Some(learner)) = (&mut cross_fit, learners.trained().nth(fit.learner))
-                    && fit.cross((request, resume), cross_fit, learner, &rows.buffers.decoder)?
-                {
-                    continue;
-                }
-                if let Some(batch) = held_out.of_group(fit.group) {
-                    fit.add(kind, batch, &rows.buffers.decoder);
-                }
+        let mut fits = fits_of(models.by_ref().take(at_once));
+        // where rows are kept, there is one at a time
+        let crossed = match (&mut cross_fit, &mut fits.all[..], learners.trained().nth(number)) {
+            (Some(cross_fit), [(_, fit)], Some(learner)) => {
+                fit.cross((request, resume), cross_fit, learner, &rows.buffers.decoder)?
             }
+            _ => false,
+        };
+        if !crossed {
+            fits.show_held_out(held_out, rows.again(), |fit, batch, decoder| fit.add(kind, batch, decoder))?;
         }
-        for fit in fits {
-            told.take(learners, fit.learner, &fit.outputs, fit.crossed);
+        for (_, fit) in fits.all {
+            told.take(learners, number, &fit.outputs, crossed);
+            number += 1;
         }
     }
     told.report();
@@ -111,19 +105,11 @@ pub fn fit_there(
 pub fn decide(
     kind: ModelKind,
     models: Vec<(usize, ModelParameters)>,
-    (held_out, mut rows): (&HeldOut, EndedEpoch<'_>),
+    (held_out, rows): (&HeldOut, EndedEpoch<'_>),
 ) -> Result<Vec<Decided>> {
-    let mut fits: Vec<Fit> = models.into_iter().map(|(group, model)| Fit::new(0, group, model)).collect();
-    if held_out.must_be_read() {
-        read(kind, &mut fits, &mut rows)?;
-    } else {
-        for fit in &mut fits {
-            if let Some(batch) = held_out.of_group(fit.group) {
-                fit.add(kind, batch, &rows.buffers.decoder);
-            }
-        }
-    }
-    Ok(fits.into_iter().map(|fit| fit.outputs).collect())
+    let mut fits = fits_of(models.into_iter());
+    fits.show_held_out(held_out, rows, |fit, batch, decoder| fit.add(kind, batch, decoder))?;
+    Ok(fits.all.into_iter().map(|(_, fit)| fit.outputs).collect())
 }
 
 /// Decisions of a model, output by output.
@@ -230,33 +216,16 @@ fn model_of(
     Ok(earlier)
 }
 
-/// Takes the decisions of the models while the source is read once more.
-fn read(kind: ModelKind, fits: &mut [Fit], rows: &mut EndedEpoch<'_>) -> Result<()> {
-    let mut held_out: Option<Batch> = None;
-    let mut groups: Vec<usize> = fits.iter().map(|fit| fit.group).collect();
-    groups.dedup();
-    read_held_out(rows.again(), |group, decoder, batch, places| {
-        if groups.binary_search(&group).is_err() {
-            return Ok(());
-        }
-        let scratch = held_out.get_or_insert_with(|| like(batch));
-        for places in places.chunks(PER_JUDGEMENT) {
-            scratch.clear();
-            copy(batch, places, scratch)?;
-            for fit in fits.iter_mut().filter(|fit| fit.group == group) {
-                fit.add(kind, scratch, decoder);
-            }
-        }
-        Ok(())
-    })
+/// Models and their groups, with no decisions so far.
+fn fits_of(models: impl Iterator<Item = (usize, ModelParameters)>) -> ByGroup<Fit> {
+    let fit = |(group, model): (usize, ModelParameters)| {
+        let outputs = vec![HeldOutDecisions::default(); model.outputs];
+        (group, Fit { group, model, outputs })
+    };
+    ByGroup::new(models.map(fit).collect())
 }
 
 impl Fit {
-    fn new(learner: usize, group: usize, model: ModelParameters) -> Fit {
-        let outputs = vec![HeldOutDecisions::default(); model.outputs];
-        Fit { learner, group, model, outputs, crossed: false }
-    }
-
     /// Takes the decisions for all rows of the group, each of a model that has not learned from it. False if there are
     /// none: then those of the model itself are to be taken.
     fn cross(
@@ -271,7 +240,7 @@ impl Fit {
         let add = |model: &ModelParameters, batch: &Batch| add(&mut outputs, kind, (model, batch), (decoder, group));
         let has_crossed = cross_fit.decide((request, resume), decoder, learner, add)?;
         if has_crossed {
-            (self.outputs, self.crossed) = (outputs, true);
+            self.outputs = outputs;
         }
         Ok(has_crossed)
     }

@@ -1,9 +1,8 @@
 //! How a training begins again with all rows, after a sample of them has said too little.
 
-use super::constant::ClassShares;
 use super::fallback::Fallback;
-use super::group_order::{GroupOrder, OnlyGroup};
-use super::training::Training;
+use super::group_order::GroupOrder;
+use super::training::{SeenRows, Training};
 use super::validation::HeldOut;
 use crate::errors::{Error, Result, TrainingError};
 use crate::operators::preparation::missing_in_sample;
@@ -42,8 +41,7 @@ impl Training {
         self.buffers.control(&ScanControl { epoch, cache, ..ScanControl::default() });
         self.group_order = self.group_order.take().map(|_| GroupOrder::new(&self.request.shuffling));
         self.held_out = self.held_out.take().map(|_| HeldOut::new());
-        (self.only_group, self.class_shares) = (OnlyGroup::default(), ClassShares::default());
-        (self.imputed, self.skipped_of) = (None, None);
+        self.seen = SeenRows::default();
         Ok(())
     }
 

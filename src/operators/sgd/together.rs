@@ -57,8 +57,8 @@ impl Training {
         self.epochs_together(&mut workers, &mut learners, batch, |training| {
             check_first_epoch(&training.request, &training.buffers)
         })?;
-        self.compute = workers.replica.compute;
-        self.class_shares = std::mem::take(&mut workers.replica.class_shares);
+        self.phases.compute = workers.replica.compute;
+        self.seen.class_shares = std::mem::take(&mut workers.replica.class_shares);
         workers.finish(&mut self.buffers);
         Ok(learners)
     }

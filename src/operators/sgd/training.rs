@@ -47,12 +47,7 @@ pub struct Training {
     pub(super) request: Request,
     /// the training that is continued
     pub(super) resume: Option<Resume>,
-    pub(super) features: Vec<String>,
-    /// of the source
-    pub(super) columns: Vec<Column>,
-    label_type: pg_sys::Oid,
-    /// the relation that was named, if the source is no query
-    pub(super) relation: Option<pg_sys::Oid>,
+    pub(super) source: TrainingSource,
     /// what a pass over the rows before the first epoch is to find out; None if there is none
     pub(super) prepares: Option<Wanted>,
     /// with what the training starts again if a sample of the rows turns out to say too little of them; None if that
@@ -61,28 +56,48 @@ pub struct Training {
     pub(super) buffers: Buffers,
     pub(super) loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
-    pub(super) compute: Duration,
     pub(super) phases: Phases,
-    /// processes that have trained the model, if several were asked for and it was trained
-    pub(super) processes: Option<u32>,
-    /// models that were stored
-    pub(super) models: usize,
+    pub(super) summary: Summary,
     pub(super) group_order: Option<GroupOrder>,
     pub(super) held_out: Option<HeldOut>,
-    pub(super) only_group: OnlyGroup,
-    /// what models learn from in the first epoch
-    pub(super) class_shares: ClassShares,
-    /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
-    pub(super) imputed: Option<NullCounts>,
-    /// rows of each group that were left out in that pass; None before it
-    pub(super) skipped_of: Option<Vec<u64>>,
-    /// was it told what of the rows is left out or cut off? A search has done so when its last training begins, which
-    /// may get them from the cache, where nothing is left out or cut off again.
-    pub(super) has_told_rows: bool,
+    pub(super) seen: SeenRows,
     /// where the rows are trained on
     pub(super) place: Place,
-    /// with the nodes, if they are trained on there
-    pub(super) traffic: Option<Traffic>,
+}
+
+/// Where the rows come from.
+pub struct TrainingSource {
+    pub features: Vec<String>,
+    pub columns: Vec<Column>,
+    label_type: pg_sys::Oid,
+    /// the relation that was named, if the source is no query
+    pub relation: Option<pg_sys::Oid>,
+}
+
+/// What the first pass over the rows has met.
+#[derive(Default)]
+pub struct SeenRows {
+    pub only_group: OnlyGroup,
+    /// what models learn from in the first epoch
+    pub class_shares: ClassShares,
+    /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
+    pub imputed: Option<NullCounts>,
+    /// rows of each group that were left out; None before they were counted
+    pub skipped_of: Option<Vec<u64>>,
+    /// was it told what of the rows is left out or cut off? A search has done so when its last training begins, which
+    /// may get them from the cache, where nothing is left out or cut off again.
+    pub skipped_rows_reported: bool,
+}
+
+/// What EXPLAIN ANALYZE shows of a training that is over.
+#[derive(Default)]
+pub struct Summary {
+    /// processes that have trained the model, if several were asked for
+    pub processes: Option<u32>,
+    /// models that were stored
+    pub models: usize,
+    /// with the nodes, if the rows were trained on there
+    pub traffic: Option<Traffic>,
 }
 
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
@@ -198,28 +213,23 @@ impl Training {
             group_order: (!request.row_groups.is_empty() && request.search.is_none())
                 .then(|| GroupOrder::new(&request.shuffling)),
             held_out: (request.row_groups.hold_out.is_some() && request.search.is_none()).then(HeldOut::new),
-            only_group: OnlyGroup::default(),
-            class_shares: ClassShares::default(),
-            imputed: None,
-            skipped_of: None,
-            has_told_rows: false,
+            seen: SeenRows::default(),
             place,
-            traffic: None,
-            models: 0,
             loader,
             phases,
             resume,
             request,
-            features,
-            columns: source.columns().to_vec(),
-            label_type,
-            relation: source.relation(),
+            source: TrainingSource {
+                features,
+                columns: source.columns().to_vec(),
+                label_type,
+                relation: source.relation(),
+            },
             prepares,
             fallback,
             buffers,
             outcome: None,
-            compute: Duration::ZERO,
-            processes: None,
+            summary: Summary::default(),
         })
     }
 
@@ -231,7 +241,7 @@ impl Training {
         if self.outcome.is_none() {
             models::check_can_store("corgipile_train()");
             let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
-            let _shown = Progress::begin(self.relation, first, last);
+            let _shown = Progress::begin(self.source.relation, first, last);
             self.outcome = Some(self.train()?);
         }
         Ok(self.outcome.as_deref().unwrap_or_default())
@@ -355,21 +365,21 @@ impl Training {
 
     /// Stores the models, which have taken so long to prepare, and a full shuffle before that.
     fn store(&mut self, learners: Learners, preparation: Duration, shuffle: Duration) -> Result<Vec<EpochRow>> {
-        warn_of_useless(&self.request, &self.buffers.decoder, &self.class_shares, &learners);
+        warn_of_useless(&self.request, &self.buffers.decoder, &self.seen.class_shares, &learners);
         let store = Store {
             request: &self.request,
             resume: self.resume.as_ref(),
-            features: &self.features,
-            label_type: self.label_type,
+            features: &self.source.features,
+            label_type: self.source.label_type,
             buffers: &self.buffers,
-            imputed: self.imputed.as_ref(),
-            skipped_of: self.skipped_of.as_deref().unwrap_or_default(),
-            processes: self.processes.unwrap_or(1),
+            imputed: self.seen.imputed.as_ref(),
+            skipped_of: self.seen.skipped_of.as_deref().unwrap_or_default(),
+            processes: self.summary.processes.unwrap_or(1),
             preparation,
             shuffle,
         };
         let (rows, models) = store.store_all(learners)?;
-        self.models = models;
+        self.summary.models = models;
         self.phases.end(Phase::Storing);
         Ok(rows)
     }
@@ -436,10 +446,10 @@ impl Training {
             return Ok(None);
         }
         self.request.train_together();
-        let spec = OwnedSpec::new(&DecoderSpec::of_request(&self.request, &self.features), &self.columns);
+        let spec = OwnedSpec::new(&DecoderSpec::of_request(&self.request, &self.source.features), &self.source.columns);
         let (resume, groups) = (self.resume.as_ref(), self.groups_together());
         let launched = WorkerGroup::launch((&self.request, resume, groups), spec, &mut self.buffers, batch)?;
-        self.processes = Some(launched.as_ref().map_or(1, |(workers, _)| workers.processes()));
+        self.summary.processes = Some(launched.as_ref().map_or(1, |(workers, _)| workers.processes()));
         Ok(launched)
     }
 
@@ -470,7 +480,7 @@ impl Training {
 
     /// One epoch of SGD. Returns its times.
     fn epoch(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<EpochTiming> {
-        let (start, compute_before) = (Instant::now(), self.compute);
+        let (start, compute_before) = (Instant::now(), self.phases.compute);
         let mut tuples = 0;
         learners.begin_epoch();
         if let Some(group_order) = &mut self.group_order {
@@ -485,7 +495,7 @@ impl Training {
             let compute = Instant::now();
             tuples += batch.tuples_in_order() as u64;
             self.learn(epoch, learners, batch)?;
-            self.compute += compute.elapsed();
+            self.phases.compute += compute.elapsed();
         }
         if learners.is_empty() || tuples == 0 {
             let left_out = if tuples == 0 { self.buffers.decoder.skipped() } else { 0 };
@@ -497,7 +507,7 @@ impl Training {
             self.buffers.decoder.end_sample();
             let notices = self.fallback.as_mut().map(|fallback| std::mem::take(&mut fallback.notices));
             notices.into_iter().flatten().for_each(|(message, hint)| pg::notice(message, hint));
-            if !self.has_told_rows {
+            if !self.seen.skipped_rows_reported {
                 notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
                 notice_clipped(&self.buffers.decoder);
             }
@@ -505,7 +515,7 @@ impl Training {
         let shuffle = self.buffers.report().full_shuffle_time();
         let elapsed = start.elapsed().saturating_sub(shuffle);
         learners.end_epoch(&self.request, self.loss_unit(), elapsed, shuffle)?;
-        let learn = self.compute - compute_before;
+        let learn = self.phases.compute - compute_before;
         Ok(EpochTiming { tuples, load: elapsed.saturating_sub(learn), learn })
     }
 
@@ -513,9 +523,9 @@ impl Training {
     /// which is the only one that decodes all of them.
     pub(super) fn count_imputed(&mut self) {
         let decoder = &self.buffers.decoder;
-        self.skipped_of.get_or_insert_with(|| decoder.skipped_of().to_vec());
-        if let (None, Some(imputation)) = (&self.imputed, decoder.imputation()) {
-            self.imputed = Some(imputation.counts().clone());
+        self.seen.skipped_of.get_or_insert_with(|| decoder.skipped_of().to_vec());
+        if let (None, Some(imputation)) = (&self.seen.imputed, decoder.imputation()) {
+            self.seen.imputed = Some(imputation.counts().clone());
             notice_imputed(decoder);
         }
     }
@@ -537,12 +547,12 @@ impl Training {
         let resume = self.resume.as_ref();
         let group_of_model = resume.and_then(|resume| resume.group.as_ref());
         if let (Some(name), Some(row_groups)) = (group_of_model, decoder.row_groups()) {
-            self.only_group.look_for(name, row_groups);
+            self.seen.only_group.look_for(name, row_groups);
         }
-        let only = self.only_group.number;
+        let only = self.seen.only_group.number;
         for group in groups.into_iter().filter(|(group, _)| group_of_model.is_none() || only == Some(*group)) {
             if epoch == first && self.request.kind.is_classifier() {
-                self.class_shares.add(decoder, batch, group.0, group.1.clone());
+                self.seen.class_shares.add(decoder, batch, group.0, group.1.clone());
             }
             learners.learn(&self.request, outputs, batch, group, |point| {
                 let mut trainer = new_trainer(decoder, resume, point.hyperparameters, batch)?;
@@ -562,7 +572,7 @@ impl Training {
         let group_order = self.group_order.get_or_insert_with(|| GroupOrder::new(&self.request.shuffling));
         let (buffers, epoch) = (&mut self.buffers, self.request.last_epoch());
         let mut rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
-        if self.processes > Some(1) {
+        if self.summary.processes > Some(1) {
             rows.read_all_blocks();
         }
         zeros::find(&self.request, continues, learners, rows)
@@ -576,7 +586,7 @@ impl Training {
         }
         let (request, buffers, epoch) = (&self.request, &mut self.buffers, self.request.last_epoch());
         let mut rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
-        if self.processes > Some(1) {
+        if self.summary.processes > Some(1) {
             held_out.read(rows.again())?;
         }
         sigmoids::fit(request, self.resume.as_ref(), held_out, learners, rows)

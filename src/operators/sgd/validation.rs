@@ -22,8 +22,8 @@ use tuples::{Batch, TupleSource};
 /// Memory for tuples that are held out.
 const MEMORY: usize = 128 << 20;
 
-/// Tuples that are judged at once.
-pub const PER_JUDGEMENT: usize = 4096;
+/// Tuples that models are evaluated on at once.
+pub const PER_EVALUATION: usize = 4096;
 
 /// The tuples that are held out, group by group.
 pub struct HeldOut {
@@ -99,15 +99,6 @@ impl HeldOut {
     pub fn must_be_read(&self) -> bool {
         self.state == HeldOutState::TooMany
     }
-
-    /// Evaluates a model on what was kept of its group.
-    fn evaluate(&self, kind: ModelKind, judged: &Judged) -> Evaluation {
-        let mut evaluation = Evaluation::new(kind).with_loss_number(judged.loss_number);
-        if let Some(batch) = self.kept.get(judged.group) {
-            evaluation.add(&judged.model, batch);
-        }
-        evaluation
-    }
 }
 
 /// Judges models, group and model of each, at the end of an epoch, in their sequence.
@@ -147,14 +138,75 @@ fn evaluate(
     models: Vec<Judged>,
     epoch: EndedEpoch<'_>,
 ) -> Result<Vec<Evaluation>> {
-    if held_out.must_be_read() {
-        return judge_by_reading(epoch, Judges::new(kind, models));
+    let evaluation =
+        |judged: Judged| (judged.group, (judged.model, Evaluation::new(kind).with_loss_number(judged.loss_number)));
+    let mut models = ByGroup::new(models.into_iter().map(evaluation).collect());
+    models.show_held_out(held_out, epoch, |(model, evaluation), batch, _| evaluation.add(model, batch))?;
+    Ok(models.all.into_iter().map(|(_, (_, evaluation))| evaluation).collect())
+}
+
+/// Models, or the like, each of a group, in ascending sequence of their groups, to which tuples of these are shown.
+pub struct ByGroup<T> {
+    pub all: Vec<(usize, T)>,
+    /// some tuples of a group
+    scratch: Option<Batch>,
+}
+
+impl<T> ByGroup<T> {
+    pub fn new(all: Vec<(usize, T)>) -> ByGroup<T> {
+        debug_assert!(all.is_sorted_by_key(|(group, _)| *group), "models by group");
+        ByGroup { all, scratch: None }
     }
-    let evaluate = |judged: Judged| {
-        check_for_interrupts();
-        held_out.evaluate(kind, &judged)
-    };
-    Ok(models.into_iter().map(evaluate).collect())
+
+    /// Shows tuples of a group, at these places of a batch, to those of the group, a few at a time.
+    ///
+    /// # Errors
+    /// [`PgError::OutOfMemory`]
+    pub fn show(
+        &mut self,
+        group: usize,
+        (batch, places): (&Batch, &[u32]),
+        mut to: impl FnMut(&mut T, &Batch),
+    ) -> Result<()> {
+        // whose they are is searched for each group of each buffer
+        let first = self.all.partition_point(|(of, _)| *of < group);
+        let count = self.all[first..].iter().take_while(|(of, _)| *of == group).count();
+        if count == 0 {
+            return Ok(()); // none that still learns
+        }
+        let scratch = self.scratch.get_or_insert_with(|| like(batch));
+        for places in places.chunks(PER_EVALUATION) {
+            scratch.clear();
+            copy(batch, places, scratch)?;
+            for (_, one) in &mut self.all[first..first + count] {
+                check_for_interrupts();
+                to(one, scratch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows each what is held out of its group: all at once if it was kept, else by reading the epoch once more.
+    ///
+    /// # Errors
+    /// [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+    pub fn show_held_out(
+        &mut self,
+        held_out: &HeldOut,
+        epoch: EndedEpoch<'_>,
+        mut to: impl FnMut(&mut T, &Batch, &Decoder),
+    ) -> Result<()> {
+        if held_out.must_be_read() {
+            return read_held_out(epoch, |group, decoder, batch, places| {
+                self.show(group, (batch, places), |one, batch| to(one, batch, decoder))
+            });
+        }
+        for (group, one) in &mut self.all {
+            check_for_interrupts();
+            held_out.of_group(*group).into_iter().for_each(|batch| to(one, batch, &epoch.buffers.decoder));
+        }
+        Ok(())
+    }
 }
 
 /// How one of several processes, which learn together, deals out the rows that it reads: to groups, and what it holds
@@ -252,18 +304,12 @@ impl EndedEpoch<'_> {
     }
 }
 
-/// Evaluates models by reading the epoch once more.
-fn judge_by_reading(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Evaluation>> {
-    read_held_out(epoch, |group, _, batch, places| judges.add(group, batch, places))?;
-    Ok(judges.evaluations())
-}
-
 /// Reads the epoch once more, and passes what is held out to `hold`, which gets a group, the decoder, and places in the
 /// batch.
 ///
 /// # Errors
 /// Those of `hold`; what is wrong with the rows
-pub fn read_held_out(
+fn read_held_out(
     epoch: EndedEpoch<'_>,
     mut hold: impl FnMut(usize, &Decoder, &Batch, &[u32]) -> Result<()>,
 ) -> Result<()> {
@@ -301,53 +347,6 @@ fn read_again(
         take(group_order, &buffers.decoder, batch)?;
     }
     Ok(())
-}
-
-/// Models that are judged while the source is read.
-struct Judges {
-    /// a group and a model of it, by group: whose they are is searched for each group of each buffer
-    models: Vec<(Judged, Evaluation)>,
-    /// some tuples of a group
-    scratch: Option<Batch>,
-}
-
-impl Judges {
-    /// For these models, in ascending sequence of their groups.
-    fn new(kind: ModelKind, models: Vec<Judged>) -> Judges {
-        debug_assert!(models.is_sorted_by_key(|judged| judged.group), "models by group");
-        let evaluation = |judged: &Judged| Evaluation::new(kind).with_loss_number(judged.loss_number);
-        let evaluations: Vec<Evaluation> = models.iter().map(evaluation).collect();
-        let models = models.into_iter().zip(evaluations).collect();
-        Judges { models, scratch: None }
-    }
-
-    /// Takes tuples of a group.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
-    pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
-        let first = self.models.partition_point(|(judged, _)| judged.group < group);
-        let models = self.models[first..].iter_mut().take_while(|(judged, _)| judged.group == group).count();
-        let models = &mut self.models[first..first + models];
-        if models.is_empty() {
-            return Ok(()); // none that still learns
-        }
-        let scratch = self.scratch.get_or_insert_with(|| like(batch));
-        for places in places.chunks(PER_JUDGEMENT) {
-            scratch.clear();
-            copy(batch, places, scratch)?;
-            for (judged, evaluation) in models.iter_mut() {
-                check_for_interrupts();
-                evaluation.add(&judged.model, scratch);
-            }
-        }
-        Ok(())
-    }
-
-    /// What came out, in the sequence of the models.
-    fn evaluations(self) -> Vec<Evaluation> {
-        self.models.into_iter().map(|(_, evaluation)| evaluation).collect()
-    }
 }
 
 /// What one of several has found.

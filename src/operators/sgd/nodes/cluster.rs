@@ -1,13 +1,13 @@
 //! The nodes of a training, as the coordinator sees them.
 
-use super::messages::{
-    Answer, Call, NodeTask, Order, Request, RoundShape, bytes_of, cut, hex, read, text, unhex, words_of,
-};
+use super::messages::{Call, NodeTask, Order, Request, RoundShape, bytes_of, cut, hex, read, text, unhex, words_of};
 use super::node::CURSOR;
 use crate::errors::{Error, NodeError, Result};
+use crate::operators::decoder::EpochCounts;
 use pg::errors::unless_it_panics;
 use pg::executor::remote_rows::ForeignRows;
 use pg::process::remote::Session;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use sgd::{Halt, Round, Trainer, Uniting};
 use std::time::{Duration, Instant};
 
@@ -123,10 +123,11 @@ impl Cluster {
             traffic: Traffic::default(),
         };
         cluster.order(|_| Order::Describe);
-        for (answer, node) in cluster.ask()?.into_iter().zip(&cluster.nodes) {
+        for (types, node) in cluster.ask::<Vec<String>>()?.into_iter().zip(&cluster.nodes) {
             let server = node.session.server().to_owned();
-            let types = answer.types.filter(|types| types.len() == columns.len());
-            let types = types.ok_or_else(|| NodeError::Nonsense(server.clone()))?;
+            if types.len() != columns.len() {
+                return Err(NodeError::Nonsense(server).into());
+            }
             let other = columns.iter().zip(types).find(|((_, here), there)| here != there);
             if let Some(((column, here), there)) = other {
                 let (column, here) = (column.clone(), here.clone());
@@ -152,11 +153,19 @@ impl Cluster {
     }
 
     /// Has all nodes do what they were given, at the same time, and waits for all of them. What came of the last round
-    /// comes before. Their parts in the next one are kept.
+    /// comes before. Their parts in the next one are kept. Gives what each says of its last order.
     ///
     /// # Errors
     /// [`NodeError::Nonsense`]; what the servers say is raised.
-    pub fn ask(&mut self) -> Result<Vec<Answer>> {
+    pub fn ask<T: DeserializeOwned>(&mut self) -> Result<Vec<T>> {
+        Ok(self.ask_words()?.into_iter().map(|(said, _)| said).collect())
+    }
+
+    /// As [`ask`](Cluster::ask), with the words behind each answer.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn ask_words<T: DeserializeOwned>(&mut self) -> Result<Vec<(T, Vec<u32>)>> {
         let rounds = std::mem::take(&mut self.rounds).into_iter().map(|round| round.map(RoundShape::split).unzip());
         let (shapes, words): (Vec<Option<RoundShape>>, Vec<Option<Vec<u32>>>) = rounds.unzip();
         let mut behind = words.into_iter().flatten().flat_map(|words| bytes_of(&words)).collect::<Vec<u8>>();
@@ -178,13 +187,12 @@ impl Cluster {
             first.get_or_insert_with(Instant::now);
             self.traffic.received += text.len() as u64;
             let nonsense = || Error::from(NodeError::Nonsense(node.session.server().to_owned()));
-            let (mut answer, words) = unhex(&text).and_then(|bytes| read::<Answer>(&bytes)).ok_or_else(nonsense)?;
-            if answer.says.is_empty() {
-                answer.behind = words;
-            } else {
-                says.push(cut(&answer.says, words).ok_or_else(nonsense)?);
+            let answer = unhex(&text).and_then(|bytes| read::<(T, Vec<Option<usize>>)>(&bytes));
+            let ((said, lengths), mut words) = answer.ok_or_else(nonsense)?;
+            if !lengths.is_empty() {
+                says.push(cut(&lengths, std::mem::take(&mut words)).ok_or_else(nonsense)?);
             }
-            answers.push(answer);
+            answers.push((said, words));
         }
         if !says.is_empty() && says.len() != self.nodes.len() {
             return Err(self.nonsense());
@@ -221,12 +229,12 @@ impl Cluster {
         self.saved = bytes_of(&words);
     }
 
-    /// The trainers whose turn it is, here and there, do something together. Gives the nodes' answers to what was
-    /// ordered before, and to this.
+    /// The trainers whose turn it is, here and there, do something together. Gives what the nodes' decoders have
+    /// counted, if it is to count.
     ///
     /// # Errors
     /// As [`ask`](Cluster::ask), [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
-    pub fn make(&mut self, trainers: &mut [&mut Trainer], call: &Call) -> Result<Vec<Answer>> {
+    pub fn make(&mut self, trainers: &mut [&mut Trainer], call: &Call) -> Result<Vec<Option<EpochCounts>>> {
         self.order(|_| Order::Make(call.clone()));
         let answers = self.ask()?;
         let mut parts: Vec<Part> = trainers.iter().map(|_| Part::default()).collect();
@@ -248,7 +256,7 @@ impl Cluster {
     /// Gives each trainer that is not done what the nodes say in the next round.
     fn hear(&mut self, parts: &mut [Part]) -> Result<()> {
         if self.says.is_none() {
-            self.ask()?;
+            self.ask::<IgnoredAny>()?;
         }
         let says = self.says.take().ok_or_else(|| self.nonsense())?;
         for (place, part) in parts.iter_mut().enumerate().filter(|(_, part)| !part.is_done) {

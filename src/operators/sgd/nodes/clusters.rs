@@ -68,8 +68,8 @@ impl Cluster {
 
     /// Has the nodes do what was ordered, and adds up what they say of their blocks.
     fn add_clusters(&mut self, factor: &mut ClusterFactor) -> Result<()> {
-        for answer in self.ask()? {
-            factor.add_sums(&answer.clusters.ok_or_else(|| self.nonsense())?)?;
+        for sums in self.ask()? {
+            factor.add_sums(&sums)?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use super::messages::{FeaturesTask, Order};
 use super::models::document_of;
 use crate::errors::{Errand, Result};
 use crate::models::Model;
+use crate::operators::decoder::EpochCounts;
 use crate::operators::feature_profile::{MeasuredFeatures, decoder_spec, shapes_of};
 use crate::operators::model_rows::PlannedRows;
 use crate::options::nodes::Nodes;
@@ -32,10 +33,7 @@ pub fn features_there(
     cluster.order(|_| Order::Features(FeaturesTask { document: document.len(), like: like.cloned() }));
     cluster.attach(document.as_bytes());
     cluster.sensible(|cluster| {
-        for answer in cluster.ask()? {
-            let (Some(features), Some(counts)) = (answer.features, answer.counts) else {
-                return Err(cluster.nonsense());
-            };
+        for (features, counts) in cluster.ask::<(MeasuredFeatures, EpochCounts)>()? {
             if !measured.unite(&features) {
                 return Err(cluster.nonsense());
             }

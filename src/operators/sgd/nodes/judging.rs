@@ -10,7 +10,8 @@ use super::messages::{JudgeTask, Order, bytes_of};
 use super::models::document_of;
 use crate::errors::{Errand, Result};
 use crate::models::{Model, Policies};
-use crate::operators::judge::Judge;
+use crate::operators::decoder::EpochCounts;
+use crate::operators::judge::{Judge, JudgedSums};
 use crate::operators::model_rows::{ModelRows, PlannedRows};
 use crate::options::nodes::Nodes;
 use sgd::{RocAuc, Tied, read_tied};
@@ -47,8 +48,7 @@ impl Cluster {
     ) -> Result<Vec<Option<f64>>> {
         self.order(|_| Order::Judge(JudgeTask { document: document.len(), policies }));
         self.attach(document.as_bytes());
-        for answer in self.ask()? {
-            let (Some(judged), Some(counts)) = (answer.judged, answer.counts) else { return Err(self.nonsense()) };
+        for (judged, counts) in self.ask::<(JudgedSums, EpochCounts)>()? {
             if !judge.add_sums(&judged) {
                 return Err(self.nonsense());
             }
@@ -77,11 +77,10 @@ impl Cluster {
             return Ok(());
         }
         empty.iter().for_each(|node| self.order_of(*node, Order::Scores));
-        let mut answers = self.ask()?;
+        let answers = self.ask_words::<Option<usize>>()?;
         for node in empty {
-            let (stream, answer) = (&mut streams[node], &mut answers[node]);
-            let bytes = bytes_of(&std::mem::take(&mut answer.behind));
-            let scores = answer.scores.and_then(|length| read_tied(bytes.get(..length)?));
+            let (stream, (length, words)) = (&mut streams[node], &answers[node]);
+            let scores = length.and_then(|length| read_tied(bytes_of(words).get(..length)?));
             stream.take(scores.ok_or_else(|| self.nonsense())?).ok_or_else(|| self.nonsense())?;
         }
         Ok(())

@@ -1,19 +1,14 @@
 //! What coordinator and nodes tell each other: a JSON text, and numbers behind it as they are.
 
 use crate::models::Policies;
-use crate::operators::decoder::{DecoderState, EpochCounts, OwnedSpec};
-use crate::operators::feature_profile::MeasuredFeatures;
-use crate::operators::judge::JudgedSums;
-use crate::operators::preparation::Found;
-use crate::operators::sgd::sigmoids::Decided;
-use crate::operators::sgd::validation::OwnEvaluation;
-use crate::operators::sgd::worker_messages::json;
+use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::wanted::Wanted;
+use crate::operators::worker_rows::json;
 use crate::options::shuffling::Shuffling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
-use sgd::{ClusterSums, EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use sgd::{EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
 use std::io::{self, BufReader, Read};
 use tuples::pause::{PER_PAUSE, pause, pausing};
 
@@ -192,36 +187,6 @@ pub enum RoundShape {
     Gathered(Vec<usize>),
 }
 
-/// What a node answers. Its part in a round is behind the text.
-#[derive(Default, Serialize, Deserialize)]
-pub struct Answer {
-    pub types: Option<Vec<String>>,
-    pub found: Option<Found>,
-    /// the groups of its rows
-    pub groups: Option<Vec<String>>,
-    /// what came of filling the buffer
-    pub filled: Option<Filled>,
-    /// how many words it says in a round, for each trainer whose turn it is, unless that is done; empty if none has
-    /// anything to say
-    pub says: Vec<Option<usize>>,
-    /// what its decoder has counted in the epoch
-    pub counts: Option<EpochCounts>,
-    /// what came of the models whose rows are all there
-    pub own: Option<Vec<Outcome>>,
-    /// what the models are worth
-    pub evaluated: Option<OwnEvaluation>,
-    /// what models have decided for the rows that are held out
-    pub decided: Option<Vec<Decided>>,
-    /// what was counted of the model that was judged
-    pub judged: Option<JudgedSums>,
-    pub clusters: Option<ClusterSums>,
-    pub features: Option<MeasuredFeatures>,
-    /// bytes of the next scores, which are behind the text
-    pub scores: Option<usize>,
-    #[serde(skip)]
-    pub behind: Vec<u32>,
-}
-
 /// A buffer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Filled {
@@ -310,6 +275,13 @@ pub fn text(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = (json.len() as u32).to_le_bytes().to_vec();
     allocation::append(&mut bytes, &json);
     bytes
+}
+
+/// The text of an answer: what is said of the last order, as JSON, and how many words the node says in a round, for each
+/// trainer whose turn it is, unless that is done; nothing if none has anything to say.
+pub fn answer_text(said: &[u8], says: &[Option<usize>]) -> Vec<u8> {
+    let json = [b"[", said, b",", &json(&says), b"]"].concat();
+    [&(json.len() as u32).to_le_bytes(), &json[..]].concat()
 }
 
 /// Words as bytes.

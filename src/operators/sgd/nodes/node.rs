@@ -2,7 +2,7 @@
 
 use super::judged::JudgedModel;
 use super::messages::{
-    Answer, Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, bytes_of, read, text, words_of,
+    Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, answer_text, bytes_of, read, words_of,
 };
 use super::models::{linear_models, model_of};
 use super::replicas::Replicas;
@@ -22,6 +22,7 @@ use crate::operators::sgd::sigmoids::{self, Decided};
 use crate::operators::sgd::team::{OwnBuffer, needs_others};
 use crate::operators::sgd::validation::{OwnEvaluation, OwnParts};
 use crate::operators::source::Source;
+use crate::operators::worker_rows::json;
 use crate::options::shuffling::Shuffling;
 use pg::call::arguments::Arguments;
 use pg::call::cursor;
@@ -127,28 +128,40 @@ struct NodeTraining {
     batch: Batch,
     kind: ModelKind,
     replicas: Replicas,
-    /// that is under way, or was the last
-    epoch: u32,
+    pass: Pass,
     outputs: usize,
     shuffling: Shuffling,
     /// how rows are dealt out, if they fall into groups or some are held out
     parts: Option<OwnParts>,
-    /// where in the buffer's order each group has its tuples
-    places: Vec<Range<usize>>,
-    /// have rows been gone through?
-    has_read: bool,
-    /// is the next epoch that of a training that a model has come through?
-    goes_on: bool,
-    /// the next tuple of the buffer to learn from
-    place: usize,
-    /// has the epoch no more buffers?
-    at_end: bool,
     /// what was stopped because the others have not said their part yet
     stopped: Option<Call>,
     /// the model that was judged here, with the scores that were not said yet
     judged: Option<JudgedModel>,
     /// the rounds that it has gone through, for each trainer whose turn it is, unless that is done
     rounds: Vec<Option<Vec<Round>>>,
+}
+
+/// A pass over the node's rows.
+#[derive(Default)]
+struct Pass {
+    /// that is under way, or was the last
+    epoch: u32,
+    /// have rows been gone through?
+    has_read: bool,
+    /// is the next epoch that of a training that a model has come through?
+    goes_on: bool,
+    /// has the epoch no more buffers?
+    at_end: bool,
+    /// where in the buffer's order each group has its tuples
+    places: Vec<Range<usize>>,
+    /// the next tuple of the buffer to learn from
+    place: usize,
+}
+
+/// What the node says of an order, as JSON, and words behind the text.
+struct Answer {
+    said: Vec<u8>,
+    behind: Vec<u32>,
 }
 
 /// What trainers say in a round, in the sequence of their turn; None of one that is done.
@@ -170,15 +183,10 @@ impl NodeTraining {
             batch: Batch::dense(0),
             kind: ModelKind::Logistic,
             replicas: Replicas::default(),
-            epoch: 0,
+            pass: Pass::default(),
             outputs: 1,
             shuffling: task.shuffling,
             parts: None,
-            places: Vec::new(),
-            has_read: false,
-            goes_on: false,
-            place: 0,
-            at_end: false,
             stopped: None,
             judged: None,
             rounds: Vec::new(),
@@ -188,7 +196,7 @@ impl NodeTraining {
     /// Does what is asked, as far as it goes.
     fn answer(&mut self, asked: &[u8]) -> Result<Vec<u8>> {
         let (Request { orders, rounds }, mut words) = read::<Request>(asked).ok_or(NodeError::NonsenseAsked)?;
-        let mut answer = Answer::default();
+        let mut answer = Answer { said: b"null".to_vec(), behind: Vec::new() };
         let mut says = None;
         self.hear(&rounds, &mut words)?;
         if let Some(call) = self.stopped.take() {
@@ -202,8 +210,8 @@ impl NodeTraining {
             says = self.follow(order, &mut words, &mut answer)?;
         }
         let says = says.unwrap_or_default();
-        answer.says = says.iter().map(|words| words.as_ref().map(Vec::len)).collect();
-        let mut bytes = text(&answer);
+        let lengths: Vec<Option<usize>> = says.iter().map(|words| words.as_ref().map(Vec::len)).collect();
+        let mut bytes = answer_text(&answer.said, &lengths);
         says.iter().flatten().for_each(|words| bytes.extend(bytes_of(words)));
         bytes.extend(bytes_of(&answer.behind));
         Ok(bytes)
@@ -225,27 +233,28 @@ impl NodeTraining {
     /// Does one thing. What the node says in a round, if it has to.
     fn follow(&mut self, order: Order, words: &mut Vec<u32>, answer: &mut Answer) -> Result<Option<Says>> {
         match order {
-            Order::Describe => answer.types = Some(self.types.clone()),
+            Order::Describe => answer.said = json(&self.types),
             Order::Prepare(wanted, of_model) => {
-                self.has_read = true;
+                self.pass.has_read = true;
                 if let Some(state) = of_model {
                     self.adopt(&state)?;
                     self.buffers.decoder.measure_again();
-                    self.goes_on = true;
+                    self.pass.goes_on = true;
                 }
-                answer.found = Some(measure(&mut self.buffers, &mut self.batch, wanted)?);
+                answer.said = json(&measure(&mut self.buffers, &mut self.batch, wanted)?);
             }
-            Order::FindGroups(state, epoch) => answer.groups = Some(self.find_groups(&state, epoch)?),
+            Order::FindGroups(state, epoch) => answer.said = json(&self.find_groups(&state, epoch)?),
             Order::Start(start) => self.start(*start, std::mem::take(words))?,
             Order::BeginEpoch(epoch) => self.begin_epoch(epoch)?,
             Order::Fill => {
-                (answer.filled, answer.behind) = self.fill().map(|(filled, lengths)| (Some(filled), lengths))?
+                let (filled, lengths) = self.fill()?;
+                (answer.said, answer.behind) = (json(&filled), lengths);
             }
             Order::Turn(turn) => {
                 if !self.replicas.take_turn(turn) {
                     return Err(NodeError::NonsenseAsked.into());
                 }
-                self.place = self.own_places().start;
+                self.pass.place = self.own_places().start;
             }
             Order::Begin(tuples, curvatures) => {
                 for (trainer, curvature) in self.replicas.in_turn().zip(curvatures) {
@@ -258,7 +267,7 @@ impl NodeTraining {
             }
             Order::Make(call) => {
                 if let Call::Count = call {
-                    answer.counts = Some(self.buffers.decoder.epoch_counts());
+                    answer.said = json(&self.buffers.decoder.epoch_counts());
                 }
                 self.rounds = vec![Some(Vec::new()); self.replicas.turns()];
                 return self.make(call);
@@ -267,22 +276,21 @@ impl NodeTraining {
             Order::EndEpoch(gone) => self.replicas.end_epoch(&gone),
             Order::EndOwn(from) => {
                 let (outcomes, states) = self.replicas.end_own(from)?;
-                (answer.own, answer.behind) = (Some(outcomes), words_of(&states));
-                answer.counts = Some(self.buffers.decoder.epoch_counts());
+                answer.said = json(&(outcomes, self.buffers.decoder.epoch_counts()));
+                answer.behind = words_of(&states);
             }
-            Order::Evaluate => answer.evaluated = Some(self.evaluate()?),
-            Order::Decide(groups) => answer.decided = Some(self.decide(groups, &std::mem::take(words))?),
+            Order::Evaluate => answer.said = json(&self.evaluate()?),
+            Order::Decide(groups) => answer.said = json(&self.decide(groups, &std::mem::take(words))?),
             Order::Judge(task) => {
                 let model = model_of(&std::mem::take(words), task.document)?;
                 let judged = JudgedModel::new(model, task.policies, &self.spec, &mut self.buffers)?;
-                answer.counts = Some(self.buffers.decoder.epoch_counts());
-                answer.judged = Some(judged.sums());
+                answer.said = json(&(judged.sums(), self.buffers.decoder.epoch_counts()));
                 self.judged = Some(judged);
             }
             Order::Scores => {
                 let judged = self.judged.as_mut().ok_or(NodeError::NonsenseAsked)?;
                 let scores = judged.next_scores();
-                (answer.scores, answer.behind) = (Some(scores.bytes().len()), words_of(scores.bytes()));
+                (answer.said, answer.behind) = (json(&scores.bytes().len()), words_of(scores.bytes()));
             }
             Order::Clusters(task) => {
                 let factor = match task {
@@ -296,14 +304,13 @@ impl NodeTraining {
                         ClusterFactor::new(self.kind)
                     }
                 };
-                let clusters = measure_clusters(&mut self.buffers, &mut self.batch, factor)?;
-                answer.clusters = Some(clusters.sums());
+                answer.said = json(&measure_clusters(&mut self.buffers, &mut self.batch, factor)?.sums());
             }
             Order::Features(task) => {
                 let model = model_of(&std::mem::take(words), task.document)?;
                 self.buffers.decoder = feature_profile::decoder(&model, &self.spec.columns)?;
-                answer.features = Some(measure_features(&model, task.like.as_ref(), &mut self.buffers)?);
-                answer.counts = Some(self.buffers.decoder.epoch_counts());
+                let features = measure_features(&model, task.like.as_ref(), &mut self.buffers)?;
+                answer.said = json(&(features, self.buffers.decoder.epoch_counts()));
             }
             Order::GoOn(learning) => self.replicas.go_on(&learning),
         }
@@ -312,7 +319,7 @@ impl NodeTraining {
 
     /// Where the group of those whose turn it is has its tuples.
     fn own_places(&self) -> Range<usize> {
-        self.replicas.group_in_turn().and_then(|group| self.places.get(group)).cloned().unwrap_or_default()
+        self.replicas.group_in_turn().and_then(|group| self.pass.places.get(group)).cloned().unwrap_or_default()
     }
 
     /// The decoder has this knowledge from now on.
@@ -375,13 +382,13 @@ impl NodeTraining {
     }
 
     fn begin_epoch(&mut self, epoch: u32) -> Result<()> {
-        if std::mem::take(&mut self.goes_on) {
+        if std::mem::take(&mut self.pass.goes_on) {
             self.buffers.decoder.begin_epoch();
             self.buffers.control(&ScanControl::epoch(epoch.into()));
         } else {
             self.go_to_next_pass()?;
         }
-        (self.at_end, self.epoch) = (false, epoch);
+        (self.pass.at_end, self.pass.epoch) = (false, epoch);
         self.replicas.begin_epoch();
         self.parts.iter_mut().for_each(|parts| parts.begin_epoch(epoch.into()));
         Ok(())
@@ -389,22 +396,22 @@ impl NodeTraining {
 
     /// The next pass over the rows begins.
     fn go_to_next_pass(&mut self) -> Result<()> {
-        if std::mem::replace(&mut self.has_read, true) { self.buffers.next_epoch() } else { Ok(()) }
+        if std::mem::replace(&mut self.pass.has_read, true) { self.buffers.next_epoch() } else { Ok(()) }
     }
 
     /// Fills the buffer: what is in it, and the lengths of whole mini-batches.
     fn fill(&mut self) -> Result<(Filled, Vec<u32>)> {
-        self.places.clear();
-        self.at_end = self.at_end || !self.buffers.next_batch(&mut self.batch)?;
-        if self.at_end {
+        self.pass.places.clear();
+        self.pass.at_end = self.pass.at_end || !self.buffers.next_batch(&mut self.batch)?;
+        if self.pass.at_end {
             return Ok((Filled::default(), Vec::new()));
         }
-        self.places = match &mut self.parts {
+        self.pass.places = match &mut self.parts {
             Some(parts) => parts.take(&mut self.batch)?,
             None => std::iter::once(0..self.batch.order().len()).collect(),
         };
-        self.place = self.own_places().start;
-        let (places, batch) = (&self.places, &self.batch);
+        self.pass.place = self.own_places().start;
+        let (places, batch) = (&self.pass.places, &self.batch);
         let curvatures = self.replicas.curvatures(batch, places)?;
         self.replicas.learn_own((batch, self.outputs), places)?;
         let OwnBuffer { turns, lengths } = OwnBuffer::new(batch, places);
@@ -412,11 +419,11 @@ impl NodeTraining {
     }
 
     fn learn(&mut self, tuples: usize) -> Result<()> {
-        let places = self.place..self.place.saturating_add(tuples);
-        if places.end > self.own_places().end.max(self.place) {
+        let places = self.pass.place..self.pass.place.saturating_add(tuples);
+        if places.end > self.own_places().end.max(self.pass.place) {
             return Err(NodeError::NonsenseAsked.into());
         }
-        self.place = places.end;
+        self.pass.place = places.end;
         let mut trainers: Vec<&mut Trainer> = self.replicas.in_turn().collect();
         learn_side_by_side(&mut trainers, &self.batch, self.outputs, places)
     }
@@ -447,21 +454,21 @@ impl NodeTraining {
     }
 
     fn decide(&mut self, groups: Vec<usize>, words: &[u32]) -> Result<Vec<Decided>> {
-        let NodeTraining { parts, buffers, batch, epoch, kind, outputs, .. } = self;
+        let NodeTraining { parts, buffers, batch, pass, kind, outputs, .. } = self;
         if groups.len() > MAX_MODELS {
             return Err(NodeError::NonsenseAsked.into());
         }
         let models = linear_models(groups, words, (buffers.decoder.dim(), *outputs)).ok_or(NodeError::NonsenseAsked)?;
         let parts = parts.as_mut().ok_or(NodeError::NonsenseAsked)?;
-        sigmoids::decide(*kind, models, parts.ended((*epoch, buffers, batch)))
+        sigmoids::decide(*kind, models, parts.ended((pass.epoch, buffers, batch)))
     }
 
     fn evaluate(&mut self) -> Result<OwnEvaluation> {
         let models = self.replicas.models()?;
         let is_here: Vec<bool> = models.iter().map(Option::is_some).collect();
-        let NodeTraining { parts, buffers, batch, epoch, kind, .. } = self;
+        let NodeTraining { parts, buffers, batch, pass, kind, .. } = self;
         let parts = parts.as_mut().ok_or(NodeError::NonsenseAsked)?;
         let models = models.into_iter().flatten().collect();
-        Ok(parts.evaluate(*kind, models, (*epoch, buffers, batch))?.spread(*kind, &is_here))
+        Ok(parts.evaluate(*kind, models, (pass.epoch, buffers, batch))?.spread(*kind, &is_here))
     }
 }

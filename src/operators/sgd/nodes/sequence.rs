@@ -56,8 +56,7 @@ impl Cluster {
         if is_of_model {
             decoder.measure_again();
         }
-        let found: Option<Vec<Found>> = self.ask()?.into_iter().map(|answer| answer.found).collect();
-        let found = found.ok_or_else(|| self.nonsense())?;
+        let found: Vec<Found> = self.ask()?;
         let parts = unite(decoder, wanted, &found)?;
         self.owners = owners(decoder, found.iter().map(Found::groups));
         Ok(parts)
@@ -70,8 +69,7 @@ impl Cluster {
     /// What is wrong with the rows is raised.
     pub fn find_groups(&mut self, decoder: &mut Decoder, epoch: u32) -> Result<()> {
         self.order(|_| Order::FindGroups(Box::new(decoder.state()), epoch));
-        let found: Option<Vec<Vec<String>>> = self.ask()?.into_iter().map(|answer| answer.groups).collect();
-        let found = found.ok_or_else(|| self.nonsense())?;
+        let found: Vec<Vec<String>> = self.ask()?;
         self.owners = owners(decoder, found.iter().map(Vec::as_slice));
         Ok(())
     }
@@ -114,8 +112,7 @@ impl Cluster {
     /// Has the nodes fill their buffers. None if the epoch has no more of them.
     fn fill(&mut self) -> Result<Option<AllFilled>> {
         self.order(|_| Order::Fill);
-        let answers = self.ask()?.into_iter().map(|answer| answer.filled.map(|filled| (filled, answer.behind)));
-        let answers = answers.collect::<Option<Vec<(Filled, Vec<u32>)>>>().ok_or_else(|| self.nonsense())?;
+        let answers: Vec<(Filled, Vec<u32>)> = self.ask_words()?;
         if answers.iter().all(|(filled, _)| filled.turns.is_none()) {
             return Ok(None);
         }
@@ -185,8 +182,7 @@ impl Cluster {
         self.turn(Some(together).filter(|together| together.len() < trainers.len()), trainers.len());
         let members = trainers.iter_mut().enumerate().filter(|(i, _)| together.binary_search(i).is_ok());
         let mut members: Vec<&mut Trainer> = members.map(|(_, trainer)| &mut **trainer).collect();
-        let answers = self.make(&mut members, &Call::Count)?;
-        let counts: Option<Vec<_>> = answers.into_iter().map(|answer| answer.counts).collect();
+        let counts: Option<Vec<_>> = self.make(&mut members, &Call::Count)?.into_iter().collect();
         counts.map(Some).ok_or_else(|| self.nonsense())
     }
 
@@ -246,8 +242,7 @@ impl Team for Cluster {
     fn evaluate(&mut self, kind: ModelKind, models: Vec<Judged>, _epoch: u32, _here: Here<'_>) -> Result<United> {
         self.end_epoch();
         self.order(|_| Order::Evaluate);
-        let evaluated: Option<Vec<OwnEvaluation>> = self.ask()?.into_iter().map(|answer| answer.evaluated).collect();
-        let evaluated = evaluated.ok_or_else(|| self.nonsense())?;
+        let evaluated: Vec<OwnEvaluation> = self.ask()?;
         United::new(kind, models.len(), &evaluated).ok_or_else(|| self.nonsense())
     }
 

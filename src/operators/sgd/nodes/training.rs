@@ -40,7 +40,7 @@ impl Training {
             Place::There(there) => match self.open_nodes(there)? {
                 Some(mut cluster) => {
                     let trained = cluster.sensible(|cluster| self.train_on_nodes(cluster))?;
-                    self.traffic = Some(cluster.traffic);
+                    self.summary.traffic = Some(cluster.traffic);
                     Some(trained)
                 }
                 None => None,
@@ -59,13 +59,14 @@ impl Training {
 
     /// Opens the sessions. None if something speaks against it and the rows may come here instead, which is told.
     fn open_nodes(&mut self, there: &There) -> Result<Option<Cluster>> {
-        let spec = DecoderSpec::of_request(&self.request, &self.features);
+        let spec = DecoderSpec::of_request(&self.request, &self.source.features);
         // nodes go through their rows before the first epoch, whether anything is wanted or not, unless it is all known
         let shuffling = shuffling_of(
             &self.request,
             self.prepares.is_some() || self.resume.is_none() || goes_on_in_groups(&self.request, self.resume.as_ref()),
         );
-        let opened = Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.columns, &shuffling));
+        let opened =
+            Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.source.columns, &shuffling));
         let cluster = opened_or_told(opened, self.request.nodes_may_be_off(), Errand::Training)?;
         if cluster.is_none() && there.order_varies_here && self.request.seed_is_given {
             notice_open_order();
@@ -83,7 +84,7 @@ impl Training {
             if self.resume.is_none() {
                 self.fit_to_mix(&parts);
             }
-            self.class_shares.take_counts(&self.request, &parts);
+            self.seen.class_shares.take_counts(&self.request, &parts);
         } else if goes_on_in_groups(&self.request, self.resume.as_ref()) {
             cluster.find_groups(&mut self.buffers.decoder, self.request.first_epoch())?;
         }
@@ -166,11 +167,11 @@ impl Cluster {
         self.attach_words(words_of_models(models.iter().map(|(_, model)| model)));
         let outputs = models.first().map_or(0, |(_, model)| model.outputs);
         let mut all = vec![vec![HeldOutDecisions::default(); outputs]; models.len()];
-        for answer in self.ask()? {
-            let decided = answer
-                .decided
-                .filter(|decided| decided.len() == all.len() && decided.iter().all(|decided| decided.len() == outputs));
-            for (all, own) in all.iter_mut().zip(decided.ok_or_else(|| self.nonsense())?) {
+        for decided in self.ask::<Vec<Decided>>()? {
+            if decided.len() != all.len() || decided.iter().any(|decided| decided.len() != outputs) {
+                return Err(self.nonsense());
+            }
+            for (all, own) in all.iter_mut().zip(decided) {
                 all.iter_mut().zip(own).for_each(|(all, own)| all.unite(own));
             }
         }

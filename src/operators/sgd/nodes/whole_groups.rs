@@ -68,15 +68,13 @@ impl Cluster {
         let mut counts = None;
         while left.iter().any(Option::is_some) {
             self.order(|node| Order::EndOwn(from[node]));
-            let answers = self.ask()?;
+            let answers = self.ask_words::<(Vec<Outcome>, EpochCounts)>()?;
             let mut heard = 0;
-            if counts.is_none() {
-                counts = answers.iter().map(|answer| answer.counts.clone()).collect::<Option<Vec<EpochCounts>>>();
-            }
-            for (node, answer) in answers.into_iter().enumerate() {
-                let states = bytes_of(&answer.behind);
+            counts.get_or_insert_with(|| answers.iter().map(|((_, counts), _)| counts.clone()).collect());
+            for (node, ((outcomes, _), words)) in answers.into_iter().enumerate() {
+                let states = bytes_of(&words);
                 let mut states = states.as_slice();
-                for Outcome { place, tuples, report, bytes } in answer.own.unwrap_or_default() {
+                for Outcome { place, tuples, report, bytes } in outcomes {
                     let is_new = left.get(place).copied().flatten() == Some(node);
                     let Some((state, rest)) = states.split_at_checked(bytes).filter(|_| is_new) else {
                         return Err(self.nonsense());

@@ -3,15 +3,15 @@
 use super::super::learn::{floats_per_tuple, learn};
 use super::super::learners::Judgement;
 use super::super::new_trainer::new_trainer;
+use super::super::validation::ByGroup;
 use super::course::Course;
-use super::judges::{Judges, part};
 use super::team::{Outcome, Team};
 use crate::errors::{Result, TrainingError};
-use crate::operators::decoder::Decoder;
+use crate::operators::decoder::{Decoder, HELD_OUT};
 use crate::operators::scan_control::Rank;
 use crate::options::chosen::Keep;
 use pg::check_for_interrupts;
-use sgd::{Evaluation, Losses, Panel, Trainer, deal};
+use sgd::{Evaluation, Losses, ModelParameters, Panel, Trainer, deal};
 use shuffle::FoldRule;
 use std::ops::Range;
 use tuples::Batch;
@@ -37,6 +37,13 @@ pub struct Candidate {
     pub epochs: u32,
     /// of the model that counts
     pub judgement: Option<Judgement>,
+}
+
+/// A candidate's model that is being evaluated.
+pub struct Evaluated {
+    pub candidate: usize,
+    model: ModelParameters,
+    pub evaluation: Evaluation,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -198,9 +205,8 @@ impl Candidates<'_> {
     /// Finds the part of each tuple of a buffer, and counts them in the first epoch.
     fn find_parts(&mut self, batch: &Batch, order: &[u32], is_first: bool) {
         let tags = batch.tags().unwrap_or_default();
-        let part = |place: &u32| part(self.rule, tags.get(*place as usize).copied().unwrap_or_default());
         self.parts_of_order.clear();
-        allocation::extend(&mut self.parts_of_order, order.iter().map(part));
+        allocation::extend(&mut self.parts_of_order, order.iter().map(|place| part(self.rule, tags, *place)));
         for (place, part) in order.iter().zip(&self.parts_of_order).filter(|_| is_first) {
             let tuples = if batch.has_mini_batches() { batch.mini_batch(*place as usize).len() as u64 } else { 1 };
             self.parts[*part as usize] += tuples;
@@ -296,11 +302,11 @@ impl Candidates<'_> {
         (0..self.all.len()).filter(|i| is_unjudged(&self.all[*i])).collect()
     }
 
-    /// Makes those of these models ready to be judged that this process has.
+    /// Those of these models that this process has, by fold, ready to be evaluated.
     ///
     /// # Errors
     /// [`PgError::OutOfMemory`]
-    pub fn judges(&self, which: &[usize]) -> Result<Judges> {
+    pub fn to_evaluate(&self, which: &[usize]) -> Result<ByGroup<Evaluated>> {
         let mut models = Vec::with_capacity(which.len());
         for i in which {
             let candidate = &self.all[*i];
@@ -312,9 +318,25 @@ impl Candidates<'_> {
                 (Learner::Lane(_), None) => panic!("a panel has lanes"),
                 (Learner::Elsewhere, _) => continue,
             };
-            models.push((*i, candidate.fold, model, evaluation));
+            models.push((candidate.fold as usize, Evaluated { candidate: *i, model, evaluation }));
         }
-        Ok(Judges::new(self.rule, self.folds.clone(), models))
+        Ok(ByGroup::new(models))
+    }
+
+    /// Evaluates models on the tuples of a buffer, each on those that are held out of its fold.
+    ///
+    /// # Errors
+    /// [`PgError::OutOfMemory`]
+    pub fn evaluate(&mut self, models: &mut ByGroup<Evaluated>, batch: &Batch) -> Result<()> {
+        let Candidates { rule, folds, places, .. } = self;
+        let tags = batch.tags().unwrap_or_default();
+        for fold in folds.clone() {
+            let is_held_out = |place: &u32| rule.judged_by(part(*rule, tags, *place)) == Some(fold);
+            places.clear();
+            allocation::extend(places, batch.order().iter().copied().filter(is_held_out));
+            models.show(fold as usize, (batch, places), |one, batch| one.evaluation.add(&one.model, batch))?;
+        }
+        Ok(())
     }
 
     /// Takes what came out after an epoch in all processes, and decides which models learn on.
@@ -368,6 +390,16 @@ impl Candidate {
     /// Does this process train it?
     fn is_here(&self) -> bool {
         !matches!(self.learner, Learner::Elsewhere)
+    }
+}
+
+/// The part of the tuple in this place, by its tag.
+#[inline]
+fn part(rule: FoldRule, tags: &[u32], place: u32) -> u32 {
+    let tag = tags.get(place as usize).copied().unwrap_or_default();
+    match rule {
+        FoldRule::HeldOut => u32::from(tag & HELD_OUT != 0),
+        _ => tag,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::candidates::Candidates;
 use super::course::Course;
-use super::team::Team;
+use super::team::{Outcome, Team};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::notices::{notice_clipped, notice_left_out};
@@ -39,13 +39,13 @@ impl<'c> Runner<'c, '_> {
             }
             candidates.rest(epoch);
             let due = candidates.due(epoch);
-            self.judge(epoch, &mut candidates, &due)?;
+            self.evaluate(epoch, &mut candidates, &due)?;
             if !candidates.learn_on() {
                 break;
             }
         }
         let due = candidates.unjudged();
-        self.judge(self.course.last_epoch, &mut candidates, &due)?;
+        self.evaluate(self.course.last_epoch, &mut candidates, &due)?;
         Ok(candidates)
     }
 
@@ -101,22 +101,23 @@ impl<'c> Runner<'c, '_> {
         candidates.check_parts()
     }
 
-    /// Judges these models by the rows that are held out of their folds: the source is read once more, where one of
+    /// Evaluates these models on the rows that are held out of their folds: the source is read once more, where one of
     /// them is.
-    fn judge(&mut self, epoch: u32, candidates: &mut Candidates, which: &[usize]) -> Result<()> {
+    fn evaluate(&mut self, epoch: u32, candidates: &mut Candidates, which: &[usize]) -> Result<()> {
         if which.is_empty() {
             return Ok(());
         }
-        let mut judges = candidates.judges(which)?;
-        if !judges.is_empty() {
+        let mut models = candidates.to_evaluate(which)?;
+        if !models.all.is_empty() {
             self.begin_epoch(epoch);
             while self.buffers.next_batch(self.batch)? {
                 check_for_interrupts();
-                judges.add(self.batch)?;
+                candidates.evaluate(&mut models, self.batch)?;
             }
         }
-        let outcomes = self.team.share(judges.outcomes(self.loss_unit()));
-        candidates.judge(outcomes);
+        let unit = self.loss_unit();
+        let outcomes = models.all.iter().map(|(_, one)| Outcome::new(one.candidate, &one.evaluation, unit)).collect();
+        candidates.judge(self.team.share(outcomes));
         Ok(())
     }
 

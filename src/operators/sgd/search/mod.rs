@@ -7,7 +7,6 @@
 mod candidates;
 mod course;
 mod epochs;
-mod judges;
 mod ranking;
 mod running;
 mod team;

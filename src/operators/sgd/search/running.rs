@@ -3,13 +3,14 @@
 use super::super::explain::explain as explain_training;
 use super::super::learners::{check_hessian, check_network};
 use super::super::phases::{Phase, Phases};
+use super::super::processes::Processes;
 use super::super::training::Training;
 use super::candidates::Candidates;
 use super::course::Course;
 use super::epochs::Runner;
 use super::ranking::{SearchRow, rank};
 use super::team::Team;
-use super::workers::SearchWorkers;
+use super::workers;
 use crate::errors::{Result, TrainingError, some_of};
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
 use crate::models;
@@ -90,7 +91,7 @@ impl Search {
     fn search(&mut self) -> Result<Vec<SearchRow>> {
         let mut batch = Batch::dense(0);
         self.training.tell_why_here();
-        let shown = Progress::begin(self.training.relation, 1, self.training.request.last_epoch());
+        let shown = Progress::begin(self.training.source.relation, 1, self.training.request.last_epoch());
         let prepared = self.training.prepare(&mut batch)?;
         let at_once = self.folds_at_once(&mut batch)?;
         let course = Course::new(&self.training.request, self.spec.rule, at_once);
@@ -104,7 +105,7 @@ impl Search {
         // all that is left is to train the best point
         let watches = self.watches(rows[0].point);
         self.training.request.keep_point(rows[0].point, watches.then_some(rows[0].epochs));
-        let _shown = Progress::begin(self.training.relation, 1, self.training.request.last_epoch());
+        let _shown = Progress::begin(self.training.source.relation, 1, self.training.request.last_epoch());
         self.training.buffers.decoder.begin_epoch();
         self.training.buffers.control(&ScanControl::epoch(1));
         let history = self.training.learn_and_store(&mut batch, prepared)?;
@@ -165,23 +166,23 @@ impl Search {
             let buffers = &mut self.training.buffers;
             let mut runner = Runner { course, team: &mut team, buffers, batch, compute: Duration::ZERO };
             let candidates = runner.run(folds)?;
-            self.training.compute += runner.compute;
+            self.training.phases.compute += runner.compute;
             self.take(&candidates, rows);
         }
         workers.into_iter().for_each(|workers| workers.finish(&mut self.training.buffers));
-        self.training.has_told_rows = true;
+        self.training.seen.skipped_rows_reported = true;
         Ok(())
     }
 
     /// Starts workers, if some were asked for and can be had, and gives the leader's place among them.
-    fn launch_workers(&mut self, course: &Course, batch: &mut Batch) -> Result<(Option<SearchWorkers>, Team)> {
+    fn launch_workers(&mut self, course: &Course, batch: &mut Batch) -> Result<(Option<Processes>, Team)> {
         let asked = self.spec.workers;
         if asked == 1 {
             return Ok((None, Team::alone()));
         }
-        let Training { request, features, columns, buffers, .. } = &mut self.training;
-        let spec = OwnedSpec::new(&DecoderSpec::of_request(request, features), columns);
-        let (workers, team) = SearchWorkers::launch(asked, course, (spec, &request.shuffling), buffers, batch)?;
+        let Training { request, source, buffers, .. } = &mut self.training;
+        let spec = OwnedSpec::new(&DecoderSpec::of_request(request, &source.features), &source.columns);
+        let (workers, team) = workers::launch(asked, course, (spec, &request.shuffling), buffers, batch)?;
         self.processes = Some(team.rank().processes);
         Ok((workers, team))
     }

@@ -4,8 +4,10 @@
 //! a model is bit for bit what it would be if one process had all of them. What came of an epoch is given to everybody,
 //! so that all know how all models are doing, and nobody needs to be told when to stop.
 
+use super::super::validation::judgement;
 use crate::operators::scan_control::Rank;
 use pg::process::all_gather::AllGather;
+use sgd::Evaluation;
 
 /// What came of a model, after an epoch or when it was judged.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +27,17 @@ impl Outcome {
     /// A model that has diverged.
     pub fn diverged(candidate: usize) -> Outcome {
         Outcome { candidate, loss: f64::NAN, score: 0.0 }
+    }
+
+    /// What an evaluation says of a model, whose loss is to be multiplied by `unit` to be in units of the targets.
+    pub fn new(candidate: usize, evaluation: &Evaluation, unit: f64) -> Outcome {
+        let judged = judgement(evaluation).filter(|judged| (judged.loss * unit).is_finite());
+        let is_defined = evaluation.kind().is_classifier() || evaluation.has_r2();
+        judged.map_or(Outcome::diverged(candidate), |judged| Outcome {
+            candidate,
+            loss: judged.loss * unit,
+            score: if is_defined { judged.score } else { f64::NAN },
+        })
     }
 
     /// Has the model diverged?
