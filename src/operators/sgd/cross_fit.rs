@@ -3,11 +3,12 @@
 //!
 //! The smoothed targets of some dozens of rows keep probabilities far from 0 and 1, however good the model is.
 
+use super::group_order::Rows;
 use super::learn::learn;
 use super::learners::Learner;
 use super::new_trainer::new_trainer;
 use super::resume::Resume;
-use super::validation::{EndedEpoch, HeldOut, PER_EVALUATION, copy, like, read_all};
+use super::validation::{EndedEpoch, HeldOut, PER_EVALUATION, copy, like, read_again};
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
 use crate::options::chosen::{Keep, Validation};
@@ -60,7 +61,7 @@ impl CrossFit {
         let mut kept: Vec<Option<Batch>> = Vec::new();
         kept.resize_with(last + 1, || None);
         let mut bytes = 0;
-        read_all(rows.again(), |group, batch, places| {
+        read_again(rows.again(), Rows::All, |group, _, batch, places| {
             if small.contains(&group) && bytes <= MEMORY {
                 let kept = kept[group].get_or_insert_with(|| like(batch));
                 bytes -= kept.bytes();

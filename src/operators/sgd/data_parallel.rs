@@ -7,7 +7,7 @@
 use super::constant::ClassShares;
 use super::learn::learn_side_by_side;
 use super::learners::Judged;
-use super::team::{Cohort, Here, OwnBuffer, Turns};
+use super::team::{Cohort, Here, OwnBuffer, Team, Turns};
 use super::validation::{OwnEvaluation, OwnParts, United};
 use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
@@ -63,76 +63,6 @@ impl Replica {
         }
     }
 
-    /// Goes through an epoch, which the caller's trainers have begun, and which the caller ends. `check` is called
-    /// after each buffer.
-    ///
-    /// # Errors
-    /// What is wrong with the rows of this process, or with the models.
-    pub fn epoch(
-        &mut self,
-        Here { buffers, batch }: Here<'_>,
-        (trainers, groups): (&mut [&mut Trainer], &[usize]),
-        check: impl Fn(&[&mut Trainer]) -> Result<()>,
-    ) -> Result<()> {
-        let is_first = !std::mem::replace(&mut self.has_begun, true);
-        if !is_first {
-            buffers.next_epoch()?;
-        }
-        if let (Some(parts), Some(first)) = (&mut self.parts, trainers.first()) {
-            parts.begin_epoch(first.epoch().into());
-        }
-        let outputs = buffers.decoder.labels().outputs();
-        let mut cohorts = Cohort::all(trainers, groups);
-        let mut mine = None;
-        loop {
-            let held = match mine.take() {
-                Some(held) => held, // the others are not done with the buffer before
-                None => {
-                    let held = self.fill(buffers, batch)?;
-                    let of_classes = is_first && !buffers.decoder.labels().are_targets();
-                    for (group, places) in held.parts.iter().cloned().enumerate().filter(|_| of_classes) {
-                        self.class_shares.add(&buffers.decoder, batch, group, places);
-                    }
-                    held
-                }
-            };
-            let all = self.collective.gather_buffers(&held)?;
-            let buffer = all.iter().map(|(buffer, _)| *buffer).min().unwrap_or(END);
-            if buffer == END {
-                break;
-            }
-            let is_own = held.buffer == buffer;
-            let start = Instant::now();
-            for cohort in &mut cohorts {
-                let present = all.iter().map(|(of, own)| (*of == buffer).then_some(own));
-                let turns = Turns::new(present, cohort.group);
-                let own = if is_own { held.parts[cohort.group].clone() } else { 0..0 };
-                if turns.left() > 0 {
-                    self.learn(cohort, trainers, (batch, outputs), (turns, own))?;
-                }
-            }
-            self.compute += start.elapsed();
-            check(trainers)?;
-            if !is_own {
-                mine = Some(held);
-            }
-        }
-        for cohort in &mut cohorts {
-            if let Some(tuples) = cohort.end_step() {
-                self.step(&mut cohort.members(trainers), tuples)?;
-            }
-        }
-        for trainer in trainers.iter_mut() {
-            trainer.count_synchronized(&mut self.collective)?;
-        }
-        if is_first {
-            let all: Vec<ClassShares> = self.collective.gather_values(&self.class_shares)?;
-            self.class_shares = ClassShares::default();
-            all.iter().for_each(|shares| self.class_shares.unite(shares));
-        }
-        self.count(buffers)
-    }
-
     /// Fills the buffer.
     fn fill(&mut self, buffers: &mut Buffers, batch: &mut Batch) -> Result<Held> {
         if !buffers.next_batch(batch)? {
@@ -140,7 +70,7 @@ impl Replica {
         }
         progress::tuples(batch.tuples_in_order());
         let parts = match &mut self.parts {
-            Some(parts) => parts.take(batch)?,
+            Some(parts) => parts.take_each(batch)?,
             None => std::iter::once(0..batch.order().len()).collect(),
         };
         Ok(Held { buffer: buffers.report().buffer, own: OwnBuffer::new(batch, &parts), parts })
@@ -212,25 +142,6 @@ impl Replica {
         Ok(())
     }
 
-    /// Evaluates models on what all processes hold out.
-    ///
-    /// # Errors
-    /// What is wrong with the rows, if they are read once more.
-    pub fn evaluate(
-        &mut self,
-        kind: ModelKind,
-        models: Vec<Judged>,
-        epoch: u32,
-        Here { buffers, batch }: Here<'_>,
-    ) -> Result<United> {
-        let parts = self.parts.as_mut().unwrap_or_else(|| pgrx::error!("nothing is held out"));
-        let count = models.len();
-        let own = parts.evaluate(kind, models, (epoch, buffers, batch))?;
-        let all: Vec<OwnEvaluation> = self.collective.gather_values(&own)?;
-        let united = United::new(kind, count, &all);
-        Ok(united.unwrap_or_else(|| pgrx::error!("processes have evaluated different models")))
-    }
-
     /// Hears what the first process says.
     ///
     /// # Errors
@@ -240,29 +151,98 @@ impl Replica {
     }
 }
 
+impl Team for Replica {
+    fn epoch(
+        &mut self,
+        (trainers, groups): (&mut [&mut Trainer], &[usize]),
+        Here { buffers, batch }: Here<'_>,
+        check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
+    ) -> Result<()> {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        if !is_first {
+            buffers.next_epoch()?;
+        }
+        if let (Some(parts), Some(first)) = (&mut self.parts, trainers.first()) {
+            parts.begin_epoch(first.epoch().into());
+        }
+        let outputs = buffers.decoder.labels().outputs();
+        let mut cohorts = Cohort::all(trainers, groups);
+        let mut mine = None;
+        loop {
+            let held = match mine.take() {
+                Some(held) => held, // the others are not done with the buffer before
+                None => {
+                    let held = self.fill(buffers, batch)?;
+                    let of_classes = is_first && !buffers.decoder.labels().are_targets();
+                    for (group, places) in held.parts.iter().cloned().enumerate().filter(|_| of_classes) {
+                        self.class_shares.add(&buffers.decoder, batch, group, places);
+                    }
+                    held
+                }
+            };
+            let all: Vec<(u64, OwnBuffer)> = self.collective.gather_values(&(held.buffer, &held.own))?;
+            let buffer = all.iter().map(|(buffer, _)| *buffer).min().unwrap_or(END);
+            if buffer == END {
+                break;
+            }
+            let is_own = held.buffer == buffer;
+            let start = Instant::now();
+            for cohort in &mut cohorts {
+                let present = all.iter().map(|(of, own)| (*of == buffer).then_some(own));
+                let turns = Turns::new(present, cohort.group);
+                let own = if is_own { held.parts[cohort.group].clone() } else { 0..0 };
+                if turns.left() > 0 {
+                    self.learn(cohort, trainers, (batch, outputs), (turns, own))?;
+                }
+            }
+            self.compute += start.elapsed();
+            check(trainers)?;
+            if !is_own {
+                mine = Some(held);
+            }
+        }
+        for cohort in &mut cohorts {
+            if let Some(tuples) = cohort.end_step() {
+                self.step(&mut cohort.members(trainers), tuples)?;
+            }
+        }
+        for trainer in trainers.iter_mut() {
+            trainer.count_synchronized(&mut self.collective)?;
+        }
+        if is_first {
+            let all: Vec<ClassShares> = self.collective.gather_values(&self.class_shares)?;
+            self.class_shares = ClassShares::default();
+            all.iter().for_each(|shares| self.class_shares.unite(shares));
+        }
+        self.count(buffers)
+    }
+
+    fn evaluate(
+        &mut self,
+        kind: ModelKind,
+        models: Vec<Judged>,
+        epoch: u32,
+        Here { buffers, batch }: Here<'_>,
+    ) -> Result<United> {
+        let parts = self.parts.as_mut().unwrap_or_else(|| pgrx::error!("nothing is held out"));
+        let count = models.len();
+        let own = OwnEvaluation::new(parts.evaluate(kind, models, (epoch, buffers, batch))?);
+        let all: Vec<OwnEvaluation> = self.collective.gather_values(&own)?;
+        let united = United::new(kind, count, &all);
+        Ok(united.unwrap_or_else(|| pgrx::error!("processes have evaluated different models")))
+    }
+
+    fn go_on(&mut self, learning: Vec<(usize, usize)>) -> Result<()> {
+        self.hear_first(&learning).map(drop)
+    }
+}
+
 /// The other processes, as trainers talk to them.
 struct Collective(AllGather);
 
 impl Collective {
-    /// Gathers of each process the number of its buffer, and what is in it.
-    fn gather_buffers(&mut self, held: &Held) -> Result<Vec<(u64, OwnBuffer)>> {
-        let OwnBuffer { turns, lengths } = &held.own;
-        let turns_and_lengths = turns.iter().map(|turns| *turns as u64).chain(lengths.iter().copied().map(u64::from));
-        let own = [held.buffer, turns.len() as u64].into_iter().chain(turns_and_lengths);
-        let own: Vec<u64> = allocation::collect(own);
-        let all = self.gather_all(bytemuck::cast_slice(&own))?;
-        let read = |words: Vec<u32>| {
-            let numbers = words.as_chunks().0.iter().map(|pair: &[u32; 2]| bytemuck::cast::<_, u64>(*pair));
-            let mut numbers = numbers.collect::<Vec<u64>>().into_iter();
-            let (buffer, groups) = (numbers.next().unwrap_or(END), numbers.next().unwrap_or(0) as usize);
-            let turns = numbers.by_ref().take(groups).map(|turns| turns as usize).collect();
-            (buffer, OwnBuffer { turns, lengths: numbers.map(|length| length as u32).collect() })
-        };
-        Ok(all.into_iter().map(read).collect())
-    }
-
     /// Gathers a value of each process.
-    fn gather_values<T: Serialize + DeserializeOwned>(&mut self, own: &T) -> Result<Vec<T>> {
+    fn gather_values<T: DeserializeOwned>(&mut self, own: &impl Serialize) -> Result<Vec<T>> {
         let json = json(own);
         // words, of which the last one is filled up with what JSON may have between values
         let words = json.chunks(4).map(|bytes| {

@@ -32,12 +32,8 @@ struct GroupPlaces {
 }
 
 impl GroupOrder {
-    pub fn new(shuffling: &Shuffling) -> GroupOrder {
-        GroupOrder::of_process(shuffling, BlockPartition::SINGLE)
-    }
-
-    /// The order of one of several processes, whose buffers are shuffled as they are without groups.
-    pub fn of_process(shuffling: &Shuffling, deal: BlockPartition) -> GroupOrder {
+    /// The order of a process with this part of the blocks, whose buffers are shuffled as they are without groups.
+    pub fn new(shuffling: &Shuffling, deal: BlockPartition) -> GroupOrder {
         GroupOrder {
             strategy: shuffling.strategy,
             seed: shuffling.seed,
@@ -106,43 +102,33 @@ impl GroupOrder {
         Ok(groups)
     }
 
-    /// Passes what is held out to `hold`, for a buffer from which nothing is learned.
-    ///
-    /// # Errors
-    /// Those of `hold`.
-    pub fn held_out(&mut self, batch: &Batch, mut hold: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
-        self.take(batch);
-        for (number, group) in self.groups.iter().enumerate().filter(|(_, group)| !group.held_out.is_empty()) {
-            hold(number, batch, &group.held_out)?;
-        }
-        Ok(())
-    }
-
-    /// Passes what is not held out to `take`, group by group, of a buffer whose order stays as it is.
+    /// Passes some rows of a buffer, whose order stays as it is, to `take`, group by group.
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn learned(&mut self, batch: &Batch, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
-        self.take(batch);
-        for (number, group) in self.groups.iter().enumerate().filter(|(_, group)| !group.learn.is_empty()) {
-            take(number, batch, &group.learn)?;
-        }
-        Ok(())
-    }
-
-    /// Passes all rows of a buffer to `take`, group by group.
-    ///
-    /// # Errors
-    /// Those of `take`.
-    pub fn all(&mut self, batch: &Batch, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
+    pub fn show(
+        &mut self,
+        rows: Rows,
+        batch: &Batch,
+        mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>,
+    ) -> Result<()> {
         self.take(batch);
         for (number, group) in self.groups.iter().enumerate() {
-            for places in [&group.learn, &group.held_out].into_iter().filter(|places| !places.is_empty()) {
+            let parts = [(rows != Rows::HeldOut, &group.learn), (rows != Rows::Learned, &group.held_out)];
+            for (_, places) in parts.into_iter().filter(|(is_shown, places)| *is_shown && !places.is_empty()) {
                 take(number, batch, places)?;
             }
         }
         Ok(())
     }
+}
+
+/// Which rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    Learned,
+    HeldOut,
+    All,
 }
 
 /// The number of the group that a continued model of a group learns from, once a row of it was met.

@@ -1,9 +1,8 @@
 //! How a training begins again with all rows, after a sample of them has said too little.
 
 use super::fallback::Fallback;
-use super::group_order::GroupOrder;
 use super::training::{SeenRows, Training};
-use super::validation::HeldOut;
+use super::validation::OwnParts;
 use crate::errors::{Error, Result, TrainingError};
 use crate::operators::preparation::missing_in_sample;
 use crate::operators::scan_control::{CacheControl, ScanControl};
@@ -39,8 +38,7 @@ impl Training {
         self.loader.prepare_from(Prepare::Exact, &mut self.buffers);
         let (epoch, cache) = (Some(0), Some(CacheControl::Restart));
         self.buffers.control(&ScanControl { epoch, cache, ..ScanControl::default() });
-        self.group_order = self.group_order.take().map(|_| GroupOrder::new(&self.request.shuffling));
-        self.held_out = self.held_out.take().map(|_| HeldOut::new());
+        self.parts = self.parts.take().map(|_| OwnParts::of_one(&self.request.shuffling));
         self.seen = SeenRows::default();
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::learners::Judged;
 use super::validation::United;
 use crate::errors::Result;
 use crate::operators::buffers::Buffers;
+use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Steps, Trainer};
 use shuffle::RoundRobin;
 use std::ops::Range;
@@ -77,7 +78,7 @@ pub fn needs_others(steps: Steps) -> bool {
 }
 
 /// What a process has in its buffer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct OwnBuffer {
     /// the turns of each group: tuples, or whole mini-batches
     pub turns: Vec<usize>,

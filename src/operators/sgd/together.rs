@@ -8,7 +8,7 @@ use super::learners::Learners;
 use super::team::{Here, Team};
 use super::training::Training;
 use super::validation::{United, check_held_out};
-use super::workers::WorkerGroup;
+use super::workers::Launched;
 use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::RowGroups;
 use crate::operators::notices::notice_left_out;
@@ -49,17 +49,15 @@ impl Training {
     /// As [`epochs_together`](Training::epochs_together).
     pub(super) fn train_with_workers(
         &mut self,
-        mut workers: WorkerGroup,
-        trainers: Vec<Trainer>,
+        (processes, mut replica, trainers): Launched,
         batch: &mut Batch,
     ) -> Result<Learners> {
         let mut learners = self.learners_of(trainers)?;
-        self.epochs_together(&mut workers, &mut learners, batch, |training| {
+        self.epochs_together(&mut replica, &mut learners, batch, |training| {
             check_first_epoch(&training.request, &training.buffers)
         })?;
-        self.phases.compute = workers.replica.compute;
-        self.seen.class_shares = std::mem::take(&mut workers.replica.class_shares);
-        workers.finish(&mut self.buffers);
+        (self.phases.compute, self.seen.class_shares) = (replica.compute, replica.class_shares);
+        processes.finish(&mut self.buffers);
         Ok(learners)
     }
 

@@ -4,7 +4,7 @@ use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
 use super::fallback::{Fallback, may_sample};
 use super::first_epoch::check_first_epoch;
-use super::group_order::{GroupOrder, OnlyGroup};
+use super::group_order::OnlyGroup;
 use super::learners::{Judgement, Learners};
 use super::new_trainer::new_trainer;
 use super::nodes::{Place, Traffic};
@@ -13,8 +13,8 @@ use super::phases::{Phase, Phases, PreparationTimes};
 use super::resume::Resume;
 use super::sigmoids;
 use super::store::{Store, suffix};
-use super::validation::{EndedEpoch, HeldOut, judge, judgement};
-use super::workers::WorkerGroup;
+use super::validation::{OwnParts, check_held_out, judgement};
+use super::workers::{self, Launched};
 use super::zeros;
 use crate::errors::{Result, TrainingError, some_of};
 use crate::models;
@@ -37,7 +37,7 @@ use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Column, Running};
 use pg::snapshot::Snapshot;
 use pgrx::pg_sys;
-use sgd::{Evaluation, Losses, Trainer};
+use sgd::{Evaluation, Losses};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -58,8 +58,8 @@ pub struct Training {
     pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) phases: Phases,
     pub(super) summary: Summary,
-    pub(super) group_order: Option<GroupOrder>,
-    pub(super) held_out: Option<HeldOut>,
+    /// if rows fall into groups, or some are held out
+    pub(super) parts: Option<OwnParts>,
     pub(super) seen: SeenRows,
     /// where the rows are trained on
     pub(super) place: Place,
@@ -210,9 +210,8 @@ impl Training {
         let fallback = spare.map(|decoder| Box::new(Fallback::new(request.clone(), decoder)));
         phases.end(Phase::Opening);
         Ok(Training {
-            group_order: (!request.row_groups.is_empty() && request.search.is_none())
-                .then(|| GroupOrder::new(&request.shuffling)),
-            held_out: (request.row_groups.hold_out.is_some() && request.search.is_none()).then(HeldOut::new),
+            parts: (!request.row_groups.is_empty() && request.search.is_none())
+                .then(|| OwnParts::of_one(&request.shuffling)),
             seen: SeenRows::default(),
             place,
             loader,
@@ -345,7 +344,7 @@ impl Training {
     pub(super) fn learn_and_store(&mut self, batch: &mut Batch, prepared: PreparationTimes) -> Result<Vec<EpochRow>> {
         let PreparationTimes { time: preparation, shuffle } = prepared;
         let mut learners = match self.launch_workers(batch)? {
-            Some((workers, trainers)) => self.train_with_workers(workers, trainers, batch)?,
+            Some(launched) => self.train_with_workers(launched, batch)?,
             None => {
                 let mut learners = Learners::default();
                 self.epochs(batch, &mut learners)?;
@@ -441,15 +440,15 @@ impl Training {
     }
 
     /// Starts workers that train in step with this process, if some were asked for and can be had.
-    fn launch_workers(&mut self, batch: &mut Batch) -> Result<Option<(WorkerGroup, Vec<Trainer>)>> {
+    fn launch_workers(&mut self, batch: &mut Batch) -> Result<Option<Launched>> {
         if self.request.workers == 1 {
             return Ok(None);
         }
         self.request.train_together();
         let spec = OwnedSpec::new(&DecoderSpec::of_request(&self.request, &self.source.features), &self.source.columns);
         let (resume, groups) = (self.resume.as_ref(), self.groups_together());
-        let launched = WorkerGroup::launch((&self.request, resume, groups), spec, &mut self.buffers, batch)?;
-        self.summary.processes = Some(launched.as_ref().map_or(1, |(workers, _)| workers.processes()));
+        let launched = workers::launch((&self.request, resume, groups), spec, &mut self.buffers, batch)?;
+        self.summary.processes = Some(launched.as_ref().map_or(1, |(processes, ..)| processes.rank.processes));
         Ok(launched)
     }
 
@@ -483,9 +482,7 @@ impl Training {
         let (start, compute_before) = (Instant::now(), self.phases.compute);
         let mut tuples = 0;
         learners.begin_epoch();
-        if let Some(group_order) = &mut self.group_order {
-            group_order.begin_epoch(epoch.into());
-        }
+        self.parts.iter_mut().for_each(|parts| parts.begin_epoch(epoch.into()));
         while self.buffers.next_batch(batch)? {
             progress::tuples(batch.tuples_in_order());
             if let (Some(fallback), Some(what)) = (&mut self.fallback, self.buffers.decoder.outside_of_sample()) {
@@ -533,15 +530,9 @@ impl Training {
     /// Learns from a buffer in its order, or group by group.
     fn learn(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
         let first = self.request.first_epoch();
-        let groups = match &mut self.group_order {
+        let groups = match &mut self.parts {
             None => vec![(0, 0..batch.order().len())],
-            Some(group_order) => {
-                let held_out = &mut self.held_out;
-                group_order.learn_order(batch, |group, batch, places| match held_out {
-                    Some(held_out) if epoch == first => held_out.add(group, batch, places),
-                    _ => Ok(()),
-                })?
-            }
+            Some(parts) => parts.take(batch)?,
         };
         let (decoder, outputs) = (&self.buffers.decoder, self.buffers.decoder.labels().outputs());
         let resume = self.resume.as_ref();
@@ -569,37 +560,40 @@ impl Training {
         if !zeros::may_be_missing(&self.request, continues, learners) {
             return Ok(());
         }
-        let group_order = self.group_order.get_or_insert_with(|| GroupOrder::new(&self.request.shuffling));
-        let (buffers, epoch) = (&mut self.buffers, self.request.last_epoch());
-        let mut rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
+        let parts = self.parts.get_or_insert_with(|| OwnParts::of_one(&self.request.shuffling));
+        let (_, mut rows) = parts.ended((self.request.last_epoch(), &mut self.buffers, batch));
         if self.summary.processes > Some(1) {
             rows.read_all_blocks();
         }
         zeros::find(&self.request, continues, learners, rows)
     }
 
+    /// Is anything held out by which models are evaluated? In a search the folds are.
+    fn holds_out(&self) -> bool {
+        self.request.row_groups.hold_out.is_some() && self.request.search.is_none()
+    }
+
     /// Fits probabilities to the decisions of the models that are to be stored, if that was asked for.
     fn fit_probabilities(&mut self, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
-        let (Some(held_out), Some(group_order)) = (&mut self.held_out, &mut self.group_order) else { return Ok(()) };
-        if !self.request.options.probability {
-            return Ok(());
-        }
+        let fits = self.request.options.probability && self.holds_out();
+        let Some(parts) = self.parts.as_mut().filter(|_| fits) else { return Ok(()) };
         let (request, buffers, epoch) = (&self.request, &mut self.buffers, self.request.last_epoch());
-        let mut rows = EndedEpoch { epoch, is_first: false, buffers, group_order, batch };
         if self.summary.processes > Some(1) {
-            held_out.read(rows.again())?;
+            parts.hold_out_all((epoch, &mut *buffers, &mut *batch))?;
         }
+        let (held_out, rows) = parts.ended((epoch, buffers, batch));
         sigmoids::fit(request, self.resume.as_ref(), held_out, learners, rows)
     }
 
     /// Evaluates the models on the held out rows after an epoch, and decides which of them learn on.
     fn judge(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
-        let (request, first) = (&self.request, self.request.first_epoch());
-        let evaluations = match (&mut self.held_out, &mut self.group_order) {
-            (Some(held_out), Some(group_order)) => {
-                let buffers = &mut self.buffers;
-                let ended = EndedEpoch { epoch, is_first: epoch == first, buffers, group_order, batch };
-                judge(held_out, request, learners.models()?, ended)?
+        let (request, holds_out) = (&self.request, self.holds_out());
+        let evaluations = match &mut self.parts {
+            Some(parts) if holds_out => {
+                let ended = (epoch, &mut self.buffers, batch);
+                let (evaluations, held_out) = parts.evaluate(request.kind, learners.models()?, ended)?;
+                check_held_out(request, held_out)?;
+                evaluations
             }
             _ => Vec::new(),
         };

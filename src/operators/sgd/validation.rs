@@ -3,7 +3,7 @@
 //! They are kept from the first epoch on, as long as they are not too many. If they are, the source is read once more
 //! after each epoch: they are the same then, whatever it costs.
 
-use super::group_order::GroupOrder;
+use super::group_order::{GroupOrder, Rows};
 use super::learners::{Judged, Judgement};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
@@ -44,15 +44,12 @@ enum HeldOutState {
 }
 
 impl HeldOut {
-    pub fn new() -> HeldOut {
+    fn new() -> HeldOut {
         HeldOut { kept: Vec::new(), bytes: 0, state: HeldOutState::Filling, tuples: 0 }
     }
 
     /// Takes tuples of a group, if this is the first epoch.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
-    pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
+    fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         self.tuples += if self.state == HeldOutState::Kept { 0 } else { places.len() as u64 };
         if self.state != HeldOutState::Filling {
             return Ok(());
@@ -71,23 +68,11 @@ impl HeldOut {
         Ok(())
     }
 
-    /// The first epoch is over. True if anything was held out.
-    fn end_first_epoch(&mut self) -> bool {
+    /// The first epoch is over.
+    fn end_first_epoch(&mut self) {
         if self.state == HeldOutState::Filling {
             self.state = HeldOutState::Kept;
         }
-        self.tuples > 0
-    }
-
-    /// Keeps what several processes have held out, each its own, by reading the whole epoch once more.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]; what is wrong with the rows
-    pub fn read(&mut self, mut rows: EndedEpoch<'_>) -> Result<()> {
-        rows.read_all_blocks();
-        read_held_out(rows, |group, _, batch, places| self.add(group, batch, places))?;
-        self.end_first_epoch();
-        Ok(())
     }
 
     /// What was kept of a group, if anything was.
@@ -101,27 +86,8 @@ impl HeldOut {
     }
 }
 
-/// Judges models, group and model of each, at the end of an epoch, in their sequence.
-///
-/// # Errors
-/// Those of [`check_held_out`]; [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
-pub fn judge(
-    held_out: &mut HeldOut,
-    request: &Request,
-    models: Vec<Judged>,
-    epoch: EndedEpoch<'_>,
-) -> Result<Vec<Evaluation>> {
-    if epoch.is_first && !held_out.end_first_epoch() {
-        check_held_out(request, 0)?;
-    }
-    evaluate(held_out, request.kind, models, epoch)
-}
-
 /// Checks whether anything is held out. For probabilities a draw may have held out none of few rows: they are fitted to
 /// all of them then, and nothing judges the model but the loss that it learns by.
-///
-/// # Errors
-/// [`TrainingError::NothingHeldOut`]
 pub fn check_held_out(request: &Request, held_out: u64) -> Result<()> {
     let column = match request.options.validation() {
         Some(Validation::Column(column)) => Some(column),
@@ -129,20 +95,6 @@ pub fn check_held_out(request: &Request, held_out: u64) -> Result<()> {
         _ => None,
     };
     if held_out == 0 { Err(TrainingError::NothingHeldOut { column }.into()) } else { Ok(()) }
-}
-
-/// Evaluates models on what is held out, in their sequence.
-fn evaluate(
-    held_out: &HeldOut,
-    kind: ModelKind,
-    models: Vec<Judged>,
-    epoch: EndedEpoch<'_>,
-) -> Result<Vec<Evaluation>> {
-    let evaluation =
-        |judged: Judged| (judged.group, (judged.model, Evaluation::new(kind).with_loss_number(judged.loss_number)));
-    let mut models = ByGroup::new(models.into_iter().map(evaluation).collect());
-    models.show_held_out(held_out, epoch, |(model, evaluation), batch, _| evaluation.add(model, batch))?;
-    Ok(models.all.into_iter().map(|(_, (_, evaluation))| evaluation).collect())
 }
 
 /// Models, or the like, each of a group, in ascending sequence of their groups, to which tuples of these are shown.
@@ -159,9 +111,6 @@ impl<T> ByGroup<T> {
     }
 
     /// Shows tuples of a group, at these places of a batch, to those of the group, a few at a time.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn show(
         &mut self,
         group: usize,
@@ -187,9 +136,6 @@ impl<T> ByGroup<T> {
     }
 
     /// Shows each what is held out of its group: all at once if it was kept, else by reading the epoch once more.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
     pub fn show_held_out(
         &mut self,
         held_out: &HeldOut,
@@ -197,7 +143,7 @@ impl<T> ByGroup<T> {
         mut to: impl FnMut(&mut T, &Batch, &Decoder),
     ) -> Result<()> {
         if held_out.must_be_read() {
-            return read_held_out(epoch, |group, decoder, batch, places| {
+            return read_again(epoch, Rows::HeldOut, |group, decoder, batch, places| {
                 self.show(group, (batch, places), |one, batch| to(one, batch, decoder))
             });
         }
@@ -209,21 +155,29 @@ impl<T> ByGroup<T> {
     }
 }
 
-/// How one of several processes, which learn together, deals out the rows that it reads: to groups, and what it holds
-/// out. Each evaluates the models on its own.
+/// How a process assigns the rows that it reads to groups, and what it holds out. Each of several, which learn together,
+/// evaluates the models on its own.
 pub struct OwnParts {
     order: GroupOrder,
     held_out: HeldOut,
-    /// that models learn from; others are passed over
+    /// that models learn from, if that is known beforehand; others are passed over
     groups: usize,
     /// that it has gone through, or is in
     epochs: u64,
 }
 
+/// The epoch that has ended, the process's rows, and a batch for them.
+type Ended<'a> = (u32, &'a mut Buffers, &'a mut Batch);
+
 impl OwnParts {
     /// Of the process with this part of the blocks.
     pub fn new(shuffling: &Shuffling, deal: BlockPartition, groups: usize) -> OwnParts {
-        OwnParts { order: GroupOrder::of_process(shuffling, deal), held_out: HeldOut::new(), groups, epochs: 0 }
+        OwnParts { order: GroupOrder::new(shuffling, deal), held_out: HeldOut::new(), groups, epochs: 0 }
+    }
+
+    /// Of the only process.
+    pub fn of_one(shuffling: &Shuffling) -> OwnParts {
+        OwnParts::new(shuffling, BlockPartition::SINGLE, 0)
     }
 
     /// Begins an epoch.
@@ -232,58 +186,64 @@ impl OwnParts {
         self.epochs += 1;
     }
 
-    /// Takes what is held out of a buffer, and leaves the rest to be learned from: where in the buffer's order each
-    /// group has its tuples.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
-    pub fn take(&mut self, batch: &mut Batch) -> Result<Vec<Range<usize>>> {
-        let OwnParts { order, held_out, groups, epochs } = self;
-        let dealt = order.learn_order(batch, |group, batch, places| match epochs {
+    /// Takes what is held out of a buffer, and leaves the rest to be learned from: the groups that have some, and where
+    /// in the buffer's order.
+    pub fn take(&mut self, batch: &mut Batch) -> Result<Vec<(usize, Range<usize>)>> {
+        let OwnParts { order, held_out, epochs, .. } = self;
+        order.learn_order(batch, |group, batch, places| match epochs {
             1 => held_out.add(group, batch, places),
             _ => Ok(()),
-        })?;
-        let mut parts = vec![0..0; *groups];
-        for (group, places) in dealt.into_iter().filter(|(group, _)| group < groups) {
+        })
+    }
+
+    /// As [`take`](OwnParts::take), for each group.
+    pub fn take_each(&mut self, batch: &mut Batch) -> Result<Vec<Range<usize>>> {
+        let mut parts = vec![0..0; self.groups];
+        for (group, places) in self.take(batch)?.into_iter().filter(|(group, _)| *group < self.groups) {
             parts[group] = places;
         }
         Ok(parts)
     }
 
-    /// Evaluates models, in the sequence of their groups, at the end of an epoch.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+    /// Evaluates models, in the sequence of their groups, at the end of an epoch. Also gives how many tuples are held
+    /// out, those of groups without models among them.
     pub fn evaluate(
         &mut self,
         kind: ModelKind,
         models: Vec<Judged>,
-        (epoch, buffers, batch): (u32, &mut Buffers, &mut Batch),
-    ) -> Result<OwnEvaluation> {
-        let OwnParts { order, held_out, epochs, .. } = self;
-        let is_first = *epochs == 1;
-        if is_first {
-            held_out.end_first_epoch();
+        ended: Ended<'_>,
+    ) -> Result<(Vec<Evaluation>, u64)> {
+        if self.epochs == 1 {
+            self.held_out.end_first_epoch();
         }
-        let ended = EndedEpoch { epoch, is_first, buffers, group_order: order, batch };
-        let evaluations = evaluate(held_out, kind, models, ended)?;
-        Ok(OwnEvaluation { sums: evaluations.iter().map(Evaluation::sums).collect(), held_out: held_out.tuples })
+        let (held_out, rows) = self.ended(ended);
+        let evaluation =
+            |judged: Judged| (judged.group, (judged.model, Evaluation::new(kind).with_loss_number(judged.loss_number)));
+        let mut models = ByGroup::new(models.into_iter().map(evaluation).collect());
+        models.show_held_out(held_out, rows, |(model, evaluation), batch, _| evaluation.add(model, batch))?;
+        Ok((models.all.into_iter().map(|(_, (_, evaluation))| evaluation).collect(), held_out.tuples))
     }
 
-    /// What it holds out, and how to read the epoch that has ended once more, after the first one.
-    pub fn ended<'a>(
-        &'a mut self,
-        (epoch, buffers, batch): (u32, &'a mut Buffers, &'a mut Batch),
-    ) -> (&'a HeldOut, EndedEpoch<'a>) {
+    /// Keeps what several processes have held out, each its own, by reading the whole epoch once more.
+    pub fn hold_out_all(&mut self, (epoch, buffers, batch): Ended<'_>) -> Result<()> {
         let OwnParts { order, held_out, .. } = self;
-        (held_out, EndedEpoch { epoch, is_first: false, buffers, group_order: order, batch })
+        let mut rows = EndedEpoch { epoch, buffers, group_order: order, batch };
+        rows.read_all_blocks();
+        read_again(rows, Rows::HeldOut, |group, _, batch, places| held_out.add(group, batch, places))?;
+        held_out.end_first_epoch();
+        Ok(())
+    }
+
+    /// What it holds out, and how to read the epoch that has ended once more.
+    pub fn ended<'a>(&'a mut self, (epoch, buffers, batch): Ended<'a>) -> (&'a HeldOut, EndedEpoch<'a>) {
+        let OwnParts { order, held_out, .. } = self;
+        (held_out, EndedEpoch { epoch, buffers, group_order: order, batch })
     }
 }
 
 /// The epoch that has ended, and the means to read it once more.
 pub struct EndedEpoch<'a> {
     pub epoch: u32,
-    pub is_first: bool,
     pub buffers: &'a mut Buffers,
     pub group_order: &'a mut GroupOrder,
     pub batch: &'a mut Batch,
@@ -299,52 +259,24 @@ impl EndedEpoch<'_> {
 
     /// The same, to be read once more before it is.
     pub fn again(&mut self) -> EndedEpoch<'_> {
-        let EndedEpoch { epoch, is_first, buffers, group_order, batch } = self;
-        EndedEpoch { epoch: *epoch, is_first: *is_first, buffers, group_order, batch }
+        let EndedEpoch { epoch, buffers, group_order, batch } = self;
+        EndedEpoch { epoch: *epoch, buffers, group_order, batch }
     }
 }
 
-/// Reads the epoch once more, and passes what is held out to `hold`, which gets a group, the decoder, and places in the
+/// Reads the epoch once more, and passes some of its rows to `take`, which gets a group, the decoder, and places in a
 /// batch.
-///
-/// # Errors
-/// Those of `hold`; what is wrong with the rows
-fn read_held_out(
+pub fn read_again(
     epoch: EndedEpoch<'_>,
-    mut hold: impl FnMut(usize, &Decoder, &Batch, &[u32]) -> Result<()>,
+    rows: Rows,
+    mut take: impl FnMut(usize, &Decoder, &Batch, &[u32]) -> Result<()>,
 ) -> Result<()> {
-    read_again(epoch, |group_order, decoder, batch| {
-        group_order.held_out(batch, |group, batch, places| hold(group, decoder, batch, places))
-    })
-}
-
-/// Reads the epoch once more, and passes all rows to `take`, which gets a group, and places in the batch.
-///
-/// # Errors
-/// Those of `take`; what is wrong with the rows
-pub fn read_all(epoch: EndedEpoch<'_>, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
-    read_again(epoch, |group_order, _, batch| group_order.all(batch, &mut take))
-}
-
-/// Reads the epoch once more, and passes what is not held out to `take`, which gets a group, and places in the batch.
-///
-/// # Errors
-/// Those of `take`; what is wrong with the rows
-pub fn read_learned(epoch: EndedEpoch<'_>, mut take: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
-    read_again(epoch, |group_order, _, batch| group_order.learned(batch, &mut take))
-}
-
-/// Reads the epoch once more, buffer by buffer.
-fn read_again(
-    epoch: EndedEpoch<'_>,
-    mut take: impl FnMut(&mut GroupOrder, &Decoder, &Batch) -> Result<()>,
-) -> Result<()> {
-    let EndedEpoch { epoch, buffers, group_order, batch, .. } = epoch;
+    let EndedEpoch { epoch, buffers, group_order, batch } = epoch;
     buffers.decoder.begin_epoch();
     buffers.control(&ScanControl::epoch(epoch.into()));
     while buffers.next_batch(batch)? {
         check_for_interrupts();
-        take(group_order, &buffers.decoder, batch)?;
+        group_order.show(rows, batch, |group, batch, places| take(group, &buffers.decoder, batch, places))?;
     }
     Ok(())
 }
@@ -359,6 +291,11 @@ pub struct OwnEvaluation {
 }
 
 impl OwnEvaluation {
+    /// Of models, and the tuples held out.
+    pub fn new((evaluations, held_out): (Vec<Evaluation>, u64)) -> OwnEvaluation {
+        OwnEvaluation { sums: evaluations.iter().map(Evaluation::sums).collect(), held_out }
+    }
+
     /// The same, with nothing for models that were not evaluated: `is_here` says of each model whether it was.
     pub fn spread(self, kind: ModelKind, is_here: &[bool]) -> OwnEvaluation {
         let OwnEvaluation { sums, held_out } = self;
@@ -416,9 +353,6 @@ fn kind_of(batch: &Batch) -> Batch {
 }
 
 /// Appends tuples at these places of a batch to another like it.
-///
-/// # Errors
-/// [`PgError::OutOfMemory`]
 pub fn copy(from: &Batch, places: &[u32], to: &mut Batch) -> Result<()> {
     for place in places {
         to.push_copy(from, *place as usize)?;

@@ -8,7 +8,7 @@ use super::opening::notice_steps;
 use super::processes::{Asked, Part, Processes};
 use super::resume::Resume;
 use super::team::{Here, Team};
-use super::validation::{OwnParts, United};
+use super::validation::OwnParts;
 use crate::errors::{OrRaise, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::OwnedSpec;
@@ -42,68 +42,52 @@ struct TrainingTask {
     sparse: bool,
 }
 
-/// The processes of a training, as their leader sees them.
-pub struct WorkerGroup {
-    processes: Processes,
-    /// the leader's
-    pub replica: Replica,
-}
+/// The processes of a training, the leader's part in it, and its trainers.
+pub type Launched = (Processes, Replica, Vec<Trainer>);
 
-impl WorkerGroup {
-    /// Starts workers, if they are to be had, and gives the leader's trainers before the first epoch, which is the
-    /// next. Reports if there are fewer than were asked for. `batch` is empty afterwards.
-    ///
-    /// # Errors
-    /// What is wrong with the rows that are looked at.
-    pub fn launch(
-        (request, resume, groups): (&Request, Option<&Resume>, usize),
-        spec: OwnedSpec,
-        buffers: &mut Buffers,
-        batch: &mut Batch,
-    ) -> Result<Option<(WorkerGroup, Vec<Trainer>)>> {
-        let asked = Asked {
-            kind: KIND.name,
-            processes: request.workers,
-            spec,
-            shuffling: &request.shuffling,
-            divides: true,
-            few: "the buffer has no more blocks",
-        };
-        let plan = |buffers: &Buffers, batch: &Batch| {
-            // the buffer's blocks are known beforehand
-            let most = buffers.report().planned_geometry.buffer_blocks;
-            Ok((most, if most > 1 { Some(TrainingTask::new(request, groups, buffers, batch)?) } else { None }))
-        };
-        let tell = |processes: u32, why: String| {
-            pg::notice(
-                format!("the model is trained by {processes} of {} processes: {why}", request.workers),
-                "With another number of workers the model differs; corgipile.models says how many there were.",
-            );
-        };
-        let saved = resume.map(Resume::trainer_state).unwrap_or_default();
-        let launched = Processes::launch(asked, (buffers, batch), plan, saved, tell)?;
-        let Some((processes, task)) = launched else { return Ok(None) };
-        let replica = task.replica(processes.all_gather(), processes.rank);
-        let (outputs, sparse) = (buffers.decoder.labels().outputs(), task.sparse);
-        let new = |hyper| match resume {
-            Some(resume) => resume.replica(hyper, task.dim, outputs, sparse),
-            None => Ok(Trainer::replica(hyper, task.dim, outputs, sparse)?),
-        };
-        let models = (0..task.groups).flat_map(|_| task.points_of(buffers));
-        let trainers = models.map(new).collect::<Result<Vec<Trainer>>>()?;
-        notice_steps(&buffers.decoder, processes.rank.processes as usize);
-        Ok(Some((WorkerGroup { processes, replica }, trainers)))
-    }
-
-    /// The processes that train, the leader among them.
-    pub fn processes(&self) -> u32 {
-        self.processes.rank.processes
-    }
-
-    /// Waits until all workers have ended. What they have done is counted at the nodes of the leader's plan.
-    pub fn finish(self, buffers: &mut Buffers) {
-        self.processes.finish(buffers);
-    }
+/// Starts workers, if they are to be had, and gives the leader's part and trainers before the first epoch, which is the
+/// next. Reports if there are fewer than were asked for. `batch` is empty afterwards.
+///
+/// # Errors
+/// What is wrong with the rows that are looked at.
+pub fn launch(
+    (request, resume, groups): (&Request, Option<&Resume>, usize),
+    spec: OwnedSpec,
+    buffers: &mut Buffers,
+    batch: &mut Batch,
+) -> Result<Option<Launched>> {
+    let asked = Asked {
+        kind: KIND.name,
+        processes: request.workers,
+        spec,
+        shuffling: &request.shuffling,
+        divides: true,
+        few: "the buffer has no more blocks",
+    };
+    let plan = |buffers: &Buffers, batch: &Batch| {
+        // the buffer's blocks are known beforehand
+        let most = buffers.report().planned_geometry.buffer_blocks;
+        Ok((most, if most > 1 { Some(TrainingTask::new(request, groups, buffers, batch)?) } else { None }))
+    };
+    let tell = |processes: u32, why: String| {
+        pg::notice(
+            format!("the model is trained by {processes} of {} processes: {why}", request.workers),
+            "With another number of workers the model differs; corgipile.models says how many there were.",
+        );
+    };
+    let saved = resume.map(Resume::trainer_state).unwrap_or_default();
+    let launched = Processes::launch(asked, (buffers, batch), plan, saved, tell)?;
+    let Some((processes, task)) = launched else { return Ok(None) };
+    let replica = task.replica(processes.all_gather(), processes.rank);
+    let (outputs, sparse) = (buffers.decoder.labels().outputs(), task.sparse);
+    let new = |hyper| match resume {
+        Some(resume) => resume.replica(hyper, task.dim, outputs, sparse),
+        None => Ok(Trainer::replica(hyper, task.dim, outputs, sparse)?),
+    };
+    let models = (0..task.groups).flat_map(|_| task.points_of(buffers));
+    let trainers = models.map(new).collect::<Result<Vec<Trainer>>>()?;
+    notice_steps(&buffers.decoder, processes.rank.processes as usize);
+    Ok(Some((processes, replica, trainers)))
 }
 
 /// What a worker process does.
@@ -119,7 +103,7 @@ fn work(worker: Worker) -> Result<()> {
         trainers.iter_mut().for_each(|(_, trainer)| trainer.begin_epoch());
         let (groups, mut learning): (Vec<usize>, Vec<&mut Trainer>) =
             trainers.iter_mut().map(|((group, _), trainer)| (*group, trainer)).unzip();
-        replica.epoch(Here { buffers, batch: &mut batch }, (&mut learning, &groups), |_| Ok(()))?;
+        replica.epoch((&mut learning, &groups), Here { buffers, batch: &mut batch }, &|_| Ok(()))?;
         // what the leader makes of models that have diverged is its affair
         trainers.retain_mut(|(_, trainer)| trainer.tuples() > 0 && trainer.finish_epoch().is_ok());
         if task.holds_out {
@@ -148,25 +132,6 @@ fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<
     };
     let points = |group| (0..).zip(task.points_of(buffers)).map(move |(point, hyper)| ((group, point), hyper));
     (0..task.groups).flat_map(points).map(|(of, hyper)| Ok((of, new(hyper)?))).collect()
-}
-
-impl Team for WorkerGroup {
-    fn epoch(
-        &mut self,
-        trainers: (&mut [&mut Trainer], &[usize]),
-        here: Here<'_>,
-        check: &dyn Fn(&[&mut Trainer]) -> Result<()>,
-    ) -> Result<()> {
-        self.replica.epoch(here, trainers, check)
-    }
-
-    fn evaluate(&mut self, kind: ModelKind, models: Vec<Judged>, epoch: u32, here: Here<'_>) -> Result<United> {
-        self.replica.evaluate(kind, models, epoch, here)
-    }
-
-    fn go_on(&mut self, learning: Vec<(usize, usize)>) -> Result<()> {
-        self.replica.hear_first(&learning).map(drop)
-    }
 }
 
 impl TrainingTask {

@@ -3,13 +3,13 @@
 //!
 //! The state of the training stays that of its trainer, so that a warm start goes on as if nothing had been stored.
 
+use super::group_order::Rows;
 use super::learners::{Learner, Learners};
-use super::validation::{EndedEpoch, read_learned};
+use super::validation::{EndedEpoch, read_again};
 use crate::errors::Result;
 use crate::options::request::Request;
 use pg::check_for_interrupts;
 use sgd::{ModelParameters, Zeros};
-use tuples::Batch;
 
 /// Memory for the sums of models that are added up at once, while the source is read.
 const MEMORY: usize = 256 << 20;
@@ -56,7 +56,7 @@ pub fn find(request: &Request, continues: bool, learners: &mut Learners, mut row
 /// Adds up the gradients of models, which are in ascending sequence of their groups.
 fn add_up(sums: &mut [(usize, Zeros)], rows: EndedEpoch<'_>) -> Result<()> {
     debug_assert!(sums.is_sorted_by_key(|(group, _)| *group), "models by group");
-    read_learned(rows, |group, batch: &Batch, places| {
+    read_again(rows, Rows::Learned, |group, _, batch, places| {
         let first = sums.partition_point(|(of, _)| *of < group);
         for places in places.chunks(PER_SUM) {
             for (_, zeros) in sums[first..].iter_mut().take_while(|(of, _)| *of == group) {

@@ -407,7 +407,7 @@ impl NodeTraining {
             return Ok((Filled::default(), Vec::new()));
         }
         self.pass.places = match &mut self.parts {
-            Some(parts) => parts.take(&mut self.batch)?,
+            Some(parts) => parts.take_each(&mut self.batch)?,
             None => std::iter::once(0..self.batch.order().len()).collect(),
         };
         self.pass.place = self.own_places().start;
@@ -469,6 +469,7 @@ impl NodeTraining {
         let NodeTraining { parts, buffers, batch, pass, kind, .. } = self;
         let parts = parts.as_mut().ok_or(NodeError::NonsenseAsked)?;
         let models = models.into_iter().flatten().collect();
-        Ok(parts.evaluate(*kind, models, (pass.epoch, buffers, batch))?.spread(*kind, &is_here))
+        let own = OwnEvaluation::new(parts.evaluate(*kind, models, (pass.epoch, buffers, batch))?);
+        Ok(own.spread(*kind, &is_here))
     }
 }

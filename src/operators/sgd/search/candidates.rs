@@ -250,11 +250,11 @@ impl Candidates<'_> {
                 Learner::Lane(lane) => panel.as_ref()?.loss(*lane),
                 Learner::Elsewhere => return None,
             };
-            Some(loss.map_or(Outcome::diverged(i), |loss| Outcome { candidate: i, loss, score: 0.0 }))
+            Some(loss.map_or(Outcome::diverged(i), |loss| Outcome { candidate: i as u64, loss, score: 0.0 }))
         };
         let (mut least, mut diverged) = (f64::INFINITY, Vec::new());
         for outcome in team.share(learning.filter_map(outcome).collect()) {
-            let candidate = &mut self.all[outcome.candidate];
+            let candidate = &mut self.all[outcome.candidate as usize];
             if outcome.has_diverged() {
                 diverged.push(candidate.point);
             } else {
@@ -343,7 +343,7 @@ impl Candidates<'_> {
     pub fn judge(&mut self, outcomes: Vec<Outcome>) {
         let mut diverged = Vec::new();
         for outcome in outcomes {
-            let candidate = &mut self.all[outcome.candidate];
+            let candidate = &mut self.all[outcome.candidate as usize];
             let Candidate { point, state, losses, best, epochs, judgement: result, epoch, .. } = candidate;
             if outcome.has_diverged() {
                 diverged.push(*point);

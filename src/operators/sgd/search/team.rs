@@ -6,27 +6,26 @@
 
 use super::super::validation::judgement;
 use crate::operators::scan_control::Rank;
+use bytemuck::{Pod, Zeroable};
 use pg::process::all_gather::AllGather;
 use sgd::Evaluation;
 
-/// What came of a model, after an epoch or when it was judged.
-#[derive(Debug, Clone, Copy)]
+/// What came of a model, after an epoch or when it was evaluated.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub struct Outcome {
     /// its number among all models
-    pub candidate: usize,
+    pub candidate: u64,
     /// not a number: it has diverged
     pub loss: f64,
     /// not a number: it is R² of labels that are all the same
     pub score: f64,
 }
 
-/// Words of an outcome.
-const WORDS: usize = 5;
-
 impl Outcome {
     /// A model that has diverged.
     pub fn diverged(candidate: usize) -> Outcome {
-        Outcome { candidate, loss: f64::NAN, score: 0.0 }
+        Outcome { candidate: candidate as u64, loss: f64::NAN, score: 0.0 }
     }
 
     /// What an evaluation says of a model, whose loss is to be multiplied by `unit` to be in units of the targets.
@@ -34,7 +33,7 @@ impl Outcome {
         let judged = judgement(evaluation).filter(|judged| (judged.loss * unit).is_finite());
         let is_defined = evaluation.kind().is_classifier() || evaluation.has_r2();
         judged.map_or(Outcome::diverged(candidate), |judged| Outcome {
-            candidate,
+            candidate: candidate as u64,
             loss: judged.loss * unit,
             score: if is_defined { judged.score } else { f64::NAN },
         })
@@ -44,24 +43,6 @@ impl Outcome {
     pub fn has_diverged(self) -> bool {
         self.loss.is_nan()
     }
-
-    fn words(self) -> [u32; WORDS] {
-        let ([a, b], [c, d]) = (halves(self.loss), halves(self.score));
-        [self.candidate as u32, a, b, c, d]
-    }
-
-    fn from_words([candidate, a, b, c, d]: [u32; WORDS]) -> Outcome {
-        Outcome { candidate: candidate as usize, loss: joined([a, b]), score: joined([c, d]) }
-    }
-}
-
-fn halves(number: f64) -> [u32; 2] {
-    let bits = number.to_bits();
-    [bits as u32, (bits >> 32) as u32]
-}
-
-fn joined([low, high]: [u32; 2]) -> f64 {
-    f64::from_bits(u64::from(high) << 32 | u64::from(low))
 }
 
 /// This process's place among those of a search.
@@ -96,11 +77,10 @@ impl Team {
     /// sequence.
     pub fn share(&mut self, own: Vec<Outcome>) -> Vec<Outcome> {
         let Some(all_gather) = &mut self.all_gather else { return own };
-        let words: Vec<u32> = own.into_iter().flat_map(Outcome::words).collect();
-        let mut all = vec![Vec::new(); all_gather.processes()];
-        all_gather.gather(&words, |pieces| {
+        let mut all = vec![Vec::<u32>::new(); all_gather.processes()];
+        all_gather.gather(bytemuck::cast_slice(&own), |pieces| {
             all.iter_mut().zip(pieces).for_each(|(words, piece)| words.extend_from_slice(piece));
         });
-        all.iter().flat_map(|words| words.as_chunks().0).map(|words| Outcome::from_words(*words)).collect()
+        all.iter().flat_map(|words| bytemuck::pod_collect_to_vec::<u32, Outcome>(words)).collect()
     }
 }
