@@ -56,9 +56,6 @@ impl Buffers {
 
     /// Looks at the first tuples of the epoch that is about to begin, until it is known how long they are and, of two
     /// classes, what both are. The epoch then begins anew. `batch` has the last of these tuples.
-    ///
-    /// # Errors
-    /// What is wrong with the rows; [`TrainingError::NoRows`]
     pub fn peek(&mut self, batch: &mut Batch) -> Result<()> {
         let Buffers { query, decoder, .. } = self;
         let top: Scan<TupleShuffle> = query.top();
@@ -92,9 +89,6 @@ impl Buffers {
 
     /// Ends the worker, if there is one, after all epochs. `batch` has no buffer any more. The worker's measurements
     /// are added to those of the nodes here.
-    ///
-    /// # Errors
-    /// [`TrainingError::WorkerLost`]; those of the worker are raised.
     pub fn end_worker(&mut self, batch: &mut Batch) -> Result<()> {
         match self.leader.take() {
             Some(leader) => leader.finish(&self.query, batch, true),
@@ -103,9 +97,6 @@ impl Buffers {
     }
 
     /// As [`end_worker`](Buffers::end_worker), before all epochs are over.
-    ///
-    /// # Errors
-    /// As there.
     pub fn stop_worker(&mut self, batch: &mut Batch) -> Result<()> {
         match self.leader.take() {
             Some(leader) => {
@@ -125,9 +116,6 @@ impl Buffers {
     }
 
     /// Waits until the worker has gone through all rows before the first epoch. False if there is no worker to do it.
-    ///
-    /// # Errors
-    /// As [`end_worker`](Buffers::end_worker).
     pub fn prepare_elsewhere(&mut self) -> Result<bool> {
         match &mut self.leader {
             Some(leader) => match leader.prepare(&mut self.decoder)? {

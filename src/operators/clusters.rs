@@ -15,9 +15,6 @@ pub fn factor_at(model: &Model, decoder: &Decoder) -> ClusterFactor {
 }
 
 /// Adds all rows, block by block.
-///
-/// # Errors
-/// Whatever can be wrong with rows.
 pub fn measure_clusters(buffers: &mut Buffers, batch: &mut Batch, mut factor: ClusterFactor) -> Result<ClusterFactor> {
     let mut block = 0;
     while buffers.next_batch(batch)? {

@@ -80,9 +80,6 @@ const FIRST_CHARACTERS: usize = 200;
 
 /// What is known of these columns of a source: of what stands behind FROM, and of the relation that it is,
 /// if it is one.
-///
-/// # Errors
-/// PostgreSQL's own.
 pub fn facts_of(columns: &[&Column], from: &str, relation: Option<pg_sys::Oid>) -> Result<Vec<Facts>> {
     let analyzed = |column: &&Column| column.origin.and_then(|(table, column)| column_statistics(table, column));
     let statistics: Vec<Option<ColumnStatistics>> = columns.iter().map(analyzed).collect();

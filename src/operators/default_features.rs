@@ -45,10 +45,6 @@ pub enum Takes<'a> {
 }
 
 /// The features that the call names, or those of the source if it names none, or says which not.
-///
-/// # Errors
-/// [`SourceError::NoFeatures`], [`SourceError::UndefinedColumn`] of a column that is not to be one,
-/// [`ArgumentError::InvalidArgument`].
 pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<String>> {
     let listed = match given {
         None => Listed::default(),

@@ -72,9 +72,6 @@ fn numbers_of(shapes: &[FeatureShape]) -> usize {
 }
 
 /// What the model's features are.
-///
-/// # Errors
-/// [`PredictError::NotProfiled`]
 pub fn shapes_of(model: &Model) -> Result<Vec<FeatureShape>> {
     model.feature_kind.shapes(model.dim()).ok_or_else(|| {
         let is_sparse = matches!(model.feature_kind, FeatureKind::Sparse { .. });
@@ -85,9 +82,6 @@ pub fn shapes_of(model: &Model) -> Result<Vec<FeatureShape>> {
 
 /// Plans to read the features of `source`, by the names of the columns that the model was trained on, as they are:
 /// neither scaled nor taken by logarithms, with NaN for NULLs among numbers.
-///
-/// # Errors
-/// Whatever can be wrong with the source, and that it is compressed
 pub fn plan(model: &Model, source: &str) -> Result<PlannedRows> {
     let mut source = without_label(model, source, "the comparison of features")?;
     source.add_parts(&model.features);
@@ -97,9 +91,6 @@ pub fn plan(model: &Model, source: &str) -> Result<PlannedRows> {
 }
 
 /// A decoder of such rows, which have these columns.
-///
-/// # Errors
-/// Whatever can be wrong with the columns; [`PredictError::EvaluateTypes`]
 pub fn decoder(model: &Model, columns: &[Column]) -> Result<Decoder> {
     let decoder = decoder_spec(model).decoder(columns)?;
     check_types(model, decoder.features(), &model.feature_kind.columns_of_categories(&model.features))?;
@@ -124,9 +115,6 @@ pub fn decoder_spec(model: &Model) -> DecoderSpec {
 }
 
 /// Goes through the rows, as [`decoder`] reads them, and measures their features.
-///
-/// # Errors
-/// Whatever can be wrong with rows; [`PredictError::NotProfiled`]
 pub fn measure_features(model: &Model, like: Option<&Profile>, buffers: &mut Buffers) -> Result<MeasuredFeatures> {
     let shapes = shapes_of(model)?;
     let mut pass = Pass { measured: MeasuredFeatures::new(&shapes, like), entries: entries_of(model) };

@@ -48,9 +48,6 @@ impl Judge {
     }
 
     /// Evaluates the model, as these parameters, on all rows that come.
-    ///
-    /// # Errors
-    /// As [`evaluate`].
     pub fn read(&mut self, parameters: &ModelParameters, buffers: &mut Buffers) -> Result<()> {
         let Judge { model, evaluation, fitted_log_loss, curves, probabilities } = self;
         let model: &Model = model;
@@ -105,9 +102,6 @@ impl Judge {
 
 /// Evaluates a model, as these parameters, on all rows that come, and shows the decisions for each, its label and its
 /// weight.
-///
-/// # Errors
-/// Whatever can be wrong with rows; [`PredictError::DecisionOutOfRange`]
 pub fn evaluate(
     (model, parameters): (&Model, &ModelParameters),
     buffers: &mut Buffers,

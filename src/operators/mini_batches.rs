@@ -56,9 +56,6 @@ enum Kind {
 
 impl Kind {
     /// What the columns of the features are.
-    ///
-    /// # Errors
-    /// What is wrong with them; [`SourceError::NoFeatures`], [`ArgumentError::InvalidArgument`]
     fn find(source: &Source, spec: &BatchSpec) -> Result<Kind> {
         let columns = spec.features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
         let reader = |column: &Column| VectorReader::new(column.type_oid);
@@ -133,9 +130,6 @@ const FEATURES: &str = "Compressed features are one column of arrays, of pgvecto
 
 impl MiniBatches {
     /// Plans and starts the read of a source.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the source; [`SourceError::NoFeatures`]
     pub fn open(source: &Source, spec: &BatchSpec, shuffling: &Shuffling) -> Result<MiniBatches> {
         let kind = Kind::find(source, spec)?;
         let label = column(source.columns(), spec.label)?.clone();
@@ -175,9 +169,6 @@ impl MiniBatches {
     }
 
     /// Reads all rows to find out how many columns there are, and starts over.
-    ///
-    /// # Errors
-    /// What is wrong with the rows.
     pub fn count(&mut self) -> Result<()> {
         let MiniBatches { query, reader } = self;
         let dim = query.run_rows(|| -> Result<usize> {
@@ -206,9 +197,6 @@ impl MiniBatches {
 
     /// The next `rows` rows, or what is left of them: their labels, an array to be freed, and their features.
     /// None at the end.
-    ///
-    /// # Errors
-    /// What is wrong with the rows.
     pub fn next(&mut self, rows: usize) -> Result<Option<(BuiltArray, &Rows)>> {
         let MiniBatches { query, reader } = self;
         let taken = query.run_rows(|| reader.gather(query, rows))?;

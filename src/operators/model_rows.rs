@@ -45,34 +45,22 @@ impl ModelRows<'_> {
 
     /// Begins to read label and features from `source`, by the names of the columns that the model was trained on.
     /// Targets are as they are, and not scaled.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the source; [`PredictError::EvaluateTypes`]
     pub fn open(&self, model: &Model, source: &str) -> Result<Buffers> {
         self.plan(model, source).map(PlannedRows::start)
     }
 
     /// As [`open`](ModelRows::open), but reads nothing yet.
-    ///
-    /// # Errors
-    /// As there.
     pub fn plan(&self, model: &Model, source: &str) -> Result<PlannedRows> {
         self.plan_source(model, Source::resolve(source)?)
     }
 
     /// The same of a source that is resolved.
-    ///
-    /// # Errors
-    /// As there.
     pub fn plan_source(&self, model: &Model, source: Source) -> Result<PlannedRows> {
         self.plan_rows(model, source, &self.spec(model))
     }
 
     /// As [`open`](ModelRows::open), of features alone: the source need not have a label's column, and its rows have a
     /// label of 0. `what` is what cannot be had of a compressed source.
-    ///
-    /// # Errors
-    /// As there; [`TrainingError::NotOnCompressed`]
     pub fn open_features(&self, model: &Model, source: &str, what: &'static str) -> Result<Buffers> {
         let source = without_label(model, source, what)?;
         // of a regression, whatever the model is: no classes are looked for
@@ -88,9 +76,6 @@ impl ModelRows<'_> {
     }
 
     /// A decoder of rows with label and features out of these columns.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the columns; [`PredictError::EvaluateTypes`]
     pub fn decoder(&self, model: &Model, columns: &[Column]) -> Result<Decoder> {
         decode(model, columns, &self.spec(model))
     }
@@ -178,9 +163,6 @@ pub fn tell_of_rows(decoder: &Decoder) -> u64 {
 
 /// Columns of the same names may have other types than those that the model was trained on: numbers in place of text,
 /// columns in place of an array.
-///
-/// # Errors
-/// [`PredictError::EvaluateTypes`]
 pub fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Coding)]) -> Result<()> {
     let fits = match (&model.feature_kind, found) {
         (FeatureKind::Array, FeatureColumns::Array { .. } | FeatureColumns::Compressed(_)) => true,

@@ -21,10 +21,6 @@ use tuples::{Batch, TupleSource};
 
 /// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the
 /// next epoch is still to be begun.
-///
-/// # Errors
-/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of
-/// [`Decoder::end_preparation`](super::Decoder::end_preparation).
 pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Result<()> {
     if buffers.prepare_elsewhere()? {
         return Ok(());
@@ -59,9 +55,6 @@ pub fn missing_in_sample(error: &Error) -> Option<String> {
 
 /// Goes through all rows in epoch 0, so that a decoder whose knowledge is that of a model has met all groups. `batch`
 /// is empty afterwards, and this epoch is the next.
-///
-/// # Errors
-/// What can be wrong with the rows.
 pub fn find_groups(buffers: &mut Buffers, batch: &mut Batch, epoch: u32) -> Result<()> {
     while buffers.next_batch(batch)? {
         check_for_interrupts();
@@ -74,9 +67,6 @@ pub fn find_groups(buffers: &mut Buffers, batch: &mut Batch, epoch: u32) -> Resu
 }
 
 /// Goes through all rows. `batch` is empty afterwards, and the decoder's preparation has not ended.
-///
-/// # Errors
-/// What can be wrong with the rows.
 pub fn measure(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Result<Found> {
     buffers.decoder.begin_preparation();
     if wanted.more_classes {
@@ -101,9 +91,6 @@ pub fn measure(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
 
 /// Takes what other processes have found, each in rows of its own, for what the decoder has met, and ends its
 /// preparation. Gives the rows of each class, by the numbers that classes had at first, of all processes and of each.
-///
-/// # Errors
-/// [`NodeError::Differ`], and as [`prepare`].
 pub fn unite(decoder: &mut Decoder, wanted: Wanted, all: &[Found]) -> Result<Vec<Vec<u64>>> {
     decoder.begin_preparation();
     if wanted.more_classes {

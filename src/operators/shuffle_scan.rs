@@ -54,9 +54,6 @@ pub struct Shuffled {
 
 impl Shuffled {
     /// Plans and starts the read of the table behind a row type.
-    ///
-    /// # Errors
-    /// [`PgError::NotARowType`], and what is wrong with the arguments.
     pub fn open(
         arguments: ShuffleArguments,
         snapshot: Snapshot<'_>,

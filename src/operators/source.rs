@@ -32,9 +32,6 @@ pub struct Source {
 
 impl Source {
     /// Reads `source`: a query if it begins like one, else the name of a relation, as regclass reads it.
-    ///
-    /// # Errors
-    /// [`PgError::NotOneSelect`], [`PgError::NotReadOnly`]; PostgreSQL's own.
     pub fn resolve(source: &str) -> Result<Source> {
         let (from, relation) = if looks_like_query(source) {
             // The line ends because the query may end in a comment.
@@ -49,9 +46,6 @@ impl Source {
     }
 
     /// A plan for all rows and columns of a relation, shuffled.
-    ///
-    /// # Errors
-    /// As [`Source::resolve`].
     pub fn plan_relation(relation: &Relation, shuffling: &Shuffling) -> Result<Planned> {
         let query = Query::analyze(&format!("SELECT * FROM {}", relation.name()))?;
         if !query.reads(relation.oid()) {
@@ -62,9 +56,6 @@ impl Source {
 
     /// The features that a call with this label names, or those that the source has; `others` are columns that it uses
     /// otherwise.
-    ///
-    /// # Errors
-    /// As [`default_features::features`].
     pub fn features(
         &mut self,
         given: Option<&[String]>,
@@ -109,9 +100,6 @@ impl Source {
     }
 
     /// The same rows with these columns only, and with a label that is 0: for what is asked of features alone.
-    ///
-    /// # Errors
-    /// As [`Source::resolve`]; that of a column that is not there.
     pub fn with_label(&self, label: &str, columns: &[&str]) -> Result<Source> {
         columns.iter().try_for_each(|name| column(&self.columns, name).map(|_| ()))?;
         let quoted: Vec<String> = columns.iter().map(|name| quote_identifier(name)).collect();
@@ -120,9 +108,6 @@ impl Source {
     }
 
     /// Plans the read of the columns that `spec` wants, shuffled.
-    ///
-    /// # Errors
-    /// PostgreSQL's own.
     pub fn plan(&self, spec: &DecoderSpec, shuffling: &Shuffling) -> Result<Planned> {
         let columns: Vec<String> = spec.columns().map(|name| self.expression(name)).collect();
         Ok(shuffled(self.read(&columns.join(", "))?, shuffling))
@@ -143,9 +128,6 @@ impl Source {
 
     /// Do the first values of a column look like measurements, and not like classes? They are of type real, float8 or
     /// numeric, and neither whole nor few. False also if there is no such column.
-    ///
-    /// # Errors
-    /// PostgreSQL's own.
     pub fn has_continuous(&self, name: &str) -> Result<bool> {
         const LOOK_AT: usize = 1_000;
         let Ok(column) = self.column(name) else { return Ok(false) };
@@ -168,9 +150,6 @@ impl Source {
     }
 
     /// A decoder of the rows of [`Source::plan`].
-    ///
-    /// # Errors
-    /// As [`DecoderSpec::decoder`].
     pub fn decoder(&self, spec: &DecoderSpec) -> Result<Decoder> {
         spec.decoder(&self.columns)
     }
@@ -215,17 +194,11 @@ impl Source {
     }
 
     /// The column with this name.
-    ///
-    /// # Errors
-    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
     pub fn column(&self, name: &str) -> Result<&Column> {
         column(&self.columns, name)
     }
 
     /// The type of a column, as it was declared.
-    ///
-    /// # Errors
-    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
     pub fn type_of(&self, name: &str) -> Result<pg_sys::Oid> {
         column(&self.columns, name).map(|column| column.type_oid)
     }

@@ -30,9 +30,6 @@ pub struct WorkerRows {
 
 impl WorkerRows {
     /// Begins to read them in a worker. Its nodes are still to be told of the control.
-    ///
-    /// # Errors
-    /// As [`OwnedSpec::decoder`].
     pub fn open(&self, worker: &Worker) -> Result<(Running, Decoder)> {
         let planned = Planned::from_bytes(&worker.plan_bytes());
         report_activity(planned.text());

@@ -19,9 +19,6 @@ pub enum Pages<T> {
 impl<T: TableNode> Pages<T> {
     /// The pages of the node's table, those of the tables of `leaves`, or those of its child's rows,
     /// which are all read now.
-    ///
-    /// # Errors
-    /// As [`PartitionedPages::open`].
     pub fn open(node: Node, leaves: Option<&[T]>) -> Result<Pages<T>> {
         if let Some(relation) = node.relation() {
             return Ok(Pages::Heap(PageScan::begin(relation, node.snapshot())));

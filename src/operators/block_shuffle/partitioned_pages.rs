@@ -46,9 +46,6 @@ pub struct PartitionedPages<T> {
 
 impl<T: TableNode> PartitionedPages<T> {
     /// The tables of nodes that are started, in their sequence.
-    ///
-    /// # Errors
-    /// [`SourceError::TooManyPages`]
     pub fn open(nodes: &[T], node: Node) -> Result<PartitionedPages<T>> {
         let relations: Vec<_> = nodes.iter().filter_map(TableNode::relation).collect();
         let scans = PageScan::begin_all(&relations, node.snapshot());
@@ -143,9 +140,6 @@ impl<T: TableNode> PartitionedPages<T> {
     }
 
     /// Decodes the `rows` rows of the loaded page into `batch`.
-    ///
-    /// # Errors
-    /// What is wrong with the rows.
     pub fn decode(&mut self, rows: usize, toast: &mut Toast, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
         let TablePages { node, scan, layout, .. } = &mut self.tables[self.current];
         node.run(|leaf| {

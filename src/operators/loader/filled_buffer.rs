@@ -60,9 +60,6 @@ impl FilledBuffer {
 
     /// Makes `batch` what the worker's was. Sparse tuples are copied, of dense ones all but the rows,
     /// which lie in `rows`.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn read(&self, rows: Option<Segment>, rest: &Segment, batch: &mut Batch) -> Result<(), OutOfMemory> {
         let mut at = 0;
         let sparse = SparseParts {

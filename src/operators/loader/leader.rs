@@ -75,9 +75,6 @@ impl Leader {
     }
 
     /// Waits for the end of the preparation pass. What a sample of the rows did not contain, if that ends the worker.
-    ///
-    /// # Errors
-    /// [`TrainingError::WorkerLost`]; those of the worker are raised.
     pub fn prepare(&mut self, decoder: &mut Decoder) -> Result<Option<String>> {
         match self.receive(&mut Batch::dense(0))? {
             WorkerMessage::EpochEnd(end) => {
@@ -90,9 +87,6 @@ impl Leader {
     }
 
     /// Waits for the next buffer of the epoch. Releases the one before, which must be in `batch`.
-    ///
-    /// # Errors
-    /// [`TrainingError::WorkerLost`], [`PgError::OutOfMemory`]; those of the worker are raised.
     pub fn next(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<Received> {
         match self.receive(batch)? {
             WorkerMessage::Filled(filled) => {
@@ -120,9 +114,6 @@ impl Leader {
     }
 
     /// Ends the worker. If all epochs are over, the leader's nodes take over what it has measured.
-    ///
-    /// # Errors
-    /// As [`prepare`](Leader::prepare).
     pub fn finish(mut self, query: &Running, batch: &mut Batch, all_epochs: bool) -> Result<()> {
         if all_epochs && let WorkerMessage::Done(done) = self.receive(batch)? {
             query.add_measured(&done.instruments);

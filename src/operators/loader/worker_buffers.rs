@@ -72,9 +72,6 @@ impl<'a> WorkerBuffers<'a> {
     }
 
     /// Gives the leader the buffer that [`next`](WorkerBuffers::next) gave. None if it wants no more.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn publish(&mut self) -> Result<Option<()>> {
         if !self.filled {
             self.make_room()?;

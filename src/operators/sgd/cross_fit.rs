@@ -37,9 +37,6 @@ impl CrossFit {
     /// Reads the source once more for those of these groups, unless it was said which rows are held out, and not only
     /// how many. The draw may have held out none at all of a group of few rows or mini-batches. None if there are none,
     /// or they need too much memory together.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]; what is wrong with the rows
     pub fn read(
         request: &Request,
         groups: &BTreeSet<usize>,
@@ -76,9 +73,6 @@ impl CrossFit {
     /// Gives a model that is trained as the learner was, from the first epoch on, but on four fifths of its group, and
     /// the other fifth in pieces, to `decide`: fifth by fifth. False if the group has none of these, or such a model
     /// diverges.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn decide(
         &mut self,
         (request, resume): (&Request, Option<&Resume>),

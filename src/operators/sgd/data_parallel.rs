@@ -143,9 +143,6 @@ impl Replica {
     }
 
     /// Hears what the first process says.
-    ///
-    /// # Errors
-    /// None but those that are raised.
     pub fn hear_first<T: Serialize + DeserializeOwned>(&mut self, own: &T) -> Result<T> {
         Ok(self.collective.gather_values(own)?.swap_remove(0))
     }

@@ -8,9 +8,6 @@ use crate::options::entry::invalid;
 use crate::options::rows::{Clip, Hashing, Standardize, ToHash};
 
 /// Checks the options that apply to some kinds of features only.
-///
-/// # Errors
-/// [`ArgumentError::InvalidOption`]
 pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()> {
     let pair = features.is_pair();
     let only_sparse = "applies only to sparse features: an array of indices and an array of values";

@@ -6,9 +6,6 @@ use crate::options::request::Request;
 use shuffle::{FEW_BLOCKS, Geometry};
 
 /// Checks the rows that the first epoch has seen.
-///
-/// # Errors
-/// [`TrainingError::OneClass`](crate::errors::TrainingError::OneClass)
 pub fn check_first_epoch(request: &Request, buffers: &Buffers) -> Result<()> {
     buffers.decoder.labels().check()?;
     notice_few_blocks(request, buffers);

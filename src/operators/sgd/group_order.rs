@@ -69,12 +69,8 @@ impl GroupOrder {
     }
 
     /// Turns the order of a buffer, in which tuples stand as they came, into that in which to learn: group by group,
-    /// without what is held out. Returns the range of the order for each group that has tuples,
-    /// and passes what is held out to `hold`.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`](pg::errors::Error::OutOfMemory); those of `hold`, which gets a group and places in the
-    /// batch
+    /// without what is held out. Returns the range of the order for each group that has tuples, and passes what is held
+    /// out to `hold`: a group, and places in the batch.
     pub fn learn_order(
         &mut self,
         batch: &mut Batch,
@@ -103,9 +99,6 @@ impl GroupOrder {
     }
 
     /// Passes some rows of a buffer, whose order stays as it is, to `take`, group by group.
-    ///
-    /// # Errors
-    /// Those of `take`.
     pub fn show(
         &mut self,
         rows: Rows,

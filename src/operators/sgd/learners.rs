@@ -51,9 +51,6 @@ pub struct Judged {
 
 impl Judged {
     /// The model of a trainer that learns from this group.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn new(group: usize, trainer: &Trainer) -> Result<Judged> {
         Ok(Judged { group, model: trainer.model()?, loss_number: trainer.loss_number() })
     }
@@ -182,10 +179,6 @@ impl Learners {
 
     /// The models of a group learn from the tuples at these places of the batch's order. `new` makes the trainer of a
     /// point, in its epoch, and gives the losses of the epochs before.
-    ///
-    /// # Errors
-    /// Those of `new`, [`TrainingError::Diverged`], [`PgError::OutOfMemory`], [`TrainingError::TooManyModels`],
-    /// [`TrainingError::NetworkTooLarge`]
     pub fn learn(
         &mut self,
         request: &Request,
@@ -217,9 +210,6 @@ impl Learners {
     }
 
     /// Checks whether there can be so many models of so many features. New groups add some.
-    ///
-    /// # Errors
-    /// [`TrainingError::TooManyModels`], [`TrainingError::NetworkTooLarge`], [`TrainingError::HessianTooLarge`]
     pub fn check_size(&self, request: &Request, dim: usize, outputs: usize, new_groups: usize) -> Result<()> {
         let models = self.models.saturating_add(new_groups.saturating_mul(request.points.len()));
         let points = request.points.iter().map(|point| &point.hyperparameters);
@@ -227,9 +217,6 @@ impl Learners {
     }
 
     /// Adds a learner for each point of a group that has its first tuples.
-    ///
-    /// # Errors
-    /// Those of `new`, [`TrainingError::TooManyEpochs`]
     pub fn add_group(
         &mut self,
         request: &Request,
@@ -250,9 +237,6 @@ impl Learners {
     }
 
     /// Reports features that others determine, or nearly, in any of the models.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn warn_of_collinear(&self, decoder: &Decoder) -> Result<()> {
         let (mut features, mut condition) = (BTreeSet::new(), 1.0_f64);
         for learner in self.trained() {
@@ -266,9 +250,6 @@ impl Learners {
     }
 
     /// Ends an epoch that has taken so long, and a full shuffle before it. A loss is to be multiplied by `unit`.
-    ///
-    /// # Errors
-    /// [`TrainingError::Diverged`]
     pub fn end_epoch(&mut self, request: &Request, unit: f64, elapsed: Duration, shuffle: Duration) -> Result<()> {
         let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
@@ -298,18 +279,12 @@ impl Learners {
     }
 
     /// The models that have just ended an epoch.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn models(&mut self) -> Result<Vec<Judged>> {
         self.learning().map(|learner| Judged::new(learner.group, &learner.trainer)).collect()
     }
 
     /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which
     /// of them learn on.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn judge(
         &mut self,
         request: &Request,
@@ -409,9 +384,6 @@ impl Learner {
     }
 
     /// A copy of the model that [`Learner::take_model`] gives.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn final_model(&mut self) -> Result<ModelParameters> {
         match (&self.with_zeros, &self.best) {
             (Some(model), _) | (None, Some((model, _))) => Ok(model.clone()),
@@ -420,9 +392,6 @@ impl Learner {
     }
 
     /// The model to be stored: that of the best epoch if that is to be kept, else that of the last.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn take_model(&mut self) -> Result<ModelParameters> {
         match (self.with_zeros.take(), self.best.take()) {
             (Some(model), _) | (None, Some((model, _))) => Ok(model),
@@ -442,9 +411,6 @@ impl Learner {
 }
 
 /// Checks whether this number of models of `dim` features and `outputs` outputs can be trained like this.
-///
-/// # Errors
-/// [`TrainingError::TooManyModels`], [`TrainingError::NetworkTooLarge`], [`TrainingError::HessianTooLarge`]
 pub fn check_models<'a>(
     points: impl IntoIterator<Item = &'a Hyperparameters>,
     models: usize,
@@ -463,9 +429,6 @@ pub fn check_models<'a>(
 }
 
 /// Checks whether Newton's method can train a model of so many features.
-///
-/// # Errors
-/// [`TrainingError::HessianTooLarge`]
 pub fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
     if hyper.solver == Solver::Newton && dim > Solver::MAX_FEATURES {
         return Err(TrainingError::HessianTooLarge { dim }.into());
@@ -474,9 +437,6 @@ pub fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
 }
 
 /// Checks whether a network of so many features can be stored.
-///
-/// # Errors
-/// [`TrainingError::NetworkTooLarge`]
 pub fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
     match hyper.design.map(|design| design.weights(dim, classes)) {
         Some(weights) if weights > MAX_WEIGHTS => Err(TrainingError::NetworkTooLarge { dim, weights }.into()),

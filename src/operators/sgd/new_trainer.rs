@@ -8,9 +8,6 @@ use sgd::{Hyperparameters, Trainer};
 use tuples::Batch;
 
 /// A trainer for tuples like those of the batch: a new one, or that of the training that is continued.
-///
-/// # Errors
-/// [`PgError::OutOfMemory`], [`TrainingError::TooManyWeights`], [`TrainingError::NetworkTooLarge`]
 pub fn new_trainer(
     decoder: &Decoder,
     resume: Option<&Resume>,

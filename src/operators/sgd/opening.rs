@@ -35,9 +35,6 @@ pub fn notice_steps(decoder: &Decoder, processes: usize) {
 }
 
 /// The type of the labels.
-///
-/// # Errors
-/// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
 pub fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys::Oid> {
     Ok(match source.type_of(label)? {
         // an array of them for each mini-batch
@@ -48,9 +45,6 @@ pub fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_
 
 /// Checks whether the features of the source go with the request, and with the model that is continued, whose classes
 /// and categories the decoder takes over.
-///
-/// # Errors
-/// What does not go with them.
 pub fn check_decoder(
     request: &Request,
     resume: Option<&Resume>,

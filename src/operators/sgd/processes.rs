@@ -56,9 +56,6 @@ impl Processes {
     /// Looks at the first rows, and starts workers, if they are to be had. `plan` says for how many processes there is
     /// work, and what is to be done, if it is for several; it gets a batch with the rows, which is empty afterwards.
     /// `saved` goes along. `tell` is called if there are fewer processes than were asked for, with the reason.
-    ///
-    /// # Errors
-    /// What is wrong with the rows that are looked at; those of `plan`.
     pub fn launch<T: Serialize>(
         asked: Asked<'_>,
         (buffers, batch): (&mut Buffers, &mut Batch),
@@ -166,9 +163,6 @@ pub struct Part {
 impl Part {
     /// Takes part, and gives the way to the others. None if the leader wants no more. What is to be done is chunk 1 of
     /// the worker's data, what goes along chunk 2.
-    ///
-    /// # Errors
-    /// As [`WorkerRows::open`].
     pub fn join(worker: &Worker) -> Result<Option<(Part, AllGather)>> {
         let Some(rank) = worker.receive() else { return Ok(None) };
         let (rank, rows): (Rank, WorkerRows) = (read(&rank), read(worker.data(0)));

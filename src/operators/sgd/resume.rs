@@ -73,9 +73,6 @@ pub fn save(trainer: &mut Trainer, decoder_state: DecoderState, losses: Losses) 
 
 impl Resume {
     /// Finds the model and gives the arguments what it was trained with, where they say nothing else.
-    ///
-    /// # Errors
-    /// Those of [`models::by_name_or_id`], [`TrainingError::WarmStart`], [`TrainingError::NotContinued`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
         let StoredTraining { state, source, record, history } = models::stored_training(model.id)?;
@@ -187,9 +184,6 @@ impl Resume {
     }
 
     /// Checks whether the features of a source are those of the model.
-    ///
-    /// # Errors
-    /// [`TrainingError::WarmStart`]
     pub fn check(&self, names: &[String], features: &FeatureColumns) -> Result<()> {
         let model = &self.model;
         let fits = names == model.features
@@ -212,9 +206,6 @@ impl Resume {
 
     /// Checks whether a source of compressed mini-batches, or of rows, is such a one as the model was trained on: then
     /// its mini-batches had a size, or none of their own.
-    ///
-    /// # Errors
-    /// [`TrainingError::WarmStart`]
     pub fn check_mini_batches(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
         match (has_mini_batches, has_batch_size) {
             (true, true) => {
@@ -230,17 +221,11 @@ impl Resume {
     }
 
     /// The trainer as it was, to continue with these hyperparameters.
-    ///
-    /// # Errors
-    /// [`TrainingError::WarmStart`]
     pub fn trainer(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
         self.fit(Trainer::resume(hyper, outputs, sparse, &self.trainer), (dim, outputs, sparse))
     }
 
     /// The same as the replica of one of several processes.
-    ///
-    /// # Errors
-    /// [`TrainingError::WarmStart`]
     pub fn replica(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
         self.fit(Trainer::resume_replica(hyper, outputs, sparse, &self.trainer), (dim, outputs, sparse))
     }
@@ -286,9 +271,6 @@ fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
 }
 
 /// Checks what the training was, and what is asked of it, as far as its state does not tell.
-///
-/// # Errors
-/// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     let is_other = |given: &str| match given.parse::<ModelKind>() {
         // what a network predicts may have been decided by the labels, and a loss by an option
@@ -323,9 +305,6 @@ fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<Stri
 
 /// Rows are held out to evaluate the model on what it has never learned from: the same must be held out as before. If
 /// they are held out by block, blocks are as large as then, also where the table has grown.
-///
-/// # Errors
-/// [`TrainingError::WarmStart`]
 fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     const FRACTION: &str = "validation_fraction";
     const COLUMN: &str = "validation_column";

@@ -12,15 +12,9 @@ pub trait Work: Sized + 'static {
     fn methods() -> &'static Methods;
 
     /// Plans and starts the read of the source.
-    ///
-    /// # Errors
-    /// What is wrong with the arguments or the source.
     fn open(node: Node, flags: Flags) -> Result<Self>;
 
     /// The columns of row number `position`, from 0, if there are so many. The first call does the work.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the rows.
     fn row(&mut self, position: usize) -> Result<Option<impl AsRef<[OutputValue]>>>;
 
     /// Ends the read of the source.

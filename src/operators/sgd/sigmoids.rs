@@ -34,9 +34,6 @@ struct Fit {
 
 /// Fits the sigmoids of all models that are to be stored. `rows` is how to read the source once more, if not all that
 /// is held out was kept.
-///
-/// # Errors
-/// [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
 pub fn fit(
     request: &Request,
     resume: Option<&Resume>,
@@ -75,9 +72,6 @@ pub fn fit(
 
 /// As [`fit`], by what others hold out: `ask` shows them some models, by group, and gives what they have decided
 /// together.
-///
-/// # Errors
-/// Those of `ask`; [`PgError::OutOfMemory`]
 pub fn fit_there(
     (request, resume): (&Request, Option<&Resume>),
     learners: &mut Learners,
@@ -99,9 +93,6 @@ pub fn fit_there(
 
 /// What one of several decides for the rows that it holds out, by models of these groups in ascending sequence, after
 /// the last epoch.
-///
-/// # Errors
-/// [`PgError::OutOfMemory`]; what is wrong with the rows, if they are read once more
 pub fn decide(
     kind: ModelKind,
     models: Vec<(usize, ModelParameters)>,

@@ -22,9 +22,6 @@ impl Training {
     }
 
     /// Begins again with a pass over all rows, because a sample of them did not contain `what`.
-    ///
-    /// # Errors
-    /// What ends a worker
     pub(super) fn start_again(&mut self, fallback: Fallback, what: String, batch: &mut Batch) -> Result<()> {
         self.buffers.stop_worker(batch)?;
         pg::notice(

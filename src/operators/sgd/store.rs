@@ -42,10 +42,6 @@ pub struct Store<'a> {
 
 impl Store<'_> {
     /// Stores the models, by group and point, and returns their rows and how many models there are.
-    ///
-    /// # Errors
-    /// Those of [`models::store`]; [`SourceError::NoFeatures`], [`TrainingError::NoIndices`],
-    /// [`PgError::OutOfMemory`]
     pub fn store_all(&self, learners: Learners) -> Result<(Vec<EpochRow>, usize)> {
         let row_groups = self.decoder().row_groups();
         let order = row_groups.map_or_else(|| vec![0], RowGroups::sorted);

@@ -178,9 +178,6 @@ pub struct Here<'a> {
 pub trait Team {
     /// All go through an epoch, which the leader's trainers have begun, and which is ended by their owner: the trainers
     /// and the group of each, ascending. `check` is called after each buffer.
-    ///
-    /// # Errors
-    /// Those of `check`; what is wrong with the rows, or with the others.
     fn epoch(
         &mut self,
         trainers: (&mut [&mut Trainer], &[usize]),
@@ -190,14 +187,8 @@ pub trait Team {
 
     /// All end the epoch and evaluate their models that have not diverged, each on what it holds out; gives what they
     /// have found together. `models` are the leader's.
-    ///
-    /// # Errors
-    /// What is wrong with the rows, if they are read once more, or with the others.
     fn evaluate(&mut self, kind: ModelKind, models: Vec<Judged>, epoch: u32, here: Here<'_>) -> Result<United>;
 
     /// Only the trainers of these groups and points learn in the next epoch; if there are none, that was the last one.
-    ///
-    /// # Errors
-    /// What is wrong with the others.
     fn go_on(&mut self, learning: Vec<(usize, usize)>) -> Result<()>;
 }

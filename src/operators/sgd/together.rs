@@ -28,9 +28,6 @@ impl Training {
     }
 
     /// Makes the leader's trainers, for each group one for each point, learners.
-    ///
-    /// # Errors
-    /// [`TrainingError::TooManyEpochs`]
     pub(super) fn learners_of(&self, trainers: Vec<Trainer>) -> Result<Learners> {
         let (mut learners, mut trainers) = (Learners::default(), trainers.into_iter());
         let losses = self.resume.as_ref().map(|resume| resume.losses).unwrap_or_default();
@@ -44,9 +41,6 @@ impl Training {
     }
 
     /// Goes through all epochs together with workers, which have ended afterwards.
-    ///
-    /// # Errors
-    /// As [`epochs_together`](Training::epochs_together).
     pub(super) fn train_with_workers(
         &mut self,
         (processes, mut replica, trainers): Launched,
@@ -62,9 +56,6 @@ impl Training {
     }
 
     /// Goes through all epochs together with others. `check_first` looks at what the first one has met.
-    ///
-    /// # Errors
-    /// What is wrong with the rows or the others; [`TrainingError::Diverged`]
     pub(super) fn epochs_together(
         &mut self,
         team: &mut dyn Team,

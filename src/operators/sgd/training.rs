@@ -112,9 +112,6 @@ pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
 
 impl Training {
     /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the source; see [`Source`].
     pub fn open(
         mut arguments: TrainArguments,
         snapshot: Snapshot<'_>,
@@ -129,9 +126,6 @@ impl Training {
     }
 
     /// The same for what was asked for in another way.
-    ///
-    /// # Errors
-    /// As there.
     pub fn open_request(
         mut request: Request,
         mut resume: Option<Resume>,
@@ -233,9 +227,6 @@ impl Training {
     }
 
     /// A row per epoch. The first call trains and stores the model.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
             models::check_can_store("corgipile_train()");
@@ -273,9 +264,6 @@ impl Training {
     }
 
     /// Goes through the rows once before the first epoch, which is the next, if that is to find something out.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the rows.
     pub(super) fn prepare(&mut self, batch: &mut Batch) -> Result<PreparationTimes> {
         self.phases.resume();
         let start = Instant::now();
@@ -338,9 +326,6 @@ impl Training {
     }
 
     /// Learns, epoch by epoch, and stores what was learned. The first epoch is the next.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
     pub(super) fn learn_and_store(&mut self, batch: &mut Batch, prepared: PreparationTimes) -> Result<Vec<EpochRow>> {
         let PreparationTimes { time: preparation, shuffle } = prepared;
         let mut learners = match self.launch_workers(batch)? {
@@ -601,9 +586,6 @@ impl Training {
     }
 
     /// Takes what the held out rows say of the models that learn, if there are any, and decides which learn on.
-    ///
-    /// # Errors
-    /// [`TrainingError::Diverged`], [`PgError::OutOfMemory`]
     pub(super) fn take_evaluations(&self, learners: &mut Learners, evaluations: &[Evaluation]) -> Result<()> {
         for (learner, evaluation) in learners.learning().zip(evaluations) {
             learner.held_out = evaluation.confusion().of_classes();

@@ -47,9 +47,6 @@ pub type Launched = (Processes, Replica, Vec<Trainer>);
 
 /// Starts workers, if they are to be had, and gives the leader's part and trainers before the first epoch, which is the
 /// next. Reports if there are fewer than were asked for. `batch` is empty afterwards.
-///
-/// # Errors
-/// What is wrong with the rows that are looked at.
 pub fn launch(
     (request, resume, groups): (&Request, Option<&Resume>, usize),
     spec: OwnedSpec,
@@ -136,9 +133,6 @@ fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<
 
 impl TrainingTask {
     /// Of tuples like those of the batch.
-    ///
-    /// # Errors
-    /// What is wrong with them.
     fn new(request: &Request, groups: usize, buffers: &Buffers, batch: &Batch) -> Result<TrainingTask> {
         let decoder = &buffers.decoder;
         decoder.labels().check()?;

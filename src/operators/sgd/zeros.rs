@@ -28,9 +28,6 @@ fn may_miss(request: &Request, continues: bool, learner: &Learner) -> bool {
 }
 
 /// Finds the weights that should be 0 in all models that are to be stored, by reading the epoch once more.
-///
-/// # Errors
-/// [`PgError::OutOfMemory`]; what is wrong with the rows
 pub fn find(request: &Request, continues: bool, learners: &mut Learners, mut rows: EndedEpoch<'_>) -> Result<()> {
     let mut waiting: Vec<&mut Learner> =
         learners.trained_mut().filter(|learner| may_miss(request, continues, learner)).collect();

@@ -127,9 +127,6 @@ impl HeldTuples for TupleBuffer {
 impl TupleShuffle {
     /// Decodes the next block of the epoch into `batch`, to look at it: nothing of it is counted.
     /// False at the end of the epoch.
-    ///
-    /// # Errors
-    /// What is wrong with the rows.
     pub fn peek(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
         blocks(node).with(|scan, below| scan.peek(below, decoder, batch))
     }

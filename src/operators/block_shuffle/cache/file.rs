@@ -61,17 +61,11 @@ impl TupleFile {
     }
 
     /// Writes what is pending, if it is much. False if the file is full.
-    ///
-    /// # Errors
-    /// As [`TempFile::append`].
     pub fn flush_much(&mut self) -> Result<bool> {
         if self.pending.len() >= CHUNK { self.flush() } else { Ok(true) }
     }
 
     /// Writes what is pending. False if the file is full: then it is lost.
-    ///
-    /// # Errors
-    /// As [`TempFile::append`].
     pub fn flush(&mut self) -> Result<bool> {
         let written = match self.limit {
             None => self.file.append(&self.pending).map(|()| true)?,
@@ -94,9 +88,6 @@ impl TupleFile {
     }
 
     /// Appends the tuples of the area's next record to the batch, which `decoder` gives its shape if it is new.
-    ///
-    /// # Errors
-    /// As [`TempFile::read`]; [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn read_page(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
         let header = self.take(RecordHeader::WORDS)?;
         let header = RecordHeader::read(&self.read[header..self.used]);

@@ -129,9 +129,6 @@ impl Cache {
     }
 
     /// Begins an epoch other than the preparation pass.
-    ///
-    /// # Errors
-    /// As [`TupleFile::flush`].
     pub fn begin_epoch(&mut self, geometry: &Geometry) -> Result<()> {
         allocation::resize(&mut self.blocks, geometry.blocks as usize, BlockPlaces::default());
         if let Some(file) = &mut self.file
@@ -175,9 +172,6 @@ impl Cache {
     /// Gives the tuples of some pages at the beginning of `pages`, which is what is left of a block whose first page is
     /// `first`, and takes these pages away. False if the next page must be read from the source. No more pages are
     /// given than it takes to make the buffer have `limit` bytes.
-    ///
-    /// # Errors
-    /// As [`TupleFile::read_page`].
     pub fn give(
         &mut self,
         block: u32,
@@ -273,9 +267,6 @@ impl Cache {
 
     /// Puts the pages that were decoded for this buffer where they are to stay. `left` more will come in this epoch;
     /// rows are `dear` if to decode one costs much more than to read a decoded one.
-    ///
-    /// # Errors
-    /// As [`TupleFile::flush`].
     pub fn end_buffer(&mut self, batch: &Batch, left: u32, dear: bool) -> Result<()> {
         if self.state == CacheState::Watching && !self.decoded.is_empty() {
             self.state = self.decide(batch, left, dear);

@@ -99,9 +99,6 @@ pub struct Rows<'a> {
 impl Rows<'_> {
     /// Opens a session on each server that has some of the rows, if that was asked for. None if it was not, or if
     /// something speaks against it and the rows may come here instead, which is told; `unfit` does.
-    ///
-    /// # Errors
-    /// [`NodeError`]; what the servers say is raised.
     pub fn open(&self, nodes: &Nodes, errand: Errand, unfit: Option<String>) -> Result<Option<Cluster>> {
         if *nodes == Nodes::Off {
             return Ok(None);
@@ -166,9 +163,6 @@ fn is_obstacle(error: &Error) -> bool {
 }
 
 /// Opens sessions for rows that are planned, and come to a node as they lie there; see [`Rows::open`].
-///
-/// # Errors
-/// As there.
 pub fn open_for(
     rows: &PlannedRows,
     spec: &DecoderSpec,

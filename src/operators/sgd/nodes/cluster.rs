@@ -79,9 +79,6 @@ const INSTALLED: &str = "SELECT pg_catalog.concat(extversion, ' ', pg_catalog.cu
 
 impl Cluster {
     /// Opens a session on each server, and a cursor in it. Columns have these names and types here.
-    ///
-    /// # Errors
-    /// [`NodeError`]; what the servers and dblink say is raised.
     pub fn open(
         rows: &[ForeignRows],
         columns: &[(String, String)],
@@ -154,17 +151,11 @@ impl Cluster {
 
     /// Has all nodes do what they were given, at the same time, and waits for all of them. What came of the last round
     /// comes before. Their parts in the next one are kept. Gives what each says of its last order.
-    ///
-    /// # Errors
-    /// [`NodeError::Nonsense`]; what the servers say is raised.
     pub fn ask<T: DeserializeOwned>(&mut self) -> Result<Vec<T>> {
         Ok(self.ask_words()?.into_iter().map(|(said, _)| said).collect())
     }
 
     /// As [`ask`](Cluster::ask), with the words behind each answer.
-    ///
-    /// # Errors
-    /// As there.
     pub fn ask_words<T: DeserializeOwned>(&mut self) -> Result<Vec<(T, Vec<u32>)>> {
         let rounds = std::mem::take(&mut self.rounds).into_iter().map(|round| round.map(RoundShape::split).unzip());
         let (shapes, words): (Vec<Option<RoundShape>>, Vec<Option<Vec<u32>>>) = rounds.unzip();
@@ -231,9 +222,6 @@ impl Cluster {
 
     /// The trainers whose turn it is, here and there, do something together. Gives what the nodes' decoders have
     /// counted, if it is to count.
-    ///
-    /// # Errors
-    /// As [`ask`](Cluster::ask), [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn make(&mut self, trainers: &mut [&mut Trainer], call: &Call) -> Result<Vec<Option<EpochCounts>>> {
         self.order(|_| Order::Make(call.clone()));
         let answers = self.ask()?;
@@ -268,9 +256,6 @@ impl Cluster {
     }
 
     /// Runs what follows from what the servers say. That it panics is the fault of one of them.
-    ///
-    /// # Errors
-    /// [`NodeError::Nonsense`], and those of `f`.
     pub fn sensible<R>(&mut self, f: impl FnOnce(&mut Cluster) -> Result<R>) -> Result<R> {
         unless_it_panics(|| f(self)).unwrap_or_else(|| Err(self.nonsense()))
     }

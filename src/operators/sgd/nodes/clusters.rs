@@ -13,9 +13,6 @@ use sgd::{ClusterFactor, ModelKind};
 
 /// Measures blocks at zero weights where they are, if that was asked for and can be; that it cannot is told. The
 /// decoder knows then what all rows have.
-///
-/// # Errors
-/// [`NodeError`](crate::errors::NodeError); what the servers say is raised.
 pub fn clusters_there(
     nodes: &Nodes,
     rows: &Rows,
@@ -29,9 +26,6 @@ pub fn clusters_there(
 
 /// Adds blocks to `factor`, which is at this model, where they are, if that was asked for and can be; that it cannot is
 /// told.
-///
-/// # Errors
-/// As [`clusters_there`].
 pub fn clusters_at_there(
     nodes: &Nodes,
     rows: &Rows,

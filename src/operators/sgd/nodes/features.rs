@@ -14,9 +14,6 @@ use sgd::profile::Profile;
 
 /// Measures the features of the planned rows where they are, if that was asked for and can be; that it cannot is told.
 /// Rows that are left out are counted by the decoder of the rows.
-///
-/// # Errors
-/// [`NodeError`](crate::errors::NodeError); what the servers say is raised.
 pub fn features_there(
     model: &Model,
     like: Option<&Profile>,

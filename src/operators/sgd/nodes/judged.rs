@@ -23,9 +23,6 @@ pub struct JudgedModel {
 
 impl JudgedModel {
     /// Reads all rows, and judges the model by them.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the model and the rows.
     pub fn new(model: Rc<Model>, policies: Policies, spec: &OwnedSpec, buffers: &mut Buffers) -> Result<JudgedModel> {
         let rows = ModelRows { weight: spec.spec.weight.as_deref(), ..ModelRows::plain(policies) };
         buffers.decoder = rows.decoder(&model, &spec.columns)?;

@@ -19,9 +19,6 @@ use std::collections::VecDeque;
 
 /// Judges the model by the planned rows where they are, if that was asked for and can be; that it cannot is told. What
 /// is counted of the rows is added to the judge and to the decoder of the rows. Gives the areas under the curves.
-///
-/// # Errors
-/// [`NodeError`](crate::errors::NodeError); what the servers say is raised.
 pub fn judge_there(
     model: &Model,
     reading: &ModelRows<'_>,

@@ -99,9 +99,6 @@ impl Call {
     }
 
     /// Makes it, as far as the exchange lets it.
-    ///
-    /// # Errors
-    /// Those of the exchange.
     pub fn make<E: Exchange<Error = Halt>>(&self, trainer: &mut Trainer, exchange: &mut E) -> Result<(), Halt> {
         match self {
             Call::Step(tuples) => trainer.step_synchronized(*tuples, exchange),

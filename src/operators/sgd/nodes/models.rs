@@ -7,9 +7,6 @@ use sgd::ModelParameters;
 use std::rc::Rc;
 
 /// The model's document; why it cannot be sent, if it cannot.
-///
-/// # Errors
-/// What is wrong with the model.
 pub fn document_of(model: &Model) -> Result<(String, Option<String>)> {
     match models::export(model) {
         Err(Error::Model(error @ ModelError::ModelTooLarge(_))) => Ok((String::new(), Some(error.to_string()))),
@@ -18,9 +15,6 @@ pub fn document_of(model: &Model) -> Result<(String, Option<String>)> {
 }
 
 /// The document of a model in the bytes behind a text, of which it has so many.
-///
-/// # Errors
-/// [`NodeError::NonsenseAsked`], and what is wrong with it.
 pub fn model_of(words: &[u32], document: usize) -> Result<Rc<Model>> {
     let bytes = bytes_of(words);
     let document = bytes.get(..document).and_then(|text| std::str::from_utf8(text).ok());

@@ -38,10 +38,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// Adds a model.
-    ///
-    /// # Errors
-    /// Those of `new`, which makes its trainer if there is to be one here.
+    /// Adds a model. `new` makes its trainer, if there is to be one here.
     pub fn add(&mut self, of: (usize, usize), whose: Whose, new: impl FnOnce() -> Result<Trainer>) -> Result<()> {
         let trainer = if whose == Whose::Other { None } else { Some(new()?) };
         self.all.push(Replica { of, trainer, is_own: whose == Whose::Own });
@@ -95,9 +92,6 @@ impl Replicas {
 
     /// How much the loss of a mini-batch can bend, for each that is to know it from all nodes; `places` has those of
     /// each group in the batch's order.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn curvatures(&self, batch: &Batch, places: &[Range<usize>]) -> Result<Vec<Option<f64>>> {
         let curvature = |Replica { of: (group, _), trainer, is_own }: &Replica| match trainer {
             Some(trainer) if !is_own => {
@@ -109,9 +103,6 @@ impl Replicas {
     }
 
     /// Those whose rows are all here learn from a buffer, of which each group has these places.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn learn_own(&mut self, (batch, outputs): (&Batch, usize), places: &[Range<usize>]) -> Result<()> {
         let (_, mut trainers) = own(&mut self.all);
         for cohort in &mut self.own {
@@ -125,9 +116,6 @@ impl Replicas {
 
     /// Ends the epoch of those whose rows are all here, if it is the first of them that is asked for, and gives what
     /// came of them from this one on, and their states, as many as are not too long.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn end_own(&mut self, from: usize) -> Result<(Vec<Outcome>, Vec<u8>)> {
         if from == 0 {
             self.end_epoch_of_own()?;
@@ -184,9 +172,6 @@ impl Replicas {
     }
 
     /// The models, in their sequence: None of those whose rows are all on another node.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory)
     pub fn models(&self) -> Result<Vec<Option<Judged>>> {
         let model = |replica: &Replica| {
             let judged = |trainer| Judged::new(replica.of.0, trainer);

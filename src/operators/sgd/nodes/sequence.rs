@@ -48,9 +48,6 @@ impl Cluster {
     /// Has each node go through its rows, and ends the decoder's preparation with what they have found. What the
     /// decoder knows may be that of a model, whose classes and categories stay. Gives the rows of each class that each
     /// node has.
-    ///
-    /// # Errors
-    /// As [`unite`]; what is wrong with the rows is raised.
     pub fn prepare(&mut self, decoder: &mut Decoder, wanted: Wanted, is_of_model: bool) -> Result<Vec<Vec<u64>>> {
         self.order(|_| Order::Prepare(wanted, is_of_model.then(|| Box::new(decoder.state()))));
         if is_of_model {
@@ -64,9 +61,6 @@ impl Cluster {
 
     /// Has each node go through its rows for the groups that they fall into, which the decoder, whose knowledge is that
     /// of a model, then knows. This epoch is the next.
-    ///
-    /// # Errors
-    /// What is wrong with the rows is raised.
     pub fn find_groups(&mut self, decoder: &mut Decoder, epoch: u32) -> Result<()> {
         self.order(|_| Order::FindGroups(Box::new(decoder.state()), epoch));
         let found: Vec<Vec<String>> = self.ask()?;
@@ -75,9 +69,6 @@ impl Cluster {
     }
 
     /// Has each node make replicas of the models, and gives the coordinator's.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`](crate::errors::PgError::OutOfMemory); as [`Resume::replica`]
     pub fn start(
         &mut self,
         decoder: &Decoder,

@@ -29,9 +29,6 @@ const ALIKE: f64 = 0.25;
 impl Training {
     /// Trains where the rows are, if that was asked for and can be; that it cannot is told. Also gives the time of the
     /// pass before the first epoch.
-    ///
-    /// # Errors
-    /// Those of the nodes, and what is wrong with the rows; what the servers say is raised.
     pub(in crate::operators::sgd) fn train_there(&mut self) -> Result<Option<(Learners, Duration)>> {
         self.tell_why_here();
         let place = std::mem::replace(&mut self.place, Place::Here);

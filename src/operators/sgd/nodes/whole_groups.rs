@@ -54,9 +54,6 @@ impl Cluster {
 
     /// Ends the epoch of models that nodes train by themselves: `owners` has the node of each trainer. The trainers
     /// become those of the nodes. Gives what the nodes have counted; nothing if there are no such models.
-    ///
-    /// # Errors
-    /// [`NodeError::Nonsense`](crate::errors::NodeError::Nonsense); what the servers say is raised.
     pub(super) fn end_whole(
         &mut self,
         trainers: &mut [&mut Trainer],

@@ -98,9 +98,6 @@ impl Candidates<'_> {
     }
 
     /// Makes the models for tuples like those of the batch, in their first epoch, if there are none yet.
-    ///
-    /// # Errors
-    /// Those of [`new_trainer`]; [`PgError::OutOfMemory`]
     pub fn make(&mut self, batch: &Batch, decoder: &Decoder) -> Result<()> {
         if !self.all.is_empty() {
             return Ok(());
@@ -175,9 +172,6 @@ impl Candidates<'_> {
 
     /// All models learn from the tuples of a buffer, each from those of its fold, in the buffer's order. All go through
     /// a few tuples before the next ones come, so that these are in the processor's cache.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn learn(&mut self, batch: &mut Batch, outputs: usize, is_first: bool) -> Result<()> {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
@@ -303,9 +297,6 @@ impl Candidates<'_> {
     }
 
     /// Those of these models that this process has, by fold, ready to be evaluated.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn to_evaluate(&self, which: &[usize]) -> Result<ByGroup<Evaluated>> {
         let mut models = Vec::with_capacity(which.len());
         for i in which {
@@ -324,9 +315,6 @@ impl Candidates<'_> {
     }
 
     /// Evaluates models on the tuples of a buffer, each on those that are held out of its fold.
-    ///
-    /// # Errors
-    /// [`PgError::OutOfMemory`]
     pub fn evaluate(&mut self, models: &mut ByGroup<Evaluated>, batch: &Batch) -> Result<()> {
         let Candidates { rule, folds, places, .. } = self;
         let tags = batch.tags().unwrap_or_default();
@@ -367,9 +355,6 @@ impl Candidates<'_> {
     }
 
     /// Checks that each of these folds has rows to learn from, and rows that judge it.
-    ///
-    /// # Errors
-    /// [`TrainingError::EmptyFold`]
     pub fn check_parts(&self) -> Result<()> {
         let rows = |is_in: &dyn Fn(u32) -> bool| -> u64 {
             (0..).zip(&self.parts).filter(|(part, _)| is_in(*part)).map(|(_, rows)| rows).sum()

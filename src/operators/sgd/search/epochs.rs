@@ -25,9 +25,6 @@ pub struct Runner<'c, 'a> {
 
 impl<'c> Runner<'c, '_> {
     /// Trains and judges all points on these folds, together with the other processes.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the rows.
     pub fn run(&mut self, folds: Range<u32>) -> Result<Candidates<'c>> {
         let reads_first = folds.start == 0;
         let mut candidates = Candidates::new(self.course, folds, self.team.rank());

@@ -43,9 +43,6 @@ pub struct Search {
 
 impl Search {
     /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
-    ///
-    /// # Errors
-    /// What is wrong with the arguments or the source.
     pub fn open(
         arguments: TrainArguments,
         own: &SearchArguments,
@@ -59,9 +56,6 @@ impl Search {
     }
 
     /// A row per point, the best first. The first call searches, trains and stores the model.
-    ///
-    /// # Errors
-    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
     pub fn rows(&mut self) -> Result<&[SearchRow]> {
         if self.outcome.is_none() {
             models::check_can_store("corgipile_search()");

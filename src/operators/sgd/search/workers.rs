@@ -25,9 +25,6 @@ pub type Reading<'a> = (OwnedSpec, &'a Shuffling);
 
 /// Starts the workers of so many processes, if they are to be had, before the first epoch, which is the next. Gives the
 /// leader's place among them. Reports if there are fewer than were asked for. `batch` is empty afterwards.
-///
-/// # Errors
-/// What is wrong with the rows that are looked at.
 pub fn launch(
     asked: u32,
     course: &Course,
