@@ -30,16 +30,21 @@ pub struct PageScan {
     /// may pages be read here, and their own word be taken for it that everybody sees all their tuples?
     reads_here: bool,
     visibility: Visibility,
-    /// the page that will be loaded next, pinned, and its number
-    ahead: Option<(u32, pg_sys::Buffer)>,
-    /// where that page lies; this page if it is not known
-    ahead_page: *const u8,
-    /// cache lines of it to be fetched for each row of this one
-    lines_per_row: usize,
+    ahead: PageAhead,
     buffers: KnownBuffers,
     stream: PageStream,
     /// is the ring of buffers that of several scans?
     shares_ring: bool,
+}
+
+/// The page that will be loaded next.
+struct PageAhead {
+    /// its number, and its pin, if it is known
+    pinned: Option<(u32, pg_sys::Buffer)>,
+    /// where it is in memory
+    page: *const u8,
+    /// cache lines of it to be fetched for each row of the page that is being read
+    lines_per_row: usize,
 }
 
 impl PageScan {
@@ -76,9 +81,7 @@ impl PageScan {
             prefetcher: Prefetcher::new(),
             reads_here,
             visibility,
-            ahead: None,
-            ahead_page: std::ptr::null(),
-            lines_per_row: 0,
+            ahead: PageAhead { pinned: None, page: std::ptr::null(), lines_per_row: 0 },
             buffers: KnownBuffers::new(pages),
             stream: PageStream::default(),
             shares_ring: false,
@@ -269,21 +272,21 @@ impl PageScan {
     /// # Safety
     /// That page is one of the relation's.
     unsafe fn pin_ahead(&mut self, next: Option<u32>, rows: usize) {
-        self.lines_per_row = 0;
+        self.ahead.lines_per_row = 0;
         if let Some(next) = next.filter(|_| self.reads_here) {
             // SAFETY: the caller's promise; the page is pinned until it is taken or unpinned.
             unsafe {
                 let buffer = self.read(next);
-                self.ahead = Some((next, buffer));
-                self.ahead_page = pg_sys::BufferGetPage(buffer).cast();
+                self.ahead.pinned = Some((next, buffer));
+                self.ahead.page = pg_sys::BufferGetPage(buffer).cast();
             }
-            self.lines_per_row = PAGE_LINES.div_ceil(rows.max(1));
+            self.ahead.lines_per_row = PAGE_LINES.div_ceil(rows.max(1));
         }
     }
 
     /// The pin of the page that was pinned ahead, if it is this one; another is unpinned.
     fn take_ahead(&mut self, page: u32) -> Option<pg_sys::Buffer> {
-        let (number, buffer) = self.ahead.take()?;
+        let (number, buffer) = self.ahead.pinned.take()?;
         if number == page {
             return Some(buffer);
         }
@@ -297,8 +300,8 @@ impl PageScan {
     pub(super) fn prefetch_next(&self, i: usize) {
         // rows are read from the last to the first
         let done = self.rows().wrapping_sub(1).wrapping_sub(i);
-        for line in 0..self.lines_per_row {
-            fetch_line(self.ahead_page, done.wrapping_mul(self.lines_per_row).wrapping_add(line));
+        for line in 0..self.ahead.lines_per_row {
+            fetch_line(self.ahead.page, done.wrapping_mul(self.ahead.lines_per_row).wrapping_add(line));
         }
     }
 
@@ -362,7 +365,7 @@ impl PageScan {
         // SAFETY: the pins are ours.
         unsafe {
             self.stream.unpin();
-            if let Some((_, buffer)) = self.ahead.take() {
+            if let Some((_, buffer)) = self.ahead.pinned.take() {
                 pg_sys::ReleaseBuffer(buffer);
             }
             let buffer = std::mem::replace(&mut (*self.scan).rs_cbuf, NO_BUFFER);
