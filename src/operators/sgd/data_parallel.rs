@@ -5,20 +5,18 @@
 //! may have more of them in a buffer than the others, or none.
 
 use super::constant::ClassShares;
-use super::learn::learn_side_by_side;
 use super::learners::Judged;
-use super::team::{Cohort, Here, OwnBuffer, Team, Turns};
+use super::team::{Cohort, Here, OwnBuffer, Team, Turns, step};
 use super::validation::{OwnEvaluation, OwnParts, United};
 use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::EpochCounts;
 use crate::operators::progress;
 use crate::operators::worker_rows::json;
-use pg::check_for_interrupts;
 use pg::process::all_gather::AllGather;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sgd::{Combine, Exchange, ModelKind, Steps, Trainer};
+use sgd::{Combine, Exchange, ModelKind, Trainer};
 use shuffle::MAX_PROCESSES;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -74,63 +72,6 @@ impl Replica {
             None => std::iter::once(0..batch.order().len()).collect(),
         };
         Ok(Held { buffer: buffers.report().buffer, own: OwnBuffer::new(batch, &parts), parts })
-    }
-
-    /// The trainers of a cohort learn from a buffer, of which each process has its turns, this one at these places.
-    fn learn(
-        &mut self,
-        cohort: &mut Cohort,
-        trainers: &mut [&mut Trainer],
-        (batch, outputs): (&Batch, usize),
-        (turns, own): (Turns, Range<usize>),
-    ) -> Result<()> {
-        let mut members = cohort.members(trainers);
-        match cohort.steps {
-            Steps::AtEnd => learn_side_by_side(&mut members, batch, outputs, own),
-            Steps::ByTuple => {
-                let most = turns.of_each().iter().copied().max().unwrap_or(0);
-                for member in &mut members {
-                    member.begin_buffer(most, batch, own.clone())?;
-                }
-                learn_side_by_side(&mut members, batch, outputs, own)?;
-                let average =
-                    |member: &mut &mut Trainer| member.average_synchronized(turns.of_each(), &mut self.collective);
-                members.iter_mut().try_for_each(average)
-            }
-            Steps::ByMiniBatch(_) | Steps::ByWholeMiniBatches => {
-                let tuples = turns.tuples(cohort.turns_of_step(turns.of_each().len()));
-                for member in &mut members {
-                    member.begin_buffer_synchronized(tuples, batch, own.clone(), &mut self.collective)?;
-                }
-                self.mini_batches((cohort, &mut members), (batch, outputs), (turns, own.start))
-            }
-        }
-    }
-
-    /// Learns from a buffer in turns with the others, from this place on.
-    fn mini_batches(
-        &mut self,
-        (cohort, members): (&mut Cohort, &mut [&mut Trainer]),
-        (batch, outputs): (&Batch, usize),
-        (mut turns, mut place): (Turns, usize),
-    ) -> Result<()> {
-        let of_step = cohort.turns_of_step(turns.of_each().len());
-        while turns.left() > 0 {
-            let (shares, tuples) = turns.take(cohort.turns_until(of_step));
-            let own = shares[self.rank];
-            learn_side_by_side(members, batch, outputs, place..place + own)?;
-            place += own;
-            if let Some(tuples) = cohort.learned((shares.iter().sum(), tuples), of_step) {
-                self.step(members, tuples)?;
-                check_for_interrupts();
-            }
-        }
-        Ok(())
-    }
-
-    /// All make the step of so many tuples.
-    fn step(&mut self, members: &mut [&mut Trainer], tuples: u32) -> Result<()> {
-        members.iter_mut().try_for_each(|member| member.step_synchronized(tuples, &mut self.collective))
     }
 
     /// Adds what the decoders of the other processes have counted in this epoch.
@@ -189,7 +130,8 @@ impl Team for Replica {
                 let turns = Turns::new(present, cohort.group);
                 let own = if is_own { held.parts[cohort.group].clone() } else { 0..0 };
                 if turns.left() > 0 {
-                    self.learn(cohort, trainers, (batch, outputs), (turns, own))?;
+                    let mut members = cohort.members(trainers);
+                    cohort.learn(&mut members, (batch, outputs), (turns, self.rank, own), &mut self.collective)?;
                 }
             }
             self.compute += start.elapsed();
@@ -200,7 +142,7 @@ impl Team for Replica {
         }
         for cohort in &mut cohorts {
             if let Some(tuples) = cohort.end_step() {
-                self.step(&mut cohort.members(trainers), tuples)?;
+                step(&mut cohort.members(trainers), tuples, &mut self.collective)?;
             }
         }
         for trainer in trainers.iter_mut() {

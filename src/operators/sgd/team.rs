@@ -1,11 +1,13 @@
 //! Whoever trains together with this process: other processes, or servers.
 
+use super::learn::learn_side_by_side;
 use super::learners::Judged;
 use super::validation::United;
-use crate::errors::Result;
+use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
+use pg::check_for_interrupts;
 use serde::{Deserialize, Serialize};
-use sgd::{ModelKind, Steps, Trainer};
+use sgd::{Exchange, ModelKind, Steps, Trainer};
 use shuffle::RoundRobin;
 use std::ops::Range;
 use tuples::Batch;
@@ -59,6 +61,46 @@ impl Cohort {
         of_step - self.pending.0
     }
 
+    /// Learns from a buffer, of which each process has its turns, this one, of this rank, at these places.
+    pub fn learn<E: Exchange<Error: Into<Error>>>(
+        &mut self,
+        members: &mut [&mut Trainer],
+        (batch, outputs): (&Batch, usize),
+        (mut turns, rank, own): (Turns, usize, Range<usize>),
+        exchange: &mut E,
+    ) -> Result<()> {
+        match self.steps {
+            Steps::AtEnd => learn_side_by_side(members, batch, outputs, own),
+            Steps::ByTuple => {
+                let most = turns.of_each().iter().copied().max().unwrap_or(0);
+                for member in members.iter_mut() {
+                    member.begin_buffer(most, batch, own.clone())?;
+                }
+                learn_side_by_side(members, batch, outputs, own)?;
+                let average = |member: &mut &mut Trainer| member.average_synchronized(turns.of_each(), exchange);
+                members.iter_mut().try_for_each(average).map_err(Into::into)
+            }
+            Steps::ByMiniBatch(_) | Steps::ByWholeMiniBatches => {
+                let of_step = self.turns_of_step(turns.of_each().len());
+                let tuples = turns.tuples(of_step);
+                for member in members.iter_mut() {
+                    member.begin_buffer_synchronized(tuples, batch, own.clone(), exchange).map_err(Into::into)?;
+                }
+                let mut place = own.start;
+                while turns.left() > 0 {
+                    let (shares, tuples) = turns.take(self.turns_until(of_step));
+                    learn_side_by_side(members, batch, outputs, place..place + shares[rank])?;
+                    place += shares[rank];
+                    if let Some(tuples) = self.learned((shares.iter().sum(), tuples), of_step) {
+                        step(members, tuples, exchange)?;
+                        check_for_interrupts();
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// So many turns, and tuples, were learned from. The tuples of the step that is to be made now, if there is one.
     pub fn learned(&mut self, (turns, tuples): (usize, usize), of_step: usize) -> Option<u32> {
         self.pending = (self.pending.0 + turns, self.pending.1 + tuples);
@@ -70,6 +112,15 @@ impl Cohort {
         let (_, tuples) = std::mem::take(&mut self.pending);
         (tuples > 0).then(|| u32::try_from(tuples).unwrap_or(u32::MAX))
     }
+}
+
+/// All make the step of so many tuples.
+pub fn step<E: Exchange<Error: Into<Error>>>(
+    members: &mut [&mut Trainer],
+    tuples: u32,
+    exchange: &mut E,
+) -> Result<()> {
+    members.iter_mut().try_for_each(|member| member.step_synchronized(tuples, exchange)).map_err(Into::into)
 }
 
 /// Does a model that makes steps like this learn together with all, even if only one of them has its rows?

@@ -5,11 +5,10 @@
 
 use super::messages::{Outcome, Whose};
 use crate::errors::Result;
-use crate::operators::sgd::learn::learn_side_by_side;
 use crate::operators::sgd::learners::Judged;
-use crate::operators::sgd::team::Cohort;
+use crate::operators::sgd::team::{Cohort, OwnBuffer, Turns, step};
 use pg::check_for_interrupts;
-use sgd::{Alone, EpochReport, Steps, Trainer};
+use sgd::{Alone, EpochReport, Trainer};
 use std::ops::Range;
 use tuples::Batch;
 
@@ -107,8 +106,10 @@ impl Replicas {
         let (_, mut trainers) = own(&mut self.all);
         for cohort in &mut self.own {
             if let Some(places) = places.get(cohort.group).filter(|places| !places.is_empty()) {
-                let mut members = cohort.members(&mut trainers);
-                learn(cohort, &mut members, (batch, outputs), places.clone())?;
+                let own = OwnBuffer::new(batch, std::slice::from_ref(places));
+                let (turns, mut members) = (Turns::new([Some(&own)].into_iter(), 0), cohort.members(&mut trainers));
+                let part = (turns, 0, places.clone());
+                cohort.learn(&mut members, (batch, outputs), part, &mut Alone::default())?;
             }
         }
         Ok(())
@@ -139,7 +140,7 @@ impl Replicas {
         let (places, mut trainers) = own(&mut self.all);
         for cohort in &mut self.own {
             if let Some(tuples) = cohort.end_step() {
-                step(&mut cohort.members(&mut trainers), tuples)?;
+                step(&mut cohort.members(&mut trainers), tuples, &mut Alone::default())?;
             }
         }
         self.ended.clear();
@@ -185,41 +186,4 @@ impl Replicas {
 fn own(all: &mut [Replica]) -> (Vec<usize>, Vec<&mut Trainer>) {
     let own = all.iter_mut().enumerate().filter(|(_, replica)| replica.is_own);
     own.filter_map(|(place, replica)| Some((place, replica.trainer.as_mut()?))).unzip()
-}
-
-/// The trainers of a cohort learn from these places, as they would together with others that have none.
-fn learn(
-    cohort: &mut Cohort,
-    members: &mut [&mut Trainer],
-    (batch, outputs): (&Batch, usize),
-    places: Range<usize>,
-) -> Result<()> {
-    let by_tuple = cohort.steps == Steps::ByTuple;
-    let of_step = if by_tuple { 1 } else { cohort.turns_of_step(1) };
-    for member in members.iter_mut() {
-        let curvature = member.curvature_of_buffer(batch, places.clone())?;
-        member.begin_buffer_of_all((places.len(), of_step), curvature);
-    }
-    if by_tuple {
-        learn_side_by_side(members, batch, outputs, places.clone())?;
-        let mean = |member: &mut &mut Trainer| member.average_synchronized(&[places.len()], &mut Alone::default());
-        return Ok(members.iter_mut().try_for_each(mean)?);
-    }
-    let mut place = places.start;
-    while place < places.end {
-        let end = places.end.min(place.saturating_add(cohort.turns_until(of_step)));
-        learn_side_by_side(members, batch, outputs, place..end)?;
-        if let Some(tuples) = cohort.learned((end - place, end - place), of_step) {
-            step(members, tuples)?;
-            check_for_interrupts();
-        }
-        place = end;
-    }
-    Ok(())
-}
-
-/// All make the step of so many tuples.
-fn step(members: &mut [&mut Trainer], tuples: u32) -> Result<()> {
-    let step = |member: &mut &mut Trainer| member.step_synchronized(tuples, &mut Alone::default());
-    Ok(members.iter_mut().try_for_each(step)?)
 }
