@@ -6,7 +6,7 @@
 
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
-use crate::operators::judge::evaluate;
+use crate::operators::model_evaluation::evaluate;
 use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use pg::call::function::Call;
 use pg::catalog::relation::Relation;

@@ -4,9 +4,9 @@ use super::of_model_and_source::of_model_and_source;
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::Source;
-use crate::operators::judge::{Judge, Scores};
+use crate::operators::model_evaluation::{ModelEvaluation, Scores};
 use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
-use crate::operators::sgd::judge_there;
+use crate::operators::sgd::evaluate_there;
 use crate::options::call;
 use crate::options::nodes::Nodes;
 use pg::encoding::Text;
@@ -46,23 +46,23 @@ fn read(model: &Rc<Model>, source: &str, policies: Policies, nodes: &Nodes) -> R
     let weight = models::weight_column(model.id).filter(|name| source.columns().iter().any(|c| c.name == *name));
     let reading = ModelRows { weight: weight.as_deref(), ..ModelRows::plain(policies) };
     let mut rows = reading.plan_source(model, source)?;
-    let mut judge = Judge::new(model.clone());
-    let (areas, decoder) = match judge_there(model, &reading, &mut rows, (nodes, &mut judge))? {
+    let mut evaluated = ModelEvaluation::new(model.clone());
+    let (areas, decoder) = match evaluate_there(model, &reading, &mut rows, (nodes, &mut evaluated))? {
         Some(areas) => (areas, rows.decoder),
         None => {
             let mut buffers = rows.start();
-            judge.read(&parameters_for(model, &buffers.decoder), &mut buffers)?;
-            (judge.scores().map(Scores::area).collect(), buffers.into_decoder())
+            evaluated.read(&parameters_for(model, &buffers.decoder), &mut buffers)?;
+            (evaluated.scores().map(Scores::area).collect(), buffers.into_decoder())
         }
     };
     let skipped = tell_of_rows(&decoder);
-    if judge.evaluation().tuples() == 0 {
+    if evaluated.evaluation().tuples() == 0 {
         return Err(TrainingError::no_rows("evaluate on", skipped).into());
     }
-    if judge.evaluation().weight() == 0.0 {
+    if evaluated.evaluation().weight() == 0.0 {
         return Err(TrainingError::NoWeight.into());
     }
-    Ok(metrics(model, judge.evaluation(), judge.log_loss(), areas, skipped))
+    Ok(metrics(model, evaluated.evaluation(), evaluated.log_loss(), areas, skipped))
 }
 
 /// A name and a value, which is None if it is not defined.

@@ -145,14 +145,14 @@ pub fn warn_of_useless(request: &Request, decoder: &Decoder, shares: &ClassShare
     }
 }
 
-/// What a model is judged by, if it is worse.
+/// What a model is compared by, if it is worse.
 fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option<String> {
     // the loss of the first epoch is that of models that knew next to nothing, unless they began with the weights of
     // another
     let known = learner.history.get(usize::from(request.resume.is_none())..)?;
     let row = match request.options.keep {
         Keep::Last => known.last(),
-        Keep::Best => known.iter().min_by(|a, b| a.judged_loss().total_cmp(&b.judged_loss())),
+        Keep::Best => known.iter().min_by(|a, b| a.deciding_loss().total_cmp(&b.deciding_loss())),
     }?;
     let hyper = &request.points[learner.point].hyperparameters;
     let named = |r2: f64| format!("R2 is {r2:.4}");
@@ -174,7 +174,7 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
     if hyper.design.is_some_and(|design| design.output == Some(Output::Sigmoid)) && shares.classes(learner.group) > 2 {
         return None;
     }
-    let (model, mut constant) = (row.judged_loss(), shares.constant_loss(kind, learner.group)?);
+    let (model, mut constant) = (row.deciding_loss(), shares.constant_loss(kind, learner.group)?);
     if row.validation_loss.is_some() {
         // the rows that are held out may have another mix of classes, of which another constant is the best
         let held_out = constant_loss(kind, learner.held_out.iter().map(|rows| *rows as f64));

@@ -145,7 +145,7 @@ fn epochs(request: &Request, resume: Option<&Resume>, learner: &Learner) -> u32 
     if let (Some(resume), true) = (resume, learner.keeps_earlier(request)) {
         return resume.best_epoch();
     }
-    let best = || learner.history.iter().min_by(|a, b| a.judged_loss().total_cmp(&b.judged_loss()));
+    let best = || learner.history.iter().min_by(|a, b| a.deciding_loss().total_cmp(&b.deciding_loss()));
     let row = if request.options.keep == Keep::Best { best() } else { learner.history.last() };
     row.map_or(0, |row| row.epoch as u32)
 }

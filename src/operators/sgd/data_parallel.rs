@@ -5,7 +5,7 @@
 //! may have more of them in a buffer than the others, or none.
 
 use super::constant::ClassShares;
-use super::learners::Judged;
+use super::learners::GroupModel;
 use super::team::{Cohort, Here, OwnBuffer, Team, Turns, step};
 use super::validation::{OwnEvaluation, OwnParts, United};
 use crate::errors::{Error, Result};
@@ -159,7 +159,7 @@ impl Team for Replica {
     fn evaluate(
         &mut self,
         kind: ModelKind,
-        models: Vec<Judged>,
+        models: Vec<GroupModel>,
         epoch: u32,
         Here { buffers, batch }: Here<'_>,
     ) -> Result<United> {

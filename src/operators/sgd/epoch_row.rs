@@ -63,7 +63,7 @@ impl EpochRow {
     }
 
     /// The loss by which the epochs of a model are compared: that on held out rows, if there are some.
-    pub fn judged_loss(&self) -> f64 {
+    pub fn deciding_loss(&self) -> f64 {
         self.validation_loss.unwrap_or(self.loss)
     }
 

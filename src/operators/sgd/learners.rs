@@ -41,24 +41,24 @@ pub struct Learner {
     pub has_stopped: bool,
 }
 
-/// A model that is to be judged on the held out tuples of its group.
-pub struct Judged {
+/// A model that is to be evaluated on the held out tuples of its group.
+pub struct GroupModel {
     pub group: usize,
     pub model: ModelParameters,
     /// of its loss, in the units of the targets that are learned from
     pub loss_number: f64,
 }
 
-impl Judged {
+impl GroupModel {
     /// The model of a trainer that learns from this group.
-    pub fn new(group: usize, trainer: &Trainer) -> Result<Judged> {
-        Ok(Judged { group, model: trainer.model()?, loss_number: trainer.loss_number() })
+    pub fn new(group: usize, trainer: &Trainer) -> Result<GroupModel> {
+        Ok(GroupModel { group, model: trainer.model()?, loss_number: trainer.loss_number() })
     }
 }
 
 /// Result of evaluating a model on the held out tuples of its group.
 #[derive(Debug, Clone, Copy)]
-pub struct Judgement {
+pub struct HeldOutResult {
     /// infinite if a decision is beyond `real`
     pub loss: f64,
     /// accuracy, or R²
@@ -279,21 +279,21 @@ impl Learners {
     }
 
     /// The models that have just ended an epoch.
-    pub fn models(&mut self) -> Result<Vec<Judged>> {
-        self.learning().map(|learner| Judged::new(learner.group, &learner.trainer)).collect()
+    pub fn models(&mut self) -> Result<Vec<GroupModel>> {
+        self.learning().map(|learner| GroupModel::new(learner.group, &learner.trainer)).collect()
     }
 
-    /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which
+    /// Takes the result of each of the [models](Learners::models), or None if nothing is held out, and decides which
     /// of them learn on.
-    pub fn judge(
+    pub fn take_results(
         &mut self,
         request: &Request,
         first: u32,
-        mut judgements: impl Iterator<Item = Option<Judgement>>,
+        mut results: impl Iterator<Item = Option<HeldOutResult>>,
         names: &dyn Fn(usize, usize) -> Option<String>,
     ) -> Result<()> {
         for learner in self.learning() {
-            learner.judge(request, first, judgements.next().flatten(), names)?;
+            learner.take_result(request, first, results.next().flatten(), names)?;
         }
         self.check_some_are_left(request)
     }
@@ -340,11 +340,11 @@ impl Learner {
     }
 
     /// Takes the result of an epoch, with that on held out tuples if there are some, and decides whether to learn on.
-    pub fn judge(
+    pub fn take_result(
         &mut self,
         request: &Request,
         first: u32,
-        judgement: Option<Judgement>,
+        result: Option<HeldOutResult>,
         name: &dyn Fn(usize, usize) -> Option<String>,
     ) -> Result<()> {
         let point = &request.points[self.point];
@@ -352,13 +352,13 @@ impl Learner {
             return Err(TrainingError::NoWeight.into());
         }
         let Some(row) = self.history.last_mut() else { return Ok(()) };
-        if judgement.is_some_and(|judgement| !judgement.loss.is_finite()) {
+        if result.is_some_and(|result| !result.loss.is_finite()) {
             let epoch = row.epoch as u32;
             return self.diverged(request, sgd::Diverged { epoch });
         }
-        row.validation_loss = judgement.map(|judgement| judgement.loss);
-        row.validation_score = judgement.map(|judgement| judgement.score);
-        let loss = row.judged_loss();
+        row.validation_loss = result.map(|result| result.loss);
+        row.validation_score = result.map(|result| result.score);
+        let loss = row.deciding_loss();
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
             let of = name(self.group, self.point).map_or(String::new(), |of| format!(" of {of}"));

@@ -37,7 +37,7 @@ use crate::errors::Result;
 use crate::options::call::TrainArguments;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
-pub use nodes::{NodeScan, Rows, clusters_at_there, clusters_there, features_there, judge_there, step};
+pub use nodes::{NodeScan, Rows, clusters_at_there, clusters_there, evaluate_there, features_there, step};
 use pg::call::arguments::Arguments;
 use pg::executor::custom_scan::{Flags, Methods, Node};
 use pg::executor::explain::Explain;

@@ -9,7 +9,7 @@ pub enum Phase {
     Opening,
     /// the pass over the rows before the first epoch, and the choices that depend on it
     Preparation,
-    /// and what follows upon each: judging, stopping
+    /// and what follows upon each: evaluating, stopping
     Epochs,
     /// writes the models to the table, and deletes those that they replace
     Storing,

@@ -123,12 +123,12 @@ impl Resume {
 
     /// The epoch whose model `keep` `best` has stored: that of the lowest loss, of the rows held out if there are some.
     pub fn best_epoch(&self) -> u32 {
-        let judged = |row: &RawValue| {
+        let loss_of = |row: &RawValue| {
             let row: Value = serde_json::from_str(row.get()).ok()?;
             let loss = ["validation_loss", "loss"].into_iter().find_map(|name| row.get(name)?.as_f64())?;
             Some((row.get("epoch")?.as_u64()?.try_into().ok()?, loss))
         };
-        let best = self.history.iter().filter_map(|row| judged(row)).min_by(|a: &(u32, f64), b| a.1.total_cmp(&b.1));
+        let best = self.history.iter().filter_map(|row| loss_of(row)).min_by(|a: &(u32, f64), b| a.1.total_cmp(&b.1));
         best.map_or(self.epochs, |(epoch, _)| epoch)
     }
 

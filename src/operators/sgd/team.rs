@@ -1,7 +1,7 @@
 //! Whoever trains together with this process: other processes, or servers.
 
 use super::learn::learn_side_by_side;
-use super::learners::Judged;
+use super::learners::GroupModel;
 use super::validation::United;
 use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
@@ -238,7 +238,7 @@ pub trait Team {
 
     /// All end the epoch and evaluate their models that have not diverged, each on what it holds out; gives what they
     /// have found together. `models` are the leader's.
-    fn evaluate(&mut self, kind: ModelKind, models: Vec<Judged>, epoch: u32, here: Here<'_>) -> Result<United>;
+    fn evaluate(&mut self, kind: ModelKind, models: Vec<GroupModel>, epoch: u32, here: Here<'_>) -> Result<United>;
 
     /// Only the trainers of these groups and points learn in the next epoch; if there are none, that was the last one.
     fn go_on(&mut self, learning: Vec<(usize, usize)>) -> Result<()>;

@@ -84,7 +84,7 @@ impl Training {
                 self.look_at_first_epoch(learners)?;
             }
             learners.end_epoch(&self.request, unit, begin.elapsed(), Duration::ZERO)?;
-            let evaluations = self.judge_together(team, learners, epoch, batch)?;
+            let evaluations = self.evaluate_together(team, learners, epoch, batch)?;
             self.take_evaluations(learners, &evaluations)?;
             let learning: Vec<_> = learners.learning().map(|learner| (learner.group, learner.point)).collect();
             let is_over = learning.is_empty();
@@ -110,7 +110,7 @@ impl Training {
     }
 
     /// What all hold out says of the models, if anything is held out.
-    fn judge_together(
+    fn evaluate_together(
         &mut self,
         team: &mut dyn Team,
         learners: &mut Learners,

@@ -5,7 +5,7 @@ use super::epoch_row::EpochRow;
 use super::fallback::{Fallback, may_sample};
 use super::first_epoch::check_first_epoch;
 use super::group_order::OnlyGroup;
-use super::learners::{Judgement, Learners};
+use super::learners::{HeldOutResult, Learners};
 use super::new_trainer::new_trainer;
 use super::nodes::{Place, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, goes_on_in_groups, label_type, no_loader_because};
@@ -13,7 +13,7 @@ use super::phases::{Phase, Phases, PreparationTimes};
 use super::resume::Resume;
 use super::sigmoids;
 use super::store::{Store, suffix};
-use super::validation::{OwnParts, check_held_out, judgement};
+use super::validation::{OwnParts, check_held_out, held_out_result};
 use super::workers::{self, Launched};
 use super::zeros;
 use crate::errors::{Result, TrainingError, some_of};
@@ -448,7 +448,7 @@ impl Training {
             if epoch == first {
                 self.loader.after_first_epoch(&mut self.buffers, &timing, epoch, last - epoch);
             }
-            self.judge(epoch, learners, batch)?;
+            self.evaluate(epoch, learners, batch)?;
             if learners.are_done() && epoch < last {
                 return self.buffers.stop_worker(batch);
             }
@@ -571,7 +571,7 @@ impl Training {
     }
 
     /// Evaluates the models on the held out rows after an epoch, and decides which of them learn on.
-    fn judge(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
+    fn evaluate(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
         let (request, holds_out) = (&self.request, self.holds_out());
         let evaluations = match &mut self.parts {
             Some(parts) if holds_out => {
@@ -593,8 +593,8 @@ impl Training {
         let groups = self.buffers.decoder.row_groups().map(RowGroups::groups);
         let name = |group: usize, point: usize| suffix(&self.request, groups.as_deref(), group, point);
         let unit = self.loss_unit();
-        let in_units = |judgement: Judgement| Judgement { loss: judgement.loss * unit, ..judgement };
-        let judgements = evaluations.iter().map(|evaluation| judgement(evaluation).map(in_units));
-        learners.judge(&self.request, self.request.first_epoch(), judgements, &name)
+        let in_units = |result: HeldOutResult| HeldOutResult { loss: result.loss * unit, ..result };
+        let results = evaluations.iter().map(|evaluation| held_out_result(evaluation).map(in_units));
+        learners.take_results(&self.request, self.request.first_epoch(), results, &name)
     }
 }

@@ -4,7 +4,7 @@
 //! after each epoch: they are the same then, whatever it costs.
 
 use super::group_order::{GroupOrder, Rows};
-use super::learners::{Judged, Judgement};
+use super::learners::{GroupModel, HeldOutResult};
 use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::Decoder;
@@ -80,14 +80,14 @@ impl HeldOut {
         self.kept.get(group)
     }
 
-    /// Must the source be read once more to judge?
+    /// Must the source be read once more to evaluate models?
     pub fn must_be_read(&self) -> bool {
         self.state == HeldOutState::TooMany
     }
 }
 
 /// Checks whether anything is held out. For probabilities a draw may have held out none of few rows: they are fitted to
-/// all of them then, and nothing judges the model but the loss that it learns by.
+/// all of them then, and nothing evaluates the model but the loss that it learns by.
 pub fn check_held_out(request: &Request, held_out: u64) -> Result<()> {
     let column = match request.options.validation() {
         Some(Validation::Column(column)) => Some(column),
@@ -210,7 +210,7 @@ impl OwnParts {
     pub fn evaluate(
         &mut self,
         kind: ModelKind,
-        models: Vec<Judged>,
+        models: Vec<GroupModel>,
         ended: Ended<'_>,
     ) -> Result<(Vec<Evaluation>, u64)> {
         if self.epochs == 1 {
@@ -218,7 +218,7 @@ impl OwnParts {
         }
         let (held_out, rows) = self.ended(ended);
         let evaluation =
-            |judged: Judged| (judged.group, (judged.model, Evaluation::new(kind).with_loss_number(judged.loss_number)));
+            |model: GroupModel| (model.group, (model.model, Evaluation::new(kind).with_loss_number(model.loss_number)));
         let mut models = ByGroup::new(models.into_iter().map(evaluation).collect());
         models.show_held_out(held_out, rows, |(model, evaluation), batch, _| evaluation.add(model, batch))?;
         Ok((models.all.into_iter().map(|(_, (_, evaluation))| evaluation).collect(), held_out.tuples))
@@ -326,10 +326,10 @@ impl United {
 }
 
 /// What an evaluation says; None if there were no tuples.
-pub fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
+pub fn held_out_result(evaluation: &Evaluation) -> Option<HeldOutResult> {
     let score = evaluation.accuracy().or(evaluation.r2())?;
     let loss = if evaluation.has_diverged() { f64::INFINITY } else { evaluation.loss() };
-    (evaluation.tuples() > 0).then_some(Judgement { loss, score })
+    (evaluation.tuples() > 0).then_some(HeldOutResult { loss, score })
 }
 
 /// An empty batch for tuples like these.

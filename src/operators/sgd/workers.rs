@@ -3,7 +3,7 @@
 //! Every process has the whole model in the end. The leader's is stored.
 
 use super::data_parallel::Replica;
-use super::learners::{Judged, Learners};
+use super::learners::{GroupModel, Learners};
 use super::opening::notice_steps;
 use super::processes::{Asked, Part, Processes};
 use super::resume::Resume;
@@ -104,7 +104,7 @@ fn work(worker: Worker) -> Result<()> {
         // what the leader makes of models that have diverged is its affair
         trainers.retain_mut(|(_, trainer)| trainer.tuples() > 0 && trainer.finish_epoch().is_ok());
         if task.holds_out {
-            let models = trainers.iter().map(|((group, _), trainer)| Judged::new(*group, trainer));
+            let models = trainers.iter().map(|((group, _), trainer)| GroupModel::new(*group, trainer));
             let models = models.collect::<Result<Vec<_>>>()?;
             let epoch = trainers.first().map_or(0, |(_, trainer)| trainer.epoch());
             replica.evaluate(task.kind, models, epoch, Here { buffers, batch: &mut batch })?;

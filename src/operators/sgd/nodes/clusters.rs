@@ -2,7 +2,7 @@
 
 use super::choice::Rows;
 use super::cluster::Cluster;
-use super::messages::{JudgeTask, Order, Start};
+use super::messages::{ModelTask, Order, Start};
 use super::models::document_of;
 use crate::errors::{Errand, Result};
 use crate::models::{Model, Policies};
@@ -37,7 +37,7 @@ pub fn clusters_at_there(
     }
     let (document, unfit) = document_of(model)?;
     let Some(mut cluster) = rows.open(nodes, Errand::Measurement, unfit)? else { return Ok(false) };
-    cluster.order(|_| Order::Clusters(Some(JudgeTask { document: document.len(), policies })));
+    cluster.order(|_| Order::Clusters(Some(ModelTask { document: document.len(), policies })));
     cluster.attach(document.as_bytes());
     cluster.sensible(|cluster| cluster.add_clusters(factor))?;
     Ok(true)

@@ -66,13 +66,13 @@ pub enum Order {
     /// Say what these models, of these groups, decide for what is held out. Their weights and intercepts are behind the
     /// text, one model after the other.
     Decide(Vec<usize>),
-    /// Judge the model whose document is behind the text by all rows, and say what was counted.
-    Judge(JudgeTask),
-    /// Say the next scores of the model that was judged, of which no rows are left at the end of each curve.
+    /// Evaluate the model whose document is behind the text on all rows, and say what was counted.
+    EvaluateModel(ModelTask),
+    /// Say the next scores of the model that was evaluated, of which no rows are left at the end of each curve.
     Scores,
     /// Go through all rows, block by block, and say what the blocks add up to: at zero weights, or at the model whose
     /// document is behind the text.
-    Clusters(Option<JudgeTask>),
+    Clusters(Option<ModelTask>),
     /// Measure the features of all rows as those of the model whose document is behind the text.
     Features(FeaturesTask),
     /// Only the trainers of these groups and points learn on.
@@ -149,9 +149,9 @@ pub struct Outcome {
     pub bytes: usize,
 }
 
-/// A model to be judged.
+/// A model to be evaluated.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct JudgeTask {
+pub struct ModelTask {
     /// bytes of its document
     pub document: usize,
     pub policies: Policies,

@@ -1,4 +1,4 @@
-//! Training where the rows are: on other servers, in step; and judging models and measuring features there.
+//! Training where the rows are: on other servers, in step; and evaluating models and measuring features there.
 //!
 //! The backend that trains, the *coordinator*, has a session on each server, a *node*, and in it a cursor whose scan is
 //! a [`NodeScan`]. Node and coordinator each have a replica of the model. A node cannot wait in the middle of a call
@@ -11,9 +11,9 @@
 mod choice;
 mod cluster;
 mod clusters;
+mod evaluated_model;
+mod evaluation;
 mod features;
-mod judged;
-mod judging;
 mod messages;
 mod models;
 mod node;
@@ -25,6 +25,6 @@ mod whole_groups;
 pub use choice::{Place, Rows};
 pub use cluster::Traffic;
 pub use clusters::{clusters_at_there, clusters_there};
+pub use evaluation::evaluate_there;
 pub use features::features_there;
-pub use judging::judge_there;
 pub use node::{NodeScan, step};

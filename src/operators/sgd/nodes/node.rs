@@ -1,6 +1,6 @@
 //! A node: what a session on another server does for a training.
 
-use super::judged::JudgedModel;
+use super::evaluated_model::EvaluatedModel;
 use super::messages::{
     Call, Filled, NodeTask, Order, Request, RoundShape, Start, Whose, answer_text, bytes_of, read, words_of,
 };
@@ -135,8 +135,8 @@ struct NodeTraining {
     parts: Option<OwnParts>,
     /// what was stopped because the others have not said their part yet
     stopped: Option<Call>,
-    /// the model that was judged here, with the scores that were not said yet
-    judged: Option<JudgedModel>,
+    /// the model that was evaluated here, with the scores that were not said yet
+    evaluated: Option<EvaluatedModel>,
     /// the rounds that it has gone through, for each trainer whose turn it is, unless that is done
     rounds: Vec<Option<Vec<Round>>>,
 }
@@ -188,7 +188,7 @@ impl NodeTraining {
             shuffling: task.shuffling,
             parts: None,
             stopped: None,
-            judged: None,
+            evaluated: None,
             rounds: Vec::new(),
         })
     }
@@ -281,15 +281,15 @@ impl NodeTraining {
             }
             Order::Evaluate => answer.said = json(&self.evaluate()?),
             Order::Decide(groups) => answer.said = json(&self.decide(groups, &std::mem::take(words))?),
-            Order::Judge(task) => {
+            Order::EvaluateModel(task) => {
                 let model = model_of(&std::mem::take(words), task.document)?;
-                let judged = JudgedModel::new(model, task.policies, &self.spec, &mut self.buffers)?;
-                answer.said = json(&(judged.sums(), self.buffers.decoder.epoch_counts()));
-                self.judged = Some(judged);
+                let evaluated = EvaluatedModel::new(model, task.policies, &self.spec, &mut self.buffers)?;
+                answer.said = json(&(evaluated.sums(), self.buffers.decoder.epoch_counts()));
+                self.evaluated = Some(evaluated);
             }
             Order::Scores => {
-                let judged = self.judged.as_mut().ok_or(NodeError::NonsenseAsked)?;
-                let scores = judged.next_scores();
+                let evaluated = self.evaluated.as_mut().ok_or(NodeError::NonsenseAsked)?;
+                let scores = evaluated.next_scores();
                 (answer.said, answer.behind) = (json(&scores.bytes().len()), words_of(scores.bytes()));
             }
             Order::Clusters(task) => {

@@ -5,7 +5,7 @@
 
 use super::messages::{Outcome, Whose};
 use crate::errors::Result;
-use crate::operators::sgd::learners::Judged;
+use crate::operators::sgd::learners::GroupModel;
 use crate::operators::sgd::team::{Cohort, OwnBuffer, Turns, step};
 use pg::check_for_interrupts;
 use sgd::{Alone, EpochReport, Trainer};
@@ -173,12 +173,12 @@ impl Replicas {
     }
 
     /// The models, in their sequence: None of those whose rows are all on another node.
-    pub fn models(&self) -> Result<Vec<Option<Judged>>> {
-        let model = |replica: &Replica| {
-            let judged = |trainer| Judged::new(replica.of.0, trainer);
-            replica.trainer.as_ref().map(judged).transpose()
+    pub fn models(&self) -> Result<Vec<Option<GroupModel>>> {
+        let model_of = |replica: &Replica| {
+            let model = |trainer| GroupModel::new(replica.of.0, trainer);
+            replica.trainer.as_ref().map(model).transpose()
         };
-        self.all.iter().map(model).collect()
+        self.all.iter().map(model_of).collect()
     }
 }
 

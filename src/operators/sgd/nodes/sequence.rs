@@ -11,7 +11,7 @@ use crate::limits::MAX_GROUPS;
 use crate::operators::decoder::{Decoder, EpochCounts};
 use crate::operators::preparation::{Found, unite};
 use crate::operators::progress;
-use crate::operators::sgd::learners::Judged;
+use crate::operators::sgd::learners::GroupModel;
 use crate::operators::sgd::resume::Resume;
 use crate::operators::sgd::team::{Cohort, Here, OwnBuffer, Team, Turns};
 use crate::operators::sgd::validation::{OwnEvaluation, United};
@@ -79,7 +79,7 @@ impl Cluster {
         let (dim, outputs, sparse) = (decoder.dim(), decoder.labels().outputs(), decoder.is_sparse());
         let points: Vec<_> = request.points.iter().map(|point| decoder.in_units(point.hyperparameters)).collect();
         self.forget_owners_of_large(&points, (dim, outputs));
-        // the mean of the iterates is the coordinator's affair, unless nodes judge it, or train by themselves, or the
+        // the mean of the iterates is the coordinator's affair, unless nodes evaluate it, or train by themselves, or the
         // state has it
         let has_owners = self.owners.iter().any(Option::is_some);
         let averages = resume.is_some() || request.row_groups.hold_out.is_some() || has_owners;
@@ -230,7 +230,7 @@ impl Team for Cluster {
         Ok(())
     }
 
-    fn evaluate(&mut self, kind: ModelKind, models: Vec<Judged>, _epoch: u32, _here: Here<'_>) -> Result<United> {
+    fn evaluate(&mut self, kind: ModelKind, models: Vec<GroupModel>, _epoch: u32, _here: Here<'_>) -> Result<United> {
         self.end_epoch();
         self.order(|_| Order::Evaluate);
         let evaluated: Vec<OwnEvaluation> = self.ask()?;

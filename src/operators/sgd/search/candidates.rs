@@ -1,7 +1,7 @@
 //! The models of a search: each point on each fold, all of which learn from the same tuples side by side.
 
 use super::super::learn::{floats_per_tuple, learn};
-use super::super::learners::Judgement;
+use super::super::learners::HeldOutResult;
 use super::super::new_trainer::new_trainer;
 use super::super::validation::ByGroup;
 use super::course::Course;
@@ -32,11 +32,11 @@ pub struct Candidate {
     state: State,
     losses: Losses,
     /// the model of the best epoch, and its result, if that counts
-    best: Option<Judgement>,
+    best: Option<HeldOutResult>,
     /// epochs that count: those up to the best, if that counts
     pub epochs: u32,
     /// of the model that counts
-    pub judgement: Option<Judgement>,
+    pub result: Option<HeldOutResult>,
 }
 
 /// A candidate's model that is being evaluated.
@@ -130,7 +130,7 @@ impl Candidates<'_> {
                 losses: Losses::default(),
                 best: None,
                 epochs: 0,
-                judgement: None,
+                result: None,
             });
         }
         if !lanes.is_empty() {
@@ -262,7 +262,7 @@ impl Candidates<'_> {
 
     fn give_up(&mut self, points: &[usize]) {
         for candidate in self.all.iter_mut().filter(|candidate| points.contains(&candidate.point)) {
-            (candidate.state, candidate.judgement) = (State::Diverged, None);
+            (candidate.state, candidate.result) = (State::Diverged, None);
             stop(&mut self.panel, candidate);
         }
     }
@@ -279,7 +279,7 @@ impl Candidates<'_> {
         (0..self.all.len()).filter(|i| is_due(&self.all[*i])).collect()
     }
 
-    /// Those that need not be judged before all of them have ended have learned their last epoch.
+    /// Those that need not be evaluated before all of them have ended have learned their last epoch.
     pub fn rest(&mut self, epoch: u32) {
         for candidate in self.all.iter_mut().filter(|candidate| candidate.state == State::Learning) {
             let trial = &self.course.trials[candidate.point];
@@ -290,10 +290,10 @@ impl Candidates<'_> {
         }
     }
 
-    /// The models that have ended and were not judged.
-    pub fn unjudged(&self) -> Vec<usize> {
-        let is_unjudged = |candidate: &Candidate| candidate.state == State::Done && candidate.judgement.is_none();
-        (0..self.all.len()).filter(|i| is_unjudged(&self.all[*i])).collect()
+    /// The models that have ended and were not evaluated.
+    pub fn unevaluated(&self) -> Vec<usize> {
+        let is_unevaluated = |candidate: &Candidate| candidate.state == State::Done && candidate.result.is_none();
+        (0..self.all.len()).filter(|i| is_unevaluated(&self.all[*i])).collect()
     }
 
     /// Those of these models that this process has, by fold, ready to be evaluated.
@@ -328,24 +328,24 @@ impl Candidates<'_> {
     }
 
     /// Takes what came out after an epoch in all processes, and decides which models learn on.
-    pub fn judge(&mut self, outcomes: Vec<Outcome>) {
+    pub fn take_results(&mut self, outcomes: Vec<Outcome>) {
         let mut diverged = Vec::new();
         for outcome in outcomes {
             let candidate = &mut self.all[outcome.candidate as usize];
-            let Candidate { point, state, losses, best, epochs, judgement: result, epoch, .. } = candidate;
+            let Candidate { point, state, losses, best, epochs, result, epoch, .. } = candidate;
             if outcome.has_diverged() {
                 diverged.push(*point);
                 continue;
             }
-            let judged = Judgement { loss: outcome.loss, score: outcome.score };
+            let own = HeldOutResult { loss: outcome.loss, score: outcome.score };
             let trial = &self.course.trials[*point];
-            let improved = losses.add(judged.loss, trial.stopping);
+            let improved = losses.add(own.loss, trial.stopping);
             match self.course.keep {
-                Keep::Best if improved => (*best, *epochs) = (Some(judged), *epoch),
+                Keep::Best if improved => (*best, *epochs) = (Some(own), *epoch),
                 Keep::Best => {}
                 Keep::Last => *epochs = *epoch,
             }
-            *result = Some(best.unwrap_or(judged));
+            *result = Some(best.unwrap_or(own));
             if *epoch >= trial.max_epochs || trial.stopping.is_some_and(|rule| losses.stop(rule)) {
                 *state = State::Done;
                 stop(&mut self.panel, candidate);
@@ -354,15 +354,15 @@ impl Candidates<'_> {
         self.give_up(&diverged);
     }
 
-    /// Checks that each of these folds has rows to learn from, and rows that judge it.
+    /// Checks that each of these folds has rows to learn from, and rows to be evaluated on.
     pub fn check_parts(&self) -> Result<()> {
         let rows = |is_in: &dyn Fn(u32) -> bool| -> u64 {
             (0..).zip(&self.parts).filter(|(part, _)| is_in(*part)).map(|(_, rows)| rows).sum()
         };
         for fold in self.folds.clone() {
             let learned = rows(&|part| self.rule.learns(fold, part));
-            let judged = rows(&|part| self.rule.judged_by(part) == Some(fold));
-            if learned == 0 || judged == 0 {
+            let held_out = rows(&|part| self.rule.judged_by(part) == Some(fold));
+            if learned == 0 || held_out == 0 {
                 let what = if learned == 0 { "learn from" } else { "be judged by" };
                 return Err(TrainingError::EmptyFold { fold: fold + 1, folds: self.rule.folds(), what }.into());
             }

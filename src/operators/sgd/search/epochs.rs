@@ -24,7 +24,7 @@ pub struct Runner<'c, 'a> {
 }
 
 impl<'c> Runner<'c, '_> {
-    /// Trains and judges all points on these folds, together with the other processes.
+    /// Trains and evaluates all points on these folds, together with the other processes.
     pub fn run(&mut self, folds: Range<u32>) -> Result<Candidates<'c>> {
         let reads_first = folds.start == 0;
         let mut candidates = Candidates::new(self.course, folds, self.team.rank());
@@ -41,7 +41,7 @@ impl<'c> Runner<'c, '_> {
                 break;
             }
         }
-        let due = candidates.unjudged();
+        let due = candidates.unevaluated();
         self.evaluate(self.course.last_epoch, &mut candidates, &due)?;
         Ok(candidates)
     }
@@ -114,7 +114,7 @@ impl<'c> Runner<'c, '_> {
         }
         let unit = self.loss_unit();
         let outcomes = models.all.iter().map(|(_, one)| Outcome::new(one.candidate, &one.evaluation, unit)).collect();
-        candidates.judge(self.team.share(outcomes));
+        candidates.take_results(self.team.share(outcomes));
         Ok(())
     }
 

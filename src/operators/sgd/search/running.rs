@@ -153,7 +153,7 @@ impl Search {
         }
     }
 
-    /// Trains and judges all points on all folds, in as many processes as are asked for and to be had.
+    /// Trains and evaluates all points on all folds, in as many processes as are asked for and to be had.
     fn search_all_folds(&mut self, course: &Course, batch: &mut Batch, rows: &mut [SearchRow]) -> Result<()> {
         let (workers, mut team) = self.launch_workers(course, batch)?;
         for folds in course.turns() {
@@ -186,12 +186,12 @@ impl Search {
         let mut epochs = vec![(0, 0); self.points];
         for candidate in candidates.iter() {
             let row = &mut rows[candidate.point];
-            let score = candidate.judgement.map(|judged| match self.spec.score() {
-                Score::Loss => judged.loss,
-                Score::Accuracy | Score::R2 => judged.score,
+            let score = candidate.result.map(|result| match self.spec.score() {
+                Score::Loss => result.loss,
+                Score::Accuracy | Score::R2 => result.score,
             });
             row.scores[candidate.fold as usize] = score.filter(|score| !score.is_nan());
-            row.losses[candidate.fold as usize] = candidate.judgement.map(|judged| judged.loss);
+            row.losses[candidate.fold as usize] = candidate.result.map(|result| result.loss);
             let (sum, count) = &mut epochs[candidate.point];
             (*sum, *count) = (*sum + u64::from(candidate.epochs), *count + 1);
         }

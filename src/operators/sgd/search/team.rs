@@ -4,7 +4,7 @@
 //! a model is bit for bit what it would be if one process had all of them. What came of an epoch is given to everybody,
 //! so that all know how all models are doing, and nobody needs to be told when to stop.
 
-use super::super::validation::judgement;
+use super::super::validation::held_out_result;
 use crate::operators::scan_control::Rank;
 use bytemuck::{Pod, Zeroable};
 use pg::process::all_gather::AllGather;
@@ -30,12 +30,12 @@ impl Outcome {
 
     /// What an evaluation says of a model, whose loss is to be multiplied by `unit` to be in units of the targets.
     pub fn new(candidate: usize, evaluation: &Evaluation, unit: f64) -> Outcome {
-        let judged = judgement(evaluation).filter(|judged| (judged.loss * unit).is_finite());
+        let result = held_out_result(evaluation).filter(|result| (result.loss * unit).is_finite());
         let is_defined = evaluation.kind().is_classifier() || evaluation.has_r2();
-        judged.map_or(Outcome::diverged(candidate), |judged| Outcome {
+        result.map_or(Outcome::diverged(candidate), |result| Outcome {
             candidate: candidate as u64,
-            loss: judged.loss * unit,
-            score: if is_defined { judged.score } else { f64::NAN },
+            loss: result.loss * unit,
+            score: if is_defined { result.score } else { f64::NAN },
         })
     }
 

@@ -456,7 +456,9 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
         request(r#"{"orders":["BeginEpoch"],"rounds":[]}"#),
         request(r#"{"orders":["Evaluate"],"rounds":[]}"#),
         request(r#"{"orders":["Scores"],"rounds":[]}"#),
-        request(r#"{"orders":[{"Judge":{"document":9,"policies":{"nulls":"error","unseen":"error"}}}],"rounds":[]}"#),
+        request(
+            r#"{"orders":[{"EvaluateModel":{"document":9,"policies":{"nulls":"error","unseen":"error"}}}],"rounds":[]}"#,
+        ),
         request(r#"{"orders":[{"Learn":1}],"rounds":[]}"#),
         request(r#"{"orders":[{"Turn":[0]}],"rounds":[]}"#),
         request(r#"{"orders":[{"Make":{"Step":1}}],"rounds":[]}"#),

@@ -1,4 +1,4 @@
-//! A model that is judged where the rows are: each node judges it by its own rows, and the coordinator adds up what
+//! A model that is evaluated where the rows are: each node evaluates it on its own rows, and the coordinator adds up what
 //! they have counted and merges their scores.
 //!
 //! Guarantees: each metric is that of one server with all rows, but for rounding of sums, and areas under curves are
@@ -6,52 +6,52 @@
 
 use super::choice::open_for;
 use super::cluster::Cluster;
-use super::messages::{JudgeTask, Order, bytes_of};
+use super::messages::{ModelTask, Order, bytes_of};
 use super::models::document_of;
 use crate::errors::{Errand, Result};
 use crate::models::{Model, Policies};
 use crate::operators::decoder::EpochCounts;
-use crate::operators::judge::{Judge, JudgedSums};
+use crate::operators::model_evaluation::{EvaluatedSums, ModelEvaluation};
 use crate::operators::model_rows::{ModelRows, PlannedRows};
 use crate::options::nodes::Nodes;
 use sgd::{RocAuc, Tied, read_tied};
 use std::collections::VecDeque;
 
-/// Judges the model by the planned rows where they are, if that was asked for and can be; that it cannot is told. What
-/// is counted of the rows is added to the judge and to the decoder of the rows. Gives the areas under the curves.
-pub fn judge_there(
+/// Evaluates the model on the planned rows where they are, if that was asked for and can be; that it cannot is told. What
+/// is counted of the rows is added to the evaluation and to the decoder of the rows. Gives the areas under the curves.
+pub fn evaluate_there(
     model: &Model,
     reading: &ModelRows<'_>,
     rows: &mut PlannedRows,
-    (nodes, judge): (&Nodes, &mut Judge),
+    (nodes, evaluation): (&Nodes, &mut ModelEvaluation),
 ) -> Result<Option<Vec<Option<f64>>>> {
     if *nodes == Nodes::Off {
         return Ok(None);
     }
     let (document, unfit) = document_of(model)?;
     let cluster = open_for(rows, &reading.spec(model), nodes, (Errand::Evaluation, unfit))?;
-    let judge = |cluster: &mut Cluster| cluster.judge(reading.policies, &document, rows, judge);
-    cluster.map(|mut cluster| cluster.sensible(judge)).transpose()
+    let evaluate = |cluster: &mut Cluster| cluster.evaluate_model(reading.policies, &document, rows, evaluation);
+    cluster.map(|mut cluster| cluster.sensible(evaluate)).transpose()
 }
 
 impl Cluster {
-    /// Has each node judge the model by its rows.
-    fn judge(
+    /// Has each node evaluate the model on its rows.
+    fn evaluate_model(
         &mut self,
         policies: Policies,
         document: &str,
         rows: &mut PlannedRows,
-        judge: &mut Judge,
+        evaluation: &mut ModelEvaluation,
     ) -> Result<Vec<Option<f64>>> {
-        self.order(|_| Order::Judge(JudgeTask { document: document.len(), policies }));
+        self.order(|_| Order::EvaluateModel(ModelTask { document: document.len(), policies }));
         self.attach(document.as_bytes());
-        for (judged, counts) in self.ask::<(JudgedSums, EpochCounts)>()? {
-            if !judge.add_sums(&judged) {
+        for (sums, counts) in self.ask::<(EvaluatedSums, EpochCounts)>()? {
+            if !evaluation.add_sums(&sums) {
                 return Err(self.nonsense());
             }
             rows.decoder.count_rows_of_others(&counts);
         }
-        (0..judge.curves()).map(|_| self.area()).collect()
+        (0..evaluation.curves()).map(|_| self.area()).collect()
     }
 
     /// The area under the next curve.

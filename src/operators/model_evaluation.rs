@@ -1,4 +1,4 @@
-//! Judging a model by rows with labels: what is counted, and the scores of all rows, sorted.
+//! Evaluating a model on rows with labels: what is counted, and the scores of all rows, sorted.
 //!
 //! Guarantees: what is counted of parts of the rows and added up is what is counted of all of them, sums but for
 //! rounding; areas under curves are exact. Sorts spill to disk within work_mem, so that memory does not grow with the
@@ -17,7 +17,7 @@ use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
 /// What a model is worth on rows that are shown to it.
-pub struct Judge {
+pub struct ModelEvaluation {
     model: Rc<Model>,
     evaluation: Evaluation,
     /// log losses of probabilities that were fitted to decisions, whose own loss is another
@@ -29,16 +29,16 @@ pub struct Judge {
 
 /// What was counted, for another process.
 #[derive(Serialize, Deserialize)]
-pub struct JudgedSums {
+pub struct EvaluatedSums {
     evaluation: EvaluationSums,
     /// bits of the sum
     fitted_log_loss: u64,
 }
 
-impl Judge {
+impl ModelEvaluation {
     /// No rows yet.
-    pub fn new(model: Rc<Model>) -> Judge {
-        Judge {
+    pub fn new(model: Rc<Model>) -> ModelEvaluation {
+        ModelEvaluation {
             evaluation: Evaluation::new(model.kind).with_loss_number(model.loss_number),
             fitted_log_loss: 0.0,
             curves: Curves::new(&model),
@@ -49,7 +49,7 @@ impl Judge {
 
     /// Evaluates the model, as these parameters, on all rows that come.
     pub fn read(&mut self, parameters: &ModelParameters, buffers: &mut Buffers) -> Result<()> {
-        let Judge { model, evaluation, fitted_log_loss, curves, probabilities } = self;
+        let ModelEvaluation { model, evaluation, fitted_log_loss, curves, probabilities } = self;
         let model: &Model = model;
         evaluate((model, parameters), buffers, evaluation, |decisions, label, weight| {
             curves.add(parameters, decisions, label);
@@ -62,12 +62,12 @@ impl Judge {
     }
 
     /// What was counted so far.
-    pub fn sums(&self) -> JudgedSums {
-        JudgedSums { evaluation: self.evaluation.sums(), fitted_log_loss: self.fitted_log_loss.to_bits() }
+    pub fn sums(&self) -> EvaluatedSums {
+        EvaluatedSums { evaluation: self.evaluation.sums(), fitted_log_loss: self.fitted_log_loss.to_bits() }
     }
 
     /// Adds what another process has counted with the same model. False if it was another model: then nothing is added.
-    pub fn add_sums(&mut self, other: &JudgedSums) -> bool {
+    pub fn add_sums(&mut self, other: &EvaluatedSums) -> bool {
         let is_alike = self.evaluation.add_sums(&other.evaluation);
         if is_alike {
             self.fitted_log_loss += f64::from_bits(other.fitted_log_loss);

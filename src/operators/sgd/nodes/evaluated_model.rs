@@ -1,10 +1,10 @@
-//! A model that a node has judged by its rows: what was counted, and the scores, which it says a piece at a time.
+//! A model that a node has evaluated on its rows: what was counted, and the scores, which it says a piece at a time.
 
 use crate::errors::Result;
 use crate::models::{Model, Policies};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::OwnedSpec;
-use crate::operators::judge::{Judge, JudgedSums, Scores};
+use crate::operators::model_evaluation::{EvaluatedSums, ModelEvaluation, Scores};
 use crate::operators::model_rows::{ModelRows, parameters_for};
 use sgd::TiedWriter;
 use std::rc::Rc;
@@ -12,28 +12,33 @@ use std::rc::Rc;
 /// Bytes of scores that a node says at once, or a few more.
 const PIECE: usize = 1 << 18;
 
-/// A model that a node has judged, and its scores.
-pub struct JudgedModel {
-    judge: Judge,
+/// A model that a node has evaluated, and its scores.
+pub struct EvaluatedModel {
+    evaluation: ModelEvaluation,
     /// those whose scores were not said yet
     curves: Box<dyn Iterator<Item = Scores>>,
     /// the curve whose scores are being said
     curve: Option<Scores>,
 }
 
-impl JudgedModel {
-    /// Reads all rows, and judges the model by them.
-    pub fn new(model: Rc<Model>, policies: Policies, spec: &OwnedSpec, buffers: &mut Buffers) -> Result<JudgedModel> {
+impl EvaluatedModel {
+    /// Reads all rows, and evaluates the model on them.
+    pub fn new(
+        model: Rc<Model>,
+        policies: Policies,
+        spec: &OwnedSpec,
+        buffers: &mut Buffers,
+    ) -> Result<EvaluatedModel> {
         let rows = ModelRows { weight: spec.spec.weight.as_deref(), ..ModelRows::plain(policies) };
         buffers.decoder = rows.decoder(&model, &spec.columns)?;
-        let mut judge = Judge::new(model.clone());
-        judge.read(&parameters_for(&model, &buffers.decoder), buffers)?;
-        Ok(JudgedModel { curves: Box::new(judge.scores()), judge, curve: None })
+        let mut evaluation = ModelEvaluation::new(model.clone());
+        evaluation.read(&parameters_for(&model, &buffers.decoder), buffers)?;
+        Ok(EvaluatedModel { curves: Box::new(evaluation.scores()), evaluation, curve: None })
     }
 
     /// What was counted.
-    pub fn sums(&self) -> JudgedSums {
-        self.judge.sums()
+    pub fn sums(&self) -> EvaluatedSums {
+        self.evaluation.sums()
     }
 
     /// The next scores: none at the end of each curve.
