@@ -28,7 +28,6 @@ impl Buffers {
         Buffers { query, decoder, leader: None, no_worker: None, missing: None }
     }
 
-    /// The query that is running.
     pub fn query(&self) -> &Running {
         &self.query
     }

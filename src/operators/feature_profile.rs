@@ -54,12 +54,10 @@ impl MeasuredFeatures {
         has_sample && self.nulls.len() == other.nulls.len() && self.tallies.unite(&other.tallies)
     }
 
-    /// How many rows there were.
     pub fn rows(&self) -> u64 {
         self.tallies.rows()
     }
 
-    /// The profile of the rows, of features of these shapes.
     pub fn finish(self, shapes: &[FeatureShape], ends: Ends) -> Profile {
         let MeasuredFeatures { tallies, sample, nulls } = self;
         tallies
@@ -71,7 +69,6 @@ fn numbers_of(shapes: &[FeatureShape]) -> usize {
     shapes.iter().filter(|shape| **shape == FeatureShape::Number).count()
 }
 
-/// What the model's features are.
 pub fn shapes_of(model: &Model) -> Result<Vec<FeatureShape>> {
     model.feature_kind.shapes(model.dim()).ok_or_else(|| {
         let is_sparse = matches!(model.feature_kind, FeatureKind::Sparse { .. });

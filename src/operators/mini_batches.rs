@@ -190,7 +190,6 @@ impl MiniBatches {
         self.reader.skipped
     }
 
-    /// The column of the labels.
     pub fn label(&self) -> &Column {
         &self.reader.label
     }

@@ -178,7 +178,6 @@ pub fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String,
     }
 }
 
-/// What the model was trained on, in words.
 fn trained_on(model: &Model) -> String {
     match &model.feature_kind {
         FeatureKind::Array => format!("an array of numbers in column {}", model.features[0]),

@@ -140,7 +140,6 @@ pub struct Found {
 }
 
 impl Found {
-    /// The groups of the rows.
     pub fn groups(&self) -> &[String] {
         self.met.groups()
     }

@@ -183,7 +183,6 @@ impl Source {
         self.relation.and_then(estimated_rows)
     }
 
-    /// All columns.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
@@ -193,7 +192,6 @@ impl Source {
         &self.from
     }
 
-    /// The column with this name.
     pub fn column(&self, name: &str) -> Result<&Column> {
         column(&self.columns, name)
     }

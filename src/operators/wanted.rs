@@ -27,7 +27,6 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Nothing.
     pub const NOTHING: Wanted = Wanted {
         standardize: Standardize::None,
         scales: false,
@@ -85,7 +84,6 @@ impl Wanted {
         }
     }
 
-    /// Is it to find anything?
     pub fn anything(self) -> bool {
         self.moments || self.targets || self.more_classes
     }

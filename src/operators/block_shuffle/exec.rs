@@ -115,7 +115,6 @@ impl BlockShuffle {
         Ok(())
     }
 
-    /// Divides so many pages into blocks.
     fn divide(&mut self, pages: u32) -> Result<()> {
         let is_sample = self.epoch == 0 && self.division.samples_first;
         self.division.divided = Some((pages, is_sample));
@@ -310,7 +309,6 @@ impl BlockShuffle {
         Ok(rows)
     }
 
-    /// Bytes of the tuples in the buffer.
     fn buffer_bytes(&self, batch: &Batch) -> u64 {
         self.cache().map_or(batch.bytes(), |cache| cache.arrived().bytes) as u64
     }

@@ -44,7 +44,6 @@ impl FullShuffleCopies {
         spool
     }
 
-    /// What copies have cost.
     pub fn costs(&self) -> &FullShuffleCosts {
         &self.costs
     }

@@ -50,7 +50,6 @@ impl PageRows for HeapPage<'_> {
     }
 }
 
-/// A page of the spool.
 pub struct SpoolPage<'a>(pub SpoolRows<'a>);
 
 impl PageRows for SpoolPage<'_> {

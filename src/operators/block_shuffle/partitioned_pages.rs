@@ -17,7 +17,6 @@ use tuples::Batch;
 
 /// The node of one of the tables.
 pub trait TableNode: Clone {
-    /// The table.
     fn relation(&self) -> Option<HeapRelation<'_>>;
     /// The attributes that are wanted, if rows can be decoded raw.
     fn raw_columns(&self) -> Option<Vec<usize>>;
@@ -27,7 +26,6 @@ pub trait TableNode: Clone {
     fn clear_slot(&self);
 }
 
-/// One of the tables.
 struct TablePages<T> {
     node: T,
     scan: PageScan,
@@ -81,7 +79,6 @@ impl<T: TableNode> PartitionedPages<T> {
         Ok(())
     }
 
-    /// Pages of each table.
     pub fn pages(&self) -> Vec<u32> {
         self.tables.iter().map(|table| table.pages.len() as u32).collect()
     }
@@ -108,7 +105,6 @@ impl<T: TableNode> PartitionedPages<T> {
         scan.load(page - pages.start, next)
     }
 
-    /// The table that has this page.
     fn table_of(&self, page: u32) -> usize {
         self.tables.partition_point(|table| table.pages.end <= page)
     }

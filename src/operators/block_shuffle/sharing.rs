@@ -44,7 +44,6 @@ impl Sharing {
 }
 
 impl Member {
-    /// A member that has no epoch yet.
     pub fn new(group: ReadingGroup) -> Member {
         Member { follower: Follower::new(group.job()), group }
     }

@@ -122,7 +122,6 @@ pub struct Limits {
 pub struct LeafScan(Scan<BlockShuffle>);
 
 impl LeafScan {
-    /// The table.
     pub(super) fn table(&self) -> Option<HeapRelation<'_>> {
         self.0.relation()
     }

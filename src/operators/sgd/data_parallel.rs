@@ -61,7 +61,6 @@ impl Replica {
         }
     }
 
-    /// Fills the buffer.
     fn fill(&mut self, buffers: &mut Buffers, batch: &mut Batch) -> Result<Held> {
         if !buffers.next_batch(batch)? {
             return Ok(Held { buffer: END, parts: Vec::new(), own: OwnBuffer::default() });

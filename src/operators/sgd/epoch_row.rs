@@ -94,7 +94,6 @@ impl EpochRow {
         }
     }
 
-    /// The row as its columns.
     pub fn values(&self) -> [OutputValue; EpochRow::COLUMNS] {
         [
             self.model_id.into(),

@@ -7,7 +7,6 @@ use crate::operators::decoder::FeatureColumns;
 use crate::options::explain::explain as explain_request;
 use pg::executor::explain::Explain;
 
-/// What EXPLAIN shows of a training.
 pub fn explain(training: &Training, explain: Explain) {
     let request = &training.request;
     explain_request(request, &features(training), training.summary.processes, explain);

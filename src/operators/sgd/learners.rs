@@ -89,7 +89,6 @@ pub struct Learners {
 const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();
 
 impl Learners {
-    /// The models that still learn.
     pub fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
         self.all_mut().filter(|learner| learner.learns())
     }
@@ -98,7 +97,7 @@ impl Learners {
         self.groups.iter_mut().flatten()
     }
 
-    /// Those of them that are to be stored.
+    /// Those that are to be stored.
     pub fn trained(&self) -> impl Iterator<Item = &Learner> {
         self.groups.iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)
     }
@@ -113,7 +112,6 @@ impl Learners {
         self.groups.into_iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)
     }
 
-    /// Are there no models?
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(Vec::is_empty)
     }
@@ -158,7 +156,6 @@ impl Learners {
         self.groups.iter().flatten().all(|learner| learner.state != LearnerState::Learning)
     }
 
-    /// Adds a model.
     fn add(&mut self, learner: Learner) {
         if self.groups.len() <= learner.group {
             self.groups.resize_with(learner.group + 1, Vec::new);
@@ -172,7 +169,6 @@ impl Learners {
         self.groups.iter_mut().for_each(|group| group.retain(|learner| learner.trainer.tuples() > 0));
     }
 
-    /// Begins an epoch.
     pub fn begin_epoch(&mut self) {
         self.learning().for_each(|learner| learner.trainer.begin_epoch());
     }
@@ -318,7 +314,6 @@ impl Learner {
         Learner { group, point, trainer, history, losses, sigmoids, held_out, best, with_zeros, state, has_stopped }
     }
 
-    /// Does it still learn?
     pub fn learns(&self) -> bool {
         self.state == LearnerState::Learning
     }

@@ -48,7 +48,6 @@ pub use training::Training;
 pub use validation::like;
 pub use workers::KIND as TRAINING_WORKERS;
 
-/// The node.
 pub type Sgd = RowsOnce<Training>;
 
 static METHODS: Methods = Methods::new::<Sgd>(c"CorgiPileSGD");

@@ -34,7 +34,6 @@ pub fn notice_steps(decoder: &Decoder, processes: usize) {
     }
 }
 
-/// The type of the labels.
 pub fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys::Oid> {
     Ok(match source.type_of(label)? {
         // an array of them for each mini-batch

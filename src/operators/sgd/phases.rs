@@ -42,7 +42,6 @@ impl Phases {
         self.since = Instant::now();
     }
 
-    /// One has ended.
     pub fn end(&mut self, phase: Phase) {
         let now = Instant::now();
         self.durations[phase as usize] += now - std::mem::replace(&mut self.since, now);

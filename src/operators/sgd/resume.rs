@@ -178,7 +178,6 @@ impl Resume {
         WarmStart { model_id: self.model.id, epochs: self.epochs, shared: self.shared }
     }
 
-    /// The model as it is stored.
     pub fn stored(&self) -> ModelParameters {
         self.model.linear().to_model()
     }
@@ -230,7 +229,6 @@ impl Resume {
         self.fit(Trainer::resume_replica(hyper, outputs, sparse, &self.trainer), (dim, outputs, sparse))
     }
 
-    /// The trainer as it was, in bytes.
     pub fn trainer_state(&self) -> &[u8] {
         &self.trainer
     }

@@ -20,7 +20,6 @@ pub trait Work: Sized + 'static {
     /// Ends the read of the source.
     fn close(self);
 
-    /// What EXPLAIN shows of it.
     fn show(&self, explain: Explain);
 }
 

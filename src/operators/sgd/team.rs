@@ -40,7 +40,6 @@ impl Cohort {
         cohorts
     }
 
-    /// The members among all trainers.
     pub fn members<'a>(&self, trainers: &'a mut [&mut Trainer]) -> Vec<&'a mut Trainer> {
         let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else { return Vec::new() };
         let near = (*first..).zip(&mut trainers[*first..=*last]);
@@ -188,7 +187,6 @@ impl<'a> Turns<'a> {
         &self.of_each
     }
 
-    /// Turns that are left.
     pub fn left(&self) -> usize {
         self.round_robin.left()
     }

@@ -437,7 +437,6 @@ impl Training {
         Ok(launched)
     }
 
-    /// All epochs.
     fn epochs(&mut self, batch: &mut Batch, learners: &mut Learners) -> Result<()> {
         let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
         for epoch in first..=last {

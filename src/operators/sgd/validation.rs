@@ -180,7 +180,6 @@ impl OwnParts {
         OwnParts::new(shuffling, BlockPartition::SINGLE, 0)
     }
 
-    /// Begins an epoch.
     pub fn begin_epoch(&mut self, epoch: u64) {
         self.order.begin_epoch(epoch);
         self.epochs += 1;

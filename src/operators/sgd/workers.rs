@@ -87,7 +87,6 @@ pub fn launch(
     Ok(Some((processes, replica, trainers)))
 }
 
-/// What a worker process does.
 fn work(worker: Worker) -> Result<()> {
     let Some((mut part, all_gather)) = Part::join(&worker)? else { return Ok(()) };
     let task: TrainingTask = read(worker.data(1));

@@ -13,7 +13,6 @@ use shuffle::CHUNKS_PER_BUFFER;
 use std::time::Instant;
 use tuples::Batch;
 
-/// The next tuple, in the scan slot.
 pub fn next(scan: &mut TupleShuffle, node: Node) -> bool {
     if scan.position == scan.order.len() && !scan.fill_slots(node) {
         return false;

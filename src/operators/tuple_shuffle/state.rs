@@ -96,7 +96,6 @@ impl TupleShuffle {
     }
 }
 
-/// The BlockShuffle below.
 pub fn blocks(node: Node) -> Scan<BlockShuffle> {
     node.child()
         .unwrap_or_else(|| pgrx::error!("CorgiPileTupleShuffle stands on another node than CorgiPileBlockShuffle"))

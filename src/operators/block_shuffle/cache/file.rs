@@ -40,7 +40,6 @@ impl TupleFile {
         }
     }
 
-    /// Bytes of the file.
     pub fn bytes(&self) -> u64 {
         self.file.len() * size_of::<u32>() as u64
     }
@@ -116,7 +115,6 @@ impl TupleFile {
         Ok(start)
     }
 
-    /// Deletes the file.
     pub fn delete(self) {
         self.file.end();
     }

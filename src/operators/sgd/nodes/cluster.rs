@@ -134,7 +134,6 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The servers' names.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(|node| node.session.server())
     }

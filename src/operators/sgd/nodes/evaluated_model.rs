@@ -36,7 +36,6 @@ impl EvaluatedModel {
         Ok(EvaluatedModel { curves: Box::new(evaluation.scores()), evaluation, curve: None })
     }
 
-    /// What was counted.
     pub fn sums(&self) -> EvaluatedSums {
         self.evaluation.sums()
     }

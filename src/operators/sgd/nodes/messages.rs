@@ -281,7 +281,6 @@ pub fn answer_text(said: &[u8], says: &[Option<usize>]) -> Vec<u8> {
     [&(json.len() as u32).to_le_bytes(), &json[..]].concat()
 }
 
-/// Words as bytes.
 pub fn bytes_of(words: &[u32]) -> Vec<u8> {
     allocation::collect(pausing(words).flat_map(|word| word.to_le_bytes()))
 }

@@ -46,7 +46,6 @@ thread_local! {
     static ANSWERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// The cursor of a node.
 pub const CURSOR: &CStr = c"corgipile_node";
 
 /// Asks the node of this session, whose cursor is open.

@@ -15,7 +15,6 @@ use tuples::Batch;
 /// States of models are said until there are so many bytes of them.
 const PIECE: usize = 4 << 20;
 
-/// A model.
 struct Replica {
     /// its group and point
     of: (usize, usize),
@@ -58,17 +57,14 @@ impl Replicas {
         fits
     }
 
-    /// How many of them have their turn.
     pub fn turns(&self) -> usize {
         self.turn.len()
     }
 
-    /// Is there no trainer yet?
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The trainers whose turn it is.
     pub fn in_turn(&mut self) -> impl Iterator<Item = &mut Trainer> {
         let turn = &self.turn;
         let (first, last) = (turn.first().copied().unwrap_or(0), turn.last().map_or(0, |last| last + 1));
@@ -76,12 +72,10 @@ impl Replicas {
         near.filter(|(place, _)| turn.binary_search(place).is_ok()).filter_map(|(_, replica)| replica.trainer.as_mut())
     }
 
-    /// The group of those whose turn it is.
     pub fn group_in_turn(&self) -> Option<usize> {
         self.turn.first().and_then(|place| self.all.get(*place)).map(|replica| replica.of.0)
     }
 
-    /// All begin an epoch.
     pub fn begin_epoch(&mut self) {
         self.all.iter_mut().filter_map(|replica| replica.trainer.as_mut()).for_each(Trainer::begin_epoch);
         let groups: Vec<usize> = self.all.iter().filter(|replica| replica.is_own).map(|replica| replica.of.0).collect();

@@ -34,7 +34,6 @@ impl AllFilled {
         Turns::new(std::iter::once(None).chain(self.nodes.iter().map(Some)), group)
     }
 
-    /// Tuples of all groups.
     fn tuples(&self) -> usize {
         let of_node = |own: &OwnBuffer| match own.lengths.is_empty() {
             true => own.turns.iter().sum::<usize>(),

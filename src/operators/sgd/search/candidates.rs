@@ -145,7 +145,6 @@ impl Candidates<'_> {
         self.all.iter()
     }
 
-    /// Does any still learn?
     pub fn learn_on(&self) -> bool {
         self.all.iter().any(|candidate| candidate.state == State::Learning)
     }
@@ -159,7 +158,6 @@ impl Candidates<'_> {
         self.all.iter_mut().filter(|candidate| candidate.state == State::Learning)
     }
 
-    /// Begins an epoch.
     pub fn begin_epoch(&mut self) {
         for candidate in self.learning() {
             candidate.epoch += 1;

@@ -46,7 +46,6 @@ impl<'c> Runner<'c, '_> {
         Ok(candidates)
     }
 
-    /// One epoch of all models.
     fn epoch(&mut self, epoch: u32, candidates: &mut Candidates) -> Result<()> {
         let start = Instant::now();
         candidates.begin_epoch();

@@ -24,7 +24,6 @@ pub use ranking::SearchRow;
 pub use running::Search;
 pub use workers::KIND as SEARCH_WORKERS;
 
-/// The node.
 pub type SearchScan = RowsOnce<Search>;
 
 static METHODS: Methods = Methods::new::<SearchScan>(c"CorgiPileSearch");

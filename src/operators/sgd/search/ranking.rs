@@ -37,12 +37,10 @@ impl SearchRow {
         mean(&self.scores)
     }
 
-    /// The mean loss.
     pub fn loss(&self) -> Option<f64> {
         mean(&self.losses)
     }
 
-    /// The row as its columns.
     pub fn values(&self) -> [OutputValue; SearchRow::COLUMNS] {
         [
             self.rank.into(),

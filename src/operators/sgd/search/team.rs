@@ -23,7 +23,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A model that has diverged.
     pub fn diverged(candidate: usize) -> Outcome {
         Outcome { candidate: candidate as u64, loss: f64::NAN, score: 0.0 }
     }
@@ -39,7 +38,6 @@ impl Outcome {
         })
     }
 
-    /// Has the model diverged?
     pub fn has_diverged(self) -> bool {
         self.loss.is_nan()
     }
@@ -68,7 +66,6 @@ impl Team {
         self.rank
     }
 
-    /// Is it the leader?
     pub fn is_leader(&self) -> bool {
         self.rank.rank == 0
     }

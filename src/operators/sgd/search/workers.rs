@@ -55,7 +55,6 @@ pub fn launch(
     })
 }
 
-/// What a worker process does.
 fn work(worker: Worker) -> Result<()> {
     let Some((mut part, all_gather)) = Part::join(&worker)? else { return Ok(()) };
     let course: Course = read(worker.data(1));
