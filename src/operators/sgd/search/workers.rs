@@ -20,15 +20,12 @@ use tuples::Batch;
 /// Workers that train some of the models of a search.
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile search", main: |worker| work(worker).or_raise() };
 
-/// How the rows of a search are read, which its workers are to do, too.
-pub type Reading<'a> = (OwnedSpec, &'a Shuffling);
-
 /// Starts the workers of so many processes, if they are to be had, before the first epoch, which is the next. Gives the
 /// leader's place among them. Reports if there are fewer than were asked for. `batch` is empty afterwards.
 pub fn launch(
     asked: u32,
     course: &Course,
-    (spec, shuffling): Reading<'_>,
+    (spec, shuffling): (OwnedSpec, &Shuffling),
     buffers: &mut Buffers,
     batch: &mut Batch,
 ) -> Result<(Option<Processes>, Team)> {
