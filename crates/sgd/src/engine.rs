@@ -9,9 +9,8 @@ use tuples::{Batch, OutOfMemory};
 use crate::bytes::Coder;
 use crate::exchange::{Interrupted, OpenExchange};
 use crate::mean::Mean;
-use crate::newton::Collinearity;
 use crate::totals::Totals;
-use crate::{ModelParameters, Standardizer};
+use crate::{Collinearity, ModelParameters, Standardizer};
 
 /// What learns. All of its methods but those that learn take a time proportional to the number of weights.
 pub(crate) trait Engine: Debug {

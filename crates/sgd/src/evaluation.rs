@@ -11,8 +11,8 @@ use simd::Level;
 use tuples::pause::{Pauses, pause};
 use tuples::{Batch, MiniBatch};
 
+use crate::design::decide_rows;
 use crate::kernels::{Decisions, sparse_decision};
-use crate::network::decide_rows;
 use crate::variance_sum::VarianceSum;
 use crate::{Hyperparameters, Link, ModelKind, ModelParameters, Output};
 

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
+use crate::design::{Tuple, decide};
 use crate::kernels::{decision, sparse_decision};
-use crate::network::{Tuple, decide};
 use crate::{Network, Standardizer};
 
 /// Weights and intercepts of one output, or with softmax of one output per class; or those of a network, of which a

@@ -1,4 +1,4 @@
-//! Mean and standard deviation of the columns in one pass, and the scaling that they give.
+//! Mean and standard deviation of the columns in one pass.
 //!
 //! Guarantees: no cancellation, whatever the mean is: the rows are taken in blocks that stay in the cache, each block
 //! is gone through twice (mean, then squared deviations from it), and the blocks are merged by the formulas of Chan,
@@ -10,10 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use simd::{Chunk, Level};
 use tuples::{Batch, LANES, OutOfMemory};
 
-use crate::PresentMoments;
-use crate::kernels::{Columns, Squares, Sums, clip_all};
+use crate::kernels::{Columns, Squares, Sums};
 use crate::moment::merge;
 use crate::sparse_moments::SparseMoments;
+use crate::{PresentMoments, Standardizer, is_coarse};
 
 /// Bytes of rows in a block: a part of the first-level cache.
 const BLOCK_BYTES: usize = 16 * 1024;
@@ -264,44 +264,4 @@ impl Moments {
             merge(own, (*mean, *squares), before, share);
         }
     }
-}
-
-/// Does a deviation have fewer than 64 of the steps that float32 takes at the mean? So has a number that is constant
-/// once it is rounded, if its steps are larger than 1.
-pub fn is_coarse(mean: f64, deviation: f64) -> bool {
-    let mean = mean.abs() as f32;
-    let step = f64::from(mean.next_up() - mean);
-    if deviation == 0.0 { step > 1.0 } else { deviation < 64.0 * step }
-}
-
-/// Scales one row by means and deviations that lie elsewhere, and cuts it off at ±`clip`, as a
-/// [`Scaler`](crate::Scaler) does.
-pub fn standardize_row((mean, scale): (&[f64], &[f64]), clip: Option<f32>, features: &mut [f32]) {
-    for ((feature, mean), scale) in features.iter_mut().zip(mean).zip(scale) {
-        *feature = ((f64::from(*feature) - mean) * scale.recip()) as f32;
-    }
-    if let Some(clip) = clip {
-        clip_all(features, clip);
-    }
-}
-
-/// As [`standardize_row`], the entries of a sparse row. A feature without a scale stays as it is.
-pub fn standardize_entries((mean, scale): (&[f64], &[f64]), clip: Option<f32>, indices: &[u32], values: &mut [f32]) {
-    for (index, value) in indices.iter().zip(values) {
-        if let (Some(mean), Some(scale)) = (mean.get(*index as usize), scale.get(*index as usize)) {
-            *value = ((f64::from(*value) - mean) * scale.recip()) as f32;
-            if let Some(clip) = clip {
-                clip_all(std::slice::from_mut(value), clip);
-            }
-        }
-    }
-}
-
-/// Brings columns to mean 0 and standard deviation 1, as scikit-learn's `StandardScaler` does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standardizer {
-    /// The mean of every feature.
-    pub mean: Vec<f64>,
-    /// The population standard deviation of every feature, 1 if the feature is constant.
-    pub scale: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! The result of an epoch.
+//! The result of an epoch, or that there is none.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,4 +46,12 @@ impl EpochReport {
             tuples: totals.tuples,
         }
     }
+}
+
+/// A parameter or the loss has become infinite or NaN; usually the learning rate is too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the model diverged in epoch {epoch}")]
+pub struct Diverged {
+    /// Counted from 1.
+    pub epoch: u32,
 }

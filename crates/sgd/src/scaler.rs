@@ -1,4 +1,4 @@
-//! A scaling made ready for tuples that come a few at a time.
+//! Scaling of features, made ready for tuples that come a few at a time.
 //!
 //! Guarantees: the same bits for dense and sparse tuples, whatever batch they are in. It
 //! prevents the reciprocals of a million deviations from being taken anew for every page of tuples.
@@ -8,11 +8,20 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use simd::Level;
 use tuples::Batch;
 
-use crate::Standardizer;
 use crate::kernels::{Standardize, clip_all};
+
+/// Brings columns to mean 0 and standard deviation 1, as scikit-learn's `StandardScaler` does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standardizer {
+    /// The mean of every feature.
+    pub mean: Vec<f64>,
+    /// The population standard deviation of every feature, 1 if the feature is constant.
+    pub scale: Vec<f64>,
+}
 
 /// A [`Standardizer`] and what it takes to apply it quickly.
 #[derive(Debug, Clone)]
@@ -63,6 +72,37 @@ impl Scaler {
         }
         cut
     }
+}
+
+/// Scales one row by means and deviations that lie elsewhere, and cuts it off at ±`clip`, as a
+/// [`Scaler`](crate::Scaler) does.
+pub fn standardize_row((mean, scale): (&[f64], &[f64]), clip: Option<f32>, features: &mut [f32]) {
+    for ((feature, mean), scale) in features.iter_mut().zip(mean).zip(scale) {
+        *feature = ((f64::from(*feature) - mean) * scale.recip()) as f32;
+    }
+    if let Some(clip) = clip {
+        clip_all(features, clip);
+    }
+}
+
+/// As [`standardize_row`], the entries of a sparse row. A feature without a scale stays as it is.
+pub fn standardize_entries((mean, scale): (&[f64], &[f64]), clip: Option<f32>, indices: &[u32], values: &mut [f32]) {
+    for (index, value) in indices.iter().zip(values) {
+        if let (Some(mean), Some(scale)) = (mean.get(*index as usize), scale.get(*index as usize)) {
+            *value = ((f64::from(*value) - mean) * scale.recip()) as f32;
+            if let Some(clip) = clip {
+                clip_all(std::slice::from_mut(value), clip);
+            }
+        }
+    }
+}
+
+/// Does a deviation have fewer than 64 of the steps that float32 takes at the mean? So has a number that is constant
+/// once it is rounded, if its steps are larger than 1.
+pub fn is_coarse(mean: f64, deviation: f64) -> bool {
+    let mean = mean.abs() as f32;
+    let step = f64::from(mean.next_up() - mean);
+    if deviation == 0.0 { step > 1.0 } else { deviation < 64.0 * step }
 }
 
 #[cfg(test)]

@@ -17,15 +17,7 @@ use crate::engine::Engine;
 use crate::engines::EngineKind;
 use crate::mean::Mean;
 use crate::totals::Totals;
-use crate::{Collinearity, EpochReport, Hyperparameters, ModelParameters, Solver, Standardizer};
-
-/// A parameter or the loss has become infinite or NaN; usually the learning rate is too large.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the model diverged in epoch {epoch}")]
-pub struct Diverged {
-    /// Counted from 1.
-    pub epoch: u32,
-}
+use crate::{Collinearity, Diverged, EpochReport, Hyperparameters, ModelParameters, Solver, Standardizer};
 
 /// Learns a model from tuples that come in batches.
 ///

@@ -1,9 +1,8 @@
 //! What every model says about itself.
 
 use super::objective::Objective;
-use crate::network::Design;
 use crate::range::Range;
-use crate::{Optimizer, Schedule};
+use crate::{Design, Optimizer, Schedule};
 
 /// What labels and decisions mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

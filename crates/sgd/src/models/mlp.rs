@@ -4,8 +4,7 @@
 
 use super::definition::{Defaults, Model, Task};
 use crate::math::{cross_entropy, entropy};
-use crate::network::Design;
-use crate::{Optimizer, Schedule};
+use crate::{Design, Optimizer, Schedule};
 
 /// A network.
 pub(crate) struct Mlp;

@@ -3,8 +3,7 @@
 use super::definition::{Defaults, Model, Task};
 use super::linear::Linear;
 use super::mlp::Mlp;
-use crate::Output;
-use crate::network::Design;
+use crate::{Design, Output};
 
 /// A network for regression.
 pub(crate) struct MlpRegression;

@@ -9,14 +9,13 @@ use tuples::{Batch, Matrix, OutOfMemory};
 use super::init;
 use super::layers::{Layer, layers};
 use super::rows::Rows;
-use super::shape::Network;
 use super::small::Small;
 use super::steps::Steps;
 use crate::bytes::Coder;
 use crate::engine::{Engine, norms};
 use crate::exchange::{Interrupted, OpenExchange};
 use crate::totals::Totals;
-use crate::{Hyperparameters, ModelParameters};
+use crate::{Hyperparameters, ModelParameters, Network};
 
 /// Rows of a piece: enough for products of matrices to be worth it.
 const PIECE: usize = 256;

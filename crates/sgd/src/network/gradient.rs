@@ -5,8 +5,8 @@ use tuples::{Matrix, OutOfMemory};
 
 use super::engine::{NetworkEngine, fill_up};
 use super::loss::LossAndGradient;
-use super::products;
-use super::units::{Activate, AddRows, Derive};
+use crate::design::products;
+use crate::design::units::{Activate, AddRows, Derive};
 
 impl NetworkEngine {
     /// Makes room for what the units say of so many tuples.

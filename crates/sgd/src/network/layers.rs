@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::shape::Network;
+use crate::Network;
 
 /// One layer's numbers.
 #[derive(Debug, Clone)]

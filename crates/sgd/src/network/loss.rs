@@ -1,7 +1,7 @@
 //! From the numbers of the last layer to the loss and its derivatives.
 
-use super::shape::Output;
-use super::units::sigmoid;
+use crate::Output;
+use crate::design::units::sigmoid;
 use crate::math::{exp, ln};
 pub(super) use crate::models::FEW;
 use crate::models::{few_softmax_gradients, softmax_gradient};

@@ -7,22 +7,16 @@
 //! of others.
 
 mod data_parallel;
-mod decide;
 mod engine;
 mod gradient;
 mod init;
 mod layers;
 mod loss;
-mod products;
 mod rows;
-mod shape;
 mod small;
 mod step;
 mod steps;
 #[cfg(test)]
 mod tests;
-mod units;
 
-pub(crate) use decide::{Tuple, decide, decide_rows};
 pub(crate) use engine::NetworkEngine;
-pub use shape::{Activation, Design, Hidden, Network, Output};

@@ -5,7 +5,7 @@
 use tuples::pause::Pauses;
 use tuples::{Batch, Matrix, OutOfMemory};
 
-use super::products;
+use crate::design::products;
 use simd::{Kernel, Level, Simd};
 
 /// Tuples, dense or sparse.

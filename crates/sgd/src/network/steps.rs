@@ -2,8 +2,7 @@
 
 use tuples::pause;
 
-use crate::optimizers::{Method, cut_all};
-use crate::reference::MIN_L1_STEP;
+use crate::optimizers::{MIN_L1_STEP, Method, cut_all};
 
 /// A smaller scale is multiplied into the weights, lest these become too large for f32.
 const LEAST_SCALE: f64 = 1.0 / (1 << 20) as f64;

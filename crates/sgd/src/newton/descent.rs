@@ -8,11 +8,10 @@
 use bytemuck::{Pod, Zeroable};
 use tuples::OutOfMemory;
 
-use super::Collinearity;
 use super::cholesky::Cholesky;
 use super::sums::Sums;
-use crate::Standardizer;
 use crate::bytes::Coder;
+use crate::{Collinearity, Standardizer};
 
 /// Where the passes have come to.
 #[derive(Debug)]

@@ -7,14 +7,14 @@ use simd::Level;
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
 
+use super::PER_PAUSE;
 use super::descent::Descent;
 use super::sums::Sums;
-use super::{Collinearity, PER_PAUSE};
 use crate::bytes::Coder;
 use crate::engine::Engine;
 use crate::exchange::{Interrupted, OpenExchange, sum_of_doubles};
 use crate::totals::Totals;
-use crate::{Hyperparameters, ModelParameters, Standardizer};
+use crate::{Collinearity, Hyperparameters, ModelParameters, Standardizer};
 
 /// Newton's method for a loss of one decision.
 #[derive(Debug)]

@@ -16,10 +16,10 @@ use simd::Level;
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
 
+use super::PER_PAUSE;
 use super::cholesky::Cholesky;
 use super::sums::Sums;
-use super::{Collinearity, PER_PAUSE, Solver};
-use crate::{ModelKind, ModelParameters, Standardizer};
+use crate::{Collinearity, ModelKind, ModelParameters, Solver, Standardizer};
 
 /// The rows that a model is compared with, while they arrive.
 #[derive(Debug)]

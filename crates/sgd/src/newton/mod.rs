@@ -18,58 +18,9 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
 pub use distributions::{two_sided_quantile, two_sided_tail};
 pub(crate) use engine::NewtonEngine;
 pub use inference::{Estimate, Estimates, Inference, Weighting};
 
-/// Features that are combinations of others, or nearly, so that rows do not tell their weights.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Collinearity {
-    /// The features, each of which those before it determine.
-    pub features: Vec<usize>,
-    /// A lower bound of the condition number of the Hessian, whose features are brought to variance 1; 1 without such
-    /// features.
-    pub condition: f64,
-}
-
-impl Collinearity {
-    /// Of features, and the share of the variance of each that the others leave.
-    fn of(features: impl Iterator<Item = (usize, f64)>) -> Collinearity {
-        let (features, shares): (Vec<usize>, Vec<f64>) = features.unzip();
-        Collinearity { features, condition: 1.0 / shares.into_iter().fold(1.0, f64::min) }
-    }
-}
-
 /// Multiplications between two pauses: some milliseconds.
 const PER_PAUSE: usize = 1 << 24;
-
-/// How a model's loss is made small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Solver {
-    /// Steps along the gradients of a tuple or a mini-batch.
-    #[default]
-    Sgd,
-    /// Steps by gradient and Hessian of all tuples.
-    Newton,
-}
-
-impl Solver {
-    /// Their names, the default first.
-    pub const NAMES: [&'static str; 2] = ["sgd", "newton"];
-
-    /// Features that a Hessian may have: of more, its squares take hundreds of megabytes, and steps minutes.
-    pub const MAX_FEATURES: usize = 2_000;
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-
-    /// That of this name.
-    pub fn named(name: &str) -> Option<Solver> {
-        [Solver::Sgd, Solver::Newton].into_iter().find(|solver| solver.name() == name)
-    }
-}

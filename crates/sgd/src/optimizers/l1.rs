@@ -70,3 +70,6 @@ const F32_CUTS: f64 = (1 << 20) as f64;
 
 /// Cuts of which f64 can hold the sum, each to a 4096th.
 pub(crate) const F64_CUTS: f64 = (1u64 << 40) as f64;
+
+/// The share of the learning rate that l1 takes at least at once.
+pub(crate) const MIN_L1_STEP: f64 = 1.0 / 1024.0 - 1e-12;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::invalid::{InvalidHyperparameter, Parameter};
 use crate::range::Range;
 pub(crate) use adam::Adam;
-pub(crate) use l1::{F64_CUTS, cut_all, wrap};
+pub(crate) use l1::{F64_CUTS, MIN_L1_STEP, cut_all, wrap};
 pub(crate) use lazy_weights::{LazyWeights, MissedSteps, l1_bits};
 pub(crate) use method::{Method, Rule};
 pub(crate) use momentum::Momentum;

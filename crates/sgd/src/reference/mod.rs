@@ -19,5 +19,5 @@ mod training;
 
 pub(crate) use engine::ReferenceEngine;
 pub(crate) use sparse::Row;
-pub(crate) use state::{MIN_L1_STEP, Progress, TrainerState};
+pub(crate) use state::{Progress, TrainerState};
 pub(crate) use training::{Training, grow, memory_size};

@@ -6,6 +6,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::bytes::Coder;
+use crate::optimizers::MIN_L1_STEP;
 use crate::totals::Totals;
 use crate::{EpochReport, Hyperparameters, Optimizer};
 
@@ -236,6 +237,3 @@ impl TrainerState {
         EpochReport::new(&self.hyper, self.now.epoch, self.now.rate, &self.now.totals, norms)
     }
 }
-
-/// The share of the learning rate that l1 takes at least at once.
-pub(crate) const MIN_L1_STEP: f64 = 1.0 / 1024.0 - 1e-12;

@@ -4,10 +4,10 @@ use simd::{Chunk, LANES, Simd};
 
 use super::panels::Panels;
 use super::products::{Rows, combine, spread};
+use crate::design::units::{activate_chunks, derive_chunks};
 use crate::network::loss::{FEW, few_losses_and_gradients, loss_and_gradient};
-use crate::network::shape::{Activation, Network, Output};
-use crate::network::units::{activate_chunks, derive_chunks};
 use crate::totals::Totals;
+use crate::{Activation, Network, Output};
 
 /// The numbers that a block of tuples goes through.
 pub(super) struct Pass<'a> {

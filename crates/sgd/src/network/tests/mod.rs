@@ -15,7 +15,10 @@ use super::*;
 use crate::engine::Engine;
 use crate::tests::{Noise, batch_of, textbook_step};
 use crate::totals::Totals;
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
+use crate::{
+    Activation, Design, Hidden, Hyperparameters, ModelKind, ModelParameters, Network, Optimizer, Output, Schedule,
+    Trainer,
+};
 
 const OPTIMIZERS: [Optimizer; 3] =
     [Optimizer::Sgd, Optimizer::Momentum { beta: 0.8 }, Optimizer::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-3 }];

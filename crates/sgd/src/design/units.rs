@@ -2,19 +2,19 @@
 //!
 //! Guarantees: plain arithmetic, so that every instruction set gives the same bits; NaN stays NaN.
 
-use super::shape::Activation;
+use super::Activation;
 use crate::math::exp;
 use simd::{Chunk, Kernel, Simd};
 
 /// Makes products with weights in units of 1 / `scale` into what the units say.
-pub(super) struct Activate<'a> {
+pub(crate) struct Activate<'a> {
     /// None for the last layer, whose numbers stay as they are
-    pub(super) activation: Option<Activation>,
+    pub(crate) activation: Option<Activation>,
     /// a row for each tuple, a column for each unit
-    pub(super) numbers: &'a mut [f32],
-    pub(super) scale: f32,
+    pub(crate) numbers: &'a mut [f32],
+    pub(crate) scale: f32,
     /// one for each unit
-    pub(super) intercepts: &'a [f32],
+    pub(crate) intercepts: &'a [f32],
 }
 
 impl Kernel for Activate<'_> {
@@ -34,7 +34,7 @@ impl Kernel for Activate<'_> {
 
 /// The same for chunks of one tuple's units, and of their intercepts.
 #[inline(always)]
-pub(super) fn activate_chunks(activation: Activation, numbers: &mut [Chunk], scale: f32, intercepts: &[Chunk]) {
+pub(crate) fn activate_chunks(activation: Activation, numbers: &mut [Chunk], scale: f32, intercepts: &[Chunk]) {
     match activation {
         Activation::Sigmoid => each_chunk(numbers, intercepts, scale, sigmoid),
         Activation::Relu => each_chunk(numbers, intercepts, scale, relu),
@@ -58,11 +58,11 @@ fn each(numbers: &mut [f32], intercepts: &[f32], scale: f32, f: impl Fn(f32) -> 
 
 /// Replaces what hidden units say by the derivatives by what they are given, from the derivatives by what they say, in
 /// units of 1 / `scale`.
-pub(super) struct Derive<'a> {
-    pub(super) activation: Activation,
-    pub(super) gradients: &'a [f32],
-    pub(super) activations: &'a mut [f32],
-    pub(super) scale: f32,
+pub(crate) struct Derive<'a> {
+    pub(crate) activation: Activation,
+    pub(crate) gradients: &'a [f32],
+    pub(crate) activations: &'a mut [f32],
+    pub(crate) scale: f32,
 }
 
 impl Kernel for Derive<'_> {
@@ -86,16 +86,16 @@ fn derive(activation: Activation, gradients: &[f32], activations: &mut [f32], sc
 
 /// The same for chunks.
 #[inline(always)]
-pub(super) fn derive_chunks(activation: Activation, gradients: &[Chunk], activations: &mut [Chunk], scale: f32) {
+pub(crate) fn derive_chunks(activation: Activation, gradients: &[Chunk], activations: &mut [Chunk], scale: f32) {
     for (activations, gradients) in activations.iter_mut().zip(gradients) {
         derive(activation, gradients, activations, scale);
     }
 }
 
 /// Adds the rows to `sum`.
-pub(super) struct AddRows<'a> {
-    pub(super) rows: &'a [f32],
-    pub(super) sum: &'a mut [f32],
+pub(crate) struct AddRows<'a> {
+    pub(crate) rows: &'a [f32],
+    pub(crate) sum: &'a mut [f32],
 }
 
 impl Kernel for AddRows<'_> {
@@ -110,7 +110,7 @@ impl Kernel for AddRows<'_> {
 }
 
 #[inline(always)]
-pub(super) fn sigmoid(z: f32) -> f32 {
+pub(crate) fn sigmoid(z: f32) -> f32 {
     let e = exp(-z.abs());
     let s = 1.0 / (1.0 + e);
     if z < 0.0 { e * s } else { s }

@@ -8,19 +8,19 @@ use ndarray::{ArrayView2, ArrayViewMut2, Axis};
 use tuples::pause::pause;
 
 /// `out` = A B: A has `rows` rows, and B has a row of `width` for each of its columns.
-pub(super) fn times(a: &[f32], b: &[f32], rows: usize, width: usize, out: &mut [f32]) {
+pub(crate) fn times(a: &[f32], b: &[f32], rows: usize, width: usize, out: &mut [f32]) {
     let inner = b.len().checked_div(width).unwrap_or(0);
     product(view(a, rows, inner), view(b, inner, width), 0.0, view_mut(out, rows, width));
 }
 
 /// `out` += Aᵀ B: both have `rows` rows, those of B are of `width`.
-pub(super) fn add_transposed_times(a: &[f32], b: &[f32], rows: usize, width: usize, out: &mut [f32]) {
+pub(crate) fn add_transposed_times(a: &[f32], b: &[f32], rows: usize, width: usize, out: &mut [f32]) {
     let Some(columns) = a.len().checked_div(rows) else { return };
     product(view(a, rows, columns).reversed_axes(), view(b, rows, width), 1.0, view_mut(out, columns, width));
 }
 
 /// `out` = A Bᵀ: A has `rows` rows of `inner`, and so have those of B.
-pub(super) fn times_transposed(a: &[f32], b: &[f32], rows: usize, inner: usize, out: &mut [f32]) {
+pub(crate) fn times_transposed(a: &[f32], b: &[f32], rows: usize, inner: usize, out: &mut [f32]) {
     let width = b.len().checked_div(inner).unwrap_or(0);
     product(view(a, rows, inner), view(b, width, inner).reversed_axes(), 0.0, view_mut(out, rows, width));
 }

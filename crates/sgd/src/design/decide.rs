@@ -5,9 +5,8 @@
 use tuples::Matrix;
 use tuples::pause::Pauses;
 
-use super::products;
-use super::shape::Network;
 use super::units::Activate;
+use super::{Network, products};
 use crate::ParametersView;
 use crate::kernels::{decision, sparse_decision};
 use simd::Level;

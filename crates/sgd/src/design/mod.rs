@@ -1,8 +1,13 @@
-//! What a network is made of: how many units in which layers, and what they compute.
+//! What a network is made of: how many units in which layers, and what they compute and decide.
+
+mod decide;
+pub(crate) mod products;
+pub(crate) mod units;
 
 use serde::{Deserialize, Serialize};
 
 use crate::math::{cross_entropy, softplus};
+pub(crate) use decide::{Tuple, decide, decide_rows};
 
 /// More hidden layers than this are no feed-forward network that plain gradients could train.
 const MAX_LAYERS: usize = 16;
