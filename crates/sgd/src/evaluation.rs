@@ -5,15 +5,14 @@
 
 mod sums;
 
-pub use sums::EvaluationSums;
-
+use serde::{Deserialize, Serialize};
 use simd::Level;
+pub use sums::EvaluationSums;
 use tuples::pause::{Pauses, pause};
 use tuples::{Batch, MiniBatch};
 
 use crate::design::decide_rows;
 use crate::kernels::{Decisions, sparse_decision};
-use crate::variance_sum::VarianceSum;
 use crate::{Hyperparameters, Link, ModelKind, ModelParameters, Output};
 
 /// Evaluates a model on any number of batches. Weights of tuples count in the loss, and nowhere else.
@@ -23,33 +22,13 @@ pub struct Evaluation {
     /// of the loss
     number: f64,
     level: Level,
-    /// of a network
-    output: Option<Output>,
-    loss: f64,
-    /// of the tuples, each of which counts 1 if it has none
-    weight: f64,
-    /// of more than two classes, each with its own output
-    log_loss: f64,
-    correct: u64,
-    tuples: u64,
-    in_range: bool,
-    targets: VarianceSum,
-    /// of the absolute errors of a regression
-    absolute: f64,
-    /// of their squares
-    squares: f64,
-    /// targets that are at most what is predicted
-    below: u64,
-    /// of weighted y ln y and y, with a logarithmic link
-    target_logs: f64,
-    target_sum: f64,
-    confusion: Confusion,
+    counted: EvaluationSums,
     /// of a batch, output by output
     decisions: Vec<f32>,
 }
 
 /// How many tuples of which class were put into which.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Confusion {
     /// of each class: tuples that are of it, that were put into it, and both
     classes: Vec<[u64; 3]>,
@@ -84,6 +63,21 @@ impl Confusion {
         if let Some(cell) = self.cells.get_mut(actual * classes + predicted) {
             *cell += 1;
         }
+    }
+
+    /// Adds those of another process. False if there are others of classes: then nothing is added.
+    fn unite(&mut self, other: &Confusion) -> bool {
+        if self.classes.is_empty() && self.cells.is_empty() {
+            self.clone_from(other);
+        } else if !other.classes.is_empty() || !other.cells.is_empty() {
+            if (self.classes.len(), self.cells.len()) != (other.classes.len(), other.cells.len()) {
+                return false;
+            }
+            let classes = self.classes.as_flattened_mut().iter_mut().zip(other.classes.as_flattened());
+            let cells = self.cells.iter_mut().zip(&other.cells);
+            classes.chain(cells).for_each(|(own, other)| *own = own.saturating_add(*other));
+        }
+        true
     }
 
     /// Tuples of class `actual` that were put into class `predicted`; None if there were no tuples, or there are too
@@ -133,28 +127,8 @@ impl Evaluation {
     }
 
     pub(crate) fn with_level(kind: ModelKind, level: Level) -> Evaluation {
-        let targets = VarianceSum::default();
-        let confusion = Confusion::default();
-        Evaluation {
-            kind,
-            number: Hyperparameters::new(kind).loss_number,
-            level,
-            output: None,
-            loss: 0.0,
-            weight: 0.0,
-            log_loss: 0.0,
-            correct: 0,
-            tuples: 0,
-            in_range: true,
-            targets,
-            absolute: 0.0,
-            squares: 0.0,
-            below: 0,
-            target_logs: 0.0,
-            target_sum: 0.0,
-            confusion,
-            decisions: Vec::new(),
-        }
+        let (number, counted) = (Hyperparameters::new(kind).loss_number, EvaluationSums::default());
+        Evaluation { kind, number, level, counted, decisions: Vec::new() }
     }
 
     /// The same with this number of the loss, in the units of the targets.
@@ -209,20 +183,20 @@ impl Evaluation {
             self.count(&row, y, batch.weights().map(|weights| weights[i]));
             show(&row, y);
         }
-        self.tuples += batch.len() as u64;
+        self.counted.sums.tuples += batch.len() as u64;
     }
 
     /// Evaluates `model` on all tuples of a mini-batch.
     fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f64)) {
         if let Some(network) = &model.network {
-            self.output = Some(network.output);
+            self.counted.output = Some(network.output);
             let decisions = decide_rows(network, &model.view(), mini_batch.matrix());
             for (i, row) in decisions.chunks_exact(model.outputs).enumerate() {
                 let y = mini_batch.exact_label(i);
                 self.count(row, y, mini_batch.weights().map(|weights| weights[i]));
                 show(row, y);
             }
-            self.tuples += mini_batch.len() as u64;
+            self.counted.sums.tuples += mini_batch.len() as u64;
             return;
         }
         let mut scratch = Vec::new();
@@ -241,14 +215,14 @@ impl Evaluation {
             self.count(&row, y, mini_batch.weights().map(|weights| weights[i]));
             show(&row, y);
         }
-        self.tuples += mini_batch.len() as u64;
+        self.counted.sums.tuples += mini_batch.len() as u64;
     }
 
     /// The same for a network, a tuple at a time.
     fn add_network(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f64)) {
         let (mut decisions, mut pauses) = (std::mem::take(&mut self.decisions), Pauses::default());
         decisions.resize(model.outputs, 0.0);
-        self.output = model.network.map(|network| network.output);
+        self.counted.output = model.network.map(|network| network.output);
         for i in 0..batch.len() {
             let y = batch.exact_label(i);
             if batch.is_sparse() {
@@ -262,98 +236,115 @@ impl Evaluation {
             show(&decisions, y);
         }
         self.decisions = decisions;
-        self.tuples += batch.len() as u64;
+        self.counted.sums.tuples += batch.len() as u64;
     }
 
     /// Counts one tuple of the given decisions, label and weight.
     fn count(&mut self, decisions: &[f32], y: f64, weight: Option<f32>) {
         let weight = weight.map_or(1.0, f64::from);
-        self.weight += weight;
-        self.in_range &= decisions.iter().all(|z| z.is_finite());
-        let loss = match self.output {
+        let EvaluationSums { output, has_infinite, sums, confusion } = &mut self.counted;
+        sums.weight += weight;
+        *has_infinite |= !decisions.iter().all(|z| z.is_finite());
+        let loss = match output {
             Some(output) if output.has_classes() => {
                 let (loss, log_loss) = output.losses(decisions, y as usize);
-                self.log_loss += weight * log_loss;
+                sums.log_loss += weight * log_loss;
                 loss
             }
             _ => self.kind.exact_loss(decisions, y, self.number),
         };
         // what weighs nothing adds nothing, however wrong it is
-        self.loss += if weight > 0.0 { weight * loss } else { 0.0 };
+        sums.loss += if weight > 0.0 { weight * loss } else { 0.0 };
         if !self.kind.is_classifier() {
             let (prediction, target) = (self.kind.link().prediction(decisions[0]), y);
-            self.in_range &= prediction.is_finite();
-            self.targets.add(target);
-            self.absolute += (prediction - target).abs();
-            self.below += u64::from(target <= prediction);
-            self.squares += (prediction - target).powi(2);
-            self.target_logs += if target > 0.0 { weight * target * target.ln() } else { 0.0 };
-            self.target_sum += weight * target;
+            *has_infinite |= !prediction.is_finite();
+            sums.targets.add(target);
+            sums.absolute += (prediction - target).abs();
+            sums.below += u64::from(target <= prediction);
+            sums.squares += (prediction - target).powi(2);
+            sums.target_logs += if target > 0.0 { weight * target * target.ln() } else { 0.0 };
+            sums.target_sum += weight * target;
             return;
         }
         let (actual, predicted, classes) = match decisions {
             [z] => (usize::from(y > 0.0), usize::from(*z > 0.0), 2),
             many => (y as usize, ModelParameters::class_of(many), many.len()),
         };
-        self.correct += u64::from(actual == predicted);
-        self.confusion.add(actual, predicted, classes);
+        sums.correct += u64::from(actual == predicted);
+        confusion.add(actual, predicted, classes);
+    }
+
+    /// What was counted so far, for another process.
+    pub fn sums(&self) -> EvaluationSums {
+        self.counted.clone()
+    }
+
+    /// Adds what another process has counted with the same model. False if it was another model, or if it cannot have
+    /// counted that: then nothing is added.
+    pub fn add_sums(&mut self, other: &EvaluationSums) -> bool {
+        self.counted.add(other)
     }
 
     /// The mean of -ln p of the tuples' classes: the loss, unless a network has an output of its own for each of more
     /// than two classes.
     pub fn log_loss(&self) -> f64 {
-        let own = self.output == Some(Output::Sigmoid) && self.confusion.classes.len() > 2;
-        if own { self.mean_loss(self.log_loss) } else { self.loss() }
+        let own = self.counted.output == Some(Output::Sigmoid) && self.counted.confusion.classes.len() > 2;
+        if own { self.mean_loss(self.counted.sums.log_loss) } else { self.loss() }
     }
 
     /// Σ w·loss / Σ w, without a penalty; 0 if there were no tuples; infinite or NaN if a decision is beyond f32.
     pub fn loss(&self) -> f64 {
-        self.mean_loss(self.loss)
+        self.mean_loss(self.counted.sums.loss)
     }
 
     fn mean_loss(&self, sum: f64) -> f64 {
-        if self.weight > 0.0 { sum / self.weight } else { 0.0 }
+        if self.counted.sums.weight > 0.0 { sum / self.counted.sums.weight } else { 0.0 }
     }
 
     /// The fraction of tuples in their class, 0 of none: positive if the decision is above 0, negative otherwise; with
     /// softmax the class of the greatest decision. None of a regression.
     pub fn accuracy(&self) -> Option<f64> {
-        self.kind.is_classifier().then(|| self.mean(self.correct as f64))
+        self.kind.is_classifier().then(|| self.mean(self.counted.sums.correct as f64))
     }
 
     /// 1 - Σ (y - z)² / Σ (y - mean y)², of a regression only. If all targets are the same it is 1 if they were met,
     /// else 0.
     pub fn r2(&self) -> Option<f64> {
-        (!self.kind.is_classifier()).then(|| self.targets.r2(self.squares))
+        (!self.kind.is_classifier()).then(|| self.counted.sums.targets.r2(self.counted.sums.squares))
     }
 
     /// Whether the model has diverged: a decision or the mean loss is beyond what can be.
     pub fn has_diverged(&self) -> bool {
-        !(self.in_range && self.kind.is_loss(self.loss(), self.targets.moments().0))
+        !(!self.counted.has_infinite && self.kind.is_loss(self.loss(), self.counted.sums.targets.moments().0))
     }
 
     /// Whether R² says something: targets of a regression differ.
     pub fn has_r2(&self) -> bool {
-        !self.kind.is_classifier() && self.targets.moments().1 > 0.0
+        !self.kind.is_classifier() && self.counted.sums.targets.moments().1 > 0.0
     }
 
     /// The root of the mean squared error, of a regression only.
     pub fn rmse(&self) -> Option<f64> {
-        (!self.kind.is_classifier()).then(|| self.mean(self.squares).sqrt())
+        (!self.kind.is_classifier()).then(|| self.mean(self.counted.sums.squares).sqrt())
     }
 
     /// The mean absolute error, of a regression only.
     pub fn mae(&self) -> Option<f64> {
-        (!self.kind.is_classifier()).then(|| self.mean(self.absolute))
+        (!self.kind.is_classifier()).then(|| self.mean(self.counted.sums.absolute))
     }
 
     /// The mean of Poisson's deviance, and the fraction of it that is less than a constant's, that of the mean: 1 if
     /// all of it is, also if there is none. Of a logarithmic link only.
     pub fn poisson_deviance(&self) -> Option<(f64, f64)> {
         let has_counts = !self.kind.is_classifier() && self.kind.link() == Link::Logarithm;
-        let mean = self.mean_loss(self.target_sum);
-        let of_mean = self.target_logs - if mean > 0.0 { self.target_sum * mean.ln() } else { 0.0 };
-        let explained = if of_mean > 0.0 { 1.0 - self.loss / of_mean } else { f64::from(u8::from(self.loss == 0.0)) };
+        let mean = self.mean_loss(self.counted.sums.target_sum);
+        let of_mean =
+            self.counted.sums.target_logs - if mean > 0.0 { self.counted.sums.target_sum * mean.ln() } else { 0.0 };
+        let explained = if of_mean > 0.0 {
+            1.0 - self.counted.sums.loss / of_mean
+        } else {
+            f64::from(u8::from(self.counted.sums.loss == 0.0))
+        };
         has_counts.then(|| (2.0 * self.loss(), explained))
     }
 
@@ -364,25 +355,25 @@ impl Evaluation {
 
     /// The fraction of the targets that are at most what is predicted, of a regression only.
     pub fn fraction_below(&self) -> Option<f64> {
-        (!self.kind.is_classifier()).then(|| self.mean(self.below as f64))
+        (!self.kind.is_classifier()).then(|| self.mean(self.counted.sums.below as f64))
     }
 
     /// Which tuples were put into which class: nothing of a regression. Of two classes, class 1 is the positive one.
     pub fn confusion(&self) -> &Confusion {
-        &self.confusion
+        &self.counted.confusion
     }
 
     /// What the tuples weigh that were evaluated.
     pub fn weight(&self) -> f64 {
-        self.weight
+        self.counted.sums.weight
     }
 
     /// How many tuples were evaluated.
     pub fn tuples(&self) -> u64 {
-        self.tuples
+        self.counted.sums.tuples
     }
 
     fn mean(&self, sum: f64) -> f64 {
-        if self.tuples == 0 { 0.0 } else { sum / self.tuples as f64 }
+        if self.counted.sums.tuples == 0 { 0.0 } else { sum / self.counted.sums.tuples as f64 }
     }
 }

@@ -1,84 +1,97 @@
-//! What an evaluation has counted, for another process, which adds it to what it has counted itself.
+//! What an evaluation counts, here or in another process, which sends it.
 //!
 //! Guarantees: counts are those of one evaluation of all tuples, and sums are added in f64, so that they differ from
 //! its own by rounding only. Sums travel as their bits: JSON knows no infinities.
 
+use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use super::Evaluation;
+use super::Confusion;
 use crate::Output;
 use crate::counts;
 use crate::variance_sum::VarianceSum;
 
-/// What an evaluation has counted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What was counted of tuples.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct EvaluationSums {
-    output: Option<Output>,
-    /// bits of the sums of losses, weights, log losses, absolute errors, squared errors, y ln y, and y
-    sums: [u64; 7],
-    /// tuples that are correct, tuples in all, and targets below what is predicted
-    counts: [u64; 3],
-    in_range: bool,
-    /// bits of the targets' weight, origin, sum and squares
-    targets: [u64; 4],
-    classes: Vec<[u64; 3]>,
-    cells: Vec<u64>,
+    /// of a network
+    pub(super) output: Option<Output>,
+    /// is a decision or a prediction infinite or NaN?
+    pub(super) has_infinite: bool,
+    pub(super) sums: Sums,
+    pub(super) confusion: Confusion,
+}
+
+/// Sums over tuples.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable, Serialize, Deserialize)]
+#[serde(from = "[u64; 14]", into = "[u64; 14]")]
+#[repr(C)]
+pub(super) struct Sums {
+    pub(super) loss: f64,
+    /// of the tuples, each of which counts 1 if it has none
+    pub(super) weight: f64,
+    /// of more than two classes, each with its own output
+    pub(super) log_loss: f64,
+    /// of the absolute errors of a regression
+    pub(super) absolute: f64,
+    /// of their squares
+    pub(super) squares: f64,
+    /// of weighted y ln y and y, with a logarithmic link
+    pub(super) target_logs: f64,
+    pub(super) target_sum: f64,
+    pub(super) targets: VarianceSum,
+    pub(super) correct: u64,
+    pub(super) tuples: u64,
+    /// targets that are at most what is predicted
+    pub(super) below: u64,
+}
+
+impl From<[u64; 14]> for Sums {
+    fn from(bits: [u64; 14]) -> Sums {
+        bytemuck::cast(bits)
+    }
+}
+
+impl From<Sums> for [u64; 14] {
+    fn from(sums: Sums) -> [u64; 14] {
+        bytemuck::cast(sums)
+    }
+}
+
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        self.loss += other.loss;
+        self.weight += other.weight;
+        self.log_loss += other.log_loss;
+        self.absolute += other.absolute;
+        self.squares += other.squares;
+        self.target_logs += other.target_logs;
+        self.target_sum += other.target_sum;
+        self.targets.merge(&other.targets);
+        self.correct = self.correct.saturating_add(other.correct);
+        self.tuples = self.tuples.saturating_add(other.tuples);
+        self.below = self.below.saturating_add(other.below);
+    }
 }
 
 impl EvaluationSums {
     /// Are no more tuples counted than there are, and no more than there can be?
     fn is_sound(&self) -> bool {
-        let [correct, tuples, below] = self.counts;
+        let Sums { correct, tuples, below, .. } = self.sums;
         tuples <= counts::MAX_ROWS
             && correct.max(below) <= tuples
-            && counts::fit(&self.cells, tuples)
-            && counts::fit(self.classes.as_flattened(), 3 * tuples)
-    }
-}
-
-impl Evaluation {
-    /// What was counted so far.
-    pub fn sums(&self) -> EvaluationSums {
-        let sums =
-            [self.loss, self.weight, self.log_loss, self.absolute, self.squares, self.target_logs, self.target_sum];
-        EvaluationSums {
-            output: self.output,
-            sums: sums.map(f64::to_bits),
-            counts: [self.correct, self.tuples, self.below],
-            in_range: self.in_range,
-            targets: bytemuck::cast(self.targets),
-            classes: self.confusion.classes.clone(),
-            cells: self.confusion.cells.clone(),
-        }
+            && counts::fit(&self.confusion.cells, tuples)
+            && counts::fit(self.confusion.classes.as_flattened(), 3 * tuples)
     }
 
     /// Adds what another process has counted with the same model. False if it was another model, or if it cannot have
     /// counted that: then nothing is added.
-    pub fn add_sums(&mut self, other: &EvaluationSums) -> bool {
-        if !other.is_sound() {
+    pub(super) fn add(&mut self, other: &EvaluationSums) -> bool {
+        if !other.is_sound() || !self.confusion.unite(&other.confusion) {
             return false;
         }
-        let (own, others) = (&mut self.confusion, (&other.classes, &other.cells));
-        let is_empty = own.classes.is_empty() && own.cells.is_empty();
-        let has_none = others.0.is_empty() && others.1.is_empty();
-        if !is_empty && !has_none && (own.classes.len(), own.cells.len()) != (others.0.len(), others.1.len()) {
-            return false;
-        }
-        if is_empty {
-            (own.classes, own.cells) = (others.0.clone(), others.1.clone());
-        } else if !has_none {
-            let classes = own.classes.as_flattened_mut().iter_mut().zip(others.0.as_flattened());
-            classes
-                .chain(own.cells.iter_mut().zip(others.1))
-                .for_each(|(own, other)| *own = own.saturating_add(*other));
-        }
-        let Evaluation { loss, weight, log_loss, absolute, squares, target_logs, target_sum, .. } = self;
-        let own = [loss, weight, log_loss, absolute, squares, target_logs, target_sum];
-        own.into_iter().zip(other.sums).for_each(|(own, other)| *own += f64::from_bits(other));
-        let own = [&mut self.correct, &mut self.tuples, &mut self.below];
-        own.into_iter().zip(other.counts).for_each(|(own, other)| *own = own.saturating_add(other));
-        self.in_range &= other.in_range;
-        self.targets.merge(&bytemuck::cast::<[u64; 4], VarianceSum>(other.targets));
+        self.sums.add(&other.sums);
+        self.has_infinite |= other.has_infinite;
         self.output = self.output.or(other.output);
         true
     }
