@@ -175,8 +175,7 @@ impl Measured {
             let labels = (0..batch.len()).flat_map(|i| batch.mini_batch(i).labels());
             labels.for_each(|target| self.targets.add(*target, 1.0));
         } else if decoder.labels().are_targets() {
-            let weight = |i: usize| batch.weights().map_or(1.0, |weights| weights[i]);
-            (0..).zip(batch.labels()).for_each(|(i, target)| self.targets.add(*target, weight(i)));
+            (0..).zip(batch.labels()).for_each(|(i, target)| self.targets.add(*target, batch.weight(i)));
         }
         if wanted.targets && !batch.has_mini_batches() {
             self.few.add(batch.labels());
@@ -199,10 +198,9 @@ impl Measured {
         }
         if wanted.moments && batch.is_sparse() && !wanted.scales {
             let square = |i: usize| batch.sparse_row(i).1.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
-            let weight = |i: usize| batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
             for i in 0..batch.len() {
-                self.squares += weight(i) * square(i);
-                self.weight += weight(i);
+                self.squares += f64::from(batch.weight(i)) * square(i);
+                self.weight += f64::from(batch.weight(i));
             }
         } else if wanted.moments && batch.dim() > 0 {
             decoder.check_size(batch.dim(), wanted.scales)?;

@@ -150,16 +150,10 @@ impl ClusterFactor {
     fn add_tuple(&mut self, batch: &Batch, i: usize, place: usize, factor: f64) -> Result<(), OutOfMemory> {
         let sums = sums_of(&mut self.block, place, batch.dim())?;
         let mut square = 1.0;
-        let mut add = |j: usize, value: f32| {
+        batch.entries(i).for_each(|(j, value)| {
             sums[j + 1] += factor * f64::from(value);
             square += f64::from(value) * f64::from(value);
-        };
-        if batch.is_sparse() {
-            let (indices, values) = batch.sparse_row(i);
-            indices.iter().zip(values).for_each(|(j, value)| add(*j as usize, *value));
-        } else {
-            batch.features(i).iter().enumerate().for_each(|(j, value)| add(j, *value));
-        }
+        });
         sums[0] += factor;
         self.squares += factor * factor * square;
         Ok(())

@@ -124,14 +124,14 @@ impl Sample<'_> {
     fn mean_square(&self) -> f64 {
         let Sample::Tuples(batch, places) = self else { return f64::INFINITY };
         pause();
-        let square = |place: u32| entries(batch, place).map(|(_, x)| f64::from(x).powi(2)).sum::<f64>();
+        let square = |place: u32| batch.entries(place as usize).map(|(_, x)| f64::from(x).powi(2)).sum::<f64>();
         let squares = places.iter().enumerate().map(|(i, place)| f64::from(self.weight(i)) * square(*place));
         squares.sum::<f64>() / places.len() as f64
     }
 
     fn weight(&self, i: usize) -> f32 {
         match self {
-            Sample::Tuples(batch, places) => batch.weights().map_or(1.0, |weights| weights[places[i] as usize]),
+            Sample::Tuples(batch, places) => batch.weight(places[i] as usize),
             Sample::MiniBatch(mini_batch, _) => mini_batch.weights().map_or(1.0, |weights| weights[i]),
         }
     }
@@ -142,7 +142,7 @@ impl Sample<'_> {
             Sample::Tuples(batch, places) => {
                 for (&place, out) in places.iter().zip(out) {
                     pause();
-                    *out = entries(batch, place).map(|(j, x)| x * v[j]).sum();
+                    *out = batch.entries(place as usize).map(|(j, x)| x * v[j]).sum();
                 }
             }
             Sample::MiniBatch(mini_batch, scratch) => mini_batch.matrix().times_vector(v, out, scratch),
@@ -155,19 +155,10 @@ impl Sample<'_> {
             Sample::Tuples(batch, places) => {
                 for (&place, factor) in places.iter().zip(v) {
                     pause();
-                    entries(batch, place).for_each(|(j, x)| out[j] += factor * x);
+                    batch.entries(place as usize).for_each(|(j, x)| out[j] += factor * x);
                 }
             }
             Sample::MiniBatch(mini_batch, scratch) => mini_batch.matrix().vector_times(v, out, scratch),
         }
     }
-}
-
-/// Features of a tuple, with their indices.
-fn entries(batch: &Batch, place: u32) -> impl Iterator<Item = (usize, f32)> {
-    let place = place as usize;
-    let (indices, values) = if batch.is_sparse() { batch.sparse_row(place) } else { (&[][..], &[][..]) };
-    let dense = if batch.is_sparse() { &[] } else { batch.features(place) };
-    let sparse = indices.iter().map(|j| *j as usize).zip(values.iter().copied());
-    sparse.chain(dense.iter().copied().enumerate())
 }

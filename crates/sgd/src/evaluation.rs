@@ -86,11 +86,6 @@ impl Confusion {
         self.cells.get(actual * self.classes.len() + predicted).copied()
     }
 
-    /// Tuples that are of this class.
-    pub fn actual(&self, class: usize) -> u64 {
-        self.classes.get(class).map_or(0, |counts| counts[0])
-    }
-
     /// Tuples that are of each class.
     pub fn of_classes(&self) -> Vec<u64> {
         self.classes.iter().map(|counts| counts[0]).collect()

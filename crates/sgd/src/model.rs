@@ -171,24 +171,13 @@ impl ModelParameters {
         &self.weights[output * self.dim..][..self.dim]
     }
 
-    /// w·x + intercept of the only output, in f32, summed in the order that SIMD dictates on every machine.
-    ///
-    /// # Panics
-    /// If there are several outputs or `features` are not `dim` long.
-    pub fn decision(&self, features: &[f32]) -> f32 {
-        assert_eq!(self.outputs, 1, "one output");
-        let mut out = [0.0];
-        self.decisions(features, &mut out);
-        out[0]
-    }
-
     /// The model where it lies.
     pub fn view(&self) -> ParametersView<'_> {
         let ModelParameters { dim, outputs, weights, intercepts, network } = self;
         ParametersView { dim: *dim, outputs: *outputs, weights, intercepts, network: network.as_ref() }
     }
 
-    /// w·x + intercept of every output, as [`decision`](ModelParameters::decision).
+    /// w·x + intercept of every output, in f32, summed in the order that SIMD dictates on every machine.
     ///
     /// # Panics
     /// If `features` are not `dim` long or `out` is not `outputs` long.
@@ -226,5 +215,16 @@ impl ModelParameters {
         for parameter in self.weights.iter_mut().chain(&mut self.intercepts) {
             *parameter = 0.0 - *parameter;
         }
+    }
+}
+
+#[cfg(test)]
+impl ModelParameters {
+    /// The decision of the only output.
+    pub(crate) fn decision(&self, features: &[f32]) -> f32 {
+        assert_eq!(self.outputs, 1, "one output");
+        let mut out = [0.0];
+        self.decisions(features, &mut out);
+        out[0]
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use simd::{Chunk, Level};
 use tuples::{Batch, LANES, OutOfMemory};
 
-use crate::kernels::{Columns, Squares, Sums};
+use crate::kernels::{Columns, Sums};
 use crate::moment::merge;
 use crate::sparse_moments::SparseMoments;
 use crate::{PresentMoments, Standardizer, is_coarse};
@@ -240,12 +240,12 @@ impl Moments {
         for (origin, first) in origin.iter_mut().zip(rows) {
             *origin = first.map(f64::from);
         }
-        self.level.run(Sums { rows, weights, origin, sums });
+        self.level.run(Sums::<false> { rows, weights, origin, sums });
         // from here on, the origin is the mean of the block
         for (origin, sum) in origin.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
             *origin += sum / weight;
         }
-        self.level.run(Squares { rows, weights, origin, squares: sums });
+        self.level.run(Sums::<true> { rows, weights, origin, sums });
         self.merge((count as u64, weight), origin, sums);
     }
 

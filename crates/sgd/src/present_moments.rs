@@ -80,15 +80,14 @@ impl PresentMoments {
     fn add_block(&mut self, batch: &mut Batch, rows: std::ops::Range<usize>) {
         let mut block = allocation::filled(Present::default(), self.columns.len());
         // sums of differences from the first value
-        let weight = |i: usize| batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
         for i in rows.clone() {
             for (value, column) in batch.features(i).iter().zip(&mut block).filter(|(value, _)| !value.is_nan()) {
                 if column.count == 0 {
                     column.first = *value;
                 }
                 column.count += 1;
-                column.moment.weight += weight(i);
-                column.moment.mean += weight(i) * (f64::from(*value) - f64::from(column.first));
+                column.moment.weight += f64::from(batch.weight(i));
+                column.moment.mean += f64::from(batch.weight(i)) * (f64::from(*value) - f64::from(column.first));
             }
         }
         for column in block.iter_mut().filter(|column| column.count > 0) {
@@ -96,7 +95,7 @@ impl PresentMoments {
         }
         for i in rows.clone() {
             for (value, column) in batch.features(i).iter().zip(&mut block).filter(|(value, _)| !value.is_nan()) {
-                column.moment.squares += weight(i) * (f64::from(*value) - column.moment.mean).powi(2);
+                column.moment.squares += f64::from(batch.weight(i)) * (f64::from(*value) - column.moment.mean).powi(2);
             }
         }
         self.columns.iter_mut().zip(block).for_each(|(column, block)| column.merge(block));

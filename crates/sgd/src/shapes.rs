@@ -97,7 +97,7 @@ impl Shapes {
                 for i in rows.clone().filter(|i| !batch.features(*i)[j].is_nan()) {
                     allocation::push(values, f64::from(batch.features(i)[j]));
                     allocation::push(labels, f64::from(batch.labels()[i]));
-                    allocation::push(weights, batch.weights().map_or(1.0, |weights| f64::from(weights[i])));
+                    allocation::push(weights, f64::from(batch.weight(i)));
                 }
                 allocation::resize(logs, values.len(), 0.0);
                 let [of_values, of_logs] = level.run(OfBlock { values, logs, labels, weights });

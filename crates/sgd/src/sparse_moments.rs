@@ -31,7 +31,7 @@ impl SparseMoments {
         self.features.resize(dim, Moment::default());
         self.tuples += batch.len() as u64;
         for i in 0..batch.len() {
-            let weight = batch.weights().map_or(1.0, |weights| f64::from(weights[i]));
+            let weight = f64::from(batch.weight(i));
             self.weight += weight;
             let (indices, values) = batch.sparse_row(i);
             for (&index, &value) in indices.iter().zip(values) {

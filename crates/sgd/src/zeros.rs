@@ -208,7 +208,7 @@ impl ObjectiveVisitor for Tuples<'_> {
         let mut slopes = vec![0.0; zeros.model.outputs];
         for place in places {
             let place = *place as usize;
-            let (y, weight) = (batch.label(place), batch.weights().map_or(1.0, |weights| f64::from(weights[place])));
+            let (y, weight) = (batch.label(place), f64::from(batch.weight(place)));
             let row = Row::of(batch, place);
             pauses.after(row.len() * slopes.len());
             for (k, slope) in slopes.iter_mut().enumerate() {
@@ -244,8 +244,7 @@ impl PointwiseVisitor for Corners<'_> {
         let (dim, mut pauses) = (zeros.model.dim, Pauses::default());
         for place in places {
             let place = *place as usize;
-            let (label, weight) =
-                (batch.label(place), batch.weights().map_or(1.0, |weights| f64::from(weights[place])));
+            let (label, weight) = (batch.label(place), f64::from(batch.weight(place)));
             let row = Row::of(batch, place);
             for k in 0..zeros.model.outputs {
                 let y = match zeros.kind.has_class_numbers() {

@@ -266,7 +266,7 @@ impl Model {
                 batch.order_mut().rotate_left(by);
             }
             Step::DoubleRows => {
-                let mut rows = batch.rows_mut();
+                let mut rows = batch.rows_of(0..batch.len());
                 for (i, (label, features)) in self.tuples.iter_mut().enumerate() {
                     *label *= 2.0;
                     features.iter_mut().for_each(|x| *x *= 2.0);

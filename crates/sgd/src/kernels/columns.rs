@@ -6,8 +6,8 @@ use tuples::{LANES, RowsMut};
 /// A chunk of columns, with the precision that sums over many rows need.
 pub(crate) type Columns = [f64; LANES];
 
-/// Adds up the differences of all rows from `origin`, column by column, into `sums`.
-pub(crate) struct Sums<'a> {
+/// Adds up the differences of all rows from `origin`, or their squares, column by column, into `sums`.
+pub(crate) struct Sums<'a, const SQUARED: bool> {
     /// Whole rows of as many chunks as `origin` has.
     pub(crate) rows: &'a [Chunk],
     /// What each row counts; all the same if that is None.
@@ -18,33 +18,13 @@ pub(crate) struct Sums<'a> {
     pub(crate) sums: &'a mut [Columns],
 }
 
-impl Kernel for Sums<'_> {
+impl<const SQUARED: bool> Kernel for Sums<'_, SQUARED> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        fold((self.rows, self.weights), self.origin, self.sums, |difference| difference);
-    }
-}
-
-/// Adds up the squared differences of all rows from `origin`, column by column, into `squares`.
-pub(crate) struct Squares<'a> {
-    /// Whole rows of as many chunks as `origin` has.
-    pub(crate) rows: &'a [Chunk],
-    /// What each row counts; all the same if that is None.
-    pub(crate) weights: Option<&'a [f32]>,
-    /// What to subtract.
-    pub(crate) origin: &'a [Columns],
-    /// What comes out.
-    pub(crate) squares: &'a mut [Columns],
-}
-
-impl Kernel for Squares<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        fold((self.rows, self.weights), self.origin, self.squares, |difference| difference * difference);
+        let term = |difference| if SQUARED { difference * difference } else { difference };
+        fold((self.rows, self.weights), self.origin, self.sums, term);
     }
 }
 

@@ -10,6 +10,6 @@ mod evaluate;
 mod products;
 
 pub(crate) use chunks::{Aligned, UNROLL, sum_all, to_chunks};
-pub(crate) use columns::{Columns, Squares, Standardize, Sums, clip_all};
+pub(crate) use columns::{Columns, Standardize, Sums, clip_all};
 pub(crate) use evaluate::{Decisions, decision, sparse_decision};
 pub(crate) use products::{add_products, add_rows, lane_products, products};

@@ -100,7 +100,7 @@ impl Rows {
             }
         }
         self.labels.push(batch.label(i));
-        self.weights.push(batch.weights().map_or(1.0, |weights| weights[i]));
+        self.weights.push(batch.weight(i));
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl Matrix for Rows {
         self.check(m.len(), out.len(), width);
         match &self.features {
             Features::Dense(rows) => products::times(rows, m, self.len(), width, out),
-            Features::Sparse(entries) => self.level.run(Gather { entries, m, width, out }),
+            Features::Sparse(entries) => self.level.run(Product::<false> { entries, m, width, out }),
         }
     }
 
@@ -155,53 +155,39 @@ impl Matrix for Rows {
         self.check(out.len(), m.len(), width);
         match &self.features {
             Features::Dense(rows) => products::add_transposed_times(rows, m, self.len(), width, out),
-            Features::Sparse(entries) => self.level.run(Scatter { entries, m, width, out }),
+            Features::Sparse(entries) => self.level.run(Product::<true> { entries, m, width, out }),
         }
     }
 }
 
-/// Each row of `out` is the sum of the rows of `m` that its entries name, times their values.
-struct Gather<'a> {
+/// Each row of `out` is the sum of the rows of `m` that its entries name, times their values. Transposed, each row of
+/// `m`, times the values of its entries, is added to the rows of `out` that they name.
+struct Product<'a, const TRANSPOSED: bool> {
     entries: &'a Entries,
     m: &'a [f32],
     width: usize,
     out: &'a mut [f32],
 }
 
-impl Kernel for Gather<'_> {
+impl<const TRANSPOSED: bool> Kernel for Product<'_, TRANSPOSED> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
+        let Product { entries, m, width, out } = self;
         let mut pauses = Pauses::default();
-        for (out, row) in self.out.chunks_exact_mut(self.width).zip(self.entries.rows()) {
-            out.fill(0.0);
-            for (index, value) in row {
-                add(out, &self.m[index * self.width..][..self.width], value);
-                pauses.after(self.width);
+        for (place, row) in entries.rows().enumerate() {
+            let of_row = place * width..(place + 1) * width;
+            if !TRANSPOSED {
+                out[of_row.clone()].fill(0.0);
             }
-        }
-    }
-}
-
-/// Each row of `m`, times the values of its entries, is added to the rows of `out` that they name.
-struct Scatter<'a> {
-    entries: &'a Entries,
-    m: &'a [f32],
-    width: usize,
-    out: &'a mut [f32],
-}
-
-impl Kernel for Scatter<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        let mut pauses = Pauses::default();
-        for (numbers, row) in self.m.chunks_exact(self.width).zip(self.entries.rows()) {
             for (index, value) in row {
-                add(&mut self.out[index * self.width..][..self.width], numbers, value);
-                pauses.after(self.width);
+                let of_index = index * width..(index + 1) * width;
+                match TRANSPOSED {
+                    true => add(&mut out[of_index], &m[of_row.clone()], value),
+                    false => add(&mut out[of_row.clone()], &m[of_index], value),
+                }
+                pauses.after(width);
             }
         }
     }

@@ -106,16 +106,11 @@ impl Inference {
             pause();
             self.sums.add(batch, places, &self.point);
         }
-        let weighs = |place: &&u32| batch.weights().is_none_or(|weights| weights[**place as usize] > 0.0);
+        let weighs = |place: &&u32| batch.weight(**place as usize) > 0.0;
         self.rows += batch.order().iter().filter(weighs).count() as u64;
         let extend = |extent: &mut f64, x: f32| *extent = extent.max(f64::from(x).abs());
         for &place in batch.order() {
-            if batch.is_sparse() {
-                let (indices, values) = batch.sparse_row(place as usize);
-                indices.iter().zip(values).for_each(|(j, x)| extend(&mut self.extents[*j as usize], *x));
-            } else {
-                self.extents.iter_mut().zip(batch.features(place as usize)).for_each(|(extent, x)| extend(extent, *x));
-            }
+            batch.entries(place as usize).for_each(|(j, x)| extend(&mut self.extents[j], x));
         }
     }
 

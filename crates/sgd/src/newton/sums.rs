@@ -228,7 +228,7 @@ impl Sums {
         let entries = || indices.iter().map(|j| *j as usize).zip(values.iter().map(|x| f64::from(*x)));
         let all = || entries().chain([(self.dim, 1.0)]);
         let z = entries().map(|(j, x)| point[j] * x).sum::<f64>() + point[self.dim];
-        let weight = batch.weights().map_or(1.0, |weights| f64::from(weights[place]));
+        let weight = f64::from(batch.weight(place));
         let y = batch.exact_label(place);
         let mut derivatives = [Derivatives::default()];
         self.kind.derivatives(&[z], &[y], &mut derivatives);

@@ -270,11 +270,6 @@ impl Batch {
         self.dense_rows().rows(self.len)
     }
 
-    /// All dense rows to be changed in place, as a [`RowsMut`] over the whole batch.
-    pub fn rows_mut(&mut self) -> RowsMut<'_> {
-        self.rows_of(0..self.len)
-    }
-
     /// The dense rows at `places` to be changed in place.
     pub fn rows_of(&mut self, places: Range<usize>) -> RowsMut<'_> {
         assert!(places.end <= self.len, "no tuple {} in a batch of {}", places.end, self.len);
@@ -295,6 +290,17 @@ impl Batch {
     pub fn sparse_row(&self, i: usize) -> (&[u32], &[f32]) {
         let Rows::Sparse(sparse) = &self.rows else { panic!("{SPARSE_ONLY}") };
         sparse.row(i)
+    }
+
+    /// The features of tuple `i` that are stored, with their indices: of a dense one all.
+    #[inline]
+    pub fn entries(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
+        let ((indices, values), dense) = match self.is_sparse() {
+            true => (self.sparse_row(i), &[][..]),
+            false => ((&[][..], &[][..]), self.features(i)),
+        };
+        let sparse = indices.iter().map(|j| *j as usize).zip(values.iter().copied());
+        sparse.chain(dense.iter().copied().enumerate())
     }
 
     /// Indices of sparse tuple `i`, and its values to be changed.
@@ -337,6 +343,12 @@ impl Batch {
     #[inline]
     pub fn weights(&self) -> Option<&[f32]> {
         self.columns.weights.as_deref()
+    }
+
+    /// The weight of tuple `i`: 1 if there are none.
+    #[inline]
+    pub fn weight(&self, i: usize) -> f32 {
+        self.weights().map_or(1.0, |weights| weights[i])
     }
 
     /// The weights, by place, not by order: 1 for a new tuple. Empty if the batch is not weighted.
