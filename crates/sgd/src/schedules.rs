@@ -1,22 +1,11 @@
-//! The schedules, a file for each with its numbers, their checks and its learning rates, and their list.
-
-mod constant;
-mod exponential;
-mod inverse_scaling;
-mod rule;
-mod theorem1;
+//! The schedules: their numbers, the checks of these, and their learning rates.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::invalid::{InvalidHyperparameter, Parameter};
+use crate::invalid::{InvalidHyperparameter, Parameter, within};
 use crate::range::Range;
-use constant::Constant;
-use exponential::Exponential;
-use inverse_scaling::InverseScaling;
-use rule::{Rule, Values};
-use theorem1::Theorem1;
 
 /// How the learning rate goes on from epoch to epoch, s = 1, 2, ...
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -45,60 +34,56 @@ pub enum Schedule {
     },
 }
 
-/// Evaluates an expression with a schedule's own type.
-macro_rules! with_rule {
-    ($schedule:expr, $rule:ident => $body:expr) => {
-        match $schedule {
-            Schedule::Constant => {
-                let $rule = Constant;
-                $body
-            }
-            Schedule::Exponential { decay } => {
-                let $rule = Exponential { decay };
-                $body
-            }
-            Schedule::InverseScaling { power } => {
-                let $rule = InverseScaling { power };
-                $body
-            }
-            Schedule::Theorem1 { mu, a } => {
-                let $rule = Theorem1 { mu, a };
-                $body
-            }
-        }
-    };
-}
+/// The numbers of a schedule, in the order of its [parameters](Schedule::parameters); None for one that is left open,
+/// or that there is not.
+type Values = [Option<f64>; 2];
 
 impl Schedule {
     /// All of them, with their defaults.
     pub const ALL: [Schedule; 4] = [
         Schedule::Constant,
         Schedule::EXPONENTIAL,
-        Schedule::InverseScaling { power: InverseScaling::DEFAULT.power },
+        Schedule::InverseScaling { power: Schedule::POWER },
         // without the mu that depends on other hyperparameters
         Schedule::Theorem1 { mu: 0.0, a: None },
     ];
 
     /// All names, the default first.
-    pub const NAMES: [&str; 4] = [Exponential::NAME, Constant::NAME, InverseScaling::NAME, Theorem1::NAME];
+    pub const NAMES: [&str; 4] = ["exponential", "constant", "inverse_scaling", "theorem1"];
 
     /// The papers' default of the decay.
-    pub const DECAY: f64 = Exponential::DEFAULT.decay;
+    pub const DECAY: f64 = 0.95;
 
     /// The default of the power.
-    pub const POWER: f64 = InverseScaling::DEFAULT.power;
+    pub const POWER: f64 = 0.5;
 
     /// What the decay may be.
-    pub const DECAYS: Range = Exponential::PARAMETERS[0].range;
+    pub const DECAYS: Range = Range::above(0.0).to(1.0);
 
     /// What power and mu may be.
-    pub const POSITIVE: Range = InverseScaling::PARAMETERS[0].range;
+    pub const POSITIVE: Range = Range::above(0.0);
 
     /// What a may be.
-    pub const SHIFTS: Range = Theorem1::PARAMETERS[1].range;
+    pub const SHIFTS: Range = Range::from(0.0);
 
     /// The papers' default: a decay of 0.95.
-    pub const EXPONENTIAL: Schedule = Schedule::Exponential { decay: Exponential::DEFAULT.decay };
+    pub const EXPONENTIAL: Schedule = Schedule::Exponential { decay: Schedule::DECAY };
+
+    /// The place in [`ALL`](Schedule::ALL), the name, and the numbers.
+    fn definition(self) -> (u32, &'static str, &'static [Parameter], Values) {
+        const fn number(name: &'static str, default: Option<f64>, range: Range) -> Parameter {
+            Parameter { name, default, range }
+        }
+        const DECAY: &[Parameter] = &[number("decay", Some(Schedule::DECAY), Schedule::DECAYS)];
+        const POWER: &[Parameter] = &[number("power", Some(Schedule::POWER), Schedule::POSITIVE)];
+        const THEOREM: &[Parameter] = &[number("mu", None, Schedule::POSITIVE), number("a", None, Schedule::SHIFTS)];
+        match self {
+            Schedule::Constant => (0, "constant", &[], [None; 2]),
+            Schedule::Exponential { decay } => (1, "exponential", DECAY, [Some(decay), None]),
+            Schedule::InverseScaling { power } => (2, "inverse_scaling", POWER, [Some(power), None]),
+            Schedule::Theorem1 { mu, a } => (3, "theorem1", THEOREM, [Some(mu), a]),
+        }
+    }
 
     /// The schedule with this place in [`ALL`](Schedule::ALL) and these numbers.
     pub(crate) fn new(place: u32, [first, second]: Values) -> Option<Schedule> {
@@ -113,8 +98,8 @@ impl Schedule {
 
     /// The place in [`ALL`](Schedule::ALL), and the numbers.
     pub(crate) fn place_and_values(self) -> (u32, Values) {
-        let place = Self::ALL.iter().position(|other| other.name() == self.name()).unwrap_or_default();
-        (place as u32, with_rule!(self, rule => rule.values()))
+        let (place, _, _, values) = self.definition();
+        (place, values)
     }
 
     /// All names, for the hint of an error.
@@ -129,18 +114,13 @@ impl Schedule {
 
     /// The name that the option `schedule` has.
     pub fn name(self) -> &'static str {
-        fn name<R: Rule>(_: R) -> &'static str {
-            R::NAME
-        }
-        with_rule!(self, rule => name(rule))
+        self.definition().1
     }
 
     /// Its numbers: each with its value, None if it is left open.
     pub fn parameters(self) -> impl Iterator<Item = (&'static Parameter, Option<f64>)> {
-        fn parameters<R: Rule>(_: R) -> &'static [Parameter] {
-            R::PARAMETERS
-        }
-        with_rule!(self, rule => parameters(rule)).iter().zip(self.place_and_values().1)
+        let (_, _, parameters, values) = self.definition();
+        parameters.iter().zip(values)
     }
 
     /// The same schedule with another value of this number; None if it has no such number.
@@ -158,19 +138,27 @@ impl Schedule {
 
     /// Checks the ranges of its numbers.
     pub(crate) fn validate(self) -> Result<(), InvalidHyperparameter> {
-        with_rule!(self, rule => rule.validate())
+        let mut given = self.parameters().filter_map(|(parameter, value)| Some((parameter, value?)));
+        given.try_for_each(|(parameter, value)| within(parameter.range, value, parameter.name))
     }
 
-    /// The learning rate in `epoch`, of which the first is `first`.
+    /// The learning rate in `epoch`, counted from 1, of which the first is `first`; of the theorem, whose rates are
+    /// those of [buffers](crate::average::Theorem1), what the first should be.
     pub(crate) fn learning_rate(self, first: f64, epoch: u32) -> f64 {
-        with_rule!(self, rule => rule.learning_rate(first, epoch))
+        match self {
+            Schedule::Constant | Schedule::Theorem1 { .. } => first,
+            Schedule::Exponential { decay } => first * decay.powf(f64::from(epoch) - 1.0),
+            Schedule::InverseScaling { power } => first / f64::from(epoch).powf(power),
+        }
     }
 }
 
 impl fmt::Display for Schedule {
     /// The name and the numbers: "exponential, decay 0.95".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        with_rule!(*self, rule => rule.fmt(f))
+        f.write_str(self.name())?;
+        let mut given = self.parameters().filter_map(|(parameter, value)| Some((parameter.name, value?)));
+        given.try_for_each(|(name, value)| write!(f, ", {name} {value}"))
     }
 }
 
