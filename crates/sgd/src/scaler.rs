@@ -57,20 +57,9 @@ impl Scaler {
             let rows = batch.rows_of(places);
             return self.level.run(Standardize { rows, mean, factor: &self.factor, clip: self.clip });
         }
-        let mut cut = 0;
-        for i in places {
-            let (indices, values) = batch.sparse_row_mut(i);
-            for (index, value) in indices.iter().zip(values) {
-                // a feature that was never met has nothing to be scaled by
-                if let (Some(mean), Some(factor)) = (mean.get(*index as usize), self.factor.get(*index as usize)) {
-                    *value = ((f64::from(*value) - mean) * factor) as f32;
-                    if let Some(clip) = self.clip {
-                        cut += clip_all(std::slice::from_mut(value), clip);
-                    }
-                }
-            }
-        }
-        cut
+        let factor = |index: usize| self.factor.get(index).copied();
+        let scaled = places.map(|i| scale_entries(mean, factor, self.clip, batch.sparse_row_mut(i)));
+        scaled.sum()
     }
 }
 
@@ -87,14 +76,24 @@ pub fn standardize_row((mean, scale): (&[f64], &[f64]), clip: Option<f32>, featu
 
 /// As [`standardize_row`], the entries of a sparse row. A feature without a scale stays as it is.
 pub fn standardize_entries((mean, scale): (&[f64], &[f64]), clip: Option<f32>, indices: &[u32], values: &mut [f32]) {
-    for (index, value) in indices.iter().zip(values) {
-        if let (Some(mean), Some(scale)) = (mean.get(*index as usize), scale.get(*index as usize)) {
-            *value = ((f64::from(*value) - mean) * scale.recip()) as f32;
-            if let Some(clip) = clip {
-                clip_all(std::slice::from_mut(value), clip);
-            }
+    scale_entries(mean, |index| scale.get(index).map(|scale| scale.recip()), clip, (indices, values));
+}
+
+/// Scales the entries of a sparse row, but for features that were never met. Gives how many were cut off.
+fn scale_entries(
+    mean: &[f64],
+    factor: impl Fn(usize) -> Option<f64>,
+    clip: Option<f32>,
+    (indices, values): (&[u32], &mut [f32]),
+) -> u64 {
+    let mut cut = 0;
+    for (index, value) in indices.iter().map(|index| *index as usize).zip(values) {
+        if let (Some(mean), Some(factor)) = (mean.get(index), factor(index)) {
+            *value = ((f64::from(*value) - mean) * factor) as f32;
+            cut += clip.map_or(0, |clip| clip_all(std::slice::from_mut(value), clip));
         }
     }
+    cut
 }
 
 /// Does a deviation have fewer than 64 of the steps that float32 takes at the mean? So has a number that is constant
