@@ -130,9 +130,9 @@ impl TrainArguments {
         self.given.entry(name).or_insert(value);
     }
 
-    /// An argument, which is then no longer among those that are given.
+    /// An argument, which is then no longer among those that are given, or its default.
     pub fn take<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
-        T::deserialize(self.given.remove(name)?).ok()
+        self.given.remove(name).map_or_else(|| table::default(name), |given| T::deserialize(given).ok())
     }
 
     /// What is left: the options, and what else may differ from point to point.
@@ -197,13 +197,8 @@ fn is_same(a: &Value, b: &Value) -> bool {
 
 /// The model of this name, or the default.
 pub fn model_kind(given: Option<String>) -> Result<ModelKind> {
-    let given = given.unwrap_or_else(|| table::default_word("model").to_owned());
+    let given = given.or_else(|| table::default("model")).unwrap_or_default();
     given.parse().map_err(|_| ArgumentError::Unknown { what: "models", given, known: ModelKind::known() }.into())
-}
-
-/// The column of the labels, or the default.
-pub fn label(given: Option<String>) -> String {
-    given.unwrap_or_else(|| table::default_word("label").to_owned())
 }
 
 /// The strategy of this name.

@@ -13,18 +13,17 @@ pub fn check_columns(
     options: &Options,
     group_by: Option<&str>,
 ) -> Result<()> {
+    let (weight, flag) = (options.weight.as_deref(), options.validation_column.as_deref());
+    let is = |column: Option<&str>, name: &str, role| (column == Some(name)).then_some(role);
     let used = |name: &str| used_as(name, label, features);
-    let weight = options.weight.as_deref();
-    let flag = options.validation_column.as_deref();
+    let used_or_weight = |name: &str| used(name).or_else(|| is(weight, name, "the weight"));
+    let role = |name: &str| used_or_weight(name).or_else(|| is(flag, name, "the validation column"));
     if let Some((name, role)) = weight.and_then(|name| Some((name, used(name)?))) {
         return Err(invalid_option("weight", name, role));
     }
-    let is_weight = |name: &str| (weight == Some(name)).then_some("the weight");
-    if let Some((name, role)) = flag.and_then(|name| Some((name, used(name).or_else(|| is_weight(name))?))) {
+    if let Some((name, role)) = flag.and_then(|name| Some((name, used_or_weight(name)?))) {
         return Err(invalid_option("validation_column", name, role));
     }
-    let is_flag = |name: &str| (flag == Some(name)).then_some("the validation column");
-    let role = |name: &str| used(name).or_else(|| is_weight(name)).or_else(|| is_flag(name));
     match group_by.and_then(|name| Some((name, role(name)?))) {
         Some((name, role)) => Err(invalid("group_by", format!("column \"{name}\" is {role}"))),
         None => Ok(()),

@@ -221,13 +221,11 @@ impl Entry {
     /// What it is, if it is not given, for this model, or for all; None if that is nothing.
     pub fn default_text(&self, model: Option<ModelKind>) -> Option<String> {
         match self.default {
-            Default::None => None,
-            Default::Boolean(value) => Some(value.to_string()),
             Default::Number(value) if value != 0.0 && value.abs() < 1e-4 => Some(format!("{value:e}")),
             Default::Number(value) => Some(value.to_string()),
-            Default::Integer(value) => Some(value.to_string()),
             Default::Word(word) => Some(word.to_owned()),
             Default::Depends(text) => Some(text(model)),
+            other => other.value().map(|value| value.to_string()),
         }
     }
 
@@ -289,6 +287,19 @@ impl Entry {
             Values::Read(_, _, what) => what(),
         };
         not(self.name, &what, value)
+    }
+}
+
+impl Default {
+    /// The value; None if there is none, or it depends on other choices.
+    pub fn value(self) -> Option<Value> {
+        match self {
+            Default::None | Default::Depends(_) => None,
+            Default::Boolean(value) => Some(value.into()),
+            Default::Number(value) => Some(value.into()),
+            Default::Integer(value) => Some(value.into()),
+            Default::Word(word) => Some(word.into()),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A key that does not exist, or that has nothing to say to the other choices, is an error: a misspelt or misplaced
 //! option that is silently ignored costs its user a night of training.
 
-use super::entry::{Default, Entry, Needs, invalid};
+use super::entry::{Entry, Needs, invalid};
 use super::table::{self, Options};
 use crate::errors::Result;
 use serde::Deserialize;
@@ -55,9 +55,9 @@ impl Given {
         self.values.contains_key(key)
     }
 
-    /// What is given; None if nothing is.
+    /// What is given, or the default; None if there is neither.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        T::deserialize(self.values.get(key)?).ok()
+        self.values.get(key).map_or_else(|| table::default(key), |value| T::deserialize(value).ok())
     }
 
     /// The learning rate. JSON has no NaN, nor infinities.
@@ -65,19 +65,15 @@ impl Given {
         self.values.get("learning_rate").map(|rate| rate.as_f64().unwrap_or(f64::NAN))
     }
 
-    /// A number, or its default.
+    /// A number that has a default.
     pub fn number(&self, key: &str) -> f64 {
-        self.get(key).unwrap_or_else(|| table::default_number(key))
+        self.get(key).unwrap_or_default()
     }
 
-    /// One of the words that an option may be, or its default; "" if there is neither.
-    pub fn word(&self, key: &str) -> &str {
-        match (self.values.get(key).and_then(Value::as_str), table::entry(key).default) {
-            (Some(word), _) | (None, Default::Word(word)) => word,
-            // options of an optimizer are for that which the model has by default, too
-            (None, _) if key == "optimizer" => Hyperparameters::new(self.kind).optimizer.name(),
-            _ => "",
-        }
+    /// One of the words that an option may be, or its default. Options of an optimizer are for that which the model has
+    /// by default, too.
+    pub fn word(&self, key: &str) -> String {
+        self.get(key).unwrap_or_else(|| Hyperparameters::new(self.kind).optimizer.name().to_owned())
     }
 
     /// What they say beyond the hyperparameters.

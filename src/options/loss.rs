@@ -48,22 +48,10 @@ impl Loss {
         !matches!(self, Loss::Quantile | Loss::Poisson)
     }
 
-    /// The kind of model that minimises it, of models of one decision.
-    fn kind(self) -> ModelKind {
-        match self {
-            Loss::Squared => ModelKind::Linear,
-            Loss::Huber => ModelKind::Huber,
-            Loss::EpsilonInsensitive => ModelKind::EpsilonInsensitive,
-            Loss::Quantile => ModelKind::Quantile,
-            Loss::Poisson => ModelKind::Poisson,
-            Loss::Hinge => ModelKind::Svm,
-            Loss::SquaredHinge => ModelKind::SquaredHinge,
-        }
-    }
-
     /// The model that this loss makes of one that leaves the loss open; None if the loss is not one of such models.
     pub fn of_model(self, model: ModelKind) -> Option<ModelKind> {
-        let kind = self.kind();
+        // the first has one decision
+        let kind = ModelKind::ALL.into_iter().find(|kind| Loss::of(*kind) == Some(self))?;
         match model {
             ModelKind::Linear => (!kind.is_classifier()).then_some(kind),
             ModelKind::Svm => kind.is_classifier().then_some(kind),

@@ -95,7 +95,7 @@ fn solver(given: &Given) -> Result<Solver> {
 }
 
 fn optimizer(given: &Given) -> Optimizer {
-    let named = Optimizer::named(given.word("optimizer")).unwrap_or(Optimizer::Sgd);
+    let named = Optimizer::named(&given.word("optimizer")).unwrap_or(Optimizer::Sgd);
     // each of its numbers is an option of the same name
     named.parameters().fold(named, |optimizer, (parameter, _)| {
         optimizer.with_parameter(parameter.name, given.number(parameter.name)).unwrap_or(optimizer)
@@ -103,7 +103,7 @@ fn optimizer(given: &Given) -> Optimizer {
 }
 
 fn schedule(given: &Given, kind: ModelKind, l2: f64) -> Result<Schedule> {
-    Ok(match given.word("schedule") {
+    Ok(match given.word("schedule").as_str() {
         "constant" => Schedule::Constant,
         "inverse_scaling" => Schedule::InverseScaling { power: given.number("power") },
         "theorem1" => return theorem1(given, l2),

@@ -1,6 +1,6 @@
 //! What a call of corgipile_train() asks for, once its arguments are understood.
 
-use super::call::{self, TrainArguments, integer, invalid, model_kind, refused};
+use super::call::{TrainArguments, integer, invalid, model_kind, refused};
 use super::choices::Choice;
 use super::chosen::{Keep, Options, Point, Rate, Validation};
 use super::columns::{check_columns, check_features, check_fold_column};
@@ -98,13 +98,12 @@ impl Request {
     ) -> Result<Request> {
         let source = arguments.source.take().ok_or(ArgumentError::NullArgument("source"))?;
         let seed_is_given = arguments.says("seed").is_some();
-        let label = call::label(arguments.take("label"));
+        let label: String = arguments.take("label").unwrap_or_default();
         let kind = model_kind(arguments.take("model"))?;
         let max_epochs = arguments.take("max_epochs").map(|given| integer("max_epochs", given)).transpose()?;
         let name: Option<String> = arguments.take("name");
         name.as_deref().map_or(Ok(()), check_name)?;
-        let workers = arguments.take("workers").map(|given| integer("workers", given)).transpose()?;
-        let mut workers = workers.unwrap_or(table::default_integer("workers") as u32);
+        let mut workers = integer("workers", arguments.take("workers").unwrap_or_default())?;
         let mut grid: Option<Value> = arguments.take("grid");
         let mut seed = arguments.take("seed");
         if let Some(search) = search {
@@ -462,7 +461,7 @@ fn decides_objective(options: &Map<String, Value>, grid: Option<&Value>) -> bool
 
 /// Where buffers are to be filled.
 fn loader(given: Option<String>) -> Result<Loader> {
-    let given = given.unwrap_or_else(|| table::default_word("loader").to_owned());
+    let given = given.unwrap_or_default();
     let known = || Loader::names().join(", ");
     Loader::named(&given).ok_or_else(|| ArgumentError::Unknown { what: "loaders", given, known: known() }.into())
 }

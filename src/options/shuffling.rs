@@ -2,7 +2,7 @@
 
 use super::cache::CachePlan;
 use super::call;
-use super::table::default_word;
+use super::table;
 use crate::errors::{ArgumentError, Error, Result};
 use crate::settings;
 use serde::{Deserialize, Serialize};
@@ -84,21 +84,15 @@ impl Shuffling {
         block_size: Option<String>,
         buffer_size: Option<String>,
     ) -> Result<Shuffling> {
-        let or_default = |given: Option<String>, argument| given.unwrap_or_else(|| default_word(argument).to_owned());
+        let or_default = |given: Option<String>, name| given.or_else(|| table::default(name)).unwrap_or_default();
         let (block_size, buffer_size) = (or_default(block_size, "block_size"), or_default(buffer_size, "buffer_size"));
         let shuffling = Shuffling {
             strategy: call::strategy(or_default(strategy, "shuffle"))?,
             seed: seed.unwrap_or_else(pg::random_seed),
             block_size: block_size.parse().map_err(|e| invalid_size("block_size", e))?,
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
-            pages_per_block: None,
-            pages_cheap_to_seek: 0,
             first_epoch: 1,
-            block_by_block: false,
-            shuffled_above: false,
-            sample: None,
-            cache: None,
-            share: None,
+            ..Shuffling::none()
         };
         // whether the block size is one for our pages does not depend on how many there are
         shuffling.geometry(1).map(|_| shuffling)

@@ -4,8 +4,9 @@
 mod default_texts;
 mod entries;
 
-use super::entry::{Default, Entry, Values};
+use super::entry::{Entry, Values};
 pub use entries::Options;
+use serde::de::DeserializeOwned;
 
 /// All of them.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -37,28 +38,9 @@ pub fn limits(name: &str) -> (u64, u64) {
     }
 }
 
-/// The word that an entry has for default.
-pub fn default_word(name: &str) -> &'static str {
-    match entry(name).default {
-        Default::Word(word) => word,
-        _ => panic!("{name} has no word for default"),
-    }
-}
-
-/// The whole number that an entry has for default.
-pub fn default_integer(name: &str) -> u64 {
-    match entry(name).default {
-        Default::Integer(number) => number,
-        _ => panic!("{name} has no whole number for default"),
-    }
-}
-
-/// The number that an entry has for default.
-pub fn default_number(name: &str) -> f64 {
-    match entry(name).default {
-        Default::Number(number) => number,
-        _ => panic!("{name} has no number for default"),
-    }
+/// What an argument or option is if it is not given; None if it is nothing, or depends on other choices.
+pub fn default<T: DeserializeOwned>(name: &str) -> Option<T> {
+    T::deserialize(entry(name).default.value()?).ok()
 }
 
 #[cfg(any(test, feature = "pg_test"))]
@@ -73,13 +55,7 @@ mod tests {
     fn test_defaults_are_values_that_an_entry_may_have() {
         assert_eq!(entries().map(|entry| entry.name).collect::<HashSet<_>>().len(), entries().count());
         for entry in entries() {
-            let default = match entry.default {
-                Default::None | Default::Depends(_) => continue,
-                Default::Boolean(value) => json!(value),
-                Default::Number(value) => json!(value),
-                Default::Integer(value) => json!(value),
-                Default::Word(value) => json!(value),
-            };
+            let Some(default) = entry.default.value() else { continue };
             assert!(entry.checked(&default).is_ok(), "{} {default}", entry.name);
         }
     }
