@@ -1,6 +1,6 @@
 //! corgipile: trains machine-learning models with SGD inside PostgreSQL, on data as it lies on disk.
 //!
-//! `docs/internals.md` tells how a call of `corgipile_train()` becomes three executor nodes.
+//! `docs/internals/README.md` tells how a call of `corgipile_train()` becomes three executor nodes.
 
 use pgrx::prelude::*;
 use std::ffi::CStr;
