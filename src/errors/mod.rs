@@ -1,8 +1,8 @@
 //! Every error that corgipile raises itself, by domain.
 //!
 //! Code returns `Result<_, Error>`, and the border to PostgreSQL calls [`OrRaise::or_raise`]. Each domain has an enum
-//! with a variant for each thing that can be wrong, where its message, SQLSTATE and hint are ([`Report`]). What is wrong
-//! with what PostgreSQL is asked for is crate `pg`'s.
+//! with a variant for each thing that can be wrong, where its message, SQLSTATE and hint are ([`Report`]). What is
+//! wrong with what PostgreSQL is asked for is crate `pg`'s.
 
 mod aggregate;
 mod argument;
