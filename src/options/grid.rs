@@ -164,3 +164,48 @@ fn invalid(reason: &str) -> Error {
     const FORMS: &str = r#"Write a grid as '{"l2": [0, 0.01]}', or as '[{"l2": 0}, {"l2": 0.01}]'."#;
     refused("grid", reason, FORMS)
 }
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use pgrx::prelude::*;
+    use serde_json::json;
+
+    fn grid(grid: Value) -> Result<Vec<Point>> {
+        let Value::Object(options) = json!({"l2": 0.5, "learning_rate": 0.25}) else { panic!("an object") };
+        let base = Base { options, kind: ModelKind::Logistic, max_epochs: Some(7), automatic: true };
+        Ok(points(base, Some(grid))?.1)
+    }
+
+    #[pg_test]
+    fn test_the_last_key_of_a_grid_runs_fastest_and_what_a_point_leaves_out_is_that_of_the_call() {
+        let points = grid(json!({"l2": [0, 1], "l1": [0.5, 0.25]})).unwrap();
+        let penalties = points.iter().map(|point| (point.hyperparameters.l1, point.hyperparameters.l2));
+        assert!(penalties.eq([(0.5, 0.0), (0.5, 1.0), (0.25, 0.0), (0.25, 1.0)]));
+        assert!(points.iter().all(|point| point.hyperparameters.learning_rate == 0.25 && point.max_epochs == 7));
+        let points = grid(json!([{}, {"max_epochs": 3, "learning_rate": 1}, {"learning_rate": {"auto_times": 2}}]));
+        let rates = points.unwrap().into_iter().map(|point| (point.hyperparameters.learning_rate, point.max_epochs));
+        assert!(rates.eq([(0.25, 7), (1.0, 3), (0.5, 7)]));
+    }
+
+    #[pg_test]
+    fn test_a_grid_is_refused_with_a_reason() {
+        let axis: Vec<u32> = (1..=40).collect();
+        for (wrong, reason) in [
+            (json!([]), "it has no points"),
+            (json!({"l2": []}), "it has no points"),
+            (json!(7), "it must be an object of arrays, or an array of objects"),
+            (json!([7]), "it must be an object of arrays, or an array of objects"),
+            (json!({"l2": 7}), "the values of \"l2\" must be an array"),
+            (json!({"batch_size": axis, "patience": axis}), "it has more than 1000 points"),
+            (json!({"learning_rate": ["fast"]}), "learning_rate must be a number"),
+            (json!({"learning_rate": [{"auto_times": 0}]}), "learning_rate must be a number"),
+            (json!({"max_epochs": [0]}), "max_epochs must be a whole number from 1 to 1000000"),
+            (json!({"nulls": ["skip"]}), "\"nulls\" cannot differ from point to point"),
+        ] {
+            let error = grid(wrong.clone()).err().map(|error| error.to_string());
+            assert_eq!(error, Some(format!("invalid value for argument \"grid\": {reason}")), "{wrong}");
+        }
+    }
+}

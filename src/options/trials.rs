@@ -62,7 +62,7 @@ fn unit(key: i64) -> f64 {
 
 /// What a call says that nobody has given ranges: options that were given stay as they are.
 fn defaults(kind: ModelKind, solver: Solver, given: &dyn Fn(&str) -> bool) -> Vec<(String, Draw)> {
-    let layers = [json!([16]), json!([32]), json!([64]), json!([128]), json!([32, 32]), json!([64, 32])];
+    let layers = [json!([16]), json!([100]), json!([64]), json!([128]), json!([32, 32]), json!([64, 32])];
     let l2 = Draw::Between { least: 1e-7, most: 1e-2, is_log: true, is_whole: false };
     let mut draws = vec![("l2".to_owned(), l2)];
     // what Newton's method trains has none
@@ -151,4 +151,46 @@ fn between(range: &Map<String, Value>, is_whole: bool) -> Option<Draw> {
     };
     let can_be = least <= most && (!is_whole || (least >= 0.0 && least.fract() == 0.0 && most.fract() == 0.0));
     can_be.then_some(Draw::Between { least, most, is_log, is_whole })
+}
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use super::*;
+    use pgrx::prelude::*;
+
+    #[pg_test]
+    fn test_trials_are_drawn_from_their_ranges_by_the_seed() {
+        let from = json!({"l2": {"min": 1e-6, "max": 0.1}, "l1": {"min": 0, "max": 2}, "batch_size": {"min": 1, "max": 4},
+                          "schedule": ["constant", "exponential"]});
+        let drawn = |seed| {
+            let kind = (ModelKind::Logistic, Solver::Sgd);
+            points(Some(from.clone()), Some(400), &|_| false, kind, seed).unwrap().as_array().unwrap().clone()
+        };
+        let trials = drawn(1);
+        assert_eq!(trials, drawn(1));
+        assert_ne!(trials, drawn(2));
+        let numbers = |name: &str| trials.iter().map(|trial| trial[name].as_f64().unwrap()).collect::<Vec<_>>();
+        let share = |name: &str, below: f64| numbers(name).iter().filter(|number| **number < below).count();
+        assert!(numbers("l2").iter().all(|l2| (1e-6..=0.1).contains(l2)));
+        assert!((150..250).contains(&share("l2", 3e-4)), "logarithms are uniform");
+        assert!((150..250).contains(&share("l1", 1.0)), "from 0 on, numbers are");
+        assert!(numbers("batch_size").iter().all(|size| [1.0, 2.0, 3.0, 4.0].contains(size)));
+        assert!((150..250).contains(&trials.iter().filter(|trial| trial["schedule"] == "constant").count()));
+    }
+
+    #[pg_test]
+    fn test_without_ranges_the_first_trial_is_the_default_and_what_is_given_is_not_drawn() {
+        let names = |kind, given: &'static str| {
+            let trials = points(None, None, &|name| name == given, (kind, Solver::Sgd), 1).unwrap();
+            let trials = trials.as_array().unwrap().clone();
+            assert_eq!(trials.len(), TRIALS);
+            trials[0].as_object().unwrap().clone().into_iter().collect::<Vec<_>>()
+        };
+        let (rate, l2) = (("learning_rate".to_owned(), json!({"auto_times": 1.0})), ("l2".to_owned(), json!(0.0)));
+        assert_eq!(names(ModelKind::Svm, ""), [l2.clone(), rate.clone()]);
+        assert_eq!(names(ModelKind::Svm, "learning_rate"), [l2]);
+        let layers = ("hidden_layers".to_owned(), json!([100]));
+        assert_eq!(names(ModelKind::Mlp, "l2"), [layers, rate]);
+    }
 }
