@@ -16,6 +16,7 @@ use pg::executor::query::Column;
 use serde::{Deserialize, Serialize};
 use sgd::ModelKind;
 use sgd::profile::{self, Ends, FeatureShape, Profile, RowSample, Tallies};
+use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
 /// What was measured of the features of rows.
@@ -106,7 +107,7 @@ pub fn decoder_spec(model: &Model) -> DecoderSpec {
     };
     DecoderSpec {
         nulls: Nulls::Impute,
-        known: Some(known),
+        known: Some(Rc::new(known)),
         ..DecoderSpec::new(ModelKind::Linear, &missing_label(model), &model.features)
     }
 }

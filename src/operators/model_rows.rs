@@ -13,6 +13,7 @@ use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Column, Planned, Running};
 use pg::snapshot::Snapshot;
 use sgd::{ModelKind, ModelParameters};
+use std::rc::Rc;
 
 /// How rows are read for a model.
 pub struct ModelRows<'a> {
@@ -101,7 +102,7 @@ impl ModelRows<'_> {
             index_base: model.feature_kind.index_base().unwrap_or(1),
             transform: Some(model.transform.clone()),
             clip: model.clip,
-            known: Some(known),
+            known: Some(Rc::new(known)),
             ..DecoderSpec::new(kind, label, &model.features)
         }
     }

@@ -30,6 +30,7 @@ use pg::values::vector::VectorReader;
 use pgrx::pg_sys::Oid;
 use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Standardizer};
+use std::rc::Rc;
 
 /// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from;
 /// a model adds what it [knows](ModelSchema), which stays in this process.
@@ -58,11 +59,10 @@ pub struct DecoderSpec {
     pub row_groups: RowGroupSpec,
     /// what a model knows of labels and features; without a model, it is found in the rows
     #[serde(skip)]
-    pub known: Option<ModelSchema>,
+    pub known: Option<Rc<ModelSchema>>,
 }
 
 /// What a model knows of labels and features.
-#[derive(Clone)]
 pub struct ModelSchema {
     /// ascending; empty for a model without classes
     pub classes: Vec<String>,
