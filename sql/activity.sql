@@ -52,10 +52,6 @@ CREATE VIEW corgipile.stat_reading_groups AS
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) g.datid;
 COMMENT ON VIEW corgipile.stat_reading_groups IS 'a row for each process that reads with share now in the server, up to 128 of them in 16 groups';
 COMMENT ON COLUMN corgipile.stat_reading_groups.pid IS 'process that reads';
-COMMENT ON COLUMN corgipile.stat_reading_groups.datid IS 'its database';
-COMMENT ON COLUMN corgipile.stat_reading_groups.datname IS 'name of its database';
-COMMENT ON COLUMN corgipile.stat_reading_groups.usesysid IS 'the session''s user';
-COMMENT ON COLUMN corgipile.stat_reading_groups.usename IS 'name of the session''s user';
 COMMENT ON COLUMN corgipile.stat_reading_groups.relation IS 'what is read, of a partition the partitioned table; NULL in another database';
 COMMENT ON COLUMN corgipile.stat_reading_groups.reading_group IS 'number of the group: its members read the same blocks of the same table';
 COMMENT ON COLUMN corgipile.stat_reading_groups.epoch IS 'the epoch under way, 0 of the pass before the first one';

@@ -62,125 +62,35 @@ CREATE FUNCTION corgipile.sgd_final(corgipile.sgd_state) RETURNS corgipile.sgd_s
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
 AS 'MODULE_PATHNAME', 'corgipile_sgd_final_wrapper';
 
-CREATE AGGREGATE corgipile_sgd_agg(state corgipile.sgd_state, label float8, features anyarray) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anyarray)
-    IS 'the state one epoch of SGD later, having learned from every row';
-
-CREATE AGGREGATE corgipile_sgd_agg(state corgipile.sgd_state, label float8, features anynonarray) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anynonarray)
-    IS 'the state one epoch of SGD later, having learned from every vector';
-
-CREATE AGGREGATE corgipile_sgd_agg(
-    state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray
-) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anyarray, anycompatiblearray)
-    IS 'the state one epoch of SGD later, having learned from every sparse row';
-
--- For databases that split an aggregate over several servers: Citus compares the types of the arguments with those that are
--- declared, so that none is anyarray to it. These are no overloads of corgipile_sgd_agg(), because a value that PostgreSQL would
--- cast by itself, such as a vector of pgvector to real[], would fit them as well as the others, which is an error.
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features smallint[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, smallint[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features int[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features bigint[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features real[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, real[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features float8[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, float8[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, features numeric[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, numeric[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices int[], "values" real[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[], real[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices int[], "values" float8[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, int[], float8[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices bigint[], "values" real[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[], real[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
-
-CREATE AGGREGATE corgipile_sgd_agg_typed(state corgipile.sgd_state, label float8, indices bigint[], "values" float8[]) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile_sgd_agg_typed(corgipile.sgd_state, float8, bigint[], float8[])
-    IS 'corgipile_sgd_agg() for databases that split an aggregate over several servers, for sparse rows';
-
--- For corgipile_train_uda(). Beside corgipile_sgd_agg() others may have put an aggregate whose argument types fit better than
--- anyarray; in this schema nobody creates anything.
-CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, features anyarray) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray) IS 'corgipile_sgd_agg() for corgipile_train_uda()';
-
-CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, features anynonarray) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anynonarray)
-    IS 'corgipile_sgd_agg() for corgipile_train_uda()';
-
-CREATE AGGREGATE corgipile.sgd_agg(
-    state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray
-) (
-    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
-    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray, anycompatiblearray)
-    IS 'corgipile_sgd_agg() for corgipile_train_uda()';
+-- corgipile_sgd_agg_typed() is for databases that split an aggregate over several servers: Citus compares the types of the arguments
+-- with those that are declared, so that none is anyarray to it. These are no overloads of corgipile_sgd_agg(), because a value
+-- that PostgreSQL would cast by itself, such as a vector of pgvector to real[], would fit them as well as the others, which is an
+-- error. corgipile.sgd_agg() is for corgipile_train_uda(): beside corgipile_sgd_agg() others may have put an aggregate whose
+-- argument types fit better than anyarray; in schema corgipile nobody creates anything.
+DO $$
+DECLARE
+    agg record;
+BEGIN
+    FOR agg IN
+        SELECT a.name, f.features, a.comment
+          FROM (VALUES ('corgipile_sgd_agg', 'the state one epoch of SGD later, having learned from every row', false),
+                       ('corgipile.sgd_agg', 'corgipile_sgd_agg() for corgipile_train_uda()', false),
+                       ('corgipile_sgd_agg_typed', 'corgipile_sgd_agg() for databases that split an aggregate over several servers', true)
+               ) AS a(name, comment, typed)
+          JOIN (VALUES (false, 'features anyarray'), (false, 'features anynonarray'), (false, 'indices anyarray, "values" anycompatiblearray'),
+                       (true, 'features smallint[]'), (true, 'features int[]'), (true, 'features bigint[]'), (true, 'features real[]'),
+                       (true, 'features float8[]'), (true, 'features numeric[]'), (true, 'indices int[], "values" real[]'),
+                       (true, 'indices int[], "values" float8[]'), (true, 'indices bigint[], "values" real[]'),
+                       (true, 'indices bigint[], "values" float8[]')
+               ) AS f(typed, features) ON f.typed OPERATOR(pg_catalog.=) a.typed
+    LOOP
+        EXECUTE pg_catalog.format('CREATE AGGREGATE %s(state corgipile.sgd_state, label float8, %s) (
+            SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state, COMBINEFUNC = corgipile.sgd_combine,
+            FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE)', agg.name, agg.features);
+        EXECUTE pg_catalog.format('COMMENT ON AGGREGATE %s(state corgipile.sgd_state, label float8, %s) IS %L', agg.name, agg.features, agg.comment);
+    END LOOP;
+END
+$$;
 
 CREATE FUNCTION corgipile_sgd_report(
     state corgipile.sgd_state,
@@ -219,22 +129,3 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
 COMMENT ON FUNCTION corgipile_train_uda(text, text, text, text[], float8, int, text, bigint, text, jsonb)
     IS 'trains a model by corgipile_sgd_agg(), a query per epoch, and stores it; a row per epoch. NULL means the default: model logistic, label label, max_epochs 20, shuffle no_shuffle';
-
-CREATE FUNCTION corgipile_train_uda(
-    source        regclass,
-    model         text   DEFAULT NULL,
-    label         text   DEFAULT NULL,
-    features      text[] DEFAULT NULL,
-    learning_rate float8 DEFAULT NULL,
-    max_epochs    int    DEFAULT NULL,
-    shuffle       text   DEFAULT NULL,
-    seed          bigint DEFAULT NULL,
-    name          text   DEFAULT NULL,
-    options       jsonb  DEFAULT NULL
-) RETURNS TABLE (
-    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8
-)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
-COMMENT ON FUNCTION corgipile_train_uda(regclass, text, text, text[], float8, int, text, bigint, text, jsonb)
-    IS 'the same of a relation that is named by its OID';

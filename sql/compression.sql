@@ -103,35 +103,30 @@ CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgip
 CREATE OPERATOR + (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
 
 -- By their entries, whatever their encoding: for DISTINCT, GROUP BY, UNION, ORDER BY, joins and indexes.
-CREATE FUNCTION corgipile.toc_eq(corgipile.toc, corgipile.toc) RETURNS boolean
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_toc_eq_wrapper';
-COMMENT ON FUNCTION corgipile.toc_eq(corgipile.toc, corgipile.toc) IS 'are all entries of two matrices equal?';
-
-CREATE FUNCTION corgipile.toc_ne(corgipile.toc, corgipile.toc) RETURNS boolean
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_toc_ne_wrapper';
-COMMENT ON FUNCTION corgipile.toc_ne(corgipile.toc, corgipile.toc) IS 'is any entry of two matrices different?';
-
-CREATE FUNCTION corgipile.toc_lt(corgipile.toc, corgipile.toc) RETURNS boolean
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_toc_lt_wrapper';
-COMMENT ON FUNCTION corgipile.toc_lt(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
-
-CREATE FUNCTION corgipile.toc_le(corgipile.toc, corgipile.toc) RETURNS boolean
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_toc_le_wrapper';
-COMMENT ON FUNCTION corgipile.toc_le(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
-
-CREATE FUNCTION corgipile.toc_gt(corgipile.toc, corgipile.toc) RETURNS boolean
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_toc_gt_wrapper';
-COMMENT ON FUNCTION corgipile.toc_gt(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
-
-CREATE FUNCTION corgipile.toc_ge(corgipile.toc, corgipile.toc) RETURNS boolean
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_toc_ge_wrapper';
-COMMENT ON FUNCTION corgipile.toc_ge(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+DO $$
+DECLARE
+    f record;
+BEGIN
+    FOR f IN
+        SELECT *
+          FROM (VALUES ('toc_eq', '=', '=', '<>', 'eq', ', HASHES, MERGES', 'are all entries of two matrices equal?'),
+                       ('toc_ne', '<>', '<>', '=', 'neq', '', 'is any entry of two matrices different?'),
+                       ('toc_lt', '<', '>', '>=', 'scalarlt', '', 'order of matrices: columns, rows, entries'),
+                       ('toc_le', '<=', '>=', '>', 'scalarle', '', 'order of matrices: columns, rows, entries'),
+                       ('toc_gt', '>', '<', '<=', 'scalargt', '', 'order of matrices: columns, rows, entries'),
+                       ('toc_ge', '>=', '<=', '<', 'scalarge', '', 'order of matrices: columns, rows, entries')
+               ) AS v(name, operator, commutator, negator, selectivity, more, comment)
+    LOOP
+        EXECUTE pg_catalog.format('CREATE FUNCTION corgipile.%s(corgipile.toc, corgipile.toc) RETURNS boolean
+            LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS ''MODULE_PATHNAME'', ''corgipile_%1$s_wrapper''', f.name);
+        EXECUTE pg_catalog.format('COMMENT ON FUNCTION corgipile.%s IS %L', f.name, f.comment);
+        EXECUTE pg_catalog.format('CREATE OPERATOR %s (
+            LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.%s, COMMUTATOR = %s, NEGATOR = %s,
+            RESTRICT = pg_catalog.%ssel, JOIN = pg_catalog.%5$sjoinsel%s)',
+            f.operator, f.name, f.commutator, f.negator, f.selectivity, f.more);
+    END LOOP;
+END
+$$;
 
 CREATE FUNCTION corgipile.toc_cmp(corgipile.toc, corgipile.toc) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
@@ -147,31 +142,6 @@ CREATE FUNCTION corgipile.toc_hash_extended(corgipile.toc, bigint) RETURNS bigin
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_toc_hash_extended_wrapper';
 COMMENT ON FUNCTION corgipile.toc_hash_extended(corgipile.toc, bigint) IS 'hash of a matrix, with a seed';
-
-CREATE OPERATOR = (
-    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_eq, COMMUTATOR = =, NEGATOR = <>,
-    RESTRICT = pg_catalog.eqsel, JOIN = pg_catalog.eqjoinsel, HASHES, MERGES
-);
-CREATE OPERATOR <> (
-    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_ne, COMMUTATOR = <>, NEGATOR = =,
-    RESTRICT = pg_catalog.neqsel, JOIN = pg_catalog.neqjoinsel
-);
-CREATE OPERATOR < (
-    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_lt, COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = pg_catalog.scalarltsel, JOIN = pg_catalog.scalarltjoinsel
-);
-CREATE OPERATOR <= (
-    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_le, COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = pg_catalog.scalarlesel, JOIN = pg_catalog.scalarlejoinsel
-);
-CREATE OPERATOR > (
-    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_gt, COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = pg_catalog.scalargtsel, JOIN = pg_catalog.scalargtjoinsel
-);
-CREATE OPERATOR >= (
-    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_ge, COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = pg_catalog.scalargesel, JOIN = pg_catalog.scalargejoinsel
-);
 
 CREATE OPERATOR CLASS corgipile.toc_ops DEFAULT FOR TYPE corgipile.toc USING btree AS
     OPERATOR 1 @extschema@.<, OPERATOR 2 @extschema@.<=, OPERATOR 3 @extschema@.=, OPERATOR 4 @extschema@.>=,
@@ -222,45 +192,15 @@ COMMENT ON FUNCTION corgipile_compression_report(text, text, text[], int, text, 
 
 CREATE FUNCTION corgipile_predict(model_id bigint, features corgipile.toc) RETURNS float8[]
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_toc_wrapper';
+AS 'MODULE_PATHNAME', 'corgipile_predict_batch_wrapper';
 COMMENT ON FUNCTION corgipile_predict(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
-
-CREATE FUNCTION corgipile_predict(name text, features corgipile.toc) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_toc_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict(text, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
-
-CREATE FUNCTION corgipile_predict(model jsonb, features corgipile.toc) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_toc_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict(jsonb, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
 
 CREATE FUNCTION corgipile_predict_label(model_id bigint, features corgipile.toc) RETURNS text[]
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_wrapper';
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_batch_wrapper';
 COMMENT ON FUNCTION corgipile_predict_label(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
-
-CREATE FUNCTION corgipile_predict_label(name text, features corgipile.toc) RETURNS text[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(text, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
-
-CREATE FUNCTION corgipile_predict_label(model jsonb, features corgipile.toc) RETURNS text[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(jsonb, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
 
 CREATE FUNCTION corgipile_predict_proba(model_id bigint, features corgipile.toc) RETURNS float8[]
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_wrapper';
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_batch_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(bigint, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
-
-CREATE FUNCTION corgipile_predict_proba(name text, features corgipile.toc) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(text, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
-
-CREATE FUNCTION corgipile_predict_proba(model jsonb, features corgipile.toc) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(jsonb, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';

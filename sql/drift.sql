@@ -6,24 +6,6 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
 AS 'MODULE_PATHNAME', 'corgipile_profile_wrapper';
 COMMENT ON FUNCTION corgipile_profile(bigint, text, text, boolean) IS 'keeps with a model what the features of these rows are like, to compare others with; nodes is off by default, and auto, or names of servers, measures where the rows are; extremes keeps the least and the greatest values, too';
 
-CREATE FUNCTION corgipile_profile(name text, source text, nodes text DEFAULT NULL, extremes boolean DEFAULT false,
-                                  OUT tuples bigint, OUT features int)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
-AS 'MODULE_PATHNAME', 'corgipile_profile_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_profile(text, text, text, boolean) IS 'keeps with a model what the features of these rows are like, to compare others with; nodes is off by default, and auto, or names of servers, measures where the rows are; extremes keeps the least and the greatest values, too';
-
-CREATE FUNCTION corgipile_profile(model_id bigint, source regclass, nodes text DEFAULT NULL, extremes boolean DEFAULT false,
-                                  OUT tuples bigint, OUT features int)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
-AS 'MODULE_PATHNAME', 'corgipile_profile_relation_wrapper';
-COMMENT ON FUNCTION corgipile_profile(bigint, regclass, text, boolean) IS 'the same of a relation that is named by its OID';
-
-CREATE FUNCTION corgipile_profile(name text, source regclass, nodes text DEFAULT NULL, extremes boolean DEFAULT false,
-                                  OUT tuples bigint, OUT features int)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
-AS 'MODULE_PATHNAME', 'corgipile_profile_relation_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_profile(text, regclass, text, boolean) IS 'the same of a relation that is named by its OID';
-
 CREATE FUNCTION corgipile_drift(model_id bigint, source text, nodes text DEFAULT NULL)
 RETURNS TABLE (
     feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
@@ -32,30 +14,3 @@ RETURNS TABLE (
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_drift_wrapper';
 COMMENT ON FUNCTION corgipile_drift(bigint, text, text) IS 'how far the features of these rows are from those that the model has learned from; nodes as for corgipile_profile';
-
-CREATE FUNCTION corgipile_drift(name text, source text, nodes text DEFAULT NULL)
-RETURNS TABLE (
-    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
-    missing float8, new_missing float8, unseen bigint
-)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_drift_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_drift(text, text, text) IS 'how far the features of these rows are from those that the model has learned from; nodes as for corgipile_profile';
-
-CREATE FUNCTION corgipile_drift(model_id bigint, source regclass, nodes text DEFAULT NULL)
-RETURNS TABLE (
-    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
-    missing float8, new_missing float8, unseen bigint
-)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_drift_relation_wrapper';
-COMMENT ON FUNCTION corgipile_drift(bigint, regclass, text) IS 'the same of a relation that is named by its OID';
-
-CREATE FUNCTION corgipile_drift(name text, source regclass, nodes text DEFAULT NULL)
-RETURNS TABLE (
-    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
-    missing float8, new_missing float8, unseen bigint
-)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_drift_relation_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_drift(text, regclass, text) IS 'the same of a relation that is named by its OID';

@@ -7,27 +7,6 @@ AS 'MODULE_PATHNAME', 'corgipile_coefficients_wrapper';
 COMMENT ON FUNCTION corgipile_coefficients(bigint, text, float8, text)
     IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default, and weights of rows are precisions, or frequencies';
 
-CREATE FUNCTION corgipile_coefficients(model_id bigint, source regclass, level float8 DEFAULT NULL, weights text DEFAULT NULL)
-RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_coefficients_relation_wrapper';
-COMMENT ON FUNCTION corgipile_coefficients(bigint, regclass, float8, text)
-    IS 'the same of a relation that is named by its OID';
-
-CREATE FUNCTION corgipile_coefficients(name text, source text, level float8 DEFAULT NULL, weights text DEFAULT NULL)
-RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_coefficients_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_coefficients(text, text, float8, text)
-    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default, and weights of rows are precisions, or frequencies';
-
-CREATE FUNCTION corgipile_coefficients(name text, source regclass, level float8 DEFAULT NULL, weights text DEFAULT NULL)
-RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_coefficients_relation_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_coefficients(text, regclass, float8, text)
-    IS 'the same of a relation that is named by its OID';
-
 CREATE FUNCTION corgipile_importance(model_id bigint, source text, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
 RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
@@ -35,44 +14,9 @@ AS 'MODULE_PATHNAME', 'corgipile_importance_wrapper';
 COMMENT ON FUNCTION corgipile_importance(bigint, text, int, bigint, int)
     IS 'by how much the score of a model drops when a column is permuted, over 5 repeats of 100000 rows unless it is said; and how far the decision varies with it';
 
-CREATE FUNCTION corgipile_importance(model_id bigint, source regclass, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
-RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_importance_relation_wrapper';
-COMMENT ON FUNCTION corgipile_importance(bigint, regclass, int, bigint, int)
-    IS 'the same of a relation that is named by its OID';
-
-CREATE FUNCTION corgipile_importance(name text, source text, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
-RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_importance_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_importance(text, text, int, bigint, int)
-    IS 'by how much the score of a model drops when a column is permuted, over 5 repeats of 100000 rows unless it is said; and how far the decision varies with it';
-
-CREATE FUNCTION corgipile_importance(name text, source regclass, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
-RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_importance_relation_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_importance(text, regclass, int, bigint, int)
-    IS 'the same of a relation that is named by its OID';
-
 CREATE FUNCTION corgipile_explain(model_id bigint, features record, source text DEFAULT NULL)
 RETURNS TABLE (feature text, class text, contribution float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_explain_wrapper';
 COMMENT ON FUNCTION corgipile_explain(bigint, record, text)
-    IS 'what each column of a row adds to the decision of a linear model beside what it adds on average: over the rows of source, or else over those of the training, as far as features are standardized';
-
-CREATE FUNCTION corgipile_explain(name text, features record, source text DEFAULT NULL)
-RETURNS TABLE (feature text, class text, contribution float8)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_explain_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_explain(text, record, text)
-    IS 'what each column of a row adds to the decision of a linear model beside what it adds on average: over the rows of source, or else over those of the training, as far as features are standardized';
-
-CREATE FUNCTION corgipile_explain(model jsonb, features record, source text DEFAULT NULL)
-RETURNS TABLE (feature text, class text, contribution float8)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 20
-AS 'MODULE_PATHNAME', 'corgipile_explain_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_explain(jsonb, record, text)
     IS 'what each column of a row adds to the decision of a linear model beside what it adds on average: over the rows of source, or else over those of the training, as far as features are standardized';

@@ -5,30 +5,15 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_export_wrapper';
 COMMENT ON FUNCTION corgipile_export(bigint) IS 'a model as a value, exactly: for corgipile_import() and corgipile_predict() anywhere';
 
-CREATE FUNCTION corgipile_export(name text) RETURNS jsonb
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_export_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_export(text) IS 'a model as a value, exactly: for corgipile_import() and corgipile_predict() anywhere';
-
 CREATE FUNCTION corgipile_export(model_id bigint, format text, answer text DEFAULT NULL, source text DEFAULT NULL) RETURNS text
 LANGUAGE c STABLE PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_export_as_wrapper';
 COMMENT ON FUNCTION corgipile_export(bigint, text, text, text) IS 'a model as a text: with format json as corgipile_export() without it, with sql as an expression that predicts where there is no corgipile';
 
-CREATE FUNCTION corgipile_export(name text, format text, answer text DEFAULT NULL, source text DEFAULT NULL) RETURNS text
-LANGUAGE c STABLE PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_export_as_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_export(text, text, text, text) IS 'a model as a text: with format json as corgipile_export() without it, with sql as an expression that predicts where there is no corgipile';
-
 CREATE FUNCTION corgipile_export_onnx(model_id bigint) RETURNS bytea
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_export_onnx_wrapper';
 COMMENT ON FUNCTION corgipile_export_onnx(bigint) IS 'a model as a graph of ONNX, with all that is done to its features: for onnxruntime and its likes';
-
-CREATE FUNCTION corgipile_export_onnx(name text) RETURNS bytea
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
-AS 'MODULE_PATHNAME', 'corgipile_export_onnx_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_export_onnx(text) IS 'a model as a graph of ONNX, with all that is done to its features: for onnxruntime and its likes';
 
 CREATE FUNCTION corgipile_import(model jsonb, name text DEFAULT NULL) RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL UNSAFE

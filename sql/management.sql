@@ -12,7 +12,7 @@ COMMENT ON FUNCTION corgipile_rename(bigint, text) IS 'gives one model another n
 
 CREATE FUNCTION corgipile_rename(name text, new_name text) RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'corgipile_rename_by_name_wrapper';
+AS 'MODULE_PATHNAME', 'corgipile_rename_wrapper';
 COMMENT ON FUNCTION corgipile_rename(text, text) IS 'gives all versions of a model another name';
 
 CREATE FUNCTION corgipile_drop(model_id bigint) RETURNS bigint
@@ -22,7 +22,7 @@ COMMENT ON FUNCTION corgipile_drop(bigint) IS 'deletes one model';
 
 CREATE FUNCTION corgipile_drop(name text, version int DEFAULT NULL) RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'corgipile_drop_by_name_wrapper';
+AS 'MODULE_PATHNAME', 'corgipile_drop_wrapper';
 COMMENT ON FUNCTION corgipile_drop(text, int) IS 'deletes a version of a model, or all of them; returns how many';
 
 CREATE FUNCTION corgipile_comment(model_id bigint, comment text) RETURNS void
@@ -32,7 +32,7 @@ COMMENT ON FUNCTION corgipile_comment(bigint, text) IS 'says something about a m
 
 CREATE FUNCTION corgipile_comment(name text, comment text) RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'corgipile_comment_by_name_wrapper';
+AS 'MODULE_PATHNAME', 'corgipile_comment_wrapper';
 COMMENT ON FUNCTION corgipile_comment(text, text) IS 'says something about the version that the name means; NULL: nothing';
 
 CREATE FUNCTION corgipile_grant(model_id bigint, role text, privilege text DEFAULT 'all') RETURNS void
@@ -42,18 +42,13 @@ COMMENT ON FUNCTION corgipile_grant(bigint, text, text) IS 'lets a role, or publ
 
 CREATE FUNCTION corgipile_grant(name text, role text, privilege text DEFAULT 'all') RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'corgipile_grant_by_name_wrapper';
+AS 'MODULE_PATHNAME', 'corgipile_grant_wrapper';
 COMMENT ON FUNCTION corgipile_grant(text, text, text) IS 'lets a role, or public, see and use all versions of a model, also those to come; with privilege predict, only predict with them';
 
 CREATE FUNCTION corgipile_revoke(model_id bigint, role text) RETURNS void
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_revoke_wrapper';
 COMMENT ON FUNCTION corgipile_revoke(bigint, text) IS 'takes back what corgipile_grant() gave';
-
-CREATE FUNCTION corgipile_revoke(name text, role text) RETURNS void
-LANGUAGE c VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'corgipile_revoke_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_revoke(text, text) IS 'takes back what corgipile_grant() gave';
 
 CREATE FUNCTION corgipile_drop_owned(role text) RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL UNSAFE

@@ -187,9 +187,6 @@ CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
                           AND (o.deployed, o.version) OPERATOR(pg_catalog.>) (m.deployed, m.version))
      ORDER BY m.model_id;
 COMMENT ON VIEW corgipile.current_models IS 'of each name of each owner the version that it means: the deployed one, else the latest of those that you may see; and the models without a name';
-COMMENT ON COLUMN corgipile.current_models.model_id IS 'the model';
-COMMENT ON COLUMN corgipile.current_models.name IS 'its name, perhaps NULL';
-COMMENT ON COLUMN corgipile.current_models.version IS 'its version';
 COMMENT ON COLUMN corgipile.current_models.deployed IS 'the name means this version, and not the latest';
 COMMENT ON COLUMN corgipile.current_models.owner IS 'the role that trained it; of a role that was dropped, its number';
 
@@ -263,14 +260,14 @@ COMMENT ON VIEW corgipile.all_coefficients IS 'weights of all versions of all mo
 COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
-COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories; hash[0], hash[1], ... of the buckets of hashed columns';
+COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL; hash[0], hash[1], ... of the buckets of hashed columns';
 COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight, or the intercept';
 COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
 COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
 COMMENT ON COLUMN corgipile.all_coefficients.output IS 'the number of the class, from 1; 1 but for softmax and one-vs-rest SVMs';
 COMMENT ON COLUMN corgipile.all_coefficients.place IS 'the number of the feature, from 1; 0 for (intercept)';
-COMMENT ON COLUMN corgipile.all_coefficients.per_unit IS 'the same in the units of the data';
+COMMENT ON COLUMN corgipile.all_coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
 
 CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
     SELECT a.model_id, a.name, a.class, a.feature, a.coefficient, a.mean, a.scale, a.version, a.per_unit
@@ -278,15 +275,6 @@ CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
      WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
      ORDER BY a.model_id, a.output, a.place;
 COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax and one-vs-rest SVMs, all that for each class; nothing of networks, whose weights are no coefficients of features';
-COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
-COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
-COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
-COMMENT ON COLUMN corgipile.coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL; hash[0], hash[1], ... of the buckets of hashed columns';
-COMMENT ON COLUMN corgipile.coefficients.coefficient IS 'the weight, or the intercept';
-COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
-COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
-COMMENT ON COLUMN corgipile.coefficients.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
 
 CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
@@ -322,22 +310,6 @@ CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
      WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
      ORDER BY a.model_id, a.epoch;
 COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model that a name means, or that has no name';
-COMMENT ON COLUMN corgipile.training_history.model_id IS 'the model';
-COMMENT ON COLUMN corgipile.training_history.name IS 'its name, perhaps NULL';
-COMMENT ON COLUMN corgipile.training_history.epoch IS 'from 1';
-COMMENT ON COLUMN corgipile.training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
-COMMENT ON COLUMN corgipile.training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for models that predict numbers';
-COMMENT ON COLUMN corgipile.training_history.learning_rate IS 'step size in this epoch';
-COMMENT ON COLUMN corgipile.training_history.tuples IS 'tuples learned from';
-COMMENT ON COLUMN corgipile.training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';
-COMMENT ON COLUMN corgipile.training_history.r2 IS 'R2 of the values just before they were learned from; NULL for all but linear';
-COMMENT ON COLUMN corgipile.training_history.shuffle_seconds IS 'time of the full shuffle before the epoch; 0 without one';
-COMMENT ON COLUMN corgipile.training_history.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
-COMMENT ON COLUMN corgipile.training_history.validation_score IS 'their accuracy, or R2';
-COMMENT ON COLUMN corgipile.training_history.grid_point IS 'what the grid said of the model; NULL without a grid';
-COMMENT ON COLUMN corgipile.training_history.group_value IS 'the group of the model; NULL without group_by';
-COMMENT ON COLUMN corgipile.training_history.source IS 'table or query that it was trained on, as given: it tells folds apart';
 
 GRANT SELECT ON corgipile.current_models, corgipile.all_coefficients, corgipile.coefficients, corgipile.all_training_history,
                 corgipile.training_history TO PUBLIC;
@@ -408,9 +380,6 @@ CREATE VIEW corgipile.stat_models WITH (security_invoker = true) AS
               FROM corgipile.stat_models() GROUP BY model_id) AS s
       JOIN corgipile.stored_models AS m ON m.model_id OPERATOR(pg_catalog.=) s.model_id;
 COMMENT ON VIEW corgipile.stat_models IS 'models in shared memory that you may use: their size, and what transactions that have ended used them for since they are there';
-COMMENT ON COLUMN corgipile.stat_models.model_id IS 'the model';
-COMMENT ON COLUMN corgipile.stat_models.name IS 'its name, perhaps NULL';
-COMMENT ON COLUMN corgipile.stat_models.version IS 'its version';
 COMMENT ON COLUMN corgipile.stat_models.bytes IS 'shared memory that it takes';
 COMMENT ON COLUMN corgipile.stat_models.predictions IS 'predictions from shared memory, by transactions that have ended';
 COMMENT ON COLUMN corgipile.stat_models.hits IS 'lookups, one per statement, that found the model in shared memory, by transactions that have ended';

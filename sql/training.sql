@@ -69,52 +69,6 @@ COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text,
                              float8, int, boolean, boolean, text, text, text)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
-CREATE FUNCTION corgipile_train(
-    source              regclass,
-    model               text    DEFAULT NULL,
-    label               text    DEFAULT NULL,
-    features            text[]  DEFAULT NULL,
-    learning_rate       float8  DEFAULT NULL,
-    max_epochs          int     DEFAULT NULL,
-    shuffle             text    DEFAULT NULL,
-    block_size          text    DEFAULT NULL,
-    buffer_size         text    DEFAULT NULL,
-    seed                bigint  DEFAULT NULL,
-    name                text    DEFAULT NULL,
-    options             jsonb   DEFAULT NULL,
-    loader              text    DEFAULT NULL,
-    workers             int     DEFAULT NULL,
-    warm_start          text    DEFAULT NULL,
-    group_by            text    DEFAULT NULL,
-    grid                jsonb   DEFAULT NULL,
-    sample              float8  DEFAULT NULL,
-    batch_size          int     DEFAULT NULL,
-    l1                  float8  DEFAULT NULL,
-    l2                  float8  DEFAULT NULL,
-    optimizer           text    DEFAULT NULL,
-    schedule            text    DEFAULT NULL,
-    standardize         boolean DEFAULT NULL,
-    nulls               text    DEFAULT NULL,
-    class_weight        text    DEFAULT NULL,
-    hidden_layers       int[]   DEFAULT NULL,
-    validation_fraction float8  DEFAULT NULL,
-    patience            int     DEFAULT NULL,
-    notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL,
-    nodes               text    DEFAULT NULL,
-    solver              text    DEFAULT NULL,
-    prepare             text    DEFAULT NULL
-) RETURNS TABLE (
-    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
-    r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
-)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
-AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
-COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
-                             int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean, text, text, text)
-    IS 'the same of a relation that is named by its OID';
-
 -- A training whose model is committed every few epochs. Without SET search_path, which would forbid COMMIT: all names are qualified.
 CREATE PROCEDURE corgipile_train_in_steps(
     source              text,
@@ -271,55 +225,6 @@ COMMENT ON FUNCTION corgipile_search(text, text, text, text[], int, int, text, t
                               text, boolean, text, text, int[], float8, int, boolean, boolean)
     IS 'finds the best of several trainings by cross-validation in one pass over the rows per epoch, and stores a model that is trained in this way on all rows; a row per point, the best first. The points are those of grid, or trials that are drawn from it, or else from default ranges. NULL means the default: trials 20 without a grid, folds 5, stratify true, score accuracy or r2, of quantile and poisson loss, and for all others that of corgipile_train()';
 
-CREATE FUNCTION corgipile_search(
-    source              regclass,
-    model               text    DEFAULT NULL,
-    label               text    DEFAULT NULL,
-    features            text[]  DEFAULT NULL,
-    trials              int     DEFAULT NULL,
-    folds               int     DEFAULT NULL,
-    folds_by            text    DEFAULT NULL,
-    folds_by_time       text    DEFAULT NULL,
-    stratify            boolean DEFAULT NULL,
-    score               text    DEFAULT NULL,
-    learning_rate       float8  DEFAULT NULL,
-    max_epochs          int     DEFAULT NULL,
-    shuffle             text    DEFAULT NULL,
-    block_size          text    DEFAULT NULL,
-    buffer_size         text    DEFAULT NULL,
-    seed                bigint  DEFAULT NULL,
-    name                text    DEFAULT NULL,
-    options             jsonb   DEFAULT NULL,
-    loader              text    DEFAULT NULL,
-    workers             int     DEFAULT NULL,
-    warm_start          text    DEFAULT NULL,
-    group_by            text    DEFAULT NULL,
-    grid                jsonb   DEFAULT NULL,
-    sample              float8  DEFAULT NULL,
-    batch_size          int     DEFAULT NULL,
-    l1                  float8  DEFAULT NULL,
-    l2                  float8  DEFAULT NULL,
-    optimizer           text    DEFAULT NULL,
-    schedule            text    DEFAULT NULL,
-    standardize         boolean DEFAULT NULL,
-    nulls               text    DEFAULT NULL,
-    class_weight        text    DEFAULT NULL,
-    hidden_layers       int[]   DEFAULT NULL,
-    validation_fraction float8  DEFAULT NULL,
-    patience            int     DEFAULT NULL,
-    notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL
-) RETURNS TABLE (
-    rank int, grid_point jsonb, score float8, score_deviation float8, loss float8, fold_scores float8[], epochs int,
-    model_id bigint
-)
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
-AS 'MODULE_PATHNAME', 'corgipile_search_wrapper';
-COMMENT ON FUNCTION corgipile_search(regclass, text, text, text[], int, int, text, text, boolean, text, float8, int, text, text,
-                              text, bigint, text, jsonb, text, int, text, text, jsonb, float8, int, float8, float8, text,
-                              text, boolean, text, text, int[], float8, int, boolean, boolean)
-    IS 'the same of a relation that is named by its OID';
-
 CREATE FUNCTION corgipile_shuffle(
     source      anyelement,
     seed        bigint DEFAULT NULL,
@@ -368,19 +273,6 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text, text)
     IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic, nodes off';
-
-CREATE FUNCTION corgipile_cluster_factor(
-    source     regclass,
-    label      text   DEFAULT NULL,
-    features   text[] DEFAULT NULL,
-    block_size text   DEFAULT NULL,
-    model      text   DEFAULT NULL,
-    nodes      text   DEFAULT NULL
-) RETURNS float8
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
-AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
-COMMENT ON FUNCTION corgipile_cluster_factor(regclass, text, text[], text, text, text)
-    IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_io_profile(
     relation       regclass,

@@ -36,6 +36,7 @@ pgrx::extension_sql_file!("../sql/intervals.sql", requires = ["explanation"]);
 pgrx::extension_sql_file!("../sql/drift.sql", requires = ["intervals"]);
 pgrx::extension_sql_file!("../sql/aggregate.sql", requires = ["drift"]);
 pgrx::extension_sql_file!("../sql/compression.sql", requires = ["aggregate"]);
+pgrx::extension_sql_file!("../sql/variants.sql", requires = ["compression"]);
 
 /// Called by PostgreSQL when the library is loaded into a backend.
 #[unsafe(no_mangle)]

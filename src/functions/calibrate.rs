@@ -4,64 +4,34 @@
 //! The rows are named by the call and not taken from a training's validation part: rows that have chosen the number of
 //! epochs are no longer like new ones. Sorting spills to disk within work_mem; what is kept is bounded.
 
-use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
+use super::model_functions::model_and_source;
+use crate::errors::{OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::model_evaluation::evaluate;
 use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use pg::call::function::Call;
-use pg::catalog::relation::Relation;
 use pg::tuples::number_sort::NumberSort;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;
 use sgd::Evaluation;
 use sgd::conformal::{Calibration, class_of_label, class_scores, residual};
-use std::rc::Rc;
 
 /// The coverage that predictions have if none is given; sql/ has it as the default of their argument.
 const USUAL_COVERAGE: f64 = 0.9;
 
 #[pg_extern(sql = false)]
 fn corgipile_calibrate(call: Call<'_>) -> Value {
-    calibrate(call, "model_id", models::by_id, call.get(1)).or_raise()
+    calibrate(call).or_raise()
 }
 
-#[pg_extern(sql = false)]
-fn corgipile_calibrate_by_name(call: Call<'_>) -> Value {
-    calibrate(call, "name", models::by_name_or_id::<String>, call.get(1)).or_raise()
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_calibrate_relation(call: Call<'_>) -> Value {
-    relation(call).and_then(|source| calibrate(call, "model_id", models::by_id, source)).or_raise()
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_calibrate_relation_by_name(call: Call<'_>) -> Value {
-    relation(call).and_then(|source| calibrate(call, "name", models::by_name_or_id::<String>, source)).or_raise()
-}
-
-/// The name of the relation that argument 1 is.
-fn relation(call: Call<'_>) -> Result<Option<String>> {
-    Ok(call.get(1).map(Relation::name_of_oid).transpose()?)
-}
-
-/// Calibrates the model that argument 0, of this name, names: with the rows of `source`.
+/// Calibrates the model with the rows of the source.
 ///
 /// # Errors
 /// Those of [`models::calibrate`], of the source and of rows.
-fn calibrate<M: FromDatum + IntoDatum>(
-    call: Call<'_>,
-    argument: &'static str,
-    find: impl Fn(M) -> Result<Rc<Model>>,
-    source: Option<String>,
-) -> Result<Value> {
-    let model = call.get(0).ok_or(ArgumentError::NullArgument(argument))?;
-    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
-    let model = find(model)?;
+fn calibrate(call: Call<'_>) -> Result<Value> {
+    let (model, source) = model_and_source(call)?;
     models::check_may_change(model.id)?;
-    let nulls: Option<String> = call.get(2);
-    let unseen: Option<String> = call.get(3);
-    let policies = Policies::of_call(&model, [nulls.as_deref(), unseen.as_deref()])?;
+    let policies = Policies::of_call(&model, [call.get(2), call.get(3)])?;
     if models::source_of(model.id).as_ref() == Some(&source) {
         pg::warning(
             format!("{} was trained on this source", model.in_error()),

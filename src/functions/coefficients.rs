@@ -1,36 +1,27 @@
 //! corgipile_coefficients(): weights with their standard errors on given rows, tests and confidence intervals.
 
-use super::of_model_and_source::of_model_and_source;
+use super::model_functions::model_and_source;
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError, excerpt, some_of};
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
 use crate::operators::notices::{notice_collinear, notice_left_out, notice_unseen};
 use crate::options::choices::{Choice, choice};
+use pg::call::function::Call;
 use pg::check_for_interrupts;
-use pg::encoding::Text;
+use pg::values::output::OutputValue;
 use pgrx::prelude::*;
 use serde_json::Value;
 use sgd::{Collinearity, Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
 use std::ops::Range;
-use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
-of_model_and_source! {
-    [corgipile_coefficients, corgipile_coefficients_by_name, corgipile_coefficients_relation, corgipile_coefficients_relation_by_name]
-    {
-        (level: f64, weights: Text<'_>) -> (
-            name!(feature, String),
-            name!(coefficient, f64),
-            name!(std_error, Option<f64>),
-            name!(statistic, Option<f64>),
-            name!(p_value, Option<f64>),
-            name!(lower, Option<f64>),
-            name!(upper, Option<f64>),
-        ) = coefficients
-    }
+#[pg_extern(sql = false)]
+fn corgipile_coefficients(call: Call<'_>) {
+    call.return_rows(coefficients(call).or_raise());
 }
 
-type Row = (String, f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>, Option<f64>);
+/// Name, coefficient, standard error, statistic, p value, and the bounds of the interval.
+type Row = [OutputValue; 7];
 
 /// How sure an interval is, unless it is said.
 const LEVEL: f64 = 0.95;
@@ -48,20 +39,21 @@ choice! {
     }
 }
 
-fn coefficients(model: Rc<Model>, source: &str, level: Option<f64>, weights: Option<Text<'_>>) -> Result<Vec<Row>> {
-    let level = level.unwrap_or(LEVEL);
+fn coefficients(call: Call<'_>) -> Result<Vec<Row>> {
+    let (model, source) = model_and_source(call)?;
+    let level = call.get(2).unwrap_or(LEVEL);
     if !(level > 0.0 && level < 1.0) {
         let reason = format!("{level} is not between 0 and 1");
         return Err(ArgumentError::InvalidArgument { argument: "level", reason, hint: None }.into());
     }
-    let given = weights.as_deref().map(|name| {
+    let given = call.get(3).map(|name| {
         WeightsAre::named(name).ok_or_else(|| ArgumentError::InvalidArgument {
             argument: "weights",
             reason: format!("{} is none of {}", excerpt(name), WeightsAre::names().join(", ")),
             hint: None,
         })
     });
-    let estimates = estimates(&model, source, given.transpose()?)?;
+    let estimates = estimates(&model, &source, given.transpose()?)?;
     let names = model.weight_names();
     let name = |place: usize| names.get(place).map_or("(intercept)", String::as_str).to_owned();
     let (place, distance) = estimates.furthest;
@@ -156,7 +148,8 @@ fn rows(names: Vec<String>, estimates: &Estimates, level: f64) -> Vec<Row> {
         let statistic = std_error.map(|error| value / error).filter(|statistic| !statistic.is_nan());
         let tail = statistic.map(|statistic| two_sided_tail(statistic, estimates.freedom));
         let bound = |sign: f64| std_error.map(|error| value + sign * quantile * error);
-        (name, value, std_error, statistic, tail, bound(-1.0), bound(1.0))
+        let (lower, upper) = (bound(-1.0).into(), bound(1.0).into());
+        [name.into(), value.into(), std_error.into(), statistic.into(), tail.into(), lower, upper]
     };
     let dim = names.len();
     let features = names.into_iter().enumerate().map(|(place, name)| (name, place));

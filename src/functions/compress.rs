@@ -270,24 +270,22 @@ struct EncodingTotals {
 
 #[pg_extern(sql = false)]
 fn corgipile_compression_report(call: Call<'_>) {
-    let mut totals = report(&call.arguments()).or_raise().into_iter();
-    call.return_rows(7, |row| {
-        let Some((name, EncodingTotals { batches, cells, bytes, stored, time, impossible })) = totals.next() else {
-            return false;
-        };
+    let totals = report(&call.arguments()).or_raise();
+    call.return_rows(totals.into_iter().map(|(name, totals)| {
+        let EncodingTotals { batches, cells, bytes, stored, time, impossible } = totals;
         let [bytes, stored] = [bytes, stored].map(|bytes| (!impossible).then_some(bytes));
         let ratio = |bytes: Option<i64>| bytes.filter(|bytes| *bytes > 0).map(|bytes| cells * 8.0 / bytes as f64);
-        row.clone_from_slice(&[
+        let time = time.as_secs_f64();
+        [
             name.into(),
             batches.into(),
             bytes.into(),
             ratio(bytes).into(),
             stored.into(),
             ratio(stored).into(),
-            time.as_secs_f64().into(),
-        ]);
-        true
-    });
+            time.into(),
+        ]
+    }));
 }
 
 /// Compresses a sample of mini-batches in every way.

@@ -1,78 +1,30 @@
 //! corgipile_profile() and corgipile_drift(): what the features of a model were like, and how far those of other rows
 //! are from that. The rows are read here or on the servers that have them.
 
-use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
+use super::model_functions::model_and_source;
+use crate::errors::{OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, Kept, Model};
 use crate::operators::feature_profile::{self, MeasuredFeatures, measure_features, shapes_of};
 use crate::operators::sgd::features_there;
 use crate::options::call;
 use pg::call::function::Call;
-use pg::catalog::relation::Relation;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;
 use sgd::profile::{Ends, FeatureProfile, FeatureShape, Profile};
-use std::rc::Rc;
 
 #[pg_extern(sql = false)]
 fn corgipile_profile(call: Call<'_>) -> Value {
-    profile(call, of_id(call), text(call)).or_raise()
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_profile_by_name(call: Call<'_>) -> Value {
-    profile(call, of_name(call), text(call)).or_raise()
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_profile_relation(call: Call<'_>) -> Value {
-    profile(call, of_id(call), relation(call)).or_raise()
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_profile_relation_by_name(call: Call<'_>) -> Value {
-    profile(call, of_name(call), relation(call)).or_raise()
+    profile(call).or_raise()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_drift(call: Call<'_>) {
-    drift(call, of_id(call), text(call)).or_raise();
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_drift_by_name(call: Call<'_>) {
-    drift(call, of_name(call), text(call)).or_raise();
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_drift_relation(call: Call<'_>) {
-    drift(call, of_id(call), relation(call)).or_raise();
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_drift_relation_by_name(call: Call<'_>) {
-    drift(call, of_name(call), relation(call)).or_raise();
-}
-
-fn of_id(call: Call<'_>) -> Result<Rc<Model>> {
-    models::by_id(call.get(0).ok_or(ArgumentError::NullArgument("model_id"))?)
-}
-
-fn of_name(call: Call<'_>) -> Result<Rc<Model>> {
-    let name: String = call.get(0).ok_or(ArgumentError::NullArgument("name"))?;
-    models::by_name_or_id(name)
-}
-
-fn text(call: Call<'_>) -> Result<String> {
-    call.get(1).ok_or_else(|| ArgumentError::NullArgument("source").into())
-}
-
-fn relation(call: Call<'_>) -> Result<String> {
-    Ok(Relation::name_of_oid(call.get(1).ok_or(ArgumentError::NullArgument("source"))?)?)
+    drift(call).or_raise();
 }
 
 /// Keeps with the model what the features of these rows are like.
-fn profile(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Result<Value> {
-    let (model, source) = (model?, source?);
+fn profile(call: Call<'_>) -> Result<Value> {
+    let (model, source) = model_and_source(call)?;
     models::check_may_change(model.id)?;
     let ends = if call.get(3).unwrap_or(false) { Ends::Extremes } else { Ends::Hundredths };
     let profile = measure(call, &model, &source, None)?.finish(&shapes_of(&model)?, ends);
@@ -101,27 +53,23 @@ fn measure(call: Call<'_>, model: &Model, source: &str, like: Option<&Profile>) 
     Ok(measured)
 }
 
-/// Columns of corgipile_drift().
-const COLUMNS: usize = 11;
-
 /// Gives a row for each feature.
-fn drift(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Result<()> {
-    let (model, source) = (model?, source?);
+fn drift(call: Call<'_>) -> Result<()> {
+    let (model, source) = model_and_source(call)?;
     let shapes = shapes_of(&model)?;
     let Kept { skipped, profile, .. } = models::kept(&model)?;
     let kept = profile.ok_or_else(|| PredictError::NoProfile(model.in_error()))?;
     let new = measure(call, &model, &source, Some(&kept))?.finish(&shapes, Ends::default());
     // a training that has left out rows with NULLs has met none
     let knows_no_nulls = skipped > 0 && kept.features.iter().all(|feature| feature.missing == 0.0);
-    let mut features = shapes.iter().zip(kept.features.iter().zip(&new.features)).enumerate();
-    call.return_rows(COLUMNS, |row| {
-        let Some((i, (shape, (before, now)))) = features.next() else { return false };
+    let features = shapes.iter().zip(kept.features.iter().zip(&new.features)).enumerate();
+    call.return_rows(features.map(|(i, (shape, (before, now)))| {
         let drift = before.drift(now, kept.rows, new.rows);
         let reasons =
             [(drift.shifted, "shifted"), (drift.missing && !knows_no_nulls, "missing"), (drift.unseen, "unseen")];
         let reasons: Vec<&str> = reasons.iter().filter(|(applies, _)| *applies).map(|(_, reason)| *reason).collect();
         let unseen = matches!(shape, FeatureShape::Categories(_)).then_some(now.unseen as i64);
-        row.clone_from_slice(&[
+        [
             model.feature_name(i).into(),
             (!reasons.is_empty()).then(|| reasons.join(", ")).into(),
             drift.psi.into(),
@@ -133,9 +81,8 @@ fn drift(call: Call<'_>, model: Result<Rc<Model>>, source: Result<String>) -> Re
             (!knows_no_nulls).then_some(before.missing).into(),
             now.missing.into(),
             unseen.into(),
-        ]);
-        true
-    });
+        ]
+    }));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! corgipile_evaluate(): metrics of a model on other rows, which are read here or on the servers that have them.
 
-use super::of_model_and_source::of_model_and_source;
-use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
+use super::model_functions::model_and_source;
+use crate::errors::{OrRaise, Result, TrainingError};
 use crate::models::{self, Model, Policies};
 use crate::operators::Source;
 use crate::operators::model_evaluation::{ModelEvaluation, Scores};
@@ -9,32 +9,23 @@ use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
 use crate::operators::sgd::evaluate_there;
 use crate::options::call;
 use crate::options::nodes::Nodes;
-use pg::encoding::Text;
+use pg::call::function::Call;
 use pgrx::prelude::*;
 use sgd::{Evaluation, ModelKind, Retrieval};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-of_model_and_source! {
-    [corgipile_evaluate, corgipile_evaluate_by_name, corgipile_evaluate_relation, corgipile_evaluate_relation_by_name]
-    {
-        (nulls: Text<'_>, unseen: Text<'_>, nodes: Text<'_>) -> (
-            name!(metric, String), name!(value, Option<f64>)
-        ) = evaluate
-    }
+#[pg_extern(sql = false)]
+fn corgipile_evaluate(call: Call<'_>) {
+    let metrics = evaluate(call).or_raise();
+    call.return_rows(metrics.into_iter().map(|(metric, value)| [metric.into(), value.into()]));
 }
 
 /// Evaluates the model with the policies and on the servers that a call has given.
-fn evaluate(
-    model: Rc<Model>,
-    source: &str,
-    nulls: Option<Text<'_>>,
-    unseen: Option<Text<'_>>,
-    nodes: Option<Text<'_>>,
-) -> Result<Vec<Metric>> {
-    let policies = Policies::of_call(&model, [nulls.as_deref(), unseen.as_deref()])?;
-    let nodes = call::nodes(nodes.as_deref().map(str::to_owned))?;
-    read(&model, source, policies, &nodes)
+fn evaluate(call: Call<'_>) -> Result<Vec<Metric>> {
+    let (model, source) = model_and_source(call)?;
+    let policies = Policies::of_call(&model, [call.get(2), call.get(3)])?;
+    read(&model, &source, policies, &call::nodes(call.get(4))?)
 }
 
 /// Evaluates the model on the rows of `source`.

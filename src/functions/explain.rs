@@ -4,10 +4,11 @@
 //! value add up to the decision. What the features' means are is known to a model of standardized features, or is found
 //! on rows that the call names.
 
-use super::predict::{by_value, with_features};
+use super::model_functions::model;
+use super::predict::with_features;
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::table::LookupScope;
-use crate::models::{self, Model, Policies};
+use crate::models::{Model, Policies};
 use crate::operators::model_rows::ModelRows;
 use crate::operators::notices::notice_left_out;
 use pg::call::function::Call;
@@ -19,40 +20,16 @@ use tuples::{Batch, TupleSource};
 
 #[pg_extern(sql = false)]
 fn corgipile_explain(call: Call<'_>) {
-    answer(call, found(call.get(0), "model_id", models::by_id)).or_raise();
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_explain_by_name(call: Call<'_>) {
-    answer(call, found(call.get(0), "name", models::by_name_or_id::<String>)).or_raise();
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_explain_by_value(call: Call<'_>) {
-    answer(call, found(call.argument(0), "model", |value| by_value(value, call))).or_raise();
+    let rows = model(call).and_then(|model| explain(&model, call)).or_raise();
+    call.return_rows(
+        rows.into_iter().map(|(feature, class, contribution)| [feature.into(), class.into(), contribution.into()]),
+    );
 }
 
 type Row = (String, Option<String>, f64);
 
 /// What the base value is called: a column cannot be, but in double quotes.
 const BASE: &str = "(base)";
-
-/// No rows for a NULL would look like success.
-fn found<M>(model: Option<M>, argument: &'static str, find: impl Fn(M) -> Result<Rc<Model>>) -> Result<Rc<Model>> {
-    find(model.ok_or(ArgumentError::NullArgument(argument))?)
-}
-
-/// Gives the rows to the caller.
-fn answer(call: Call<'_>, model: Result<Rc<Model>>) -> Result<()> {
-    let model = model?;
-    let mut rows = explain(&model, call)?.into_iter();
-    call.return_rows(3, |result| {
-        let Some((feature, class, contribution)) = rows.next() else { return false };
-        result.clone_from_slice(&[feature.into(), class.into(), contribution.into()]);
-        true
-    });
-    Ok(())
-}
 
 /// A row for the base value, and one for each column; of several classes, all that for each of them.
 fn explain(model: &Model, call: Call<'_>) -> Result<Vec<Row>> {
@@ -64,6 +41,9 @@ fn explain(model: &Model, call: Call<'_>) -> Result<Vec<Row>> {
     let mean = |j: usize| means.as_ref().map_or(0.0, |means| means[j]);
     let columns = model.weights_by_column();
     let linear = model.linear();
+    if call.is_null(1) {
+        return Err(ArgumentError::NullArgument("features").into());
+    }
     let explained = with_features(model, call, |features| {
         let mut rows = allocation::with_capacity(linear.outputs * (columns.len() + 1));
         for output in 0..linear.outputs {

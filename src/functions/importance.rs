@@ -1,27 +1,25 @@
 //! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
 
-use super::of_model_and_source::of_model_and_source;
+use super::model_functions::model_and_source;
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
-use crate::models::{self, Model, Policies};
+use crate::models::Policies;
 use crate::operators::Buffers;
 use crate::operators::model_rows::{ModelRows, tell_of_rows};
 use crate::operators::sgd::like;
 use crate::options::shuffling::Shuffling;
+use pg::call::function::Call;
 use pg::check_for_interrupts;
-use pg::encoding::Text;
 use pgrx::prelude::*;
 use sgd::Importance;
 use shuffle::Strategy;
-use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
-of_model_and_source! {
-    [corgipile_importance, corgipile_importance_by_name, corgipile_importance_relation, corgipile_importance_relation_by_name]
-    {
-        (repeats: i32, seed: i64, max_rows: i32) -> (
-            name!(feature, String), name!(importance, f64), name!(deviation, f64), name!(effect, Option<f64>)
-        ) = importance
-    }
+#[pg_extern(sql = false)]
+fn corgipile_importance(call: Call<'_>) {
+    let rows = importance(call).or_raise().into_iter();
+    call.return_rows(rows.map(|(feature, importance, deviation, effect)| {
+        [feature.into(), importance.into(), deviation.into(), effect.into()]
+    }));
 }
 
 type Row = (String, f64, f64, Option<f64>);
@@ -37,7 +35,8 @@ struct Asked {
 const MAX_BYTES: usize = 128 << 20;
 
 impl Asked {
-    fn new(repeats: Option<i32>, seed: Option<i64>, max_rows: Option<i32>) -> Asked {
+    fn of_call(call: Call<'_>) -> Asked {
+        let (repeats, seed, max_rows) = (call.get(2), call.get(3), call.get(4));
         Asked { repeats: repeats.unwrap_or(5), seed: seed.unwrap_or(0), max_rows: max_rows.unwrap_or(100_000) }
     }
 
@@ -53,19 +52,14 @@ impl Asked {
     }
 }
 
-fn importance(
-    model: Rc<Model>,
-    source: &str,
-    repeats: Option<i32>,
-    seed: Option<i64>,
-    max_rows: Option<i32>,
-) -> Result<Vec<Row>> {
-    let asked = Asked::new(repeats, seed, max_rows);
+fn importance(call: Call<'_>) -> Result<Vec<Row>> {
+    let (model, source) = model_and_source(call)?;
+    let asked = Asked::of_call(call);
     asked.check()?;
     // blocks in random order, of which the first are a sample
     let shuffling = Shuffling { strategy: Strategy::BlockOnly, seed: asked.seed, first_epoch: 1, ..Shuffling::none() };
     let reading = ModelRows { weight: None, shuffling, policies: Policies::of_model(&model) };
-    let mut buffers = reading.open(&model, source)?;
+    let mut buffers = reading.open(&model, &source)?;
     if buffers.decoder.has_mini_batches() {
         return Err(TrainingError::NotOnCompressed("corgipile_importance()").into());
     }

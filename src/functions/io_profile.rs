@@ -31,20 +31,16 @@ const MAX_SECONDS: f64 = 3600.0;
 fn corgipile_io_profile(call: Call<'_>) {
     let (sizes, sequential) = profile(&call.arguments()).or_raise();
     let recommended = sizes.iter().position(|size| size.random >= GOOD * sequential);
-    let mut place = 0;
-    call.return_rows(5, |row| {
-        let Some(Measured { pages, random }) = sizes.get(place) else { return false };
+    call.return_rows(sizes.iter().enumerate().map(|(place, Measured { pages, random })| {
         let size = BlockSize::Bytes(u64::from(*pages) * u64::from(PAGE_BYTES)).to_string();
-        row.clone_from_slice(&[
+        [
             size.into(),
             (random / 1e6).into(),
             (sequential / 1e6).into(),
             (random / sequential).into(),
             (recommended == Some(place)).into(),
-        ]);
-        place += 1;
-        true
-    });
+        ]
+    }));
 }
 
 /// Measures each size, and the sequential speed in bytes per second: the median of as many places.

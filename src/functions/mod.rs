@@ -12,8 +12,8 @@ mod export;
 mod importance;
 mod io_profile;
 mod management;
+mod model_functions;
 mod nodes;
-mod of_model_and_source;
 mod options;
 mod predict;
 mod progress;
@@ -27,26 +27,13 @@ mod toc;
 mod train;
 mod train_uda;
 
-use crate::errors::Result;
 use crate::models;
 use crate::operators::sgd::{NodeScan, SearchScan, Sgd};
 use crate::operators::shuffle_scan::ShuffleScan;
-use pg::catalog::relation::Relation;
-use pg::encoding::Text;
 use pg::executor::FunctionNode;
 use pg::executor::custom_scan::CustomScan;
 use pg::process::session::Releases;
 use pgrx::prelude::*;
-
-/// A source that is given as a text.
-fn text(source: Text<'_>) -> Result<String> {
-    Ok(source.to_owned())
-}
-
-/// The name of a relation that is given by its OID.
-fn relation_name(relation: pg_sys::Oid) -> Result<String> {
-    Ok(Relation::name_of_oid(relation)?)
-}
 
 /// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library,
 /// and with it our planner hook, before the planner looks for hooks in the first statement of a session.

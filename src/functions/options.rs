@@ -6,26 +6,21 @@ use crate::options::table;
 use pg::call::function::Call;
 use pgrx::prelude::*;
 
-/// Columns of the result.
-const COLUMNS: usize = 6;
-
 /// Returns a row per argument or option; with a model, of those that apply to it.
 #[pg_extern(sql = false)]
 fn corgipile_options(call: Call<'_>) {
     let kind = call.arguments().get(0).map(|name| model_kind(Some(name)).or_raise());
     let (arguments, options): (Vec<_>, Vec<_>) = table::entries().partition(|entry| entry.sql_type().is_some());
     let all = arguments.into_iter().chain(options);
-    let mut applies = all.filter(|entry| kind.is_none_or(|kind| entry.models.include(kind)));
-    call.return_rows(COLUMNS, |row| {
-        let Some(entry) = applies.next() else { return false };
-        row.clone_from_slice(&[
+    let applies = all.filter(|entry| kind.is_none_or(|kind| entry.models.include(kind)));
+    call.return_rows(applies.map(|entry| {
+        [
             entry.name.into(),
             entry.type_name().into(),
             entry.default_text(kind).into(),
             entry.range_text().into(),
             entry.applies_to().into(),
             entry.description.into(),
-        ]);
-        true
-    });
+        ]
+    }));
 }

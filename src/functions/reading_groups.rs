@@ -7,12 +7,5 @@ use pgrx::prelude::*;
 /// Returns a row for each member of a reading group of the server.
 #[pg_extern(sql = false)]
 fn corgipile_reading_groups(call: Call<'_>) {
-    let mut rows = reading_groups::rows().into_iter();
-    call.return_rows(reading_groups::COLUMNS, |row| match rows.next() {
-        Some(values) => {
-            row.clone_from_slice(&values);
-            true
-        }
-        None => false,
-    });
+    call.return_rows(reading_groups::rows());
 }

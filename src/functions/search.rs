@@ -16,9 +16,6 @@ fn corgipile_search(call: Call<'_>) {
     let arguments = TrainArguments::of_call(&rest).or_raise();
     let open = |snapshot: Snapshot<'_>| Search::open(arguments, &own, (snapshot, 0, Flags::NONE));
     let mut search = Snapshot::with_active(open).or_raise();
-    let mut rows = search.rows().or_raise().iter();
-    call.return_rows(SearchRow::COLUMNS, |result| {
-        rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
-    });
+    call.return_rows(search.rows().or_raise().iter().map(SearchRow::values));
     search.close();
 }

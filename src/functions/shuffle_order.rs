@@ -15,14 +15,11 @@ const MAX_TUPLES: i64 = 100_000_000;
 #[pg_extern(sql = false)]
 fn corgipile_shuffle_order(call: Call<'_>) {
     let mut order = order(&call.arguments()).or_raise();
-    let mut position = 0_i64;
-    call.return_rows(2, |row| {
+    let tuples = std::iter::from_fn(|| {
         check_for_interrupts();
-        let Some(tuple) = order.next_tuple().map_err(out_of_memory).or_raise() else { return false };
-        position += 1;
-        row.clone_from_slice(&[position.into(), i64::from(tuple).into()]);
-        true
+        order.next_tuple().map_err(out_of_memory).or_raise()
     });
+    call.return_rows((1_i64..).zip(tuples).map(|(position, tuple)| [position.into(), i64::from(tuple).into()]));
 }
 
 /// The order that the arguments ask for.

@@ -13,10 +13,7 @@ use pgrx::prelude::*;
 fn corgipile_train(call: Call<'_>) {
     let arguments = TrainArguments::of_call(&call.arguments()).or_raise();
     let mut training = Snapshot::with_active(|snapshot| Training::open(arguments, snapshot, 0, Flags::NONE)).or_raise();
-    let mut rows = training.rows().or_raise().iter();
-    call.return_rows(EpochRow::COLUMNS, |result| {
-        rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
-    });
+    call.return_rows(training.rows().or_raise().iter().map(EpochRow::values));
     training.close();
 }
 

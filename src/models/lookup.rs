@@ -7,46 +7,38 @@ use super::shared::{self, Stat};
 use super::table::{self, Key, ModelRow, ModelTable};
 use crate::errors::{Error, ModelError, Result};
 use pg::serves_another;
-use std::ops::Deref;
 use std::rc::Rc;
 
-/// The model with this id, if the current user may see it.
+/// The model that a text means, as [`name_to_predict`] has it, if the current user may see it.
 ///
 /// # Errors
-/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::PredictOnly`],
-/// [`ModelError::CorruptModel`], [`ModelError::OfAnotherServer`]
-pub fn by_id(id: i64) -> Result<Rc<Model>> {
-    id_to_predict(id).and_then(if_seen)
-}
-
-/// The model that a text means to the current user ([`names`]): an id, or the deployed version of a name, else the
-/// latest.
-///
-/// # Errors
-/// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`];
-/// [`ModelError::NotPublished`] in place of [`ModelError::OfAnotherServer`], but for a number.
-pub fn by_name_or_id<N: Deref<Target = str>>(text: N) -> Result<Rc<Model>> {
+/// Those of [`name_to_predict`] and [`if_seen`].
+pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
     name_to_predict(text).and_then(if_seen)
 }
 
-/// As [`by_id`], for predictions, which a role may be let make without seeing the model.
+/// The model with this id, for predictions, which a role may be let make without seeing the model.
 ///
 /// # Errors
-/// Those of [`by_id`], but for [`ModelError::PredictOnly`].
+/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`],
+/// [`ModelError::OfAnotherServer`]
 pub fn id_to_predict(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
 
-/// As [`by_name_or_id`], for predictions, which a role may be let make without seeing the model.
+/// The model that a text means to the current user ([`names`]), for predictions: an id, or the deployed version of a
+/// name, else the latest.
 ///
 /// # Errors
-/// Those of [`by_name_or_id`], but for [`ModelError::PredictOnly`].
-pub fn name_to_predict<N: Deref<Target = str>>(text: N) -> Result<Rc<Model>> {
+/// As [`id_to_predict`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and
+/// [`ModelError::OwnerNeeded`]; [`ModelError::NotPublished`] in place of [`ModelError::OfAnotherServer`], but for a
+/// number.
+pub fn name_to_predict(text: &str) -> Result<Rc<Model>> {
     find(Key::Name(text.to_owned()))
 }
 
 /// The model, which was found, if the current user may see it.
-fn if_seen(model: Rc<Model>) -> Result<Rc<Model>> {
+pub fn if_seen(model: Rc<Model>) -> Result<Rc<Model>> {
     let is_seen = table::find(model.id, |row| Access::to_see(row).is_some()).unwrap_or(false);
     if is_seen { Ok(model) } else { Err(ModelError::PredictOnly(model.id).into()) }
 }

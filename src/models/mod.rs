@@ -42,7 +42,7 @@ pub use document::export;
 pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, FeatureKind};
 pub use import::import;
 pub use inline::{inline, of_document};
-pub use lookup::{by_id, by_name_or_id, forget, id_to_predict, name_to_predict, only_to_predict, stats};
+pub use lookup::{by_name_or_id, forget, id_to_predict, if_seen, name_to_predict, only_to_predict, stats};
 pub use management::{
     ModelSelector, calibrate, check_may_change, comment, deploy, drop, keep_profile, rename, source_of,
 };

@@ -7,7 +7,7 @@
 
 use super::document::Document;
 use super::import::store_document;
-use super::lookup::{by_id, not_found};
+use super::lookup::{id_to_predict, if_seen, not_found};
 use super::management::name_one;
 use super::names::{Access, as_id, resolve};
 use super::source::Fault;
@@ -73,10 +73,10 @@ pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
 /// The identity of a model that the user may use and that other servers can have: one with a name, as it is committed.
 ///
 /// # Errors
-/// [`ModelError::Unnamed`], [`ModelError::NotCommitted`], and those of [`by_id`].
+/// [`ModelError::Unnamed`], [`ModelError::NotCommitted`], and those of [`id_to_predict`] and [`if_seen`].
 pub fn identity(id: i64) -> Result<Uuid> {
     // for the privileges
-    by_id(id)?;
+    if_seen(id_to_predict(id)?)?;
     let found = table::find(id, |row| {
         let Some(name) = row.get::<String>(c"name") else { return Err(ModelError::Unnamed(id).into()) };
         if !row.is_committed() {

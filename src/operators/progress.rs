@@ -220,7 +220,7 @@ pub fn loss(loss: f64) {
 }
 
 /// Columns of [`rows`].
-pub const COLUMNS: usize = 13;
+const COLUMNS: usize = 13;
 
 /// A row for each training that runs now; of those of others, NULLs, unless the user may see all statistics.
 pub fn rows() -> Vec<[OutputValue; COLUMNS]> {

@@ -4,13 +4,13 @@ mod columns;
 mod expression;
 mod graph;
 
+use super::model_functions::model;
 use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, Model};
 use crate::options::choices::choice;
 use crate::options::parse::argument_choice;
 use expression::Answer;
 use pg::call::function::Call;
-use pg::encoding::Text;
 use pg::values::jsonb::{self, Jsonb};
 use pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
@@ -29,43 +29,18 @@ choice! {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export(model: i64) -> Value {
-    models::by_id(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
+fn corgipile_export(call: Call<'_>) -> Value {
+    model(call).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export_by_name(model: Text<'_>) -> Value {
-    models::by_name_or_id(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
+fn corgipile_export_as(call: Call<'_>) -> Option<String> {
+    (!call.is_null(0)).then(|| export_as(call)).transpose().or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export_as(
-    model: Option<i64>,
-    format: Option<Text<'_>>,
-    answer: Option<Text<'_>>,
-    source: Option<Text<'_>>,
-) -> Option<String> {
-    model.map(|model| export_as(&models::by_id(model)?, &format, &answer, &source)).transpose().or_raise()
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_export_as_by_name(
-    model: Option<Text<'_>>,
-    format: Option<Text<'_>>,
-    answer: Option<Text<'_>>,
-    source: Option<Text<'_>>,
-) -> Option<String> {
-    model.map(|model| export_as(&models::by_name_or_id(model)?, &format, &answer, &source)).transpose().or_raise()
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_export_onnx(model: i64) -> Value {
-    models::by_id(model).and_then(|model| export_onnx(&model)).or_raise()
-}
-
-#[pg_extern(sql = false)]
-fn corgipile_export_onnx_by_name(model: Text<'_>) -> Value {
-    models::by_name_or_id(model).and_then(|model| export_onnx(&model)).or_raise()
+fn corgipile_export_onnx(call: Call<'_>) -> Value {
+    model(call).and_then(|model| export_onnx(&model)).or_raise()
 }
 
 /// A model as a graph of ONNX: a bytea is just that, its bytes.
@@ -74,13 +49,9 @@ fn export_onnx(model: &Rc<Model>) -> Result<Value> {
 }
 
 /// A model as a text of this format.
-fn export_as(
-    model: &Rc<Model>,
-    format: &Option<Text<'_>>,
-    answer: &Option<Text<'_>>,
-    source: &Option<Text<'_>>,
-) -> Result<String> {
-    let (format, answer, source) = (format.as_deref(), answer.as_deref(), source.as_deref());
+fn export_as(call: Call<'_>) -> Result<String> {
+    let model = &model(call)?;
+    let (format, answer, source): (Option<&str>, Option<&str>, Option<&str>) = (call.get(1), call.get(2), call.get(3));
     let format: Format = argument_choice("format", format.ok_or(ArgumentError::NullArgument("format"))?)?;
     let wanted: Option<Answer> = answer.map(|answer| argument_choice("answer", answer)).transpose()?;
     match format {

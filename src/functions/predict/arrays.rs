@@ -1,7 +1,7 @@
 //! Features as an array or another vector, as a pair of sparse arrays, and as a sparse vector.
 
-use super::input::{FeatureInput, InputTuple, fill, no_answer};
-use crate::errors::{ArgumentError, Error, PredictError, Result};
+use super::input::{InputTuple, fill, no_answer};
+use crate::errors::{Error, PredictError, Result};
 use crate::models::{FeatureKind, Model, Policies};
 use crate::options::rows::Unseen;
 use pg::call::function::Call;
@@ -12,40 +12,18 @@ use pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
 use pg::values::sparse_vector::SparseVectorReader;
 use pg::values::typed::TypedDatum;
 use pg::values::vector::VectorReader;
-use pgrx::pg_sys::Oid;
-use std::cell::Cell;
+use pgrx::pg_sys::{FLOAT8ARRAYOID, Oid};
 
-/// An array or another vector with all features, argument 1 of the call.
-pub struct DenseInput<'a>(pub Call<'a>);
-
-/// An array of indices and one of values, arguments 1 and 2 of the call: features that are not there are 0.
-pub struct SparseInput<'a>(pub Call<'a>);
-
-impl FeatureInput for DenseInput<'_> {
-    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
-        refuse_categories(model)?;
-        let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
-        let mut is_read = true;
-        self.0.remembering(
-            || vector_reader(self.0.type_of(1)),
-            |reader| {
-                is_read = read_dense(model, policies, *reader, array, into, &Names::Places)?;
-                Ok(())
-            },
-        )?;
-        Ok(is_read)
-    }
-}
-
-impl FeatureInput for SparseInput<'_> {
-    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
-        refuse_categories(model)?;
-        let (Some(indices), Some(values)) = (self.0.argument(1), self.0.argument(2)) else {
-            return Err(ArgumentError::NullArgument("indices").into());
-        };
-        let reader = sparse_reader(model, policies, indices.type_oid(), values.type_oid())?;
-        read_sparse(model, policies, reader, (indices, values), into, &Names::Places)
-    }
+/// Reads an array of indices and one of values. False if there is no answer to them.
+pub fn read_sparse_pair(
+    model: &Model,
+    policies: Policies,
+    (indices, values): (TypedDatum<'_>, TypedDatum<'_>),
+    into: &mut InputTuple,
+) -> Result<bool> {
+    refuse_categories(model)?;
+    let reader = sparse_reader(model, policies, indices.type_oid(), values.type_oid())?;
+    read_sparse(model, policies, reader, (indices, values), into, &Names::Places)
 }
 
 /// Reads argument 1 of the call as an array if it is a text that begins as one. None if it is not, or if the model was
@@ -57,8 +35,11 @@ pub fn read_text(model: &Model, policies: Policies, call: Call<'_>, into: &mut I
     if !is_text(call.type_of(1)) || model.feature_kind.has_categories() {
         return Ok(None);
     }
+    thread_local! {
+        static READER: VectorReader = VectorReader::new(FLOAT8ARRAYOID).expect("an array of numbers is a vector");
+    }
     let Some(array) = call.argument(1).and_then(numbers_of_text) else { return Ok(None) };
-    read_dense(model, policies, vector_reader(array.type_oid())?, array, into, &Names::Places).map(Some)
+    read_dense(model, policies, READER.with(|reader| *reader), array, into, &Names::Places).map(Some)
 }
 
 /// The names of features in messages.
@@ -189,21 +170,6 @@ pub fn sparse_reader(model: &Model, policies: Policies, indices: Oid, values: Oi
         Some(_) => PredictError::IndexType(type_name(indices)).into(),
         None => PredictError::Type(type_name(values)).into(),
     })
-}
-
-/// A reader for vectors of this type; the last one is remembered.
-fn vector_reader(vector: Oid) -> Result<VectorReader> {
-    thread_local! {
-        static LAST: Cell<Option<(Oid, VectorReader)>> = const { Cell::new(None) };
-    }
-    if let Some((oid, reader)) = LAST.get()
-        && oid == vector
-    {
-        return Ok(reader);
-    }
-    let reader = VectorReader::new(vector).ok_or_else(|| PredictError::Type(type_name(vector)))?;
-    LAST.set(Some((vector, reader)));
-    Ok(reader)
 }
 
 /// Refuses arrays for a model with columns of categories: their places in an array are not defined.

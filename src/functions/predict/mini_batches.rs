@@ -11,39 +11,36 @@ use pg::values::array::matrix_of_doubles;
 use pg::values::varlena::{Value, with_bytes};
 use toc::Operations;
 
-/// A compressed mini-batch, argument 1 of the call.
-pub struct CompressedInput<'a>(pub Call<'a>);
-
-/// A row of one.
+/// A row of a compressed mini-batch.
 struct MiniBatchRow<'a> {
     matrix: &'a dyn Operations<f32>,
     row: usize,
 }
 
-/// As [`value`](answers::value), for each row.
-pub fn values(model: &Model, policies: Policies, mini_batch: CompressedInput) -> Result<Option<Vec<f64>>> {
-    each(model, &mini_batch, |row| answers::value(model, policies, row)).map(Some)
+/// As [`value`](answers::value), for each row of the mini-batch that is argument 1 of the call.
+pub fn values(model: &Model, call: Call<'_>) -> Result<Vec<f64>> {
+    each(model, call, |policies, row| answers::value(model, policies, row))
 }
 
 /// As [`label`](answers::label), for each row.
-pub fn labels(model: &Model, policies: Policies, mini_batch: CompressedInput) -> Result<Option<Vec<String>>> {
-    each(model, &mini_batch, |row| answers::label(model, policies, row)).map(Some)
+pub fn labels(model: &Model, call: Call<'_>) -> Result<Vec<String>> {
+    each(model, call, |policies, row| answers::label(model, policies, row))
 }
 
 /// As [`probabilities`](answers::probabilities): a row for each row.
-pub fn probabilities(model: &Model, policies: Policies, mini_batch: CompressedInput) -> Result<Option<Value>> {
-    let rows = each(model, &mini_batch, |row| answers::probabilities(model, policies, row))?;
-    Ok(Some(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat())))
+pub fn probabilities(model: &Model, call: Call<'_>) -> Result<Value> {
+    let rows = each(model, call, |policies, row| answers::probabilities(model, policies, row))?;
+    Ok(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat()))
 }
 
 fn each<T>(
     model: &Model,
-    mini_batch: &CompressedInput,
-    answer: impl Fn(MiniBatchRow<'_>) -> Result<Option<T>>,
+    call: Call<'_>,
+    answer: impl Fn(Policies, MiniBatchRow<'_>) -> Result<Option<T>>,
 ) -> Result<Vec<T>> {
     refuse_categories(model)?;
     // never NULL: the function is STRICT
-    let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
+    let Some(datum) = call.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
     with_bytes(datum, |bytes| {
         let damaged = |error: toc::Error| TocError::DamagedToc(error.to_string());
         let columns = toc::info(bytes).map_err(damaged)?.columns;
@@ -53,7 +50,7 @@ fn each<T>(
         let matrix: Box<dyn Operations<f32>> = toc::open(bytes).map_err(damaged)?;
         let answer = |row| {
             check_for_interrupts();
-            answer(MiniBatchRow { matrix: &*matrix, row }).transpose()
+            answer(Policies::of_model(model), MiniBatchRow { matrix: &*matrix, row }).transpose()
         };
         // a matrix has no NULLs, so that each row has its answer
         (0..matrix.rows()).filter_map(answer).collect()

@@ -2,11 +2,10 @@
 
 use super::arrays::{Names, null, number_fault, read_dense, read_sparse, read_sparse_vector, sparse_reader};
 use super::date_parts::AddedParts;
-use super::input::{FeatureInput, InputTuple, fill, no_answer};
-use crate::errors::{ArgumentError, Error, PredictError, Result, SourceError, excerpt};
+use super::input::{InputTuple, fill, no_answer};
+use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model, Policies};
 use crate::options::rows::{Nulls, Unseen};
-use pg::call::function::Call;
 use pg::catalog::types::{base_type, type_name};
 use pg::values::array::ArrayReader;
 use pg::values::date_part::DatePart;
@@ -20,23 +19,18 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tuples::HashedColumn;
 
-/// A row with all feature columns, among others: argument 1 of the call.
-pub struct RowInput<'a>(pub Call<'a>);
-
-impl FeatureInput for RowInput<'_> {
-    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
-        thread_local! {
-            static ROOM: RefCell<RecordRoom> = RefCell::default();
-        }
-        let Some(row) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
-        let record = Record::new(row);
-        let known = plan(model, policies, &record)?;
-        let (parts, plan) = &*known;
-        ROOM.with_borrow_mut(|room| {
-            let values = record.read(room);
-            plan.read(model, policies, |attribute| parts.value(attribute, |i| values.get(i)), into)
-        })
+/// Reads a row with all feature columns, among others. False if there is no answer to it.
+pub fn read_row(model: &Model, policies: Policies, row: TypedDatum<'_>, into: &mut InputTuple) -> Result<bool> {
+    thread_local! {
+        static ROOM: RefCell<RecordRoom> = RefCell::default();
     }
+    let record = Record::new(row);
+    let known = plan(model, policies, &record)?;
+    let (parts, plan) = &*known;
+    ROOM.with_borrow_mut(|room| {
+        let values = record.read(room);
+        plan.read(model, policies, |attribute| parts.value(attribute, |i| values.get(i)), into)
+    })
 }
 
 /// How to read the features of a model from rows of one type: which attributes of the row, and what they hold.

@@ -1,28 +1,20 @@
 //! Features one by one, as the arguments of the call behind the model, in the order in which the model has them.
-//!
-//! The functions are not STRICT: a feature that is NULL is a matter for the model, only no model gives NULL.
 
-use super::answers::{label, probabilities, value};
 use super::arrays::read_text;
-use super::by_value::by_value;
 use super::date_parts::AddedParts;
-use super::input::{FeatureInput, InputTuple};
+use super::input::InputTuple;
 use super::row::Plan;
-use crate::errors::{OrRaise, PredictError, Result, excerpt};
-use crate::models::{self, ColumnKind, FeatureKind, Model, Policies};
+use crate::errors::{PredictError, Result, excerpt};
+use crate::models::{ColumnKind, FeatureKind, Model, Policies};
 use pg::call::function::Call;
 use pg::catalog::types::base_type;
-use pg::encoding::Text;
 use pg::values::date_part::TimeType;
 use pg::values::number::{is_text, number_of_text};
 use pg::values::record::RecordColumn;
-use pgrx::prelude::*;
+use pgrx::pg_sys;
 
-/// All arguments of the call behind the first.
-pub struct Values<'a>(pub Call<'a>);
-
-/// What a call remembers: how to read its features for the model that was asked last, by the model's serial number.
-struct PlanOfCall {
+/// How to read the features of a call for the model that was asked last, by the model's serial number.
+pub struct PlanOfCall {
     serial: u64,
     parts: AddedParts,
     plan: Plan,
@@ -30,35 +22,34 @@ struct PlanOfCall {
     texts: Vec<usize>,
 }
 
-impl FeatureInput for Values<'_> {
-    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
-        let call = self.0;
-        if call.len() == 2
-            && let Some(is_read) = read_text(model, policies, call, into)?
-        {
-            return Ok(is_read);
-        }
-        call.remembering(
-            || PlanOfCall::new(model, policies, call),
-            |known| {
-                if known.serial != model.serial {
-                    *known = PlanOfCall::new(model, policies, call)?;
-                }
-                let PlanOfCall { parts, plan, texts, .. } = known;
-                texts.iter().try_for_each(|i| check_number(model, call, *i))?;
-                let argument = |i| {
-                    let value = call.argument(i)?;
-                    Some(if texts.contains(&i) { number_of_text(value).unwrap_or(value) } else { value })
-                };
-                plan.read(model, policies, |i| parts.value(i, argument), into)
-            },
-        )
+/// Reads so many arguments behind the first of the call, by the plan or by one that it becomes.
+pub fn read_values(
+    model: &Model,
+    policies: Policies,
+    (call, given): (Call<'_>, usize),
+    plan: &mut Option<PlanOfCall>,
+    into: &mut InputTuple,
+) -> Result<bool> {
+    if given == 1
+        && let Some(is_read) = read_text(model, policies, call, into)?
+    {
+        return Ok(is_read);
     }
+    if plan.as_ref().is_none_or(|plan| plan.serial != model.serial) {
+        *plan = Some(PlanOfCall::new(model, policies, call, given)?);
+    }
+    let Some(PlanOfCall { parts, plan, texts, .. }) = plan else { return Ok(false) };
+    texts.iter().try_for_each(|i| check_number(model, call, *i))?;
+    let argument = |i| {
+        let value = call.argument(i)?;
+        Some(if texts.contains(&i) { number_of_text(value).unwrap_or(value) } else { value })
+    };
+    plan.read(model, policies, |i| parts.value(i, argument), into)
 }
 
 impl PlanOfCall {
-    fn new(model: &Model, policies: Policies, call: Call<'_>) -> Result<PlanOfCall> {
-        let given = call.len() - 1;
+    #[cold]
+    fn new(model: &Model, policies: Policies, call: Call<'_>, given: usize) -> Result<PlanOfCall> {
         let expected = match &model.feature_kind {
             FeatureKind::Columns(columns) => columns.len(),
             FeatureKind::Array => model.dim(),
@@ -69,7 +60,7 @@ impl PlanOfCall {
         if given == 1 && expected > 1 && is_text(call.type_of(1)) {
             return Err(PredictError::Text(model.in_error()).into());
         }
-        let names = names_of_values(model, call, expected)?;
+        let names = names_of_values(model, call, given, expected)?;
         let column = |(i, name): (usize, String)| RecordColumn {
             name,
             attribute: i + 1,
@@ -115,8 +106,7 @@ fn take_texts_as_numbers(model: &Model, columns: &mut [RecordColumn]) -> Vec<usi
 }
 
 /// What the values of the call are called: the model's features, or, of dates with parts among these, the dates.
-fn names_of_values(model: &Model, call: Call<'_>, expected: usize) -> Result<Vec<String>> {
-    let given = call.len() - 1;
+fn names_of_values(model: &Model, call: Call<'_>, given: usize, expected: usize) -> Result<Vec<String>> {
     let wrong_length = |expected| match given {
         1 => PredictError::OneValue { model: model.in_error(), expected },
         _ => PredictError::Length { model: model.in_error(), expected, given },
@@ -131,38 +121,4 @@ fn names_of_values(model: &Model, call: Call<'_>, expected: usize) -> Result<Vec
         None if given != expected => Err(wrong_length(expected).into()),
         _ => Ok((0..given).map(|i| model.feature_name(i)).collect()),
     }
-}
-
-/// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
-/// They know no arguments but features, and do with these as the model does.
-macro_rules! functions_of_features {
-    ($($answer:path[$input:ident] => $result:ty: $by_id:ident, $by_name:ident, $by_value:ident;)+) => {
-        $(
-            #[pg_extern(sql = false)]
-            fn $by_id(model: Option<i64>, call: Call<'_>) -> Option<$result> {
-                models::id_to_predict(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
-            }
-
-            #[pg_extern(sql = false)]
-            fn $by_name(model: Option<Text<'_>>, call: Call<'_>) -> Option<$result> {
-                models::name_to_predict(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
-            }
-
-            #[pg_extern(sql = false)]
-            fn $by_value(call: Call<'_>) -> Option<$result> {
-                let found = by_value(call.argument(0)?, call);
-                found.and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
-            }
-        )+
-    };
-}
-
-pub(super) use functions_of_features;
-
-functions_of_features! {
-    value[Values] => f64: corgipile_predict_values, corgipile_predict_values_by_name, corgipile_predict_values_by_value;
-    label[Values] => String:
-        corgipile_predict_label_values, corgipile_predict_label_values_by_name, corgipile_predict_label_values_by_value;
-    probabilities[Values] => Vec<f64>:
-        corgipile_predict_proba_values, corgipile_predict_proba_values_by_name, corgipile_predict_proba_values_by_value;
 }

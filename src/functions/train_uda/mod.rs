@@ -18,9 +18,5 @@ use pgrx::prelude::*;
 #[pg_extern(sql = false)]
 fn corgipile_train_uda(call: Call<'_>) {
     let request = UdaRequest::of_call(&call.arguments()).or_raise();
-    let rows = training::train(&request).or_raise();
-    let mut rows = rows.iter();
-    call.return_rows(EpochRow::COLUMNS, |result| {
-        rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
-    });
+    call.return_rows(training::train(&request).or_raise().iter().map(EpochRow::values));
 }

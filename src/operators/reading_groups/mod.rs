@@ -15,7 +15,7 @@ mod directory;
 mod view;
 
 pub use directory::Counters;
-pub use view::{COLUMNS, rows};
+pub use view::rows;
 
 use directory::{Directory, Found, Key, Member, NoPlace, Place};
 use foldhash::quality::FixedState;

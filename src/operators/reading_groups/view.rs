@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Columns of [`rows`].
-pub const COLUMNS: usize = 10;
+const COLUMNS: usize = 10;
 
 /// A row for each member; of those of others, NULLs, unless the user may see all statistics.
 pub fn rows() -> Vec<[OutputValue; COLUMNS]> {

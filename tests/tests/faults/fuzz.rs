@@ -327,11 +327,16 @@ fn values(name: &str, kind: &str) -> BoxedStrategy<String> {
         (_, "text[]") => one_of(TEXT_ARRAYS),
         (_, "anyarray" | "anycompatiblearray") => one_of(ARRAYS),
         (_, "record") => one_of(ROWS),
-        (_, "anynonarray") => {
-            prop_oneof![2 => one_of(ROWS), 2 => values(name, "bytea"), 1 => one_of(FLOATS), 1 => one_of(ELEMENTS)]
-                .boxed()
-        }
-        (_, "\"any\"" | "anycompatiblenonarray") => {
+        ("features", "\"any\"") | (_, "anynonarray" | "anycompatible") => prop_oneof![
+            2 => one_of(ROWS),
+            2 => one_of(ARRAYS),
+            2 => values(name, "bytea"),
+            1 => one_of(FLOATS),
+            1 => one_of(ELEMENTS)
+        ]
+        .boxed(),
+        ("indices" | "values", "\"any\"") => one_of(ARRAYS),
+        (_, "\"any\"") => {
             prop_oneof![4 => one_of(FLOATS), 2 => one_of(TEXTS), 1 => one_of(ELEMENTS), 1 => one_of(ARRAYS)].boxed()
         }
         (_, "anyelement") => one_of(ELEMENTS),

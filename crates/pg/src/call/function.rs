@@ -115,6 +115,11 @@ impl<'a> Call<'a> {
         self.argument(i).map(|value| f64::from_bits(value.bits()))
     }
 
+    /// Is argument `i` a constant of the query?
+    pub fn is_constant(self, i: usize) -> bool {
+        self.memory().arguments[i].is_constant
+    }
+
     /// A copy of argument `i`, a value of our own type, to be changed.
     pub fn bytes(self, i: usize) -> Option<Bytes> {
         let value = self.varlena(i)?;
@@ -250,6 +255,9 @@ impl<'a> Call<'a> {
             }
             let arguments = (0..(*self.0).nargs as usize).map(|i| {
                 let oid = type_of_argument(info, i);
+                if matches!(oid, pg_sys::ANYOID | pg_sys::ANYCOMPATIBLEOID) {
+                    error!("argument {} may be of any type, and the caller does not say of which", i + 1);
+                }
                 ArgumentType { oid, is_varlena: is_varlena(oid), is_constant: is_constant(info, i) }
             });
             let nothing = || RefCell::new(None);
@@ -310,15 +318,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns rows as the function's result, all at once: what `next` writes until it says that there is no more. Each
-    /// has a value for every column of the result. An older declaration of the function in SQL may have fewer columns:
-    /// it gets the first ones. An ERROR if a value is none of its column, or if the caller expects rows of more than
-    /// `columns` columns.
-    pub fn return_rows(self, columns: usize, mut next: impl FnMut(&mut [OutputValue]) -> bool) {
-        let mut row = vec![OutputValue::Null; columns];
-        let rows = ResultRows::new(self, columns);
-        while next(&mut row) {
-            rows.put(rows.types().iter().zip(&row).map(|(declared, value)| value.datum_for(*declared)));
+    /// Returns rows as the function's result, all at once. An older declaration of the function in SQL may have fewer
+    /// columns: it gets the first ones. An ERROR if a value is none of its column, or if the caller expects rows of more
+    /// columns.
+    pub fn return_rows<const COLUMNS: usize>(self, rows: impl IntoIterator<Item = [OutputValue; COLUMNS]>) {
+        let result = ResultRows::new(self, COLUMNS);
+        for row in rows {
+            result.put(result.types().iter().zip(&row).map(|(declared, value)| value.datum_for(*declared)));
         }
     }
 

@@ -27,7 +27,7 @@ BEGIN
                 WHEN type = 'jsonb'::regtype THEN $q$jsonb_build_object({text}, {text})$q$
                 WHEN type IN ('anyarray'::regtype, 'anycompatiblearray'::regtype) THEN $q$ARRAY[{text}]$q$
                 WHEN type IN ('anyelement'::regtype, 'record'::regtype) THEN '(SELECT t FROM t LIMIT 1)'
-                WHEN type IN ('anynonarray'::regtype, 'anycompatiblenonarray'::regtype, '"any"'::regtype) THEN '1::float8'
+                WHEN type IN ('anynonarray'::regtype, 'anycompatible'::regtype, '"any"'::regtype) THEN '1::float8'
                 WHEN type IN ('bigint'::regtype, 'int'::regtype, 'float8'::regtype, 'real'::regtype) THEN '1'
                 WHEN type = 'regclass'::regtype THEN '''t'''
                 ELSE 'NULL'

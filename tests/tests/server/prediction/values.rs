@@ -153,6 +153,10 @@ fn a_call_resolves_to_one_function_whatever_the_types_of_model_and_features() {
         "'m'::varchar, (SELECT r FROM (SELECT 1 AS a, 2 AS b, 3 AS c) r)",
         "'m', (SELECT r FROM (SELECT 1 AS a, 2 AS b, 3 AS c) r)",
         "'m', '{1,2,3}'::int[], '{1,2,3}'::real[]",
+        "'m', VARIADIC ARRAY[1,2,3]",
+        "'m', '{1,2,3}'::int[], VARIADIC ARRAY[1,2,3]",
+        "'m', '1', '2', '3'",
+        "'m', 1, '2'::text, '3'::varchar",
         "corgipile_export('m'), 1.0, 2.0, 3.0",
         "corgipile_export(1), ARRAY[1,2,3]",
     ] {
@@ -162,6 +166,57 @@ fn a_call_resolves_to_one_function_whatever_the_types_of_model_and_features() {
     assert_eq!(db.line(compressed), format!("{{{expected},{expected}}}"));
     db.run("PREPARE p AS SELECT corgipile_predict($1, $2::real, $3::real, $4::real)");
     assert_eq!(db.line("EXECUTE p('m', 1, 2, 3)"), expected);
+}
+
+#[test]
+fn texts_are_features_behind_a_feature_and_policies_behind_an_array_or_a_row() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT (i % 7)::real AS label, (ARRAY['skip', 'as trained', NULL])[1 + i % 3] AS a,
+                                  (ARRAY['x', 'y'])[1 + i % 2] AS b, i % 5 AS n FROM generate_series(1, 200) i;
+         SELECT corgipile_train('t', 'linear', features => '{a}', max_epochs => 1, seed => 1, name => 'one');
+         SELECT corgipile_train('t', 'linear', features => '{a,b}', max_epochs => 1, seed => 1, name => 'two');
+         SELECT corgipile_train('t', 'linear', features => '{n,b,a}', max_epochs => 1, seed => 1, name => 'three')",
+    );
+    for (values, row) in [
+        ("'one', 'skip'", "'skip'::text AS a"),
+        ("'one', NULL", "NULL::text AS a"),
+        ("'two', 'skip', 'x'", "'skip'::text AS a, 'x'::text AS b"),
+        ("'two', 'skip'::char(8), 'x'::char(3)", "'skip'::text AS a, 'x'::text AS b"),
+        ("'two', NULL, 'x'", "NULL::text AS a, 'x'::text AS b"),
+        ("'three', 3, 'y', 'skip'", "3 AS n, 'y'::text AS b, 'skip'::text AS a"),
+        ("'three', 3, 'y', NULL", "3 AS n, 'y'::text AS b, NULL::text AS a"),
+    ] {
+        let model = values.split(',').next().expect("a model");
+        let same = format!("SELECT corgipile_predict({values}) = corgipile_predict({model}, r) FROM (SELECT {row}) r");
+        assert_eq!(db.line(&same), "t", "{values}");
+    }
+    // an argument that is not given is no feature that is NULL
+    for call in ["'three', 3, 'y'", "'two', 'skip', 'x', NULL", "'two', 'skip', 'x', 'y'"] {
+        db.fails_with(&format!("SELECT corgipile_predict({call})"), "2202E").says(&["features,"]);
+    }
+    db.fails_with("SELECT corgipile_predict('two', 'skip', unseen => 'zero')", "42804").says(&["not of type unknown"]);
+    DENSE.store(&mut db, "dense");
+    for (policies, code) in [
+        ("", "22004"),
+        (", NULL", "22004"),
+        (", 'as trained', NULL", "22004"),
+        (", 'skip'", "00000"),
+        (", nulls => 'skip', unseen => 'as trained'", "00000"),
+        (", 'skip', 'zero'", "00000"),
+        (", 'skipp'", "22023"),
+    ] {
+        for features in ["ARRAY[1, NULL, 3]", "ARRAY[1, 3], ARRAY[1, NULL]"] {
+            let sql = format!("SELECT corgipile_predict('dense', {features}{policies})");
+            match code {
+                "00000" => assert_eq!(db.line(&sql), "NULL", "{sql}"),
+                code => drop(db.fails_with(&sql, code)),
+            }
+        }
+    }
+    db.run("PREPARE p AS SELECT corgipile_predict('dense', ARRAY[1, 3], ARRAY[1, NULL], $1, $2)");
+    assert_eq!(db.line("EXECUTE p('skip', NULL)"), "NULL");
+    assert_eq!(db.line("EXECUTE p('skip', 'as trained')"), "NULL");
 }
 
 #[test]
