@@ -490,8 +490,8 @@ const SHUFFLING: &str = r#"{"strategy":"corgipile","seed":1,"block_size":"auto",
 /// What a node is told of rows of a label and one feature.
 fn task(sql: &str, kind: &str, shuffling: &str) -> String {
     let spec = format!(
-        r#"{{"kind":"{kind}","label":"label","features":["a"],"weight":null,"class_weight":null,"nulls":"error","index_base":1,
-             "dimensions":null,"hash":null,"transform":null,"clip":null,"columns":[]}}"#
+        r#"{{"spec":{{"kind":"{kind}","label":"label","features":["a"],"nulls":"error","index_base":1,
+             "row_groups":{{"group":null,"hold_out":null,"folds":null}}}},"columns":[]}}"#
     );
     format!(r#"{{"sql":"{sql}","spec":{spec},"shuffling":{shuffling}}}"#)
 }
@@ -574,8 +574,8 @@ fn a_small_message_makes_neither_an_endless_loop_nor_gigabytes() {
     for fraction in ["0.0", "-1.0", "1e300"] {
         let task = task("SELECT label, a FROM t", "logistic", SHUFFLING);
         let task = task.replace(
-            r#""columns":[]"#,
-            &format!(r#""columns":[],"row_groups":{{"group":null,"hold_out":{{"Blocks":{{"fraction":{fraction},"seed":1}}}},"folds":null}}"#),
+            r#""hold_out":null"#,
+            &format!(r#""hold_out":{{"Blocks":{{"fraction":{fraction},"seed":1}}}}"#),
         );
         db.fails_with(&format!("SELECT * FROM corgipile.node_training('{task}')"), "08P01");
     }
