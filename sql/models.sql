@@ -14,20 +14,16 @@ COMMENT ON SCHEMA corgipile IS 'models trained by corgipile';
 CREATE TYPE corgipile.stored_role;
 
 CREATE FUNCTION corgipile.stored_role_in(cstring) RETURNS corgipile.stored_role
-LANGUAGE c STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'corgipile_stored_role_in_wrapper';
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'corgipile_stored_role_in_wrapper';
 
 CREATE FUNCTION corgipile.stored_role_out(corgipile.stored_role) RETURNS cstring
-LANGUAGE c STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'corgipile_stored_role_out_wrapper';
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'corgipile_stored_role_out_wrapper';
 
 CREATE FUNCTION corgipile.stored_role_recv(internal) RETURNS corgipile.stored_role
-LANGUAGE c STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'corgipile_stored_role_recv_wrapper';
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'corgipile_stored_role_recv_wrapper';
 
 CREATE FUNCTION corgipile.stored_role_send(corgipile.stored_role) RETURNS bytea
-LANGUAGE c STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'corgipile_stored_role_send_wrapper';
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'corgipile_stored_role_send_wrapper';
 
 CREATE TYPE corgipile.stored_role (
     INPUT = corgipile.stored_role_in, OUTPUT = corgipile.stored_role_out,
@@ -38,13 +34,11 @@ CREATE CAST (corgipile.stored_role AS pg_catalog.text) WITHOUT FUNCTION AS IMPLI
 CREATE CAST (pg_catalog.text AS corgipile.stored_role) WITHOUT FUNCTION;
 
 CREATE FUNCTION corgipile.shown_role(role corgipile.stored_role) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'corgipile_shown_role_wrapper';
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'corgipile_shown_role_wrapper';
 COMMENT ON FUNCTION corgipile.shown_role(corgipile.stored_role) IS 'the name of a role, public for everybody; of a role that was dropped its number, of one that was not there when a dump was restored its name behind a question mark';
 
 CREATE FUNCTION corgipile.may_see(owner corgipile.stored_role, granted_to corgipile.stored_role[]) RETURNS boolean
-LANGUAGE c STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'corgipile_may_see_wrapper';
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'corgipile_may_see_wrapper';
 COMMENT ON FUNCTION corgipile.may_see(corgipile.stored_role, corgipile.stored_role[]) IS 'may you see a model with this owner and these grants?';
 
 -- Users see corgipile.models, a view of it: its columns are what the documents promise, this table may get others.

@@ -25,9 +25,6 @@ fn corgipile_calibrate(call: Call<'_>) -> Value {
 }
 
 /// Calibrates the model with the rows of the source.
-///
-/// # Errors
-/// Those of [`models::calibrate`], of the source and of rows.
 fn calibrate(call: Call<'_>) -> Result<Value> {
     let (model, source) = model_and_source(call)?;
     models::check_may_change(model.id)?;
@@ -51,9 +48,6 @@ fn calibrate(call: Call<'_>) -> Result<Value> {
 }
 
 /// The scores of the model for the rows of `source`, and how many rows were left out.
-///
-/// # Errors
-/// Whatever can be wrong with source and rows.
 fn measure(model: &Model, source: &str, policies: Policies) -> Result<(Calibration, u64)> {
     let mut buffers = ModelRows::plain(policies).open(model, source)?;
     let linear = parameters_for(model, &buffers.decoder);

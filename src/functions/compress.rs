@@ -148,9 +148,6 @@ pub fn encoding(name: &str) -> Result<Option<Encoding>> {
 const MAX_NUMBERS: u64 = 1 << 24;
 
 /// The bytes of a mini-batch.
-///
-/// # Errors
-/// [`TocError::NotCompressible`]
 pub fn encode(rows: &toc::Rows, encoding: Option<Encoding>) -> Result<Vec<u8>> {
     let holds_zeros = matches!(encoding, Some(Encoding::Den | Encoding::Dvi | Encoding::Gzip | Encoding::Snappy));
     let numbers = if holds_zeros { rows.len() as u64 * rows.columns() as u64 } else { rows.nnz() as u64 };

@@ -34,9 +34,6 @@ fn profile(call: Call<'_>) -> Result<Value> {
 
 /// Goes through the rows of `source`, here or where they are, and measures their features, with the bins of a profile
 /// if there is one.
-///
-/// # Errors
-/// Whatever can be wrong with source and rows; those of the nodes.
 fn measure(call: Call<'_>, model: &Model, source: &str, like: Option<&Profile>) -> Result<MeasuredFeatures> {
     let nodes = call::nodes(call.get(2))?;
     let mut rows = feature_profile::plan(model, source)?;

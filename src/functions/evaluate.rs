@@ -29,9 +29,6 @@ fn evaluate(call: Call<'_>) -> Result<Vec<Metric>> {
 }
 
 /// Evaluates the model on the rows of `source`.
-///
-/// # Errors
-/// Whatever can be wrong with source and rows; those of the nodes.
 fn read(model: &Rc<Model>, source: &str, policies: Policies, nodes: &Nodes) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
     let weight = models::weight_column(model.id).filter(|name| source.columns().iter().any(|c| c.name == *name));

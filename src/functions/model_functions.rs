@@ -10,9 +10,6 @@ use pgrx::prelude::*;
 use std::rc::Rc;
 
 /// The model, if the current user may see it.
-///
-/// # Errors
-/// [`ArgumentError::NullArgument`], and those of [`models::if_seen`].
 pub fn model(call: Call<'_>) -> Result<Rc<Model>> {
     let model = model_to_predict(call)?;
     if call.type_of(0) == pg_sys::JSONBOID { Ok(model) } else { models::if_seen(model) }
@@ -21,10 +18,6 @@ pub fn model(call: Call<'_>) -> Result<Rc<Model>> {
 /// The model, for predictions, which a role may be let make without seeing it. One that is a constant of the query is
 /// not compared with other values again as long as it means the same: a large model has many times as many bytes as a
 /// row.
-///
-/// # Errors
-/// [`ArgumentError::NullArgument`], and those of [`models::id_to_predict`], [`models::name_to_predict`] and
-/// [`models::inline`].
 #[inline(always)]
 pub fn model_to_predict(call: Call<'_>) -> Result<Rc<Model>> {
     match call.type_of(0) {
@@ -38,9 +31,6 @@ pub fn model_to_predict(call: Call<'_>) -> Result<Rc<Model>> {
 }
 
 /// Which models the argument means to a function that changes them.
-///
-/// # Errors
-/// [`ArgumentError::NullArgument`]
 pub fn selector(call: Call<'_>) -> Result<ModelSelector<'_>> {
     Ok(match call.type_of(0) {
         pg_sys::INT8OID => ModelSelector::Id(call.get(0).ok_or(ArgumentError::NullArgument("model_id"))?),
@@ -49,10 +39,6 @@ pub fn selector(call: Call<'_>) -> Result<ModelSelector<'_>> {
 }
 
 /// The model, as [`model`] has it, and the source of the rows: a text, or a relation, whose name it is then.
-///
-/// # Errors
-/// [`ArgumentError::NullArgument`], and those of [`Arguments::source`](pg::call::arguments::Arguments::source) and
-/// [`model`].
 pub fn model_and_source(call: Call<'_>) -> Result<(Rc<Model>, String)> {
     let source = call.arguments().source(1)?.ok_or(ArgumentError::NullArgument("source"))?;
     Ok((model(call)?, source))

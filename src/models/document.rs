@@ -38,9 +38,6 @@ pub struct Document {
 
 impl Document {
     /// Reads a JSON text.
-    ///
-    /// # Errors
-    /// [`ModelError::InvalidModel`], [`ArgumentError::InvalidArgument`] if it is no object.
     pub fn read(text: &str) -> Result<Document> {
         let members = Members::read(text)?;
         let (fitted, numbers, kept) = (Fitted::read(&members)?, Numbers::read(&members)?, Kept::read(&members)?);
@@ -144,9 +141,6 @@ struct Written<'a> {
 }
 
 /// The JSON document of a model that the user may use.
-///
-/// # Errors
-/// [`ModelError::ModelTooLarge`], [`ModelError::CorruptModel`]
 pub fn export(model: &Model) -> Result<String> {
     let found = table::find(model.id, |row| {
         let history: Option<JsonString> = row.get(c"history");

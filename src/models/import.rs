@@ -10,10 +10,6 @@ use pgrx::Uuid;
 
 /// Stores a model that is given as a value as the current user's, and returns its id. Without a name it gets that of
 /// the value, if there is one.
-///
-/// # Errors
-/// Those of [`Document::read`] and [`store`];
-/// [`ArgumentError::InvalidArgument`](crate::errors::Error::InvalidArgument) for a name that cannot be.
 pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
     let document = value.with_text(Document::read)?;
     let name = name.map(str::to_owned).or_else(|| document.fitted.name.clone());
@@ -23,9 +19,6 @@ pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
 }
 
 /// Stores it under this name, and returns its id; with an identity if another server has published it.
-///
-/// # Errors
-/// Those of [`store`].
 pub(super) fn store_document(document: Document, name: Option<&str>, published_as: Option<Uuid>) -> Result<i64> {
     let Document { model, fitted, kept, history, .. } = document;
     let history = serde_json::to_string(&history).expect("plain values are always JSON");

@@ -32,9 +32,6 @@ struct InlineModel {
 }
 
 /// The model that a value is.
-///
-/// # Errors
-/// Those of [`Document::read`].
 pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     let read = || value.with_text(Document::read);
     let Some(identity) = value.identity() else { return read().map(|document| Rc::new(document.model)) };
@@ -78,9 +75,6 @@ pub fn forget() {
 }
 
 /// The model that this document is, which is not kept.
-///
-/// # Errors
-/// Those of [`Document::read`].
 pub fn of_document(text: &str) -> Result<Model> {
     Document::read(text).map(|document| document.model)
 }

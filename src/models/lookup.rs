@@ -10,29 +10,17 @@ use pg::serves_another;
 use std::rc::Rc;
 
 /// The model that a text means, as [`name_to_predict`] has it, if the current user may see it.
-///
-/// # Errors
-/// Those of [`name_to_predict`] and [`if_seen`].
 pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
     name_to_predict(text).and_then(if_seen)
 }
 
 /// The model with this id, for predictions, which a role may be let make without seeing the model.
-///
-/// # Errors
-/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`],
-/// [`ModelError::OfAnotherServer`]
 pub fn id_to_predict(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
 
 /// The model that a text means to the current user ([`names`]), for predictions: an id, or the deployed version of a
 /// name, else the latest.
-///
-/// # Errors
-/// As [`id_to_predict`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and
-/// [`ModelError::OwnerNeeded`]; [`ModelError::NotPublished`] in place of [`ModelError::OfAnotherServer`], but for a
-/// number.
 pub fn name_to_predict(text: &str) -> Result<Rc<Model>> {
     find(Key::Name(text.to_owned()))
 }

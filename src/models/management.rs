@@ -19,10 +19,6 @@ pub enum ModelSelector<'a> {
 }
 
 /// Makes a name mean this version, or the latest again. Gives the id of what it means then.
-///
-/// # Errors
-/// [`ModelError::NoModelName`], [`ModelError::NoVersion`], [`ModelError::NotOwner`], [`ModelError::AmbiguousModel`],
-/// [`ModelError::OwnerNeeded`]
 pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
     let Named { owner, name, .. } = owned(name)?;
     let name = name.as_str();
@@ -52,10 +48,6 @@ pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
 }
 
 /// Gives one model, or all versions of a name, another name. One model becomes the latest version of the name.
-///
-/// # Errors
-/// Those of [`deploy`]; [`ModelError::ModelExists`] if the owner has models of the new name and versions would meet;
-/// [`ArgumentError::InvalidArgument`] for a name that cannot be.
 pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
     check_name(new_name)?;
     let meant = Meant::of(which)?;
@@ -97,9 +89,6 @@ pub(super) fn name_one(id: i64, new_name: &str) -> usize {
 }
 
 /// Deletes one model, a version of a name, or all of them. Gives how many there were.
-///
-/// # Errors
-/// Those of [`deploy`].
 pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
     let dropped = match Meant::of(which)? {
         Meant::Id { id, .. } => table::change(
@@ -121,9 +110,6 @@ pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
 }
 
 /// Sets the comment on one model, or on the version that a name means. None removes it.
-///
-/// # Errors
-/// Those of [`deploy`].
 pub fn comment(which: ModelSelector, text: Option<&str>) -> Result<()> {
     let (Meant::Id { id, .. } | Meant::Name { id, .. }) = Meant::of(which)?;
     let sql = "UPDATE corgipile.stored_models SET comment = $2 WHERE model_id = $1";
@@ -134,9 +120,6 @@ pub fn comment(which: ModelSelector, text: Option<&str>) -> Result<()> {
 }
 
 /// Keeps with one model the scores of rows that were held out of its training, in place of others that were kept.
-///
-/// # Errors
-/// Those of [`deploy`].
 pub fn calibrate(id: i64, calibration: &Calibration) -> Result<()> {
     check_may_change(id)?;
     let sql = "UPDATE corgipile.stored_models SET calibration_rows = $2, calibration_scores = $3 WHERE model_id = $1";
@@ -150,9 +133,6 @@ pub fn calibrate(id: i64, calibration: &Calibration) -> Result<()> {
 }
 
 /// Keeps this profile with one model, in place of another.
-///
-/// # Errors
-/// Those of [`deploy`].
 pub fn keep_profile(id: i64, profile: &Profile) -> Result<()> {
     check_may_change(id)?;
     let sql = "UPDATE corgipile.stored_models SET profile = $2 WHERE model_id = $1";
@@ -163,9 +143,6 @@ pub fn keep_profile(id: i64, profile: &Profile) -> Result<()> {
 }
 
 /// Checks whether the current user may change this model, before work is done for that.
-///
-/// # Errors
-/// Those of [`deploy`].
 pub fn check_may_change(id: i64) -> Result<()> {
     owner_of(id).map(|_| ())
 }
@@ -198,9 +175,6 @@ pub(super) enum Meant {
 
 impl Meant {
     /// Finds the models that are selected.
-    ///
-    /// # Errors
-    /// If the current user is no member of the owner.
     pub(super) fn of(which: ModelSelector) -> Result<Meant> {
         let (id, name) = match which {
             ModelSelector::Id(id) => (Some(id), ""),
@@ -224,9 +198,6 @@ impl Meant {
 }
 
 /// Who owns the model with this id.
-///
-/// # Errors
-/// If the current user is no member of the owner.
 fn owner_of(id: i64) -> Result<StoredRole> {
     table::prevent_if_read_only("changes of models");
     let found = table::find(id, |row| match Access::of(row) {

@@ -72,9 +72,6 @@ impl Held {
 
 impl Model {
     /// Reads a row of the table; without its numbers if they are in shared memory.
-    ///
-    /// # Errors
-    /// [`ModelError::CorruptModel`](crate::errors::ModelError::CorruptModel)
     pub fn read(id: i64, row: &ModelRow, shared: Option<Shared>) -> Result<Model> {
         let numbers = || shared.map_or_else(|| Numbers::read(row).map(Held::Own), |shared| Ok(Held::Shared(shared)));
         let model = Fitted::read(row).and_then(|fitted| Model::new(id, &fitted, numbers()?));
@@ -128,9 +125,6 @@ impl Model {
     }
 
     /// Its numbers, to be stored.
-    ///
-    /// # Panics
-    /// If they are in shared memory.
     pub(super) fn into_numbers(self) -> Numbers {
         match self.held {
             Held::Own(numbers) => numbers,
@@ -149,9 +143,6 @@ impl Model {
     }
 
     /// The probability of each class, by its decisions.
-    ///
-    /// # Panics
-    /// If it has no [probabilities](Model::has_probabilities), or `out` has not a place for every class.
     pub fn probabilities(&self, decisions: &[f32], out: &mut [f64]) {
         match &self.sigmoids {
             Some(sigmoids) => sigmoids.probabilities(decisions, out),

@@ -86,9 +86,6 @@ impl Access {
 }
 
 /// The version that a text means to the current user: a name, with that of its owner or without, or an id.
-///
-/// # Errors
-/// Those of [`of_name`]; of an id [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::Unnamed`].
 pub fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
     let Some(id) = as_id(table, text) else { return of_name(table, text) };
     let named = table.find(&Key::Id(id), |row| {
@@ -117,10 +114,6 @@ pub fn digits(text: &str) -> Option<i64> {
 }
 
 /// The version that a name means to the current user, with the name of its owner or without.
-///
-/// # Errors
-/// [`ModelError::NoModelName`], [`ModelError::ModelPermission`], [`ModelError::AmbiguousModel`],
-/// [`ModelError::OwnerNeeded`]
 pub fn of_name(table: &ModelTable, text: &str) -> Result<Named> {
     let versions = versions(table, text);
     if let Some(own) = latest(&versions, |version| version.access == Some(Access::Owner)) {

@@ -16,9 +16,6 @@ choice! {
 }
 
 /// Lets a role use one model, or all versions of a name, also those to come.
-///
-/// # Errors
-/// Those of [`deploy`](super::deploy); PostgreSQL's own if there is no such role.
 pub fn grant(which: ModelSelector, role: &str, privilege: Privilege) -> Result<()> {
     let grants = |column: &str| {
         format!(
@@ -34,9 +31,6 @@ pub fn grant(which: ModelSelector, role: &str, privilege: Privilege) -> Result<(
 }
 
 /// Takes back all that [`grant`] has given, also from a role that is not there: it is called as it is shown.
-///
-/// # Errors
-/// As [`grant`].
 pub fn revoke(which: ModelSelector, role: &str) -> Result<()> {
     // if the table was edited by hand, it may be an array of arrays, from which array_remove() removes nothing
     set_grants(which, &table::role_as_shown(role), &without_role())
@@ -73,9 +67,6 @@ fn set_grants(which: ModelSelector, role: &StoredRole, grants: &str) -> Result<(
 
 /// Deletes all models of a role, and takes back all that was granted to it, as DROP OWNED does. Gives how many models
 /// there were.
-///
-/// # Errors
-/// [`ModelError::NotOwner`]; PostgreSQL's own if there is no such role, and no trace of it.
 pub fn drop_owned(name: &str) -> Result<i64> {
     let role = own_role(name)?;
     let field = || vec![Field::role("role", &role)];
@@ -93,10 +84,6 @@ pub fn drop_owned(name: &str) -> Result<i64> {
 
 /// Gives all models of a role to another one, with their names and versions, as REASSIGN OWNED does. Gives how many
 /// there were.
-///
-/// # Errors
-/// [`ModelError::NotOwner`] unless the current user is a member of both roles; [`ModelError::ModelExists`] if the other
-/// one has a model of the same name; PostgreSQL's own if there is no such role.
 pub fn reassign_owned(from: &str, to: &str) -> Result<i64> {
     let (name, from, to) = (from, own_role(from)?, table::existing_role(to));
     if !to.has_privileges() {

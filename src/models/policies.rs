@@ -21,10 +21,6 @@ impl Policies {
     }
 
     /// Those of the arguments `nulls` and `unseen` of a call. None is as the model says.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidArgument`](crate::errors::ArgumentError::InvalidArgument);
-    /// [`PredictError::NothingToImpute`]
     pub fn of_call(model: &Model, [nulls, unseen]: [Option<&str>; 2]) -> Result<Policies> {
         let of_model = Policies::of_model(model);
         let policies = Policies {

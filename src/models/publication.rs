@@ -47,9 +47,6 @@ pub struct Received {
 }
 
 /// The model that a name means, or the version of it that is asked for.
-///
-/// # Errors
-/// [`ModelError::NoVersion`], and those of [`by_name_or_id`](super::by_name_or_id).
 pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
     let table = ModelTable::open();
     let by_name = || {
@@ -71,9 +68,6 @@ pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
 }
 
 /// The identity of a model that the user may use and that other servers can have: one with a name, as it is committed.
-///
-/// # Errors
-/// [`ModelError::Unnamed`], [`ModelError::NotCommitted`], and those of [`id_to_predict`] and [`if_seen`].
 pub fn identity(id: i64) -> Result<Uuid> {
     // for the privileges
     if_seen(id_to_predict(id)?)?;
@@ -88,9 +82,6 @@ pub fn identity(id: i64) -> Result<Uuid> {
 }
 
 /// Has the current user own this model under its name, and the name mean it.
-///
-/// # Errors
-/// [`ModelError::NameTaken`], and those of [`import`](super::import).
 pub fn receive(identity: Uuid, value: Jsonb) -> Result<Received> {
     let document = value.with_text(Document::read)?;
     let Some(name) = document.fitted.name.clone() else {

@@ -34,9 +34,6 @@ pub trait Source {
 }
 
 /// A value that has to be there.
-///
-/// # Errors
-/// It is not.
 pub fn required<T>(key: &str, value: Option<T>) -> Result<T, Fault> {
     value.ok_or_else(|| Fault::missing(key))
 }

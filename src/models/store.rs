@@ -31,10 +31,6 @@ pub fn check_can_store(function: &str) {
 }
 
 /// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
-///
-/// # Errors
-/// [`ModelError::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
-/// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's.
 pub fn store(new: NewModel) -> Result<i64> {
     let NewModel { fitted, numbers, kept, .. } = new;
     let announced = shared::enabled().then(|| numbers.clone());

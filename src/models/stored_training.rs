@@ -31,9 +31,6 @@ pub fn weight_column(id: i64) -> Option<String> {
 pub const MAX_STATE_BYTES: usize = 256 << 20;
 
 /// The training of a model that the user may use, as far as it is kept.
-///
-/// # Errors
-/// [`ModelError::NoModelId`], [`ModelError::CorruptModel`]
 pub fn stored_training(id: i64) -> Result<StoredTraining> {
     let stored = table::find(id, |row| {
         let state: Option<Vec<u8>> = row.get(c"training_state");
@@ -51,9 +48,6 @@ pub fn stored_training(id: i64) -> Result<StoredTraining> {
 
 /// What is kept of the training of a model that the user may use, and no prediction reads; nothing of one that is not
 /// stored.
-///
-/// # Errors
-/// [`ModelError::CorruptModel`]
 pub fn kept(model: &Model) -> Result<Kept> {
     let kept = table::find(model.id, |row| Kept::read(row)).unwrap_or_else(|| Ok(Kept::default()));
     let checked = kept.and_then(|kept: Kept| kept.check(&model.feature_kind, model.dim()).map(|()| kept));

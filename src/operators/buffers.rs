@@ -78,9 +78,6 @@ impl Buffers {
     }
 
     /// Has a worker fill the buffers from now on.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub fn load_elsewhere(&mut self, request: &LoadRequest) -> std::result::Result<(), Unavailable> {
         self.leader = Some(Leader::launch(request, &self.query)?);
         Ok(())

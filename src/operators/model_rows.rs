@@ -115,9 +115,6 @@ fn decode(model: &Model, columns: &[Column], spec: &DecoderSpec) -> Result<Decod
 }
 
 /// Where the model's features come from, with a label of 0 that `source` need not have.
-///
-/// # Errors
-/// Whatever can be wrong with the source; [`TrainingError::NotOnCompressed`] of `what`
 pub fn without_label(model: &Model, source: &str, what: &'static str) -> Result<Source> {
     let columns = feature_columns(model);
     let source = Source::resolve(source)?;

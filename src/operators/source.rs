@@ -114,10 +114,6 @@ impl Source {
     }
 
     /// The query that reads these columns, as SQL writes them.
-    ///
-    /// # Errors
-    /// PostgreSQL's own; [`PgError::SourceChanged`] if the relation's name means another one by now:
-    /// its schema is not locked.
     pub fn read(&self, columns: &str) -> Result<Query> {
         let query = Query::analyze(&format!("SELECT {columns} FROM {}", self.from))?;
         match self.relation {

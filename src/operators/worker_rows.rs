@@ -43,9 +43,6 @@ impl WorkerRows {
 }
 
 /// Starts workers on a query that is running here.
-///
-/// # Errors
-/// Why there is none.
 pub fn launch(
     kind: &'static CStr,
     workers: usize,

@@ -9,8 +9,6 @@
 
 use tuples::pause::{PER_PAUSE, Pauses};
 
-use crate::bytes::{put_number, take_number};
-
 /// More bytes are not unpacked.
 pub(crate) const MAX_UNPACKED: usize = 1 << 30;
 
@@ -139,6 +137,31 @@ pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
         rest = behind;
     }
     (bytes.len() == len).then_some(bytes)
+}
+
+/// Puts a number: seven bits a byte, the low ones first, and the last byte without the eighth bit.
+#[inline]
+pub(crate) fn put_number(mut number: u64, mut put: impl FnMut(u8)) {
+    while number >= 1 << 7 {
+        put(number as u8 | 1 << 7);
+        number >>= 7;
+    }
+    put(number as u8);
+}
+
+/// Takes such a number from the front; None if there is none.
+pub(crate) fn take_number(from: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (byte, rest) = from.split_first()?;
+        *from = rest;
+        let bits = u64::from(byte & 0x7f);
+        number |= bits.checked_shl(shift).filter(|shifted| shifted >> shift == bits)?;
+        if byte < &(1 << 7) {
+            return Some(number);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

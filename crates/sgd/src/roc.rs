@@ -3,7 +3,7 @@
 //! Guarantees: exact, ties and all: it is the fraction of the pairs of a positive and a negative tuple in which the
 //! positive one has the higher score, a tie being half a pair.
 
-use crate::bytes::{put_number, take_number};
+use crate::packed::{put_number, take_number};
 
 /// A score and a class in one integer, whose order is that of the scores. Of the score's 53 digits the last is given
 /// up, so that an f32 loses nothing.

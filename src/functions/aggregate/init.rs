@@ -12,10 +12,6 @@ use pg::values::varlena::Bytes;
 use sgd::{ModelKind, Solver};
 
 /// The state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
-///
-/// # Errors
-/// Those of [`Request::without_choices`] and [`TrainArguments::with_options`]; [`ArgumentError::NullArgument`],
-/// [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`], [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
     let options = arguments.json(3).map_err(|e| ArgumentError::unread("options", e))?;
     let model: String = arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?;

@@ -29,9 +29,6 @@ pub enum Vectors {
 
 impl Vectors {
     /// For the types that this call has.
-    ///
-    /// # Errors
-    /// [`AggregateError::FeatureType`]
     pub fn of(call: Call<'_>) -> Result<Vectors> {
         let given = call.type_of(FEATURES);
         let dense = VectorReader::new(given).map(|vectors| Vectors::Dense(Dense { vectors, features: Vec::new() }));
@@ -40,9 +37,6 @@ impl Vectors {
     }
 
     /// Learns from one row, or counts it as skipped.
-    ///
-    /// # Errors
-    /// [`DecoderError::Row`]; [`AggregateError::StateKind`] if the state is for tuples of the other kind.
     #[inline(always)]
     pub fn learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Result<()> {
         match self {
@@ -125,9 +119,6 @@ pub struct Sparse {
 
 impl Sparse {
     /// For the types that this call has, and indices from `base` to `base + dim - 1`.
-    ///
-    /// # Errors
-    /// [`AggregateError::FeatureType`]
     pub fn of(call: Call<'_>, base: u32, dim: usize) -> Result<Sparse> {
         let (indices, values) = (call.type_of(INDICES), call.type_of(VALUES));
         let arrays = SparseReader::new(indices, values, base, dim, Beyond::Fault)
@@ -136,9 +127,6 @@ impl Sparse {
     }
 
     /// Learns from one row, or counts it as skipped.
-    ///
-    /// # Errors
-    /// As [`Vectors::learn`].
     #[inline(always)]
     pub fn learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Result<()> {
         if !state.is_sparse() {

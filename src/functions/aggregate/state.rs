@@ -62,9 +62,6 @@ pub struct NewState<'a> {
 
 impl NewState<'_> {
     /// The state before the first epoch.
-    ///
-    /// # Errors
-    /// [`AggregateError::NotByAggregate`], [`PgError::StateTooLarge`], [`PgError::OutOfMemory`]
     pub fn bytes(&self) -> Result<Bytes> {
         let Hyperparameters { schedule, .. } = self.hyperparameters;
         if matches!(schedule, Schedule::Theorem1 { .. }) {
@@ -94,9 +91,6 @@ impl NewState<'_> {
 }
 
 /// Checks whether a state has so few bytes that it can be written as text, by pg_dump for one.
-///
-/// # Errors
-/// [`PgError::StateTooLarge`]
 pub fn check_size(bytes: usize) -> Result<()> {
     if bytes > MAX_BYTES { Err(PgError::StateTooLarge(bytes).into()) } else { Ok(()) }
 }
@@ -120,9 +114,6 @@ pub struct StateMut<'a> {
 
 impl<'a> StateMut<'a> {
     /// The state in these bytes.
-    ///
-    /// # Errors
-    /// [`AggregateError::MalformedState`]
     #[inline(always)]
     pub fn of(bytes: &'a mut [u8]) -> Result<StateMut<'a>> {
         let Some((header, rest)) = bytes.split_at_mut_checked(at::END) else {
@@ -138,9 +129,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// Checks all of it, because it comes from outside.
-    ///
-    /// # Errors
-    /// [`AggregateError::MalformedState`]
     pub fn check(&mut self) -> Result<()> {
         let sizes = self.trainer().map(|trainer| (trainer.dim(), trainer.outputs()))?;
         if sizes != (self.dim(), self.outputs()) || self.dim() == 0 {
@@ -159,9 +147,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// Begins the next epoch.
-    ///
-    /// # Errors
-    /// [`AggregateError::UnfinishedEpoch`] if one has begun.
     pub fn begin_epoch(&mut self) -> Result<()> {
         if self.in_epoch() {
             return Err(AggregateError::UnfinishedEpoch.into());
@@ -173,9 +158,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// Ends the epoch.
-    ///
-    /// # Errors
-    /// [`TrainingError::Diverged`]; [`AggregateError::NoEpoch`] if none has begun.
     pub fn finish_epoch(&mut self) -> Result<()> {
         if !self.in_epoch() {
             return Err(AggregateError::NoEpoch.into());
@@ -198,9 +180,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// Adds what another process has learned in the same epoch from the same state.
-    ///
-    /// # Errors
-    /// [`AggregateError::OtherState`] if it was another state; [`AggregateError::NoEpoch`] if no epoch has begun.
     pub fn merge(&mut self, other: StateMut) -> Result<()> {
         if !self.in_epoch() || !other.in_epoch() {
             return Err(AggregateError::NoEpoch.into());
@@ -223,9 +202,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// Learns from a dense tuple; `features` are standardized in place.
-    ///
-    /// # Errors
-    /// [`Failure::Row`] if the row is at fault, else [`Failure::State`].
     #[inline(always)]
     pub fn learn_dense(&mut self, label: f64, features: &mut [f32]) -> std::result::Result<(), Failure> {
         let label = narrow_label(label)?;
@@ -240,9 +216,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// Learns from a sparse tuple with ascending indices from 0; `values` are standardized in place.
-    ///
-    /// # Errors
-    /// As [`StateMut::learn_dense`].
     #[inline(always)]
     pub fn learn_sparse(
         &mut self,
@@ -325,9 +298,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// The model as it is now.
-    ///
-    /// # Errors
-    /// [`AggregateError::MalformedState`], [`PgError::OutOfMemory`]
     pub fn model(&mut self) -> Result<ModelParameters> {
         self.trainer()?.model().map_err(trouble)
     }

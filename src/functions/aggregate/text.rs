@@ -17,9 +17,6 @@ pub const MAX_BYTES: usize = (MAX_TEXT - PREFIX.len()) / 4 * 3;
 const PART: [usize; 2] = [PIECE / 4 * 3, PIECE];
 
 /// The text of these bytes.
-///
-/// # Errors
-/// [`PgError::StateTooLarge`](crate::errors::PgError::StateTooLarge)
 pub fn write(bytes: &[u8]) -> Result<Value> {
     let digits = |bytes: usize| (4 * bytes).div_ceil(3);
     let mut text = TextOutput::with_room(PREFIX.len() + digits(bytes.len()))?;
@@ -33,9 +30,6 @@ pub fn write(bytes: &[u8]) -> Result<Value> {
 }
 
 /// The bytes of a text, None if it is not what [`write`] writes.
-///
-/// # Errors
-/// [`PgError::StateTooLarge`](crate::errors::PgError::StateTooLarge)
 pub fn read(text: &[u8]) -> Result<Option<Bytes>> {
     let Some(digits) = text.strip_prefix(PREFIX.as_bytes()) else { return Ok(None) };
     let mut bytes = Bytes::zeros(digits.len() / 4 * 3 + (digits.len() % 4).saturating_sub(1))?;

@@ -32,10 +32,6 @@ struct Read {
 impl Columns {
     /// Those of a model, with the types that they have in `source`; without one, they are numbers, arrays of numbers,
     /// and whatever can be cast to a text.
-    ///
-    /// # Errors
-    /// As [`Source::resolve`], and if the source has no such columns; [`ArgumentError::InvalidArgument`] if a feature
-    /// is called like the part of a date, and there is no source.
     pub fn new(model: &Model, source: Option<&str>) -> Result<Columns> {
         let source = source.map(Source::resolve).transpose()?;
         let mut columns = Columns { names: Vec::new(), features: Vec::new() };

@@ -33,10 +33,6 @@ choice! {
 }
 
 /// The expression of a model.
-///
-/// # Errors
-/// [`ModelError::HashedInSql`], [`ModelError::TooLargeForSql`]; [`ArgumentError::InvalidArgument`] if the model has no
-/// such answer; those of [`Columns::new`].
 pub fn expression(model: &Model, answer: Answer, source: Option<&str>) -> Result<String> {
     check_answer(model, answer)?;
     check_size(model)?;

@@ -13,9 +13,6 @@ use sgd::{Activation, Link, LogTransform, Output};
 use tuples::HashedColumn;
 
 /// The bytes of a model's graph.
-///
-/// # Errors
-/// [`ModelError::NullTextInOnnx`], [`ModelError::TooLargeForOnnx`]
 pub fn graph(model: &Model) -> Result<Vec<u8>> {
     let linear = model.linear();
     let layers = match linear.network {

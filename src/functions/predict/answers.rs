@@ -5,9 +5,6 @@ use crate::errors::{PredictError, Result};
 use crate::models::{Model, Policies};
 
 /// The number that a regression predicts; of other models the class as a number.
-///
-/// # Errors
-/// Those of [`decide`]; [`PredictError::TextLabels`], [`PredictError::DecisionOutOfRange`]
 pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<f64>> {
     if !model.kind.is_classifier() {
         let predicted = decide(model, policies, features, |z| model.kind.link().prediction(z[0]))?;
@@ -24,9 +21,6 @@ pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> 
 }
 
 /// The class as text.
-///
-/// # Errors
-/// Those of [`decide`]; [`PredictError::NoLabels`]
 pub fn label(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<String>> {
     if !model.kind.is_classifier() {
         return Err(PredictError::NoLabels { model: model.in_error(), kind: model.kind }.into());
@@ -35,9 +29,6 @@ pub fn label(model: &Model, policies: Policies, features: impl FeatureInput) -> 
 }
 
 /// The probability of each class, in their ascending order.
-///
-/// # Errors
-/// Those of [`decide`]; [`PredictError::NoProbabilities`]
 pub fn probabilities(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<Vec<f64>>> {
     if !model.has_probabilities() {
         return Err(PredictError::NoProbabilities { model: model.in_error(), kind: model.kind }.into());

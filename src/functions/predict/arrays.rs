@@ -28,9 +28,6 @@ pub fn read_sparse_pair(
 
 /// Reads argument 1 of the call as an array if it is a text that begins as one. None if it is not, or if the model was
 /// trained on categories, which are texts. Else as [`read_dense`].
-///
-/// # Errors
-/// Those of [`read_dense`].
 pub fn read_text(model: &Model, policies: Policies, call: Call<'_>, into: &mut InputTuple) -> Result<Option<bool>> {
     if !is_text(call.type_of(1)) || model.feature_kind.has_categories() {
         return Ok(None);

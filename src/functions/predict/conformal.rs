@@ -10,10 +10,6 @@ use sgd::Link;
 use sgd::conformal::{Calibration, belongs, class_scores, interval as interval_around};
 
 /// The numbers of the interval, from the lowest to the highest.
-///
-/// # Errors
-/// Those of [`decide`]; [`PredictError::NoIntervals`], [`PredictError::NotCalibrated`],
-/// [`PredictError::DecisionOutOfRange`]
 pub fn interval(model: &Model, policies: Policies, given: Given<'_>) -> Result<Option<Value>> {
     let (call, coverage) = (given.call, coverage(&given)?);
     if model.kind.is_classifier() {
@@ -34,9 +30,6 @@ pub fn interval(model: &Model, policies: Policies, given: Given<'_>) -> Result<O
 }
 
 /// The labels of the set, in the ascending order of all labels.
-///
-/// # Errors
-/// Those of [`decide`]; [`PredictError::NoLabels`], [`PredictError::NotCalibrated`]
 pub fn set(model: &Model, policies: Policies, given: Given<'_>) -> Result<Option<Vec<String>>> {
     let coverage = coverage(&given)?;
     if !model.kind.is_classifier() {
@@ -56,9 +49,6 @@ fn calibration(model: &Model) -> Result<&Calibration> {
 }
 
 /// The coverage that is asked for.
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
 fn coverage(given: &Given<'_>) -> Result<f64> {
     let coverage = given.coverage();
     if coverage > 0.0 && coverage < 1.0 {

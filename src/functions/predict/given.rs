@@ -58,9 +58,6 @@ impl Features {
 
 impl CallSite {
     /// Of an answer to features in any form, behind which `nulls` and `unseen` may stand: two texts.
-    ///
-    /// # Errors
-    /// [`PredictError::Type`] if policies are given for what is no array and no row.
     #[cold]
     pub fn new(call: Call<'_>) -> Result<CallSite> {
         let is_array = |i| i < call.len() && element_type(call.type_of(i)).is_some();
@@ -85,9 +82,6 @@ impl CallSite {
 
     /// Of an answer with a coverage, which stands behind the features, before `nulls` and `unseen`. Features one by one
     /// are none: nobody could tell the coverage from a feature.
-    ///
-    /// # Errors
-    /// None.
     #[cold]
     pub fn with_coverage(call: Call<'_>) -> Result<CallSite> {
         let features = match call.len() {
@@ -105,9 +99,6 @@ impl CallSite {
     }
 
     /// What the call does with NULLs and with what the model has not seen.
-    ///
-    /// # Errors
-    /// Those of [`Policies::of_call`].
     #[inline(always)]
     pub fn policies(&self, model: &Model, call: Call<'_>) -> Result<Policies> {
         match self.policies {
@@ -175,9 +166,6 @@ impl FeatureInput for Given<'_> {
 }
 
 /// Passes the features of a row, which is argument 1 of the call, to `f`, as [`input::with_features`] does.
-///
-/// # Errors
-/// What is wrong with the features.
 pub fn with_features<R>(
     model: &Model,
     call: Call<'_>,

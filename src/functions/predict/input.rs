@@ -11,16 +11,10 @@ use tuples::count_buckets;
 /// Features as a call has them.
 pub trait FeatureInput {
     /// Reads them for this model. False if they have a NULL because of which there is no answer.
-    ///
-    /// # Errors
-    /// Whatever is wrong with them.
     fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool>;
 }
 
 /// What stands for a NULL of feature `i`; None if there is no answer then. `name` is the feature's.
-///
-/// # Errors
-/// [`PredictError::Null`] if nothing does.
 #[cold]
 pub fn fill(model: &Model, policies: Policies, i: usize, name: impl FnOnce() -> String) -> Result<Option<f32>> {
     match (policies.nulls, model.fill()) {
@@ -31,9 +25,6 @@ pub fn fill(model: &Model, policies: Policies, i: usize, name: impl FnOnce() -> 
 }
 
 /// A NULL for which nothing can stand: there is no answer.
-///
-/// # Errors
-/// `error` if a NULL is one.
 #[cold]
 pub fn no_answer(policies: Policies, error: impl FnOnce() -> Error) -> Result<bool> {
     if policies.nulls == Nulls::Error { Err(error()) } else { Ok(false) }
@@ -68,9 +59,6 @@ pub fn class(decisions: &[f32]) -> usize {
 
 /// Passes the model's decisions for the features, which are finite, to `f`.
 /// None if there is no answer because of a NULL.
-///
-/// # Errors
-/// What is wrong with the features; [`PredictError::DecisionOutOfRange`]
 pub fn decide<R>(
     model: &Model,
     policies: Policies,
@@ -108,9 +96,6 @@ pub fn decide<R>(
 
 /// Passes the features, as the model multiplies them, to `f`: a function that gives those of a range, without some that
 /// are 0. None if there is no answer because of a NULL.
-///
-/// # Errors
-/// What is wrong with the features.
 pub fn with_features<R>(
     model: &Model,
     policies: Policies,

@@ -108,9 +108,6 @@ impl Plan {
     }
 
     /// For values that are given one by one, each of them a column.
-    ///
-    /// # Errors
-    /// [`SourceError::ColumnType`]
     pub fn of_values(model: &Model, policies: Policies, columns: &[RecordColumn]) -> Result<Plan> {
         match model.feature_kind {
             FeatureKind::Array => {
@@ -122,9 +119,6 @@ impl Plan {
     }
 
     /// Reads the features of a row, whose attributes `value` gives. False if there is no answer to it.
-    ///
-    /// # Errors
-    /// Whatever is wrong with them.
     pub fn read<'a>(
         &self,
         model: &Model,

@@ -76,9 +76,6 @@ impl PlanOfCall {
 }
 
 /// Checks that argument `i`, which is a text, is a number.
-///
-/// # Errors
-/// [`PredictError::NotANumber`]
 fn check_number(model: &Model, call: Call<'_>, i: usize) -> Result<()> {
     let Some(Err(text)) = call.argument(i).map(number_of_text) else { return Ok(()) };
     let feature = model.feature_name(i - 1);

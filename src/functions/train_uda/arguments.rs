@@ -20,10 +20,6 @@ pub struct UdaRequest {
 
 impl UdaRequest {
     /// Reads and checks the arguments of a call.
-    ///
-    /// # Errors
-    /// Those of [`Request::without_choices`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
-    /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         let mut arguments = TrainArguments::named(arguments, &ARGUMENTS)?;
         let mut options = arguments.take("options");

@@ -18,9 +18,6 @@ pub struct ShuffledCopy {
 
 impl ShuffledCopy {
     /// Makes a copy of what is read, and `sees` own writes.
-    ///
-    /// # Errors
-    /// PostgreSQL's own, for example if the user may not create temporary tables.
     pub fn make(connection: &Connection, reading: &Reading, seed: i64, sees: Sees) -> Result<ShuffledCopy> {
         let start = Instant::now();
         let name = format!("pg_temp.corgipile_uda_{:08x}", random_seed());
@@ -32,9 +29,6 @@ impl ShuffledCopy {
     }
 
     /// Drops the copy.
-    ///
-    /// # Errors
-    /// PostgreSQL's own.
     pub fn drop(self, connection: &Connection, sees: Sees) -> Result<()> {
         connection.run(&format!("DROP TABLE {}", self.name), sees)?;
         Ok(())

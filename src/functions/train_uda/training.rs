@@ -35,9 +35,6 @@ struct PreparedSource {
 }
 
 /// Trains a model, stores it, and gives a row per epoch.
-///
-/// # Errors
-/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`].
 pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     models::check_can_store("corgipile_train_uda()");

@@ -77,9 +77,6 @@ pub fn enabled() -> bool {
 }
 
 /// Runs `f` with the directory, which nobody changes meanwhile but for its atomics. `f` raises no ERROR.
-///
-/// # Panics
-/// If there is no cache.
 pub fn shared<R>(f: impl FnOnce(&Directory) -> R) -> R {
     assert!(enabled(), "shared memory for models");
     // SAFETY: the lock guards the directory, which is there.
@@ -93,9 +90,6 @@ pub fn shared<R>(f: impl FnOnce(&Directory) -> R) -> R {
 }
 
 /// Runs `f` with the directory, which nobody else sees meanwhile. `f` raises no ERROR.
-///
-/// # Panics
-/// If there is no cache.
 pub fn exclusive<R>(f: impl FnOnce(&mut Directory) -> R) -> R {
     assert!(enabled(), "shared memory for models");
     // SAFETY: the lock guards the directory, which is there.
@@ -109,9 +103,6 @@ pub fn exclusive<R>(f: impl FnOnce(&mut Directory) -> R) -> R {
 }
 
 /// Where the arena begins.
-///
-/// # Panics
-/// If there is no cache.
 pub fn arena() -> *mut u8 {
     assert!(enabled(), "shared memory for models");
     // SAFETY: within what was asked for.

@@ -103,9 +103,6 @@ impl Shared {
     }
 
     /// The arrays.
-    ///
-    /// # Panics
-    /// If the entry was neither found nor pinned in the transaction that runs.
     #[inline]
     pub fn arrays(&self) -> Arrays<'_> {
         assert!(self.pinned_in.get() == TRANSACTION.get(), "a model that this transaction has pinned");

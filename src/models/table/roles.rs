@@ -43,9 +43,6 @@ fn name_bytes(role: pg_sys::Oid) -> Option<CString> {
 }
 
 /// The role with this name, or `public`.
-///
-/// # Errors
-/// PostgreSQL's own if it does not exist.
 pub fn role(name: &str) -> StoredRole {
     if name == PUBLIC { StoredRole::of(pg_sys::Oid::INVALID) } else { existing_role(name) }
 }
@@ -186,9 +183,6 @@ fn identifier(text: &CStr) -> Option<CString> {
 }
 
 /// The role with this name, which `public` is not.
-///
-/// # Errors
-/// PostgreSQL's own if it does not exist.
 pub fn existing_role(name: &str) -> StoredRole {
     let c_name = CString::new(name).unwrap_or_default();
     // SAFETY: a C string.
@@ -197,9 +191,6 @@ pub fn existing_role(name: &str) -> StoredRole {
 
 /// The role with this name, `public`, what is shown in the place of a role that is not there, or `-`, as type regrole
 /// shows everybody.
-///
-/// # Errors
-/// PostgreSQL's own if it does not exist.
 pub fn role_as_shown(name: &str) -> StoredRole {
     if name == "-" {
         return StoredRole::of(pg_sys::Oid::INVALID);

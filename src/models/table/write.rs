@@ -26,9 +26,6 @@ pub enum Taken {
 
 /// Inserts a row of the current user's and returns its model_id and version. The model is the next version of its name,
 /// and granted to the same roles as the one before.
-///
-/// # Errors
-/// What is [`Taken`].
 pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key, Taken> {
     let user = StoredRole::of(current_user());
     fields.push(Field::new("name", name));

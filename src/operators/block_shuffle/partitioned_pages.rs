@@ -59,9 +59,6 @@ impl<T: TableNode> PartitionedPages<T> {
     }
 
     /// Lets the tables have so many pages each, those that there were when another process began.
-    ///
-    /// # Errors
-    /// [`PgError::SourceChanged`] if there are more tables or fewer, [`SourceError::TooManyPages`].
     pub fn agree(&mut self, pages: &[u32]) -> Result<()> {
         if pages.len() != self.tables.len() {
             return Err(PgError::SourceChanged.into());

@@ -176,9 +176,6 @@ impl MixedColumns {
     }
 
     /// Meets what another process has found in the same columns.
-    ///
-    /// # Errors
-    /// If there are too many categories together.
     pub fn unite(&mut self, found: &[Option<(Vec<String>, bool)>]) -> std::result::Result<(), RowFault> {
         let columns = self.columns.iter_mut().filter(|column| !matches!(column.kind, MixedKind::Number(_)));
         for (column, found) in columns.zip(found) {
@@ -316,9 +313,6 @@ impl MixedColumns {
 
     /// Registers the categories of a row whose features begin with column `first`, and reads its numbers. A column that
     /// has too many categories then is hashed.
-    ///
-    /// # Errors
-    /// What is wrong with the row.
     pub fn prepare(
         &mut self,
         row: Row<'_>,
@@ -360,9 +354,6 @@ impl MixedColumns {
     }
 
     /// The entries of a row whose features begin with column `first`, by ascending dimension.
-    ///
-    /// # Errors
-    /// What is wrong with the row.
     pub fn read(
         &mut self,
         row: Row<'_>,

@@ -205,9 +205,6 @@ impl CategoryColumn {
     }
 
     /// Meets the categories that another process has found in the same column.
-    ///
-    /// # Errors
-    /// If there are too many of them.
     pub fn unite(
         &mut self,
         (found, has_null): &(Vec<String>, bool),

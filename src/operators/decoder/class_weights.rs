@@ -21,10 +21,6 @@ struct WeightsByLabel {
 
 impl ClassWeights {
     /// Weights for the values of this column.
-    ///
-    /// # Errors
-    /// [`TrainingError::LabelValue`] if a label cannot be one of the column's type,
-    /// [`ArgumentError::InvalidOption`] if it is listed twice.
     pub fn new(class_weight: &ClassWeight, column: &Column) -> Result<ClassWeights> {
         let ClassWeight::Given(weights) = class_weight else {
             return Ok(ClassWeights { listed: None });
@@ -48,9 +44,6 @@ impl ClassWeights {
     }
 
     /// The weights of classes of these names, 1 where none is listed; None if they are to be balanced.
-    ///
-    /// # Errors
-    /// A label that is listed, and that no class has.
     pub fn of_classes(&mut self, names: &[String]) -> std::result::Result<Option<Vec<f64>>, &str> {
         let Some(WeightsByLabel { labels, entries }) = &mut self.listed else { return Ok(None) };
         let mut are_met = vec![false; entries.len()];

@@ -14,9 +14,6 @@ pub const FEATURE_TYPES: &str = "Features are one column of arrays, of pgvector'
      one of values, or any number of columns with numbers, booleans, text or enums.";
 
 /// The column with this name.
-///
-/// # Errors
-/// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
 pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
     let mut found = columns.iter().filter(|c| c.name == name);
     match (found.next(), found.next()) {

@@ -79,9 +79,6 @@ const GROUPS: &str = "Groups are of a type that can be hashed, such as numbers, 
 impl Folds {
     /// For rows with the columns of `spec` at the places that `next` gives. There may be `many` classes; without a pass
     /// before the first epoch rows are drawn by their keys alone.
-    ///
-    /// # Errors
-    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`]
     pub fn new(
         spec: &FoldSpec,
         columns: &[Column],

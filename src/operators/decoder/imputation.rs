@@ -128,9 +128,6 @@ impl Imputation {
     }
 
     /// Reads an array that has NULLs.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     #[cold]
     pub fn read_array(
         &mut self,

@@ -91,9 +91,6 @@ impl Labels {
     }
 
     /// Classes to be found in this column.
-    ///
-    /// # Errors
-    /// [`TrainingError::NoSuchClass`]
     pub fn discover(column: &Column, kind: ModelKind, weights: Option<&ClassWeight>) -> Result<Labels> {
         let values = Distinct::new(column.type_oid, column.collation);
         let weights = weights.map(|weights| ClassWeights::new(weights, column)).transpose()?;
@@ -105,9 +102,6 @@ impl Labels {
     }
 
     /// The classes of a model, ascending, to be recognised in this column.
-    ///
-    /// # Errors
-    /// [`TrainingError::LabelValue`]
     pub fn known(column: &Column, kind: ModelKind, names: &[String]) -> Result<Labels> {
         let mut labels = Labels::discover(column, kind, None)?;
         if let Meaning::Class(classes) = &mut labels.meaning {
@@ -158,9 +152,6 @@ impl Labels {
 
     /// Meets the classes that another process has met. Gives the numbers that they have here, by their numbers there.
     /// The other has the same column, and has not [closed](Labels::close) its classes.
-    ///
-    /// # Errors
-    /// [`TrainingError::LabelValue`], [`NodeError::Differ`] if there are too many classes together
     pub fn unite(&mut self, met: Option<&MetClasses>) -> Result<Vec<usize>> {
         let (Meaning::Class(classes), Some(met)) = (&mut self.meaning, met) else { return Ok(vec![0]) };
         let mut numbers = Vec::new();
@@ -237,9 +228,6 @@ impl Labels {
 
     /// All rows have been read: the classes are those that were met. `counts` has the rows of each. Gives the order
     /// that classes have from now on, by their numbers so far.
-    ///
-    /// # Errors
-    /// [`TrainingError::OneClass`], [`TrainingError::NearlyUniqueLabel`]
     pub fn close(&mut self, counts: &[u64]) -> Result<Vec<u32>> {
         self.check()?;
         let Meaning::Class(classes) = &mut self.meaning else { return Ok(vec![0]) };
@@ -264,9 +252,6 @@ impl Labels {
 
     /// What the weights of rows that add up to this are to be multiplied by, once the classes are
     /// [closed](Labels::close), in this order.
-    ///
-    /// # Errors
-    /// [`TrainingError::NoSuchClass`], [`TrainingError::NoWeight`]
     pub fn factors(&mut self, sums: &RowSums, order: &[u32]) -> Result<Factors> {
         let Meaning::Class(classes) = &mut self.meaning else { return sums.factors(Some(&[]), order) };
         let ClassLabels { values, codes, weights: Some(weights), .. } = &mut **classes else {
@@ -303,9 +288,6 @@ impl Labels {
     }
 
     /// Checks whether there are two classes or more.
-    ///
-    /// # Errors
-    /// [`TrainingError::OneClass`]
     pub fn check(&self) -> Result<()> {
         let Meaning::Class(classes) = &self.meaning else { return Ok(()) };
         if classes.values.len() == 1 {

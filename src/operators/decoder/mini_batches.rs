@@ -14,9 +14,6 @@ use tuples::{Batch, MiniBatch};
 
 impl Decoder {
     /// Appends the mini-batch of a row, or leaves it out and counts all its tuples as skipped.
-    ///
-    /// # Errors
-    /// What is wrong with the row, or [`PgError::OutOfMemory`].
     pub(super) fn append_mini_batch(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         let faulty = |fault: RowFault| Box::new(fault).at(place_of(at));
         let Some(label) = row.get(0) else { return self.leave_out_mini_batch(RowFault::NullLabel, 1, at) };

@@ -49,9 +49,6 @@ struct Drawn {
 impl RowGroups {
     /// For rows with the columns of `spec` from `place` on. As to folds, there may be `many` classes, and a pass before
     /// the first epoch that `counts` rows.
-    ///
-    /// # Errors
-    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`]
     pub fn new(
         spec: &RowGroupSpec,
         columns: &[Column],

@@ -132,9 +132,6 @@ impl SparseColumns {
     }
 
     /// Appends a tuple with this label to `batch`; says whether entries beyond the model's were dropped.
-    ///
-    /// # Errors
-    /// [`SparseError`]; the batch is then as it was.
     #[inline]
     pub fn read(&self, row: Row<'_>, label: f32, batch: &mut Batch) -> Result<bool, SparseError> {
         let null = || SparseError::Null(RowFault::NullFeatures);

@@ -135,10 +135,6 @@ impl DecoderSpec {
     }
 
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
-    ///
-    /// # Errors
-    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`],
-    /// [`SourceError::NoFeatures`]; those of [`Labels`].
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
         let labels = match &features {
@@ -322,9 +318,6 @@ impl OwnedSpec {
     }
 
     /// The decoder.
-    ///
-    /// # Errors
-    /// As [`DecoderSpec::decoder`].
     pub fn decoder(&self) -> Result<Decoder> {
         self.spec.decoder(&self.columns)
     }

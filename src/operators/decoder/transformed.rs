@@ -21,9 +21,6 @@ pub enum Transformed {
 
 impl Transformed {
     /// What was said of these features; nothing yet if it is to be chosen.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidOption`], [`TrainingError::NotOnCompressed`]
     pub fn new(transform: Option<&Transform>, features: &FeatureColumns) -> Result<Transformed> {
         let given = match transform {
             None | Some(Transform::Automatic | Transform::None) => return Ok(Transformed::Nothing),

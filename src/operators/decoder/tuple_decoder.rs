@@ -186,10 +186,6 @@ impl Decoder {
 
     /// All rows have been gone through: they add up to `sums`, by classes in the sequence of [`Labels::class`], and the
     /// rest was found, too: it is what the tuples are to be scaled by from now on.
-    ///
-    /// # Errors
-    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::NoWeight`],
-    /// [`TrainingError::TooManyWeights`]
     pub fn end_preparation(&mut self, sums: &RowSums, found: Statistics) -> Result<()> {
         let counts = sums.of_classes();
         let classes = self.labels.close(&counts)?;
@@ -370,9 +366,6 @@ impl Decoder {
     }
 
     /// Checks whether a model of so many features can be stored.
-    ///
-    /// # Errors
-    /// [`TrainingError::TooManyWeights`]
     pub fn check_size(&self, dim: usize, standardized: bool) -> Result<()> {
         let outputs = self.labels.outputs();
         let weights = dim.saturating_mul(outputs);

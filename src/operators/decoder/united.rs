@@ -61,9 +61,6 @@ impl Decoder {
 
     /// Meets what another decoder of the same columns has met, in rows of its own, and adds what these add up to to
     /// `sums`.
-    ///
-    /// # Errors
-    /// [`NodeError::Differ`], [`TrainingError::LabelValue`]
     pub fn unite(&mut self, met: &Met, own: &RowSums, sums: &mut RowSums) -> Result<()> {
         let classes = self.labels.unite(met.classes.as_ref())?;
         let differ = |what: &str, a: usize, b: usize| {

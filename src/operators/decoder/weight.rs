@@ -96,9 +96,6 @@ impl RowSums {
 
     /// What weights are to be multiplied by. `order` has the classes in their final sequence, by their numbers here,
     /// and `class_weights` what they weigh in that sequence, 1 where nothing is said; None if they are to be balanced.
-    ///
-    /// # Errors
-    /// [`TrainingError::NoWeight`] if all rows of a group weigh nothing
     pub fn factors(&self, class_weights: Option<&[f64]>, order: &[u32]) -> Result<Factors> {
         let of_group = |classes: &Vec<RowSum>| {
             let sum = |class: &u32| classes.get(*class as usize).copied().unwrap_or_default();

@@ -48,9 +48,6 @@ pub enum Received {
 
 impl Leader {
     /// Starts a worker on a query that is running here.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub fn launch(request: &LoadRequest, query: &Running) -> std::result::Result<Leader, Unavailable> {
         Ok(Leader {
             workers: launch(WORKER_NAME, 1, &[&json(request)], false, query)?,

@@ -144,9 +144,6 @@ impl Reads {
 
 impl ReadingGroup {
     /// Becomes a member of the group that reads this, or founds it.
-    ///
-    /// # Errors
-    /// Why not; then nothing is shared.
     pub fn join(reads: &Reads) -> Result<ReadingGroup, NotShared> {
         let directory = directory().ok_or("the server has no shared memory left for reading groups")?;
         for _ in 0..ATTEMPTS {
@@ -233,9 +230,6 @@ impl ReadingGroup {
     }
 
     /// What the members share.
-    ///
-    /// # Panics
-    /// Never: it was looked at when the process became a member.
     pub fn board(&self) -> Board<'_> {
         board::of(self.words.all()).unwrap_or_else(|| panic!("the segment of a reading group has its board"))
     }

@@ -33,9 +33,6 @@ pub struct There {
 
 impl Place {
     /// Decides by the request and the plan of its source.
-    ///
-    /// # Errors
-    /// [`NodeError::Unfit`] if servers were named and the rows cannot be trained on there.
     pub fn new(request: &Request, spec: &DecoderSpec, planned: &Planned) -> Result<Place> {
         let nodes = &request.options.nodes;
         if *nodes == Nodes::Off {
@@ -119,9 +116,6 @@ impl Rows<'_> {
 }
 
 /// What was opened. None if something speaks against it and the rows may come here instead, which is told.
-///
-/// # Errors
-/// What was one, unless the rows may come here.
 pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand: Errand) -> Result<Option<Cluster>> {
     let why = match opened {
         Ok(cluster) => return Ok(Some(cluster)),

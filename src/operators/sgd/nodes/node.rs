@@ -49,9 +49,6 @@ thread_local! {
 pub const CURSOR: &CStr = c"corgipile_node";
 
 /// Asks the node of this session, whose cursor is open.
-///
-/// # Errors
-/// [`NodeError::OutOfTurn`] if there is none; those of the node are raised.
 pub fn step(request: Vec<u8>) -> Result<Vec<u8>> {
     ANSWERED.set(None);
     ASKED.set(Some(request));

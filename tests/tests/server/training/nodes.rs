@@ -573,10 +573,8 @@ fn a_small_message_makes_neither_an_endless_loop_nor_gigabytes() {
     // a fraction that no option can be: the search for a block's run would not end
     for fraction in ["0.0", "-1.0", "1e300"] {
         let task = task("SELECT label, a FROM t", "logistic", SHUFFLING);
-        let task = task.replace(
-            r#""hold_out":null"#,
-            &format!(r#""hold_out":{{"Blocks":{{"fraction":{fraction},"seed":1}}}}"#),
-        );
+        let task = task
+            .replace(r#""hold_out":null"#, &format!(r#""hold_out":{{"Blocks":{{"fraction":{fraction},"seed":1}}}}"#));
         db.fails_with(&format!("SELECT * FROM corgipile.node_training('{task}')"), "08P01");
     }
     for wrong in [r#""sample":1e300"#, r#""sample":-1.0"#] {
