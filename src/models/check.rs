@@ -1,5 +1,5 @@
-//! What parts of a model have to be like, to fit each other: those of a row, which an administrator may have written, and
-//! those of a document, which anybody may have.
+//! What parts of a model have to be like, to fit each other: those of a row, which an administrator may have written,
+//! and those of a document, which anybody may have.
 
 use super::class_values::as_numbers;
 use super::features::FeatureKind;

@@ -22,8 +22,8 @@ pub struct Parsed {
     pub stopping: Option<Stopping>,
 }
 
-/// Reads `options` for a model of this kind, `learning_rate` among them. What is not given is chosen by the tuples where
-/// it can be, if that is `automatic`.
+/// Reads `options` for a model of this kind, `learning_rate` among them. What is not given is chosen by the tuples
+/// where it can be, if that is `automatic`.
 pub fn parse(options: Map<String, Value>, kind: ModelKind, automatic: bool) -> Result<Parsed> {
     let given = Given::new(options, kind)?;
     if given.contains("validation_column") && given.contains("validation_fraction") {

@@ -93,8 +93,8 @@ impl Theorem1 {
         self.used = true;
     }
 
-    /// The share in the mean of the model after buffer s, if it was learned from: it has the weight (s + a)³, in units of
-    /// the first one's, which may be beyond f64.
+    /// The share in the mean of the model after buffer s, if it was learned from: it has the weight (s + a)³, in units
+    /// of the first one's, which may be beyond f64.
     pub(crate) fn share(&mut self) -> Option<f64> {
         if !std::mem::take(&mut self.used) {
             return None;

@@ -310,7 +310,7 @@ impl Evaluation {
 
     /// Whether the model has diverged: a decision or the mean loss is beyond what can be.
     pub fn has_diverged(&self) -> bool {
-        !(!self.counted.has_infinite && self.kind.is_loss(self.loss(), self.counted.sums.targets.moments().0))
+        self.counted.has_infinite || !self.kind.is_loss(self.loss(), self.counted.sums.targets.moments().0)
     }
 
     /// Whether R² says something: targets of a regression differ.

@@ -1,7 +1,7 @@
 //! Mean and squared deviations of numbers that come in parts.
 //!
-//! Guarantees: no cancellation, whatever the mean is: parts are merged by the formulas of Chan, Golub and LeVeque (1983),
-//! single numbers are added by those of Welford (1962).
+//! Guarantees: no cancellation, whatever the mean is: parts are merged by the formulas of Chan, Golub and LeVeque
+//! (1983), single numbers are added by those of Welford (1962).
 
 use serde::{Deserialize, Serialize};
 

@@ -39,12 +39,12 @@ fn corgipile_predict_proba(call: Call<'_>) -> Option<Vec<f64>> {
 
 #[pg_extern(sql = false)]
 fn corgipile_predict_interval(call: Call<'_>) -> Option<Value> {
-    answer(call, CallSite::with_coverage, |model, policies, given| conformal::interval(model, policies, given))
+    answer(call, CallSite::with_coverage, conformal::interval)
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_predict_set(call: Call<'_>) -> Option<Vec<String>> {
-    answer(call, CallSite::with_coverage, |model, policies, given| conformal::set(model, policies, given))
+    answer(call, CallSite::with_coverage, conformal::set)
 }
 
 #[pg_extern(sql = false)]

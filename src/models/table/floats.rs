@@ -30,7 +30,8 @@ impl<T: Float> Display for Base64<'_, T> {
         let (mut bytes, mut text) = (Vec::with_capacity(CHUNK * size_of::<T>()), String::new());
         for chunk in self.0.chunks(CHUNK) {
             check_for_interrupts();
-            (bytes.clear(), text.clear());
+            bytes.clear();
+            text.clear();
             chunk.iter().for_each(|number| number.extend(&mut bytes));
             STANDARD.encode_string(&bytes, &mut text);
             f.write_str(&text)?;

@@ -1,4 +1,5 @@
-//! The order of a buffer whose tuples fall into groups: which of them each model learns from, and which it is evaluated on.
+//! The order of a buffer whose tuples fall into groups: which of them each model learns from, and which it is evaluated
+//! on.
 //!
 //! Guarantees: a model of a group sees its tuples in the order that they would have if the source had the same pages,
 //! but no other tuples. For that, each group's tuples in a buffer are shuffled by themselves, with the random numbers

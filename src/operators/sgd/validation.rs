@@ -155,8 +155,8 @@ impl<T> ByGroup<T> {
     }
 }
 
-/// How a process assigns the rows that it reads to groups, and what it holds out. Each of several, which learn together,
-/// evaluates the models on its own.
+/// How a process assigns the rows that it reads to groups, and what it holds out. Each of several, which learn
+/// together, evaluates the models on its own.
 pub struct OwnParts {
     order: GroupOrder,
     held_out: HeldOut,

@@ -148,8 +148,8 @@ impl NetworkEngine {
         self.rows = rows;
     }
 
-    /// Learns from the rows of a matrix: one step. Tuples that were learned from before and wait for their mini-batch to be complete make a step of their
-    /// own.
+    /// Learns from the rows of a matrix: one step. Tuples that were learned from before and wait for their mini-batch
+    /// to be complete make a step of their own.
     pub(super) fn learn_matrix(
         &mut self,
         features: &dyn Matrix,

@@ -1,5 +1,5 @@
-//! A model that is evaluated where the rows are: each node evaluates it on its own rows, and the coordinator adds up what
-//! they have counted and merges their scores.
+//! A model that is evaluated where the rows are: each node evaluates it on its own rows, and the coordinator adds up
+//! what they have counted and merges their scores.
 //!
 //! Guarantees: each metric is that of one server with all rows, but for rounding of sums, and areas under curves are
 //! exact. Scores come in ascending order, a piece at a time, so that neither side holds more than a piece per node.
@@ -17,8 +17,9 @@ use crate::options::nodes::Nodes;
 use sgd::{RocAuc, Tied, read_tied};
 use std::collections::VecDeque;
 
-/// Evaluates the model on the planned rows where they are, if that was asked for and can be; that it cannot is told. What
-/// is counted of the rows is added to the evaluation and to the decoder of the rows. Gives the areas under the curves.
+/// Evaluates the model on the planned rows where they are, if that was asked for and can be; that it cannot is told.
+/// What is counted of the rows is added to the evaluation and to the decoder of the rows. Gives the areas under the
+/// curves.
 pub fn evaluate_there(
     model: &Model,
     reading: &ModelRows<'_>,

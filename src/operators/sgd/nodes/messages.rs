@@ -274,8 +274,8 @@ pub fn text(message: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// The text of an answer: what is said of the last order, as JSON, and how many words the node says in a round, for each
-/// trainer whose turn it is, unless that is done; nothing if none has anything to say.
+/// The text of an answer: what is said of the last order, as JSON, and how many words the node says in a round, for
+/// each trainer whose turn it is, unless that is done; nothing if none has anything to say.
 pub fn answer_text(said: &[u8], says: &[Option<usize>]) -> Vec<u8> {
     let json = [b"[", said, b",", &json(&says), b"]"].concat();
     [&(json.len() as u32).to_le_bytes(), &json[..]].concat()

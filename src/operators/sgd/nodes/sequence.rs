@@ -78,8 +78,8 @@ impl Cluster {
         let (dim, outputs, sparse) = (decoder.dim(), decoder.labels().outputs(), decoder.is_sparse());
         let points: Vec<_> = request.points.iter().map(|point| decoder.in_units(point.hyperparameters)).collect();
         self.forget_owners_of_large(&points, (dim, outputs));
-        // the mean of the iterates is the coordinator's affair, unless nodes evaluate it, or train by themselves, or the
-        // state has it
+        // the mean of the iterates is the coordinator's affair, unless nodes evaluate it, or train by themselves, or
+        // the state has it
         let has_owners = self.owners.iter().any(Option::is_some);
         let averages = resume.is_some() || request.row_groups.hold_out.is_some() || has_owners;
         let of_nodes = |hyper: &Hyperparameters| Hyperparameters { averaging: hyper.averaging && averages, ..*hyper };

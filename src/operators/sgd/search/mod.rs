@@ -2,7 +2,8 @@
 //!
 //! The node stands where corgipile_search() stood in FROM, over the same plan as CorgiPileSGD. On the first call it
 //! goes through all epochs: whatever the number of points and folds, the source is read once for each, and once more to
-//! evaluate. Then what is left is a training with one point, which goes through the epochs on all rows as any other does.
+//! evaluate. Then what is left is a training with one point, which goes through the epochs on all rows as any other
+//! does.
 
 mod candidates;
 mod course;

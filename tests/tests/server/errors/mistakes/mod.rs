@@ -1,6 +1,6 @@
 //! Mistakes that new users make, and what each of them is told: message and hint have to lead to the statement that was
-//! meant. What PostgreSQL itself refuses, before corgipile is asked, is here too, so that it is known. Mistakes that are
-//! the case of an error in its domain are there alone.
+//! meant. What PostgreSQL itself refuses, before corgipile is asked, is here too, so that it is known. Mistakes that
+//! are the case of an error in its domain are there alone.
 
 mod columns;
 mod options;
