@@ -5,7 +5,7 @@ use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError,
 use crate::models::{self, Model, Policies};
 use crate::operators::model_rows::ModelRows;
 use crate::operators::notices::{notice_collinear, notice_left_out, notice_unseen};
-use crate::options::choices::{Choice, choice};
+use choices::{Choice, choice};
 use pg::call::function::Call;
 use pg::check_for_interrupts;
 use pg::values::output::OutputValue;

@@ -6,6 +6,7 @@ use super::model_functions::selector;
 use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, Privilege, Received};
 use crate::options::parse::argument_choice;
+use choices::Choice;
 use pg::call::function::Call;
 use pg::values::jsonb::Jsonb;
 use pg::values::varlena::Value;

@@ -3,7 +3,7 @@
 use super::management::{Meant, ModelSelector, gone};
 use crate::errors::{ModelError, Result};
 use crate::models::table::{self, Field, StoredRole};
-use crate::options::choices::choice;
+use choices::choice;
 
 choice! {
     /// What a role is let do with a model.

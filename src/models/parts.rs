@@ -5,6 +5,7 @@ use super::features::{Coding, FeatureKind};
 use super::shared::Arrays;
 use super::source::{Fault, Source, required};
 use super::table::FloatArray;
+use choices::Choice;
 use pg::catalog::types::{existing_base_type, qualified_type_name};
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize, Serializer};

@@ -15,27 +15,19 @@ use super::store::check_can_store;
 use crate::errors::{ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable, StoredRole};
 use crate::options::model_name::check_name;
+use choices::choice;
 use pg::values::jsonb::Jsonb;
 use pgrx::{Uuid, pg_sys};
 
-/// What a server did with a model that was published to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// it has not had it
-    Stored,
-    /// it has had it, but its name meant another one, or it was not published
-    Deployed,
-    /// there was nothing to do
-    Present,
-}
-
-impl Outcome {
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Stored => "stored",
-            Outcome::Deployed => "deployed",
-            Outcome::Present => "present",
-        }
+choice! {
+    /// What a server did with a model that was published to it.
+    Outcome {
+        /// it has not had it
+        Stored = "stored",
+        /// it has had it, but its name meant another one, or it was not published
+        Deployed = "deployed",
+        /// there was nothing to do
+        Present = "present",
     }
 }
 

@@ -10,6 +10,7 @@ use super::compressed_type::is_compressed;
 use super::decoder::{FEATURE_TYPES, column};
 use crate::errors::{ArgumentError, Result, SourceError, some_of};
 use crate::options::date_parts::DateParts;
+use choices::Choice as _;
 use pg::catalog::relation::Uniqueness;
 use pg::catalog::types::{base_type, type_name};
 use pg::executor::query::Column;

@@ -1,6 +1,6 @@
 //! Option `cache`: whether decoded tuples are kept for later epochs.
 
-use super::choices::choice;
+use choices::choice;
 use serde::{Deserialize, Serialize};
 use shuffle::Strategy;
 

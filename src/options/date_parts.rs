@@ -1,6 +1,7 @@
 //! The option `date_parts`: which parts of dates and times are features.
 
-use super::choices::as_written;
+use super::as_written::as_written;
+use choices::Choice;
 use pg::values::date_part::{DatePart, TimeType};
 use serde_json::{Value, json};
 
@@ -80,7 +81,7 @@ mod tests {
         for (name, text) in all {
             let value = value(&text, name);
             let time = TimeType::from_oid(value.type_oid()).unwrap();
-            for part in DatePart::ALL.into_iter().filter(|part| time.has(*part)) {
+            for part in DatePart::ALL.iter().map(|(_, part)| *part).filter(|part| time.has(*part)) {
                 let sql = format!("SELECT ({}) FROM (SELECT '{text}'::{name} AS v) AS s", part.sql("v", time));
                 let ours = part.of_value(time, value);
                 if part.is_category() {

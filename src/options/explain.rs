@@ -4,6 +4,7 @@ use super::chosen::{Point, Rate, Validation};
 use super::defaults;
 use super::request::Request;
 use super::rows::{By, ClassWeight};
+use choices::Choice;
 use pg::executor::explain::Explain;
 use sgd::{Hyperparameters, Optimizer, Schedule, Solver, Stopping};
 

@@ -1,6 +1,6 @@
 //! Argument `loader`: where the buffers of a training are filled.
 
-use super::choices::choice;
+use choices::choice;
 
 choice! {
     /// Where the buffers of a training are filled.

@@ -1,6 +1,6 @@
 //! What a linear regression or an SVM minimises: the option `loss`, and the number that a loss has of its own.
 
-use super::choices::{Choice, choice};
+use choices::{Choice, choice};
 use serde_json::{Map, Value};
 use sgd::ModelKind;
 

@@ -4,9 +4,9 @@
 //! It guarantees that ranges, defaults and what a warm start takes over are written once. To add an option is to add an
 //! entry to [`table`], and to use it.
 
+mod as_written;
 pub mod cache;
 pub mod call;
-pub mod choices;
 pub mod chosen;
 pub mod columns;
 pub mod date_parts;

@@ -1,6 +1,6 @@
 //! The option `nodes`: whether rows of other servers are trained on there.
 
-use super::choices::as_written;
+use super::as_written::as_written;
 use serde_json::{Value, json};
 
 as_written!(Nodes);

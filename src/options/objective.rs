@@ -1,6 +1,6 @@
 //! What a network predicts: the option `objective`.
 
-use super::choices::choice;
+use choices::choice;
 use sgd::ModelKind;
 
 choice! {

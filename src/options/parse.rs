@@ -1,7 +1,6 @@
 //! The argument `options`, read for a model.
 
 use super::call::refused;
-use super::choices::Choice;
 use super::chosen::{Options, Rate};
 use super::defaults;
 use super::entry::{invalid, not};
@@ -10,6 +9,7 @@ use super::loss::Loss;
 use super::objective::Objective;
 use super::rows::{Standardize, Transform};
 use crate::errors::{ArgumentError, Result, did_you_mean, one_of};
+use choices::Choice;
 use serde_json::{Map, Value};
 use sgd::{Design, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver, Stopping};
 

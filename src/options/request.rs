@@ -1,7 +1,6 @@
 //! What a call of corgipile_train() asks for, once its arguments are understood.
 
 use super::call::{TrainArguments, integer, invalid, model_kind, refused};
-use super::choices::Choice;
 use super::chosen::{Keep, Options, Point, Rate, Validation};
 use super::columns::{check_columns, check_features, check_fold_column};
 use super::folds::FoldsBy;
@@ -18,6 +17,7 @@ use super::shuffling::Shuffling;
 use super::{defaults, entry, parse, table, trials};
 use crate::errors::{ArgumentError, Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
+use choices::Choice;
 use serde_json::{Map, Value, json};
 use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver, Stopping};
 use shuffle::Geometry;

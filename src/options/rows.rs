@@ -1,7 +1,8 @@
 //! Options that say which rows are learned from, and how much each counts.
 
-use super::choices::{as_written, choice};
+use super::as_written::as_written;
 use crate::limits::MAX_WEIGHTS;
+use choices::choice;
 use serde_json::{Value, json};
 
 as_written!(Standardize, Clip, Transform, Hashing, ClassWeight);

@@ -1,13 +1,13 @@
 //! The arguments of corgipile_search() that corgipile_train() has not, and what they choose.
 
 use super::call::{invalid, refused};
-use super::choices::{Choice, choice};
 use super::chosen::{Options, Validation};
 use super::folds::{FoldSpec, FoldsBy};
 use super::loss::Loss;
 use super::parse::argument_choice;
 use super::row_groups::RowGroupSpec;
 use crate::errors::Result;
+use choices::{Choice, choice};
 use pg::call::arguments::Arguments;
 use sgd::ModelKind;
 use shuffle::FoldRule;

@@ -4,6 +4,7 @@
 
 use std::hint::black_box;
 
+use choices::Choice;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand_xoshiro::SplitMix64;

@@ -1,6 +1,7 @@
 //! What is told of defaults that depend on the model: for `corgipile_options()` and the page of reference.
 
 use crate::options::defaults::{self, learning_rate};
+use choices::Choice;
 use sgd::{Activation, Hyperparameters, Link, ModelKind, Optimizer, Solver};
 
 pub(super) fn default_rate(model: Option<ModelKind>) -> String {
@@ -47,7 +48,7 @@ fn of_linear(linear: &str, networks: &str, model: Option<ModelKind>) -> String {
 }
 
 pub(super) fn default_solver(model: Option<ModelKind>) -> String {
-    let [sgd, newton] = Solver::NAMES;
+    let [sgd, newton] = [Solver::Sgd, Solver::Newton].map(Solver::name);
     match model {
         Some(kind) if kind.link() == Link::Logarithm => format!("{newton}, or {sgd} if something is said of its steps"),
         Some(_) => sgd.to_owned(),

@@ -9,7 +9,6 @@ use super::default_texts::{
 };
 use crate::limits::MAX_WEIGHTS;
 use crate::options::cache::CacheMode;
-use crate::options::choices::Choice;
 use crate::options::date_parts::DateParts;
 use crate::options::entry::Policy::{Decisive, Fixed, Kept, OfCall, OfModel, Told};
 use crate::options::entry::Values::{Any, Boolean, Column, Integer, Number, Read, Words};
@@ -21,6 +20,7 @@ use crate::options::objective::Objective;
 use crate::options::rows::{
     By, ClassWeight, Clip, Hashing, Keep, Nulls, Prepare, Standardize, Transform, Unseen, whole,
 };
+use choices::Choice;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Range, Schedule, Solver, Stopping};
@@ -224,11 +224,11 @@ entries! {
 
     /// sgd, or newton for the exact optimum in a few epochs, of which each is one step of Newton's method; of up to
     /// 2000 features, without l1. It is the default of poisson for up to 256 features (32 with group_by)
-    solver = option(Words(|| Solver::NAMES.to_vec()), Default::Depends(default_solver))
+    solver = option(Words(Solver::names), Default::Depends(default_solver))
         .named("text")
         .of(Models::Smooth)
         .warm_start(Fixed {
-            unsaid: Some(Solver::NAMES[0]),
+            unsaid: Some(Solver::ALL[0].0),
             reason: "it was trained with solver {}",
             hint: "Leave option solver out to continue as it was trained, or train another model without warm_start.",
         });
@@ -379,12 +379,12 @@ entries! {
     .warm_start(Kept);
 
     /// what hidden units compute
-    activation = learning(Words(|| Activation::ALL.map(Activation::name).to_vec()), Default::Word("relu"))
+    activation = learning(Words(Activation::names), Default::Word("relu"))
         .of(Models::Networks);
 
     /// what the last layer means; by default sigmoid for two classes, softmax for more, identity for numbers
     output = learning(
-        Words(|| Output::ALL.map(Output::name).to_vec()),
+        Words(Output::names),
         Default::Depends(|_| "by objective and classes".into()),
     )
     .of(Models::Networks)

@@ -5,26 +5,28 @@
 //! in UTC, whatever the session's zone is: a model must not depend on who asks.
 
 use super::typed::TypedDatum;
+use choices::{Choice, choice};
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
-/// A part of a date or time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DatePart {
-    /// as EXTRACT gives it, and so the others
-    Year,
-    /// from 1
-    Month,
-    /// of the month, from 1
-    Day,
-    /// day of the week, from 0, a Sunday
-    Dow,
-    /// of the day, from 0
-    Hour,
-    /// day of the year, from 1
-    Doy,
-    /// seconds since 1970
-    Epoch,
+choice! {
+    /// A part of a date or time, by the name that EXTRACT has for it.
+    DatePart {
+        /// as EXTRACT gives it, and so the others
+        Year = "year",
+        /// from 1
+        Month = "month",
+        /// of the month, from 1
+        Day = "day",
+        /// day of the week, from 0, a Sunday
+        Dow = "dow",
+        /// of the day, from 0
+        Hour = "hour",
+        /// day of the year, from 1
+        Doy = "doy",
+        /// seconds since 1970
+        Epoch = "epoch",
+    }
 }
 
 /// A type that has parts.
@@ -81,28 +83,6 @@ impl TimeType {
 }
 
 impl DatePart {
-    /// All of them.
-    pub const ALL: [DatePart; 7] =
-        [DatePart::Year, DatePart::Month, DatePart::Day, DatePart::Dow, DatePart::Hour, DatePart::Doy, DatePart::Epoch];
-
-    /// What EXTRACT calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            DatePart::Year => "year",
-            DatePart::Month => "month",
-            DatePart::Day => "day",
-            DatePart::Dow => "dow",
-            DatePart::Hour => "hour",
-            DatePart::Doy => "doy",
-            DatePart::Epoch => "epoch",
-        }
-    }
-
-    /// The part that is called so.
-    pub fn named(name: &str) -> Option<DatePart> {
-        Self::ALL.into_iter().find(|part| part.name() == name)
-    }
-
     /// Is each value a category? Parts that go round in a few steps are: December stands beside January, and no
     /// straight line fits a week.
     pub fn is_category(self) -> bool {

@@ -4,6 +4,7 @@ mod decide;
 pub(crate) mod products;
 pub(crate) mod units;
 
+use choices::choice;
 use serde::{Deserialize, Serialize};
 
 use crate::math::{cross_entropy, softplus};
@@ -68,23 +69,19 @@ impl TryFrom<Vec<u32>> for Hidden {
     }
 }
 
-/// What a hidden unit makes of its input z.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Activation {
-    /// 1 / (1 + e^(-z)).
-    Sigmoid,
-    /// max(0, z).
-    #[default]
-    Relu,
-    /// tanh z.
-    Tanh,
+choice! {
+    /// What a hidden unit makes of its input z.
+    Activation: Relu {
+        /// 1 / (1 + e^(-z)).
+        Sigmoid = "sigmoid",
+        /// max(0, z).
+        Relu = "relu",
+        /// tanh z.
+        Tanh = "tanh",
+    }
 }
 
 impl Activation {
-    /// All of them.
-    pub const ALL: [Activation; 3] = [Activation::Sigmoid, Activation::Relu, Activation::Tanh];
-
     /// The learning rate unless another is given, but with Adam: the flatter the units, the larger.
     pub fn learning_rate(self) -> f64 {
         match self {
@@ -92,39 +89,22 @@ impl Activation {
             Activation::Relu | Activation::Tanh => 0.1,
         }
     }
-
-    /// The name that the option `activation` has.
-    pub fn name(self) -> &'static str {
-        match self {
-            Activation::Sigmoid => "sigmoid",
-            Activation::Relu => "relu",
-            Activation::Tanh => "tanh",
-        }
-    }
-
-    /// The activation of this name.
-    pub fn named(name: &str) -> Option<Activation> {
-        Self::ALL.into_iter().find(|activation| activation.name() == name)
-    }
 }
 
-/// What the last layer's numbers mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Output {
-    /// Of two classes there is one output z, and the second has the probability 1 / (1 + e^(-z)). Of more there is one
-    /// for each, which tells its class from all others; the loss is the sum of theirs.
-    Sigmoid,
-    /// An output for each class, whose probabilities are e^(z_k) / Σ e^(z_j).
-    Softmax,
-    /// One output, which is the prediction: there are no classes, and the loss is (z - y)²/2.
-    Identity,
+choice! {
+    /// What the last layer's numbers mean.
+    Output {
+        /// Of two classes there is one output z, and the second has the probability 1 / (1 + e^(-z)). Of more there is
+        /// one for each, which tells its class from all others; the loss is the sum of theirs.
+        Sigmoid = "sigmoid",
+        /// An output for each class, whose probabilities are e^(z_k) / Σ e^(z_j).
+        Softmax = "softmax",
+        /// One output, which is the prediction: there are no classes, and the loss is (z - y)²/2.
+        Identity = "identity",
+    }
 }
 
 impl Output {
-    /// All of them.
-    pub const ALL: [Output; 3] = [Output::Sigmoid, Output::Softmax, Output::Identity];
-
     /// Those of classes.
     pub const OF_CLASSES: [Output; 2] = [Output::Sigmoid, Output::Softmax];
 
@@ -133,22 +113,6 @@ impl Output {
         Output::OF_CLASSES.contains(&self)
     }
 
-    /// The name that the option `output` has.
-    pub fn name(self) -> &'static str {
-        match self {
-            Output::Sigmoid => "sigmoid",
-            Output::Softmax => "softmax",
-            Output::Identity => "identity",
-        }
-    }
-
-    /// The output of this name.
-    pub fn named(name: &str) -> Option<Output> {
-        Self::ALL.into_iter().find(|output| output.name() == name)
-    }
-}
-
-impl Output {
     /// The loss of a tuple of this class with these decisions, and -ln of the class's probability, to the rounding of
     /// f64. They differ where each of more than two classes has an output of its own.
     ///

@@ -4,6 +4,7 @@ use tuples::Batch;
 
 use super::*;
 use crate::Evaluation;
+use choices::Choice;
 
 #[test]
 fn a_network_learns_what_no_linear_model_can() {
@@ -11,7 +12,7 @@ fn a_network_learns_what_no_linear_model_can() {
         [(0.0, [0.0, 0.0]), (1.0, [0.0, 1.0]), (1.0, [1.0, 0.0]), (0.0, [1.0, 1.0])]
             .map(|(y, x)| (y, x.to_vec(), 1.0))
             .to_vec();
-    for activation in Activation::ALL {
+    for &(_, activation) in Activation::ALL {
         for output in Output::OF_CLASSES {
             let hyper = Hyperparameters { learning_rate: 0.5, batch_size: 4, ..hyper(&[8], activation, output) };
             let mut trainer = Trainer::new(hyper, 2, 2, false).unwrap();
@@ -76,7 +77,7 @@ fn a_network_learns_a_function_that_is_not_linear_and_is_judged_by_its_errors() 
         (x[0] * x[1] + 2.0, x.to_vec(), 1.0)
     };
     let tuples: Vec<_> = (0..400).map(|_| tuple()).collect();
-    for activation in Activation::ALL {
+    for &(_, activation) in Activation::ALL {
         let hyper = hyper(&[30], activation, Output::Identity);
         let hyper = Hyperparameters { learning_rate: 0.005, batch_size: 4, optimizer: Optimizer::ADAM, ..hyper };
         let mut trainer = Trainer::new(hyper, 2, 1, false).unwrap();

@@ -6,6 +6,7 @@ mod small;
 
 use std::rc::Rc;
 
+use choices::Choice;
 use proptest::prelude::*;
 use simd::Level;
 use tuples::{Batch, Matrix, MiniBatch};
@@ -190,7 +191,7 @@ impl Book {
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    for activation in Activation::ALL {
+    for &(_, activation) in Activation::ALL {
         for (output, classes) in OUTPUTS {
             for (hidden, small) in [(&[4][..], true), (&[5, 3], true), (&[2, 3, 2], false), (&[5, 3], false)] {
                 let tuples = tuples(7, 6, classes, 1 + classes as u64);

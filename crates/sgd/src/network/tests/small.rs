@@ -1,6 +1,7 @@
 //! Small networks against the same ones by products of matrices, and against themselves on other processors.
 
 use super::*;
+use choices::Choice;
 
 /// Layers of one chunk of units and of several, full ones and not, and rows of panels that no block divides.
 const SHAPES: [(usize, &[u32]); 5] = [(9, &[16]), (4, &[5, 3]), (28, &[40, 17]), (1, &[1]), (35, &[3, 18, 2])];
@@ -25,7 +26,7 @@ fn cases() -> Vec<(Hyperparameters, usize, usize)> {
         let (dim, hidden) = SHAPES[one_of(5)];
         let (l1, l2) = [(0.0, 0.0), (0.0, 0.05), (0.002, 0.01)][one_of(3)];
         let (optimizer, batch_size) = (OPTIMIZERS[one_of(3)], [1, 1, 3, 4, 6, 64][one_of(6)]);
-        let other = hyper(hidden, Activation::ALL[one_of(3)], output);
+        let other = hyper(hidden, Activation::ALL[one_of(3)].1, output);
         (Hyperparameters { optimizer, l1, l2, batch_size, learning_rate: 0.02, ..other }, dim, classes)
     };
     OUTPUTS.into_iter().cycle().take(150).map(&mut case).collect()
