@@ -18,8 +18,8 @@ def joader(quick, results):
     path = results.path("raw/joader.csv")
     with open(path, "w") as file:
         subprocess.run(
-            ["cargo", "run", "--quiet", "--release", "--manifest-path", "python/Cargo.toml", "-p", "joader", "--example", "study", "--", str(seeds)],
-            cwd=ROOT,
+            ["cargo", "run", "--quiet", "--release", "-p", "joader", "--example", "study", "--", str(seeds)],
+            cwd=os.path.join(ROOT, "python"),
             stdout=file,
             check=True,
         )
