@@ -8,7 +8,7 @@ use crate::errors::{ArgumentError, Error, Result};
 use pg::call::arguments::Arguments;
 use pg::require_utf8;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use sgd::ModelKind;
 use shuffle::Strategy;
 
@@ -148,7 +148,10 @@ fn argument(arguments: &Arguments, i: usize, entry: &Entry) -> Result<Option<Val
         "boolean" => arguments.get::<bool>(i).map(Value::from),
         "int" => arguments.get::<i32>(i).map(Value::from),
         "bigint" => arguments.get::<i64>(i).map(Value::from),
-        "float8" => arguments.get::<f64>(i).map(Value::from),
+        // JSON has no numbers that are not finite: they are texts, which no number may be
+        "float8" => arguments
+            .get::<f64>(i)
+            .map(|number| Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number)),
         "int[]" => arguments.get::<Vec<Option<i32>>>(i).map(Value::from),
         "text[]" => arguments.get::<Vec<Option<String>>>(i).map(Value::from),
         "jsonb" => arguments.json(i).map_err(|unread| ArgumentError::unread(entry.name, unread))?,

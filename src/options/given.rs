@@ -60,7 +60,7 @@ impl Given {
         self.values.get(key).map_or_else(|| table::default(key), |value| T::deserialize(value).ok())
     }
 
-    /// The learning rate. JSON has no NaN, nor infinities.
+    /// The learning rate; NaN for one that is not finite.
     pub fn learning_rate(&self) -> Option<f64> {
         self.values.get("learning_rate").map(|rate| rate.as_f64().unwrap_or(f64::NAN))
     }

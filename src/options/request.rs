@@ -115,7 +115,9 @@ impl Request {
         let [shuffle, block_size, buffer_size, group_by, loader] =
             ["shuffle", "block_size", "buffer_size", "group_by", "loader"].map(|name| arguments.take(name));
         // JSON has no NaN, nor infinities
-        let sample = arguments.take::<Value>("sample").map(|sample| sample.as_f64().unwrap_or(f64::NAN));
+        let sample = arguments
+            .take::<Value>("sample")
+            .map(|sample| sample.as_f64().or_else(|| sample.as_str()?.parse().ok()).unwrap_or(f64::NAN));
         let features: Option<Vec<Option<String>>> = arguments.take("features");
         let pages_per_block = arguments.pages_per_block;
         let options = arguments.into_options();
