@@ -3,8 +3,8 @@
 
 use super::class_values::as_numbers;
 use super::features::FeatureKind;
+use super::keyed_values::{Fault, required};
 use super::parts::{Fitted, Kept, Numbers};
-use super::source::{Fault, required};
 use super::table::FloatArray;
 use crate::errors::{excerpt, one_of};
 use crate::options::entry::{Models, without_classes};

@@ -2,9 +2,9 @@
 //! nothing.
 
 use super::features::Texts;
+use super::keyed_values::{DOCUMENT_HINT, Fault, KeyedValues, Read, required};
 use super::model::{Held, Model};
 use super::parts::{EpochRecord, Fitted, Kept, Numbers};
-use super::source::{DOCUMENT_HINT, Fault, Read, Source, required};
 use super::table::{self, Float, FloatArray, read_floats};
 use crate::errors::{ArgumentError, INLINE_MODEL_ID, ModelError, Result, excerpt};
 use crate::limits::MAX_JSONB_BYTES;
@@ -98,7 +98,7 @@ impl<'a> Members<'a> {
     }
 }
 
-impl Source for Members<'_> {
+impl KeyedValues for Members<'_> {
     fn get<T: FromDatum + IntoDatum + DeserializeOwned>(&self, key: &'static str) -> Read<T> {
         self.json(key)
     }

@@ -4,8 +4,8 @@
 use super::check::sizes;
 use super::class_values::as_numbers;
 use super::features::{ColumnKind, FeatureKind};
+use super::keyed_values::Fault;
 use super::parts::{Fitted, Numbers};
-use super::source::Fault;
 use crate::errors::{Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;

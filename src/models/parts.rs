@@ -2,8 +2,8 @@
 //! (docs/reference/model-format.md), by the same names.
 
 use super::features::{Coding, FeatureKind};
+use super::keyed_values::{Fault, KeyedValues, required};
 use super::shared::Arrays;
-use super::source::{Fault, Source, required};
 use super::table::FloatArray;
 use choices::Choice;
 use pg::catalog::types::{existing_base_type, qualified_type_name};
@@ -135,25 +135,25 @@ impl Fitted {
         }
     }
 
-    pub fn read(source: &impl Source) -> Result<Fitted, Fault> {
+    pub fn read(values: &impl KeyedValues) -> Result<Fitted, Fault> {
         Ok(Fitted {
-            name: source.get("name")?,
-            model: required("model", source.get("model")?)?,
-            label: required("label", source.get("label")?)?,
-            label_type: required("label_type", source.type_oid("label_type")?)?,
-            classes: source.list("classes")?,
-            features: required("features", source.list("features")?)?,
-            feature_kind: required("feature_kind", source.get("feature_kind")?)?,
-            categories: source.json("categories")?,
-            index_base: source.get("index_base")?,
-            hidden_layers: source.list("hidden_layers")?,
-            activation: source.get("activation")?,
-            output: source.get("output")?,
-            hyperparameters: source.json("hyperparameters")?.unwrap_or_default(),
-            calibration_rows: source.get("calibration_rows")?,
-            calibration_scores: source.floats("calibration_scores")?,
-            sigmoid_slopes: source.floats("sigmoid_slopes")?,
-            sigmoid_offsets: source.floats("sigmoid_offsets")?,
+            name: values.get("name")?,
+            model: required("model", values.get("model")?)?,
+            label: required("label", values.get("label")?)?,
+            label_type: required("label_type", values.type_oid("label_type")?)?,
+            classes: values.list("classes")?,
+            features: required("features", values.list("features")?)?,
+            feature_kind: required("feature_kind", values.get("feature_kind")?)?,
+            categories: values.json("categories")?,
+            index_base: values.get("index_base")?,
+            hidden_layers: values.list("hidden_layers")?,
+            activation: values.get("activation")?,
+            output: values.get("output")?,
+            hyperparameters: values.json("hyperparameters")?.unwrap_or_default(),
+            calibration_rows: values.get("calibration_rows")?,
+            calibration_scores: values.floats("calibration_scores")?,
+            sigmoid_slopes: values.floats("sigmoid_slopes")?,
+            sigmoid_offsets: values.floats("sigmoid_offsets")?,
         })
     }
 
@@ -179,13 +179,13 @@ impl Numbers {
         }
     }
 
-    pub fn read(source: &impl Source) -> Result<Numbers, Fault> {
+    pub fn read(values: &impl KeyedValues) -> Result<Numbers, Fault> {
         Ok(Numbers {
-            weights: required("weights", source.floats("weights")?)?,
-            intercepts: required("intercepts", source.floats("intercepts")?)?,
-            feature_mean: source.floats("feature_mean")?,
-            feature_scale: source.floats("feature_scale")?,
-            feature_fill: source.floats("feature_fill")?,
+            weights: required("weights", values.floats("weights")?)?,
+            intercepts: required("intercepts", values.floats("intercepts")?)?,
+            feature_mean: values.floats("feature_mean")?,
+            feature_scale: values.floats("feature_scale")?,
+            feature_fill: values.floats("feature_fill")?,
         })
     }
 
@@ -205,14 +205,14 @@ impl Numbers {
 }
 
 impl Kept {
-    pub fn read(source: &impl Source) -> Result<Kept, Fault> {
+    pub fn read(values: &impl KeyedValues) -> Result<Kept, Fault> {
         Ok(Kept {
-            source: source.get("source")?.unwrap_or_default(),
-            skipped: source.get("skipped")?.unwrap_or_default(),
-            imputed: source.get("imputed")?,
-            preparation_seconds: source.get("preparation_seconds")?.unwrap_or_default(),
-            shuffle_bytes: source.get("shuffle_bytes")?,
-            profile: source.json("profile")?,
+            source: values.get("source")?.unwrap_or_default(),
+            skipped: values.get("skipped")?.unwrap_or_default(),
+            imputed: values.get("imputed")?,
+            preparation_seconds: values.get("preparation_seconds")?.unwrap_or_default(),
+            shuffle_bytes: values.get("shuffle_bytes")?,
+            profile: values.json("profile")?,
         })
     }
 }

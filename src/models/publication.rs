@@ -7,10 +7,10 @@
 
 use super::document::Document;
 use super::import::store_document;
+use super::keyed_values::Fault;
 use super::lookup::{id_to_predict, if_seen, not_found};
 use super::management::name_one;
 use super::names::{Access, as_id, resolve};
-use super::source::Fault;
 use super::store::check_can_store;
 use crate::errors::{ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable, StoredRole};

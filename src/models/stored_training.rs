@@ -1,8 +1,8 @@
 //! The state from which a training is continued, kept beside its model.
 
+use super::keyed_values::{Fault, KeyedValues};
 use super::model::Model;
 use super::parts::Kept;
-use super::source::{Fault, Source};
 use crate::errors::{ModelError, Result};
 use crate::models::table;
 use pgrx::datum::JsonString;

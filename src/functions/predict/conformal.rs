@@ -1,7 +1,7 @@
 //! corgipile_predict_interval() and corgipile_predict_set(): what holds the truth with a stated probability, by the
 //! scores of rows that were held out of training.
 
-use super::given::Given;
+use super::given::GivenFeatures;
 use super::input::decide;
 use crate::errors::{ArgumentError, PredictError, Result};
 use crate::models::{Model, Policies};
@@ -10,7 +10,7 @@ use sgd::Link;
 use sgd::conformal::{Calibration, belongs, class_scores, interval as interval_around};
 
 /// The numbers of the interval, from the lowest to the highest.
-pub fn interval(model: &Model, policies: Policies, given: Given<'_>) -> Result<Option<Value>> {
+pub fn interval(model: &Model, policies: Policies, given: GivenFeatures<'_>) -> Result<Option<Value>> {
     let (call, coverage) = (given.call, coverage(&given)?);
     if model.kind.is_classifier() {
         return Err(PredictError::NoIntervals(model.in_error()).into());
@@ -30,7 +30,7 @@ pub fn interval(model: &Model, policies: Policies, given: Given<'_>) -> Result<O
 }
 
 /// The labels of the set, in the ascending order of all labels.
-pub fn set(model: &Model, policies: Policies, given: Given<'_>) -> Result<Option<Vec<String>>> {
+pub fn set(model: &Model, policies: Policies, given: GivenFeatures<'_>) -> Result<Option<Vec<String>>> {
     let coverage = coverage(&given)?;
     if !model.kind.is_classifier() {
         return Err(PredictError::NoLabels { model: model.in_error(), kind: model.kind }.into());
@@ -49,7 +49,7 @@ fn calibration(model: &Model) -> Result<&Calibration> {
 }
 
 /// The coverage that is asked for.
-fn coverage(given: &Given<'_>) -> Result<f64> {
+fn coverage(given: &GivenFeatures<'_>) -> Result<f64> {
     let coverage = given.coverage();
     if coverage > 0.0 && coverage < 1.0 {
         return Ok(coverage);

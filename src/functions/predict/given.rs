@@ -109,8 +109,8 @@ impl CallSite {
 
     /// What the call gives.
     #[inline(always)]
-    pub fn given<'a>(&'a mut self, call: Call<'a>) -> Given<'a> {
-        Given { call, coverage: self.needed, features: &mut self.features }
+    pub fn given<'a>(&'a mut self, call: Call<'a>) -> GivenFeatures<'a> {
+        GivenFeatures { call, coverage: self.needed, features: &mut self.features }
     }
 }
 
@@ -121,20 +121,20 @@ fn is_given(call: Call<'_>, i: usize) -> bool {
 }
 
 /// What a call gives to a model.
-pub struct Given<'a> {
+pub struct GivenFeatures<'a> {
     pub call: Call<'a>,
     features: &'a mut Features,
     coverage: usize,
 }
 
-impl Given<'_> {
+impl GivenFeatures<'_> {
     /// The coverage, of a call with one: it is not NULL.
     pub fn coverage(&self) -> f64 {
         self.call.double(self.coverage).unwrap_or(f64::NAN)
     }
 }
 
-impl FeatureInput for Given<'_> {
+impl FeatureInput for GivenFeatures<'_> {
     #[inline(always)]
     fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
         let call = self.call;
@@ -171,7 +171,7 @@ pub fn with_features<R>(
     call: Call<'_>,
     f: impl FnOnce(&dyn Fn(Range<usize>) -> Vec<(usize, f32)>) -> R,
 ) -> Result<Option<R>> {
-    let given = Given { call, features: &mut Features::Row, coverage: 0 };
+    let given = GivenFeatures { call, features: &mut Features::Row, coverage: 0 };
     input::with_features(model, Policies::of_model(model), given, f)
 }
 

@@ -17,7 +17,7 @@ use crate::errors::{OrRaise, Result};
 use crate::models::{Model, Policies};
 use answers::{label, probabilities, value};
 pub(super) use given::with_features;
-use given::{CallSite, Given};
+use given::{CallSite, GivenFeatures};
 use pg::call::function::Call;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;
@@ -68,7 +68,7 @@ fn corgipile_predict_proba_batch(call: Call<'_>) -> Value {
 fn answer<R>(
     call: Call<'_>,
     call_site: fn(Call<'_>) -> Result<CallSite>,
-    answer: impl FnOnce(&Model, Policies, Given<'_>) -> Result<Option<R>>,
+    answer: impl FnOnce(&Model, Policies, GivenFeatures<'_>) -> Result<Option<R>>,
 ) -> Option<R> {
     if call.is_null(0) {
         return None;

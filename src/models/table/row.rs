@@ -6,8 +6,8 @@ use super::lookup::{existing, table_oid};
 use super::roles::StoredRole;
 use super::scope::{GetActiveSnapshot, GetCurrentCommandId};
 use crate::errors::{ModelError, raise};
+use crate::models::keyed_values::{Fault, KeyedValues, Read};
 use crate::models::shared;
-use crate::models::source::{Fault, Read, Source};
 use pg::compat::attributes;
 use pg::values::array::AnyArray;
 use pg::values::jsonb::Jsonb;
@@ -233,7 +233,7 @@ impl ModelRow<'_> {
 }
 
 /// The columns of the row, but for those that are NULL. An ERROR if a column has another type.
-impl Source for ModelRow<'_> {
+impl KeyedValues for ModelRow<'_> {
     fn get<T: FromDatum + IntoDatum + DeserializeOwned>(&self, key: &'static str) -> Read<T> {
         Ok(self.value_of(key).and_then(TypedDatum::to_rust))
     }
@@ -279,7 +279,7 @@ impl Source for ModelRow<'_> {
     }
 
     fn type_oid(&self, key: &'static str) -> Read<pg_sys::Oid> {
-        Source::get(self, key)
+        KeyedValues::get(self, key)
     }
 }
 

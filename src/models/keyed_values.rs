@@ -18,7 +18,7 @@ pub struct Fault {
 pub type Read<T> = Result<Option<T>, Fault>;
 
 /// Values by key.
-pub trait Source {
+pub trait KeyedValues {
     /// A text or a number.
     fn get<T: FromDatum + IntoDatum + DeserializeOwned>(&self, key: &'static str) -> Read<T>;
 
