@@ -21,7 +21,7 @@ COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what functions with nodes, su
 REVOKE ALL ON FUNCTION corgipile.node_training(text), corgipile.node_step(bytea) FROM PUBLIC;
 
 -- NULL is the default of every argument of those functions that train and shuffle, and means "not given": what it stands for is
--- said once, in src/options/table, and shown by corgipile_options(). Another default could not be told from the same value
+-- said once, in crates/options/src/table, and shown by corgipile_options(). Another default could not be told from the same value
 -- given explicitly, which holds in a warm start too.
 CREATE FUNCTION corgipile_train(
     source              text,

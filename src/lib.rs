@@ -5,15 +5,7 @@
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-mod errors;
 mod functions;
-mod limits;
-mod models;
-mod operators;
-mod options;
-mod settings;
-#[cfg(any(test, feature = "pg_test"))]
-mod testing;
 
 ::pgrx::pg_module_magic!(name, version);
 
@@ -50,14 +42,14 @@ pub extern "C-unwind" fn _PG_init() {
 extern "C-unwind" fn begin() {
     pg::memory::install();
     pg::errors::hide_backtraces();
-    settings::define(pg::preloading());
+    options::settings::define(pg::preloading());
     tuples::pause::set_host(pg::check_for_interrupts);
-    models::shared::install();
+    model::shared::install();
     pg::process::session::install(functions::RELEASES);
-    operators::register();
+    train::register();
     pg::executor::planner::install(&functions::NODES);
     pg::process::library::install(BUILD, pg::preloading());
-    pg::process::parallel::install(&operators::WORKER_KINDS);
+    pg::process::parallel::install(&train::WORKER_KINDS);
 }
 
 /// Where every worker process begins.
@@ -77,7 +69,7 @@ pub unsafe extern "C-unwind" fn corgipile_worker_main(segment: *mut pg_sys::dsm_
 #[allow(unsafe_code)]
 mod tests {
     use super::*;
-    use crate::testing::in_subtransaction;
+    use pg::testing::in_subtransaction;
 
     /// Raises an error that takes more memory on its way than the reserve has. Called with malloc failing, by
     /// `tests/tests/faults/memory.rs`.

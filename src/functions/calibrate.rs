@@ -5,16 +5,16 @@
 //! epochs are no longer like new ones. Sorting spills to disk within work_mem; what is kept is bounded.
 
 use super::model_functions::model_and_source;
-use crate::errors::{OrRaise, Result, TrainingError};
-use crate::models::{self, Model, Policies};
-use crate::operators::model_evaluation::evaluate;
-use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
+use errors::{OrRaise, Result, TrainingError};
+use model::{self, Model, Policies};
 use pg::call::function::Call;
 use pg::tuples::number_sort::NumberSort;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;
 use sgd::Evaluation;
 use sgd::conformal::{Calibration, class_of_label, class_scores, residual};
+use train::model_evaluation::evaluate;
+use train::model_rows::{ModelRows, parameters_for, tell_of_rows};
 
 /// The coverage that predictions have if none is given; sql/ has it as the default of their argument.
 const USUAL_COVERAGE: f64 = 0.9;
@@ -27,9 +27,9 @@ fn corgipile_calibrate(call: Call<'_>) -> Value {
 /// Calibrates the model with the rows of the source.
 fn calibrate(call: Call<'_>) -> Result<Value> {
     let (model, source) = model_and_source(call)?;
-    models::check_may_change(model.id)?;
+    model::check_may_change(model.id)?;
     let policies = Policies::of_call(&model, [call.get(2), call.get(3)])?;
-    if models::source_of(model.id).as_ref() == Some(&source) {
+    if model::source_of(model.id).as_ref() == Some(&source) {
         pg::warning(
             format!("{} was trained on this source", model.in_error()),
             "Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: intervals and \
@@ -43,7 +43,7 @@ fn calibrate(call: Call<'_>) -> Result<Value> {
             "There intervals are infinite, and sets have all labels.",
         );
     }
-    models::calibrate(model.id, &calibration)?;
+    model::calibrate(model.id, &calibration)?;
     Ok(call.row(&[(calibration.rows() as i64).into(), (skipped as i64).into(), calibration.max_coverage().into()]))
 }
 

@@ -3,18 +3,15 @@
 //! Guarantee: what is measured is what training learns from: features and targets are transformed and standardized,
 //! categories coded and NULLs imputed as corgipile_train() does by default, or as the given model does.
 
-use crate::errors::{ArgumentError, Error, ModelError, OrRaise, Result, TrainingError};
-use crate::models::{self, Model, Policies};
-use crate::operators::clusters::{factor_at, measure_clusters};
-use crate::operators::model_rows::ModelRows;
-use crate::operators::preparation::prepare;
-use crate::operators::sgd::{Rows, clusters_at_there, clusters_there};
-use crate::operators::wanted::Wanted;
-use crate::operators::{Buffers, DecoderSpec, Source, Takes};
-use crate::options::call::{self, TrainArguments};
-use crate::options::nodes::Nodes;
-use crate::options::request::Request;
-use crate::options::shuffling::Shuffling;
+use decode::DecoderSpec;
+use decode::default_features::Takes;
+use decode::wanted::Wanted;
+use errors::{ArgumentError, Error, ModelError, OrRaise, Result, TrainingError};
+use model::{self, Model, Policies};
+use options::call::{self, TrainArguments};
+use options::nodes::Nodes;
+use options::request::Request;
+use options::shuffling::Shuffling;
 use pg::call::arguments::Arguments;
 use pg::call::function::Call;
 use pg::executor::custom_scan::Flags;
@@ -22,8 +19,14 @@ use pg::executor::query::Running;
 use pg::require_utf8;
 use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
+use scan::Buffers;
+use scan::Source;
+use scan::preparation::prepare;
 use sgd::{ClusterFactor, ModelKind};
 use std::rc::Rc;
+use train::clusters::{factor_at, measure_clusters};
+use train::model_rows::ModelRows;
+use train::{Rows, clusters_at_there, clusters_there};
 use tuples::{Batch, TupleSource};
 
 /// Returns the factor of the blocks into which training would divide the source; NULL if all gradients are the same.
@@ -61,7 +64,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
 /// The trained model that argument `model` is, unless it is a kind of model, or neither.
 fn trained_model(given: Option<&str>) -> Result<Option<Rc<Model>>> {
     let Some(given) = given.filter(|given| given.parse::<ModelKind>().is_err()) else { return Ok(None) };
-    match models::by_name_or_id(given) {
+    match model::by_name_or_id(given) {
         Err(Error::Model(ModelError::NoModelName(..) | ModelError::NoModels(_))) => Ok(None),
         found => found.map(Some),
     }

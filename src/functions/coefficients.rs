@@ -1,11 +1,10 @@
 //! corgipile_coefficients(): weights with their standard errors on given rows, tests and confidence intervals.
 
 use super::model_functions::model_and_source;
-use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError, excerpt, some_of};
-use crate::models::{self, Model, Policies};
-use crate::operators::model_rows::ModelRows;
-use crate::operators::notices::{notice_collinear, notice_left_out, notice_unseen};
 use choices::{Choice, choice};
+use decode::notices::{notice_collinear, notice_left_out, notice_unseen};
+use errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError, excerpt, some_of};
+use model::{self, Model, Policies};
 use pg::call::function::Call;
 use pg::check_for_interrupts;
 use pg::values::output::OutputValue;
@@ -13,6 +12,7 @@ use pgrx::prelude::*;
 use serde_json::Value;
 use sgd::{Collinearity, Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
 use std::ops::Range;
+use train::model_rows::ModelRows;
 use tuples::{Batch, TupleSource};
 
 #[pg_extern(sql = false)]
@@ -87,7 +87,7 @@ fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result
     if model.dim() > Solver::MAX_FEATURES {
         return Err(refuse(model, format!("it has more than {} features", Solver::MAX_FEATURES)));
     }
-    let record = models::stored_training(model.id)?.record;
+    let record = model::stored_training(model.id)?.record;
     if record.get("class_weight").is_some_and(|weights| !weights.is_null()) {
         return Err(refuse(model, "it was trained with class_weight, as if there were other rows".into()));
     }
@@ -134,7 +134,7 @@ fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result
     Ok(inference.finish(model.to_standardizer().as_ref(), &columns, weighting)?)
 }
 
-fn refuse(model: &Model, why: String) -> crate::errors::Error {
+fn refuse(model: &Model, why: String) -> errors::Error {
     PredictError::NoStandardErrors { model: model.in_error(), why }.into()
 }
 

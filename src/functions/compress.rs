@@ -1,16 +1,16 @@
 //! corgipile_compress(): makes a table of compressed mini-batches. corgipile_compression_report():
 //! compares the encodings.
 
-use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
-use crate::limits::MAX_WEIGHTS;
-use crate::models::extension_lock::keep_extension;
-use crate::operators::compressed_type;
-use crate::operators::mini_batches::{BatchSpec, MiniBatches};
-use crate::operators::{Source, Takes, is_vector};
-use crate::options::columns::check_features;
-use crate::options::parse::argument_choice;
-use crate::options::rows::NullRows;
-use crate::options::shuffling::Shuffling;
+use decode::compressed_type;
+use decode::default_features::Takes;
+use decode::is_vector;
+use errors::limits::MAX_WEIGHTS;
+use errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
+use model::extension_lock::keep_extension;
+use options::columns::check_features;
+use options::parse::argument_choice;
+use options::rows::NullRows;
+use options::shuffling::Shuffling;
 use pg::call::arguments::Arguments;
 use pg::call::function::Call;
 use pg::call::spi::{Connection, Sees};
@@ -21,6 +21,8 @@ use pg::values::array::AnyArray;
 use pg::values::varlena::{Bytes, Value};
 use pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
+use scan::Source;
+use scan::mini_batches::{BatchSpec, MiniBatches};
 use serde_json::{Map, Value as Json, json};
 use shuffle::BufferSize;
 use std::collections::BTreeMap;

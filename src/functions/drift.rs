@@ -2,15 +2,15 @@
 //! are from that. The rows are read here or on the servers that have them.
 
 use super::model_functions::model_and_source;
-use crate::errors::{OrRaise, PredictError, Result, TrainingError};
-use crate::models::{self, Kept, Model};
-use crate::operators::feature_profile::{self, MeasuredFeatures, measure_features, shapes_of};
-use crate::operators::sgd::features_there;
-use crate::options::call;
+use errors::{OrRaise, PredictError, Result, TrainingError};
+use model::{self, Kept, Model};
+use options::call;
 use pg::call::function::Call;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;
 use sgd::profile::{Ends, FeatureProfile, FeatureShape, Profile};
+use train::feature_profile::{self, MeasuredFeatures, measure_features, shapes_of};
+use train::features_there;
 
 #[pg_extern(sql = false)]
 fn corgipile_profile(call: Call<'_>) -> Value {
@@ -25,10 +25,10 @@ fn corgipile_drift(call: Call<'_>) {
 /// Keeps with the model what the features of these rows are like.
 fn profile(call: Call<'_>) -> Result<Value> {
     let (model, source) = model_and_source(call)?;
-    models::check_may_change(model.id)?;
+    model::check_may_change(model.id)?;
     let ends = if call.get(3).unwrap_or(false) { Ends::Extremes } else { Ends::Hundredths };
     let profile = measure(call, &model, &source, None)?.finish(&shapes_of(&model)?, ends);
-    models::keep_profile(model.id, &profile)?;
+    model::keep_profile(model.id, &profile)?;
     Ok(call.row(&[(profile.rows as i64).into(), (profile.features.len() as i32).into()]))
 }
 
@@ -54,7 +54,7 @@ fn measure(call: Call<'_>, model: &Model, source: &str, like: Option<&Profile>) 
 fn drift(call: Call<'_>) -> Result<()> {
     let (model, source) = model_and_source(call)?;
     let shapes = shapes_of(&model)?;
-    let Kept { skipped, profile, .. } = models::kept(&model)?;
+    let Kept { skipped, profile, .. } = model::kept(&model)?;
     let kept = profile.ok_or_else(|| PredictError::NoProfile(model.in_error()))?;
     let new = measure(call, &model, &source, Some(&kept))?.finish(&shapes, Ends::default());
     // a training that has left out rows with NULLs has met none

@@ -1,19 +1,19 @@
 //! corgipile_evaluate(): metrics of a model on other rows, which are read here or on the servers that have them.
 
 use super::model_functions::model_and_source;
-use crate::errors::{OrRaise, Result, TrainingError};
-use crate::models::{self, Model, Policies};
-use crate::operators::Source;
-use crate::operators::model_evaluation::{ModelEvaluation, Scores};
-use crate::operators::model_rows::{ModelRows, parameters_for, tell_of_rows};
-use crate::operators::sgd::evaluate_there;
-use crate::options::call;
-use crate::options::nodes::Nodes;
+use errors::{OrRaise, Result, TrainingError};
+use model::{self, Model, Policies};
+use options::call;
+use options::nodes::Nodes;
 use pg::call::function::Call;
 use pgrx::prelude::*;
+use scan::Source;
 use sgd::{Evaluation, ModelKind, Retrieval};
 use std::borrow::Cow;
 use std::rc::Rc;
+use train::evaluate_there;
+use train::model_evaluation::{ModelEvaluation, Scores};
+use train::model_rows::{ModelRows, parameters_for, tell_of_rows};
 
 #[pg_extern(sql = false)]
 fn corgipile_evaluate(call: Call<'_>) {
@@ -31,7 +31,7 @@ fn evaluate(call: Call<'_>) -> Result<Vec<Metric>> {
 /// Evaluates the model on the rows of `source`.
 fn read(model: &Rc<Model>, source: &str, policies: Policies, nodes: &Nodes) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
-    let weight = models::weight_column(model.id).filter(|name| source.columns().iter().any(|c| c.name == *name));
+    let weight = model::weight_column(model.id).filter(|name| source.columns().iter().any(|c| c.name == *name));
     let reading = ModelRows { weight: weight.as_deref(), ..ModelRows::plain(policies) };
     let mut rows = reading.plan_source(model, source)?;
     let mut evaluated = ModelEvaluation::new(model.clone());

@@ -6,16 +6,16 @@
 
 use super::model_functions::model;
 use super::predict::with_features;
-use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
-use crate::models::table::LookupScope;
-use crate::models::{Model, Policies};
-use crate::operators::model_rows::ModelRows;
-use crate::operators::notices::notice_left_out;
+use decode::notices::notice_left_out;
+use errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
+use model::table::LookupScope;
+use model::{Model, Policies};
 use pg::call::function::Call;
 use pg::check_for_interrupts;
 use pgrx::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
+use train::model_rows::ModelRows;
 use tuples::{Batch, TupleSource};
 
 #[pg_extern(sql = false)]

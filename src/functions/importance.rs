@@ -1,17 +1,17 @@
 //! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
 
 use super::model_functions::model_and_source;
-use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
-use crate::models::Policies;
-use crate::operators::Buffers;
-use crate::operators::model_rows::{ModelRows, tell_of_rows};
-use crate::operators::sgd::like;
-use crate::options::shuffling::Shuffling;
+use errors::{ArgumentError, OrRaise, Result, TrainingError};
+use model::Policies;
+use options::shuffling::Shuffling;
 use pg::call::function::Call;
 use pg::check_for_interrupts;
 use pgrx::prelude::*;
+use scan::Buffers;
 use sgd::Importance;
 use shuffle::Strategy;
+use train::like;
+use train::model_rows::{ModelRows, tell_of_rows};
 use tuples::{Batch, TupleSource};
 
 #[pg_extern(sql = false)]

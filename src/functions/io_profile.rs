@@ -1,6 +1,6 @@
 //! corgipile_io_profile(): how large a block has to be for random blocks to be read as fast as the table in sequence.
 
-use crate::errors::{ArgumentError, OrRaise, Result, SourceError};
+use errors::{ArgumentError, OrRaise, Result, SourceError};
 use pg::call::arguments::Arguments;
 use pg::call::function::Call;
 use pg::catalog::relation_files::RelationFiles;

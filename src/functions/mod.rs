@@ -27,13 +27,12 @@ mod toc;
 mod train;
 mod train_uda;
 
-use crate::models;
-use crate::operators::sgd::{NodeScan, SearchScan, Sgd};
-use crate::operators::shuffle_scan::ShuffleScan;
+use ::train::{NodeScan, SearchScan, Sgd};
 use pg::executor::FunctionNode;
 use pg::executor::custom_scan::CustomScan;
 use pg::process::session::Releases;
 use pgrx::prelude::*;
+use scan::shuffle_scan::ShuffleScan;
 
 /// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library,
 /// and with it our planner hook, before the planner looks for hooks in the first statement of a session.
@@ -45,10 +44,10 @@ fn corgipile_support(_request: i64) -> i64 {
 /// When a session lets go of what functions keep for the next statement.
 pub const RELEASES: Releases = Releases {
     of_transaction: || {
-        models::end_transaction();
+        model::end_transaction();
         explain::forget_means();
     },
-    of_session: models::forget_all,
+    of_session: model::forget_all,
 };
 
 /// The functions that are nodes when they stand in FROM.
@@ -74,7 +73,7 @@ pub static NODES: [FunctionNode; 4] = [
 #[cfg(any(test, feature = "pg_test"))]
 #[pg_schema]
 mod tests {
-    use crate::testing::{allocated, one, run};
+    use pg::testing::{allocated, one, run};
     use pgrx::prelude::*;
 
     #[pg_test]

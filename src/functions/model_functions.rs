@@ -1,9 +1,9 @@
 //! What functions of a model have in common. Argument 0 is a model's id, its name or, of some functions, the model as a
 //! value: its type says which. Argument 1 of many is the source of the rows.
 
-use crate::errors::{ArgumentError, Result};
-use crate::models::table::LookupScope;
-use crate::models::{self, Model, ModelSelector};
+use errors::{ArgumentError, Result};
+use model::table::LookupScope;
+use model::{self, Model, ModelSelector};
 use pg::call::function::Call;
 use pg::values::jsonb::Jsonb;
 use pgrx::prelude::*;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// The model, if the current user may see it.
 pub fn model(call: Call<'_>) -> Result<Rc<Model>> {
     let model = model_to_predict(call)?;
-    if call.type_of(0) == pg_sys::JSONBOID { Ok(model) } else { models::if_seen(model) }
+    if call.type_of(0) == pg_sys::JSONBOID { Ok(model) } else { model::if_seen(model) }
 }
 
 /// The model, for predictions, which a role may be let make without seeing it. One that is a constant of the query is
@@ -21,12 +21,12 @@ pub fn model(call: Call<'_>) -> Result<Rc<Model>> {
 #[inline(always)]
 pub fn model_to_predict(call: Call<'_>) -> Result<Rc<Model>> {
     match call.type_of(0) {
-        pg_sys::INT8OID => models::id_to_predict(call.get(0).ok_or(ArgumentError::NullArgument("model_id"))?),
+        pg_sys::INT8OID => model::id_to_predict(call.get(0).ok_or(ArgumentError::NullArgument("model_id"))?),
         pg_sys::JSONBOID => {
             let model = call.argument(0).ok_or(ArgumentError::NullArgument("model"))?;
-            call.made_of_constant(0, LookupScope::now(), || models::inline(Jsonb::new(model)))
+            call.made_of_constant(0, LookupScope::now(), || model::inline(Jsonb::new(model)))
         }
-        _ => models::name_to_predict(call.get::<&str>(0).ok_or(ArgumentError::NullArgument("name"))?),
+        _ => model::name_to_predict(call.get::<&str>(0).ok_or(ArgumentError::NullArgument("name"))?),
     }
 }
 

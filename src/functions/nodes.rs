@@ -1,11 +1,11 @@
 //! What a training on another server calls: corgipile.node_training(), a scan that a cursor opens, and
 //! corgipile.node_step(), which asks it for one part of its work after the other.
 
-use crate::errors::{ArgumentError, NodeError, OrRaise, Result};
-use crate::operators::sgd::step;
+use errors::{ArgumentError, NodeError, OrRaise, Result};
 use pg::call::function::Call;
 use pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
+use train::step;
 
 /// Where it is called as a function it has no state that could stay: a cursor's scan has.
 #[pg_extern(sql = false)]

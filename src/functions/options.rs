@@ -1,8 +1,8 @@
 //! corgipile_options(): the arguments of corgipile_train(), and the keys of its argument options.
 
-use crate::errors::OrRaise;
-use crate::options::call::model_kind;
-use crate::options::table;
+use errors::OrRaise;
+use options::call::model_kind;
+use options::table;
 use pg::call::function::Call;
 use pgrx::prelude::*;
 

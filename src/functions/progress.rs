@@ -1,8 +1,8 @@
 //! corgipile.progress(): the trainings that run now, for the view corgipile.stat_progress_train.
 
-use crate::operators::progress;
 use pg::call::function::Call;
 use pgrx::prelude::*;
+use scan::progress;
 
 /// Returns a row for each training of the server.
 #[pg_extern(sql = false)]

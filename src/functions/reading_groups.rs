@@ -1,8 +1,8 @@
 //! corgipile.reading_groups(): who reads together with others, for the view corgipile.stat_reading_groups.
 
-use crate::operators::reading_groups;
 use pg::call::function::Call;
 use pgrx::prelude::*;
+use scan::reading_groups;
 
 /// Returns a row for each member of a reading group of the server.
 #[pg_extern(sql = false)]

@@ -1,13 +1,13 @@
 //! corgipile_search() where it is called as a function: in the select list, in ROWS FROM, with LATERAL arguments.
 
-use crate::errors::OrRaise;
-use crate::operators::sgd::{Search, SearchRow};
-use crate::options::call::TrainArguments;
-use crate::options::search::SearchArguments;
+use errors::OrRaise;
+use options::call::TrainArguments;
+use options::search::SearchArguments;
 use pg::call::function::Call;
 use pg::executor::custom_scan::Flags;
 use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
+use train::{Search, SearchRow};
 
 /// Finds the best point, trains a model with it and returns a row per point.
 #[pg_extern(sql = false)]

@@ -1,11 +1,11 @@
 //! corgipile_shuffle() where it is called as a function: in the select list, in ROWS FROM, WITH ORDINALITY.
 
-use crate::errors::OrRaise;
-use crate::operators::shuffle_scan::{ShuffleArguments, Shuffled};
+use errors::OrRaise;
 use pg::call::function::Call;
 use pg::executor::custom_scan::Flags;
 use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
+use scan::shuffle_scan::{ShuffleArguments, Shuffled};
 
 /// Returns the rows of a table in shuffled order.
 #[pg_extern(sql = false)]

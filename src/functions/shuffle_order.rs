@@ -1,7 +1,7 @@
 //! corgipile_shuffle_order(): the order in which a strategy gives the tuples of a table, which need not exist.
 
-use crate::errors::{ArgumentError, Error, OrRaise, PgError, Result};
-use crate::options::call;
+use errors::{ArgumentError, Error, OrRaise, PgError, Result};
+use options::call;
 use pg::call::arguments::Arguments;
 use pg::call::function::Call;
 use pg::check_for_interrupts;

@@ -1,8 +1,8 @@
 //! The type corgipile.stored_role; who may see what is in the table of models, for its policy and for the view; and
 //! what logical replication does with the table.
 
-use crate::errors::{OrRaise, Result};
-use crate::models::{self, Access, StoredRole};
+use errors::{OrRaise, Result};
+use model::{self, Access, StoredRole};
 use pg::call::function::Call;
 use pg::call::trigger;
 use pg::is_background_worker;
@@ -73,7 +73,7 @@ fn corgipile_models_to_predict() -> TableIterator<
         name!(feature_kind, String),
     ),
 > {
-    TableIterator::new(models::only_to_predict(|row| {
+    TableIterator::new(model::only_to_predict(|row| {
         (
             row.get(c"model_id").unwrap_or_default(),
             row.owner().as_stored().to_owned(),

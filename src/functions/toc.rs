@@ -1,7 +1,7 @@
 //! The type corgipile.toc, a compressed mini-batch, and the operations on it.
 
 use super::compress::encode;
-use crate::errors::{ArgumentError, Error, OrRaise, Result, TocError};
+use errors::{ArgumentError, Error, OrRaise, Result, TocError};
 use pg::call::function::Call;
 use pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
 use pg::values::varlena::{Bytes, Value, with_bytes};
@@ -348,7 +348,7 @@ fn damaged(error: toc::Error) -> Error {
 #[pg_schema]
 mod tests {
     use super::*;
-    use crate::testing::{in_subtransaction, value};
+    use pg::testing::{in_subtransaction, value};
 
     #[pg_test]
     fn test_matrices_are_arrays_of_two_dimensions_or_columns() {

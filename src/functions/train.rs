@@ -1,12 +1,12 @@
 //! corgipile_train() where it is called as a function: in the select list, in ROWS FROM, with LATERAL arguments.
 
-use crate::errors::OrRaise;
-use crate::operators::sgd::{EpochRow, Training};
-use crate::options::call::TrainArguments;
+use errors::OrRaise;
+use options::call::TrainArguments;
 use pg::call::function::Call;
 use pg::executor::custom_scan::Flags;
 use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
+use train::{EpochRow, Training};
 
 /// Trains a model and returns a row per epoch.
 #[pg_extern(sql = false)]
@@ -21,7 +21,7 @@ fn corgipile_train(call: Call<'_>) {
 #[pg_schema]
 #[allow(unsafe_code)]
 mod tests {
-    use crate::testing::{failure, run};
+    use pg::testing::{failure, run};
     use pgrx::prelude::*;
 
     #[pg_test]

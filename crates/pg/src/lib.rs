@@ -26,6 +26,8 @@ pub mod process;
 mod server;
 pub mod settings;
 pub mod snapshot;
+#[cfg(feature = "pg_test")]
+pub mod testing;
 pub mod tuples;
 pub mod values;
 

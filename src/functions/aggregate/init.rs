@@ -1,12 +1,12 @@
 //! corgipile_sgd_init(): the state before the first epoch.
 
 use super::state::NewState;
-use crate::errors::{AggregateError, ArgumentError, Result};
-use crate::limits::MAX_CLASSES;
-use crate::options::call::{TrainArguments, invalid};
-use crate::options::entry::invalid as refuse;
-use crate::options::request::Request;
-use crate::options::rows::{Nulls, Standardize};
+use errors::limits::MAX_CLASSES;
+use errors::{AggregateError, ArgumentError, Result};
+use options::call::{TrainArguments, invalid};
+use options::entry::invalid as refuse;
+use options::request::Request;
+use options::rows::{Nulls, Standardize};
 use pg::call::arguments::Arguments;
 use pg::values::varlena::Bytes;
 use sgd::{ModelKind, Solver};

@@ -8,7 +8,7 @@ mod rows;
 mod state;
 mod text;
 
-use crate::errors::{AggregateError, ArgumentError, OrRaise, Result};
+use errors::{AggregateError, ArgumentError, OrRaise, Result};
 use pg::call::function::Call;
 use pg::values::array::vector_of_reals;
 use pg::values::varlena::{Bytes, Value};

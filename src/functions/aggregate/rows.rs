@@ -1,7 +1,7 @@
 //! Rows of the transition functions: arrays and vectors, read into a row that is kept from call to call.
 
 use super::state::{Failure, StateMut};
-use crate::errors::{AggregateError, Result, RowAt, RowFault};
+use errors::{AggregateError, Result, RowAt, RowFault};
 use pg::call::function::Call;
 use pg::catalog::names::place_of;
 use pg::catalog::types::type_name;

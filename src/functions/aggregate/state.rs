@@ -7,7 +7,7 @@
 //! standardized, and the state of [`sgd::aggregate`].
 
 use super::text::MAX_BYTES;
-use crate::errors::{AggregateError, Error, PgError, Result, RowFault, TrainingError};
+use errors::{AggregateError, Error, PgError, Result, RowFault, TrainingError};
 use pg::values::varlena::Bytes;
 use sgd::aggregate::{self, StateError};
 use sgd::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};

@@ -1,9 +1,9 @@
 //! The text of a state: a prefix with the version, and the bytes in base64 (RFC 4648, without padding). It is exact,
 //! and each state has only one.
 
-use crate::errors::Result;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use errors::Result;
 use pg::check_for_interrupts;
 use pg::values::varlena::{Bytes, MAX_TEXT, PIECE, TextOutput, Value};
 

@@ -3,13 +3,13 @@
 //! Guarantees: a name is quoted whatever it is, and stands in one place of the expression only, where nothing of the
 //! expression's own is in scope that could be meant by it.
 
-use crate::errors::{ArgumentError, Result};
-use crate::models::{ColumnKind, FeatureKind, Model};
-use crate::operators::Source;
+use errors::{ArgumentError, Result};
+use model::{ColumnKind, FeatureKind, Model};
 use pg::catalog::types::{base_type, base_type_of_extension};
 use pg::values::array::element_type;
 use pg::values::date_part::{DatePart, TimeType};
 use pgrx::pg_sys;
+use scan::Source;
 
 /// The columns, and how their values are read: as numbers, texts or arrays, if a type is known, by it.
 pub struct Columns {
@@ -139,7 +139,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn type_needed(feature: &str, column: &str) -> crate::errors::Error {
+fn type_needed(feature: &str, column: &str) -> errors::Error {
     ArgumentError::InvalidArgument {
         argument: "source",
         reason: format!("feature \"{feature}\" may be a part of a date, and the type of its column is not known"),

@@ -10,11 +10,11 @@
 //! number, as the model wants them; `l1`, `l2`, ... the layers; `d`, the decisions; and what they mean.
 
 use super::columns::{Columns, is_pair, kinds};
-use crate::errors::{ArgumentError, ModelError, Result};
-use crate::limits::MAX_SQL_NUMBERS;
-use crate::models::{Categories, ColumnKind, FeatureKind, Model};
-use crate::options::rows::{Nulls, Unseen};
 use choices::choice;
+use errors::limits::MAX_SQL_NUMBERS;
+use errors::{ArgumentError, ModelError, Result};
+use model::{Categories, ColumnKind, FeatureKind, Model};
+use options::rows::{Nulls, Unseen};
 use pg::catalog::names::quote_literal;
 use pg::check_for_interrupts;
 use sgd::{Activation, Link, LogTransform, Output, ParametersView};

@@ -2,11 +2,11 @@
 //! parts.
 
 use super::columns::{is_pair, kinds};
-use crate::errors::{ModelError, Result};
-use crate::limits::MAX_ONNX_BYTES;
-use crate::models::{Categories, ColumnKind, FeatureKind, Model};
-use crate::options::rows::{Nulls, Unseen};
+use errors::limits::MAX_ONNX_BYTES;
+use errors::{ModelError, Result};
+use model::{Categories, ColumnKind, FeatureKind, Model};
 use onnx::{Answer, Column, Description, Features, Fitted, Instead, Kind, Logarithms, NULL_TEXT, Probabilities};
+use options::rows::{Nulls, Unseen};
 use serde_json::json;
 use sgd::platt::Sigmoids;
 use sgd::{Activation, Link, LogTransform, Output};

@@ -5,11 +5,11 @@ mod expression;
 mod graph;
 
 use super::model_functions::model;
-use crate::errors::{ArgumentError, OrRaise, Result};
-use crate::models::{self, Model};
-use crate::options::parse::argument_choice;
 use choices::choice;
+use errors::{ArgumentError, OrRaise, Result};
 use expression::Answer;
+use model::{self, Model};
+use options::parse::argument_choice;
 use pg::call::function::Call;
 use pg::values::jsonb::{self, Jsonb};
 use pg::values::varlena::{Bytes, Value};
@@ -30,7 +30,7 @@ choice! {
 
 #[pg_extern(sql = false)]
 fn corgipile_export(call: Call<'_>) -> Value {
-    model(call).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
+    model(call).and_then(|model| model::export(&model)).map(jsonb::from_text).or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -69,7 +69,7 @@ fn export_as(call: Call<'_>) -> Result<String> {
                 hint: Some("Leave it out: a document has all of the model.".to_owned()),
             }
             .into()),
-            None => models::export(model),
+            None => model::export(model),
         },
     }
 }
@@ -82,5 +82,5 @@ fn corgipile_import(call: Call<'_>) -> i64 {
 fn import(call: Call<'_>) -> Result<i64> {
     let model = call.argument(0).ok_or(ArgumentError::NullArgument("model"))?;
     let name: Option<String> = call.get(1);
-    models::import(Jsonb::new(model), name.as_deref())
+    model::import(Jsonb::new(model), name.as_deref())
 }

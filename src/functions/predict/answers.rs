@@ -1,8 +1,8 @@
 //! What is predicted: a value, a label, or probabilities; nothing for features with a NULL that is skipped.
 
 use super::input::{FeatureInput, class, decide};
-use crate::errors::{PredictError, Result};
-use crate::models::{Model, Policies};
+use errors::{PredictError, Result};
+use model::{Model, Policies};
 
 /// The number that a regression predicts; of other models the class as a number.
 pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<f64>> {

@@ -1,9 +1,9 @@
 //! Features as an array or another vector, as a pair of sparse arrays, and as a sparse vector.
 
 use super::input::{InputTuple, fill, no_answer};
-use crate::errors::{Error, PredictError, Result};
-use crate::models::{FeatureKind, Model, Policies};
-use crate::options::rows::Unseen;
+use errors::{Error, PredictError, Result};
+use model::{FeatureKind, Model, Policies};
+use options::rows::Unseen;
 use pg::call::function::Call;
 use pg::catalog::types::type_name;
 use pg::values::array::{ArrayFault, ArrayReader};

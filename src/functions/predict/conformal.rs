@@ -3,8 +3,8 @@
 
 use super::given::GivenFeatures;
 use super::input::decide;
-use crate::errors::{ArgumentError, PredictError, Result};
-use crate::models::{Model, Policies};
+use errors::{ArgumentError, PredictError, Result};
+use model::{Model, Policies};
 use pg::values::varlena::Value;
 use sgd::Link;
 use sgd::conformal::{Calibration, belongs, class_scores, interval as interval_around};

@@ -3,7 +3,7 @@
 //! The columns of what is given are followed by the parts that the model needs, as if they were given, too. So whoever
 //! reads features need not know that there are such parts.
 
-use crate::models::{FeatureKind, Model};
+use model::{FeatureKind, Model};
 use pg::catalog::types::base_type;
 use pg::values::date_part::{DatePart, TimeType};
 use pg::values::record::RecordColumn;

@@ -5,8 +5,8 @@ use super::arrays::{Names, read_dense, read_sparse_pair, read_sparse_vector, rea
 use super::input::{self, FeatureInput, InputTuple};
 use super::row::read_row;
 use super::values::{PlanOfCall, read_values};
-use crate::errors::{PredictError, Result};
-use crate::models::{Model, Policies};
+use errors::{PredictError, Result};
+use model::{Model, Policies};
 use pg::call::function::Call;
 use pg::catalog::types::{is_row_type, type_name};
 use pg::values::array::element_type;
@@ -179,7 +179,7 @@ pub fn with_features<R>(
 #[pgrx::pg_schema]
 #[allow(unsafe_code)]
 mod tests {
-    use crate::testing::{in_subtransaction, one};
+    use pg::testing::{in_subtransaction, one};
     use pgrx::prelude::*;
 
     #[pg_test]

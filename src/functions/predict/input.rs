@@ -1,8 +1,8 @@
 //! The features of one tuple, as a call has them, and a model's decisions for them.
 
-use crate::errors::{Error, PredictError, Result};
-use crate::models::{Model, Policies};
-use crate::options::rows::Nulls;
+use errors::{Error, PredictError, Result};
+use model::{Model, Policies};
+use options::rows::Nulls;
 use sgd::ModelParameters;
 use std::cell::RefCell;
 use std::ops::Range;

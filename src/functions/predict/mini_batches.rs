@@ -3,8 +3,8 @@
 use super::answers;
 use super::arrays::refuse_categories;
 use super::input::{FeatureInput, InputTuple};
-use crate::errors::{ArgumentError, PredictError, Result, TocError};
-use crate::models::{Model, Policies};
+use errors::{ArgumentError, PredictError, Result, TocError};
+use model::{Model, Policies};
 use pg::call::function::Call;
 use pg::check_for_interrupts;
 use pg::values::array::matrix_of_doubles;

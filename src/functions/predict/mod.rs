@@ -13,11 +13,11 @@ mod row;
 mod values;
 
 use super::model_functions::model_to_predict;
-use crate::errors::{OrRaise, Result};
-use crate::models::{Model, Policies};
 use answers::{label, probabilities, value};
+use errors::{OrRaise, Result};
 pub(super) use given::with_features;
 use given::{CallSite, GivenFeatures};
+use model::{Model, Policies};
 use pg::call::function::Call;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;

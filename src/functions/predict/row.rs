@@ -3,9 +3,9 @@
 use super::arrays::{Names, null, number_fault, read_dense, read_sparse, read_sparse_vector, sparse_reader};
 use super::date_parts::AddedParts;
 use super::input::{InputTuple, fill, no_answer};
-use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
-use crate::models::{Categories, ColumnKind, FeatureKind, Model, Policies};
-use crate::options::rows::{Nulls, Unseen};
+use errors::{Error, PredictError, Result, SourceError, excerpt};
+use model::{Categories, ColumnKind, FeatureKind, Model, Policies};
+use options::rows::{Nulls, Unseen};
 use pg::catalog::types::{base_type, type_name};
 use pg::values::array::ArrayReader;
 use pg::values::date_part::DatePart;

@@ -1,9 +1,9 @@
 //! The arguments of corgipile_train_uda().
 
-use crate::errors::{AggregateError, ArgumentError, Result};
-use crate::options::call::TrainArguments;
-use crate::options::request::Request;
-use crate::options::rows::Nulls;
+use errors::{AggregateError, ArgumentError, Result};
+use options::call::TrainArguments;
+use options::request::Request;
+use options::rows::Nulls;
 use pg::call::arguments::Arguments;
 use serde_json::{Map, Value, json};
 use sgd::Solver;

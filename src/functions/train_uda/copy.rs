@@ -1,7 +1,7 @@
 //! The shuffled copy of a source: a temporary table, as users of training by aggregate make it.
 
 use super::sql::Reading;
-use crate::errors::Result;
+use errors::Result;
 use pg::call::spi::{Connection, Sees};
 use pg::random_seed;
 use std::time::{Duration, Instant};

@@ -8,11 +8,11 @@ mod copy;
 mod sql;
 mod training;
 
-use crate::errors::OrRaise;
-use crate::operators::sgd::EpochRow;
 use arguments::UdaRequest;
+use errors::OrRaise;
 use pg::call::function::Call;
 use pgrx::prelude::*;
+use train::EpochRow;
 
 /// Trains a model and returns a row per epoch.
 #[pg_extern(sql = false)]

@@ -3,17 +3,18 @@
 use super::arguments::UdaRequest;
 use super::copy::ShuffledCopy;
 use super::sql::{Coding, Features, Reading};
-use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
-use crate::models::{self, Fitted, Kept, NewModel, Numbers};
-use crate::operators::notices::notice_left_out;
-use crate::operators::progress::{self, Progress};
-use crate::operators::sgd::{EpochRow, check_options, feature_kind};
-use crate::operators::wanted::Wanted;
-use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, Takes, preparation};
-use crate::options::request::Request;
-use crate::options::rows::{Nulls, Standardize};
-use crate::options::shuffling::Shuffling;
+use decode::Decoder;
+use decode::DecoderSpec;
+use decode::FeatureColumns;
+use decode::default_features::Takes;
+use decode::notices::notice_left_out;
+use decode::wanted::Wanted;
+use errors::{AggregateError, Result, TrainingError};
+use model::{self, Fitted, Kept, NewModel, Numbers};
+use options::request::Request;
+use options::rows::{Nulls, Standardize};
+use options::shuffling::Shuffling;
 use pg::call::spi::{Connection, Sees};
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::Running;
@@ -21,9 +22,14 @@ use pg::settings::Settings;
 use pg::snapshot::Snapshot;
 use pg::values::varlena::Bytes;
 use pgrx::pg_sys;
+use scan::Buffers;
+use scan::Source;
+use scan::preparation;
+use scan::progress::{self, Progress};
 use sgd::ModelParameters;
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
+use train::{EpochRow, check_options, feature_kind};
 use tuples::Batch;
 
 /// Result of the pass over the rows before the first epoch.
@@ -37,7 +43,7 @@ struct PreparedSource {
 /// Trains a model, stores it, and gives a row per epoch.
 pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
-    models::check_can_store("corgipile_train_uda()");
+    model::check_can_store("corgipile_train_uda()");
     let mut source = Source::resolve(&training.source)?;
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs());
     let features = source.features(training.features.as_deref(), &training.label, &[], Takes::Numbers)?;
@@ -103,7 +109,7 @@ fn store(
         hyperparameters: request.record(),
         ..Fitted::new(training.kind, (features, &feature_kind(decoder.features(), features)), linear.network)
     };
-    let model_id = models::store(NewModel {
+    let model_id = model::store(NewModel {
         fitted,
         numbers: Numbers::new(linear, decoder.standardizer().cloned(), None),
         kept: Kept {
@@ -123,8 +129,8 @@ fn store(
     }
     let names: Vec<String> = training.name.iter().cloned().collect();
     let Request { kind, source, label, options, .. } = training;
-    let newer = models::Newer { has_unnamed: names.is_empty(), names, kind: *kind, source, label, continued: None };
-    models::delete_replaced(newer, options.keep_versions);
+    let newer = model::Newer { has_unnamed: names.is_empty(), names, kind: *kind, source, label, continued: None };
+    model::delete_replaced(newer, options.keep_versions);
     Ok(history)
 }
 

@@ -8,6 +8,9 @@
 //! and worker then talk through a queue in each direction, and may share memory. Nothing can be written, no
 //! subtransaction begun, until the workers have [finished](Workers::finish).
 
+#[cfg(feature = "pg_test")]
+mod failing_launches;
+
 use super::all_gather::AllGather;
 use super::dsm::{attempt, delete_owner};
 use super::library::{self, build};

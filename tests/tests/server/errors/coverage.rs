@@ -43,7 +43,7 @@ fn literal(text: &str) -> Option<String> {
 
 /// Every variant of the errors, as `Enum::Variant`, with its message, in which braces stand for values.
 fn variants() -> BTreeMap<String, String> {
-    let folders = ["../src/errors", "../crates/pg/src/errors"];
+    let folders = ["../crates/errors/src", "../crates/pg/src/errors"];
     let texts = folders.map(|folder| files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)));
     let mut found = BTreeMap::new();
     for text in texts.iter().flatten().map(|path| read(path)) {

@@ -1,0 +1,386 @@
+//! Which columns of a source are features, where the call does not name them all.
+//!
+//! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts and enums
+//! but what identifies rows; or, without numbers, the only column of vectors. A model is never trained on an id because
+//! nothing else was looked for, and whatever is left out, or more than a number, is told in one notice. What statistics
+//! have decided is recorded with the model as names, so that predictions do not depend on them.
+
+use super::column_facts::{Facts, Identity, Kind, facts_of};
+use super::compressed_type::is_compressed;
+use super::{FEATURE_TYPES, column};
+use choices::Choice as _;
+use errors::{ArgumentError, Result, SourceError, some_of};
+use options::date_parts::DateParts;
+use pg::catalog::relation::Uniqueness;
+use pg::catalog::types::{base_type, type_name};
+use pg::executor::query::Column;
+use pg::values::date_part::{DatePart, TimeType};
+use pgrx::pg_sys;
+
+/// Names of the papers' schema: id, features_k, features_v, label.
+const PAPERS_VALUES: &str = "features_v";
+const PAPERS_INDICES: &str = "features_k";
+
+/// Every column that can be a feature.
+const ALL: &str = "*";
+
+/// What features are looked for in.
+pub struct Searched<'a> {
+    pub columns: &'a [Column],
+    /// the text behind FROM
+    pub from: &'a str,
+    pub relation: Option<pg_sys::Oid>,
+    pub label: &'a str,
+    /// columns that are used otherwise
+    pub others: &'a [&'a str],
+    pub takes: Takes<'a>,
+}
+
+/// Which columns may be features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes<'a> {
+    /// and in place of dates these parts, if any
+    All(Option<&'a DateParts>),
+    /// numbers and booleans
+    Numbers,
+}
+
+/// The features that the call names, or those of the source if it names none, or says which not.
+pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<String>> {
+    let listed = match given {
+        None => Listed::default(),
+        Some(names) => match Listed::read(names, searched.columns)? {
+            Some(listed) => listed,
+            None => return Ok(named(names, searched)),
+        },
+    };
+    let is_free = |column: &&Column| {
+        let name = column.name.as_str();
+        name != searched.label && !searched.others.contains(&name) && !listed.excluded.contains(&name)
+    };
+    let free: Vec<&Column> = searched.columns.iter().filter(is_free).collect();
+    if let Some(names) = of_papers(&free).or_else(|| only_compressed(&free)) {
+        return Ok(names);
+    }
+    let facts = facts_of(&free, searched.from, searched.relation)?;
+    let takes = searched.takes;
+    let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
+        let parts = parts_of(column, takes);
+        Candidate { column, facts, parts, out: None }
+    });
+    let candidates = candidates.collect();
+    let mut choice = Choice { candidates, takes_all: listed.all, takes };
+    choice.choose()?;
+    choice.report();
+    Ok(choice.taken().flat_map(Candidate::features).collect())
+}
+
+/// The parts of a column that are features in its place; none if it is no date, or none are asked for.
+fn parts_of(column: &Column, takes: Takes) -> Vec<DatePart> {
+    let (Takes::All(Some(parts)), Some(time)) = (takes, TimeType::from_oid(base_type(column.type_oid))) else {
+        return Vec::new();
+    };
+    parts.of_type(time)
+}
+
+/// The features that these names are, with the parts of dates in place of them, each once.
+fn named(names: &[String], searched: &Searched) -> Vec<String> {
+    let mut features: Vec<String> = Vec::new();
+    for feature in names.iter().flat_map(|name| parts_or_name(name, searched)) {
+        if !features.contains(&feature) {
+            features.push(feature);
+        }
+    }
+    features
+}
+
+/// The parts of the date that this column is, or its name.
+fn parts_or_name(name: &str, searched: &Searched) -> Vec<String> {
+    let column = searched.columns.iter().find(|column| column.name == name);
+    match column.map(|column| parts_of(column, searched.takes)) {
+        Some(parts) if !parts.is_empty() => parts.iter().map(|part| part.of_column(name)).collect(),
+        _ => vec![name.to_owned()],
+    }
+}
+
+/// A list of features that does not name them all.
+#[derive(Default)]
+struct Listed<'a> {
+    /// every column that can be one
+    all: bool,
+    /// but these
+    excluded: Vec<&'a str>,
+}
+
+impl<'a> Listed<'a> {
+    /// None of a list of names. A column that is called so is meant by its name.
+    fn read(given: &'a [String], columns: &[Column]) -> Result<Option<Listed<'a>>> {
+        let is_name = |item: &&String| {
+            let is_sign = *item == ALL || item.starts_with('-');
+            !is_sign || columns.iter().any(|column| column.name == **item)
+        };
+        let (names, signs): (Vec<&String>, Vec<&String>) = given.iter().partition(is_name);
+        if signs.is_empty() {
+            return Ok(None);
+        }
+        if let Some(name) = names.first() {
+            return Err(ArgumentError::InvalidArgument {
+                argument: "features",
+                reason: format!("\"{name}\" does not go with \"{}\"", signs[0]),
+                hint: Some(
+                    "Name all features; or take all columns but some, such as '{*,-id}', or the default without some, \
+                     such as '{-id}'."
+                        .into(),
+                ),
+            }
+            .into());
+        }
+        let excluded: Vec<&str> = signs.iter().filter_map(|sign| sign.strip_prefix('-')).collect();
+        for name in &excluded {
+            column(columns, name)?;
+        }
+        Ok(Some(Listed { all: signs.iter().any(|sign| *sign == ALL), excluded }))
+    }
+}
+
+/// Columns features_k and features_v, or the latter alone.
+fn of_papers(free: &[&Column]) -> Option<Vec<String>> {
+    let has = |name: &str| free.iter().any(|column| column.name == name);
+    let names = [PAPERS_INDICES, PAPERS_VALUES].into_iter().filter(|name| has(name)).map(str::to_owned);
+    has(PAPERS_VALUES).then(|| names.collect())
+}
+
+fn only_compressed(free: &[&Column]) -> Option<Vec<String>> {
+    let mut compressed = free.iter().filter(|column| is_compressed(base_type(column.type_oid)));
+    match (compressed.next(), compressed.next()) {
+        (Some(only), None) => Some(vec![only.name.clone()]),
+        _ => None,
+    }
+}
+
+struct Candidate<'a> {
+    column: &'a Column,
+    facts: Facts,
+    /// features in its place
+    parts: Vec<DatePart>,
+    /// why it is no feature
+    out: Option<LeftOut>,
+}
+
+/// Why a column is no feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeftOut {
+    Key,
+    Identity(Identity),
+    NearlyUnique,
+    Time,
+    Array,
+    /// only numbers are asked for
+    NoNumber,
+    /// the feature is an array
+    BesideArray,
+    Type,
+}
+
+impl Candidate<'_> {
+    /// The features that it is.
+    fn features(&self) -> Vec<String> {
+        let name = &self.column.name;
+        match self.parts.as_slice() {
+            [] => vec![name.clone()],
+            parts => parts.iter().map(|part| part.of_column(name)).collect(),
+        }
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self.facts.kind, Kind::Number { .. })
+    }
+
+    fn is_category(&self) -> bool {
+        matches!(self.facts.kind, Kind::Text | Kind::Enum)
+    }
+
+    /// Why its type cannot be a feature.
+    fn unfit(&self, takes: Takes) -> Option<LeftOut> {
+        match self.facts.kind {
+            Kind::Array => Some(LeftOut::Array),
+            Kind::Time => self.parts.is_empty().then_some(LeftOut::Time),
+            Kind::Bytes | Kind::Other => Some(LeftOut::Type),
+            Kind::Text | Kind::Enum if takes == Takes::Numbers => Some(LeftOut::NoNumber),
+            _ => None,
+        }
+    }
+
+    /// Why it is no feature although it could be.
+    fn identifies(&self) -> Option<LeftOut> {
+        if self.column.is_key {
+            return Some(LeftOut::Key);
+        }
+        let nearly_unique = self.facts.texts.is_some_and(|texts| texts.are_nearly_unique);
+        self.facts.identity.map(LeftOut::Identity).or(nearly_unique.then_some(LeftOut::NearlyUnique))
+    }
+
+    /// The column and why it is left out, for people.
+    fn describe(&self, out: LeftOut) -> String {
+        let (name, type_name) = (&self.column.name, type_name(self.column.type_oid));
+        let why = match out {
+            LeftOut::Key => "primary key".to_owned(),
+            LeftOut::Identity(Identity::Name) => "identifies rows, by its name".to_owned(),
+            LeftOut::Identity(Identity::Catalog(Uniqueness::Identity)) => "identifies rows: identity column".to_owned(),
+            LeftOut::Identity(Identity::Catalog(Uniqueness::Index)) => "identifies rows: unique index".to_owned(),
+            LeftOut::Identity(Identity::Statistics) => "identifies rows: unique, by ANALYZE".to_owned(),
+            LeftOut::NearlyUnique => format!("{type_name}, nearly unique"),
+            LeftOut::Array => format!("{type_name}, an array beside columns"),
+            LeftOut::BesideArray => format!("{type_name}, a column beside an array"),
+            LeftOut::NoNumber => format!("{type_name}, no number"),
+            LeftOut::Time if TimeType::from_oid(base_type(self.column.type_oid)).is_some() => {
+                format!("{type_name}: date_parts gives its parts")
+            }
+            LeftOut::Time | LeftOut::Type => type_name,
+        };
+        format!("{name} ({why})")
+    }
+
+    /// A date and its parts, for people; None if it is no date.
+    fn describe_parts(&self) -> Option<String> {
+        let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
+        (!names.is_empty()).then(|| format!("{} ({})", self.column.name, names.join(", ")))
+    }
+
+    /// A category and what to know of it, for people.
+    fn describe_category(&self) -> String {
+        let texts = self.facts.texts;
+        let categories = texts.and_then(|texts| texts.categories).map(|count| match count {
+            1 => "1 category".to_owned(),
+            count => format!("about {count} categories"),
+        });
+        let numbers = texts.filter(|texts| texts.are_numbers);
+        let numbers = numbers.map(|_| "holds numbers: cast it to a number if it is one".to_owned());
+        let known: Vec<String> = categories.into_iter().chain(numbers).collect();
+        match known.is_empty() {
+            true => self.column.name.clone(),
+            false => format!("{} ({})", self.column.name, known.join(", ")),
+        }
+    }
+}
+
+struct Choice<'a> {
+    candidates: Vec<Candidate<'a>>,
+    /// also what identifies rows
+    takes_all: bool,
+    takes: Takes<'a>,
+}
+
+impl Choice<'_> {
+    fn taken(&self) -> impl Iterator<Item = &Candidate<'_>> {
+        self.candidates.iter().filter(|candidate| candidate.out.is_none())
+    }
+
+    fn choose(&mut self) -> Result<()> {
+        for candidate in &mut self.candidates {
+            let identifies = || candidate.identifies().filter(|_| !self.takes_all);
+            candidate.out = identifies().or_else(|| candidate.unfit(self.takes));
+        }
+        // an id beside an array is no reason to leave the array out
+        if !self.taken().any(|candidate| candidate.is_number() && candidate.identifies().is_none()) {
+            self.choose_array()?;
+        }
+        if self.taken().next().is_none() {
+            self.take_unique_numbers();
+        }
+        match self.taken().next() {
+            Some(_) => Ok(()),
+            None => Err(SourceError::NoFeatures { hint: self.hint() }.into()),
+        }
+    }
+
+    /// Takes the only array or vector alone, or, if there is none, the only column of bytes.
+    fn choose_array(&mut self) -> Result<()> {
+        let has_arrays = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Array);
+        let wanted = if has_arrays { Kind::Array } else { Kind::Bytes };
+        let is_array = |candidate: &Candidate| candidate.facts.kind == wanted;
+        let arrays: Vec<&str> =
+            self.candidates.iter().filter(|c| is_array(c)).map(|c| c.column.name.as_str()).collect();
+        match arrays.as_slice() {
+            [] => Ok(()),
+            [_] => {
+                for candidate in &mut self.candidates {
+                    candidate.out = match candidate.out {
+                        _ if candidate.facts.kind == wanted => None,
+                        None => Some(candidate.identifies().unwrap_or(LeftOut::BesideArray)),
+                        out => out,
+                    };
+                }
+                Ok(())
+            }
+            several => {
+                let hint = format!("Name one of the array columns {} in features.", several.join(", "));
+                Err(SourceError::NoFeatures { hint }.into())
+            }
+        }
+    }
+
+    /// Numbers that are unique by ANALYZE alone are better than nothing: x = 1, 2, 3, ... may be measured.
+    fn take_unique_numbers(&mut self) {
+        for candidate in &mut self.candidates {
+            if candidate.out == Some(LeftOut::Identity(Identity::Statistics)) {
+                candidate.out = None;
+            }
+        }
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        self.candidates.iter().filter_map(|candidate| Some(candidate.describe(candidate.out?))).collect()
+    }
+
+    /// What to do if there are no features.
+    fn hint(&self) -> String {
+        match self.left_out() {
+            left_out if left_out.is_empty() => FEATURE_TYPES.into(),
+            left_out => format!("These columns are left out: {}. {FEATURE_TYPES}", left_out.join(", ")),
+        }
+    }
+
+    /// Reports what was done beyond taking all numbers but the primary key.
+    fn report(&self) {
+        let is_only_key = |out: &LeftOut| *out == LeftOut::Key;
+        let keys = self.candidates.iter().filter(|candidate| candidate.column.is_key).count();
+        let left_out = self.candidates.iter().filter_map(|candidate| candidate.out);
+        let is_special = left_out.into_iter().any(|out| !(is_only_key(&out) && keys == 1));
+        let one_hot: Vec<String> =
+            self.taken().filter(|candidate| candidate.is_category()).map(Candidate::describe_category).collect();
+        let as_numbers: Vec<String> = self.taken().filter_map(as_number).collect();
+        let parts: Vec<String> = self.taken().filter_map(Candidate::describe_parts).collect();
+        if !is_special && one_hot.is_empty() && as_numbers.is_empty() && parts.is_empty() {
+            return;
+        }
+        let taken: Vec<&Candidate> = self.taken().collect();
+        let chosen = match taken.as_slice() {
+            [only] if matches!(only.facts.kind, Kind::Array | Kind::Bytes) => format!("array {}", only.column.name),
+            [only] => format!("column {}", only.column.name),
+            several => format!("{} columns", several.len()),
+        };
+        let groups =
+            [("left out", self.left_out()), ("parts", parts), ("one-hot", one_hot), ("as numbers", as_numbers)];
+        let told = groups.iter().filter(|(_, columns)| !columns.is_empty());
+        let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
+        pg::notice(
+            format!("features: {chosen}{told}"),
+            "Name the features to have others; '{*,-id}' takes every column that can be one but id.",
+        );
+    }
+}
+
+/// A number that may be something else, and what, for people.
+fn as_number(candidate: &Candidate) -> Option<String> {
+    let name = &candidate.column.name;
+    match (candidate.facts.kind, candidate.identifies()) {
+        (Kind::Number { .. }, Some(LeftOut::Identity(Identity::Statistics))) => {
+            Some(format!("{name} (unique, by ANALYZE)"))
+        }
+        (Kind::Number { is_whole: true }, None) if name.to_lowercase().ends_with("_id") => {
+            Some(format!("{name} (cast it to text if it is a code)"))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,101 @@
+//! Notices that arise in several places, and those of what a decoder has counted.
+
+use super::{Decoder, FeatureColumns};
+use errors::{NAMED, some_of};
+
+/// Tells of which features NULLs were imputed since the epoch began, if any were.
+pub fn notice_imputed(decoder: &Decoder) {
+    let Some(imputation) = decoder.imputation().filter(|imputation| imputation.counts().rows > 0) else { return };
+    let counts = imputation.counts();
+    let values = imputation.values().unwrap_or_default();
+    let rows = decoder.decoded();
+    let feature = |(i, nulls): (usize, &u64)| {
+        let (name, has_categories) = named(decoder.features(), i);
+        match values.get(i).filter(|_| !has_categories) {
+            None => format!("{name} ({nulls}, a category of their own)"),
+            Some(_) if *nulls == rows => format!("{name} (all of them, 0)"),
+            Some(mean) => format!("{name} ({nulls}, the mean {mean})"),
+        }
+    };
+    let features = counts.features.iter().enumerate().filter(|(_, nulls)| **nulls > 0).map(feature);
+    let features: Vec<String> = features.collect();
+    let more = if features.len() > NAMED { " features" } else { "" };
+    pg::notice(
+        format!("NULLs are imputed in {}: {}{more}", share(counts.rows, rows), some_of(&features)),
+        "The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.",
+    );
+}
+
+/// Tells how many rows are left out because of NULLs beside so many that are not, if any are.
+pub fn notice_left_out(decoder: &Decoder, others: u64) {
+    let left_out = decoder.skipped();
+    if left_out > 0 {
+        let rows = share(left_out, left_out + others);
+        pg::notice(format!("{rows} are left out because they have NULLs"), None);
+    }
+}
+
+/// Tells how many values were cut off in the rows that were read since the epoch began, if any were.
+pub fn notice_clipped(decoder: &Decoder) {
+    if let (Some(deviations), values @ 1..) = (decoder.clip(), decoder.clipped()) {
+        let rows = decoder.decoded();
+        pg::notice(
+            format!(
+                "values beyond {deviations} standard deviations from the mean of their feature are cut off: {values} in \
+                 {rows} rows"
+            ),
+            "The model predicts in the same way. Option clip can be another number of them, or \"none\".",
+        );
+    }
+}
+
+/// Tells in how many of the rows that were read there is something that the model has not seen, if there is.
+pub fn notice_unseen(decoder: &Decoder) {
+    if decoder.unseen() > 0 {
+        let rows = share(decoder.unseen(), decoder.decoded());
+        pg::notice(
+            format!("{rows} have categories or indices that the model was not trained on"),
+            "They count as none of those that it knows; with unseen => 'error' they are an error.",
+        );
+    }
+}
+
+/// So many of so many, and what share of them that is.
+fn share(rows: u64, of: u64) -> String {
+    match 100.0 * rows as f64 / of.max(1) as f64 {
+        percent if percent < 0.05 => format!("{rows} of {of} rows (less than 0.1%)"),
+        percent => format!("{rows} of {of} rows ({percent:.1}%)"),
+    }
+}
+
+/// Reports features that are combinations of others, or nearly; the condition number is at least this.
+pub fn notice_collinear(features: &[String], condition: f64) {
+    if !features.is_empty() {
+        pg::notice(
+            format!(
+                "features are nearly linear combinations of others (condition number {condition:.0e} or more): {}",
+                some_of(features)
+            ),
+            "The weights of these features and of those others mean nothing by themselves. Leave features out, or train with \
+             an l2, such as 0.001.",
+        );
+    }
+}
+
+/// Tells that a seed does not fix the order of the rows.
+pub fn notice_open_order() {
+    pg::notice(
+        "rows come in the order of another extension's scan: the same seed need not give the same model",
+        "A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.",
+    );
+}
+
+/// A feature as the user knows it, and whether it is a column of categories.
+fn named(features: &FeatureColumns, i: usize) -> (String, bool) {
+    match features {
+        FeatureColumns::Mixed(columns) => {
+            columns.names().nth(i).map(|(name, has_categories)| (name.to_owned(), has_categories)).unwrap_or_default()
+        }
+        features => (features.name(i), false),
+    }
+}

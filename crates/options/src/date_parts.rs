@@ -1,0 +1,97 @@
+//! The option `date_parts`: which parts of dates and times are features.
+
+use super::as_written::as_written;
+use choices::Choice;
+use pg::values::date_part::{DatePart, TimeType};
+use serde_json::{Value, json};
+
+as_written!(DateParts);
+
+/// Which parts of dates and times are features.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum DateParts {
+    #[default]
+    None,
+    /// those that are usual for the type of the column
+    Usual,
+    These(Vec<DatePart>),
+}
+
+impl DateParts {
+    /// What the option may be.
+    pub const WHAT: &'static str =
+        "true, or an array of \"year\", \"month\", \"day\", \"dow\", \"hour\", \"doy\" and \"epoch\"";
+
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<DateParts> {
+        match value {
+            Value::Bool(true) => Some(DateParts::Usual),
+            Value::Bool(false) => Some(DateParts::None),
+            Value::Array(names) if !names.is_empty() => {
+                let parts: Option<Vec<DatePart>> = names.iter().map(|name| DatePart::named(name.as_str()?)).collect();
+                let parts = parts?;
+                let is_there_twice = |i: usize| parts[..i].contains(&parts[i]);
+                let is_list = !(0..parts.len()).any(is_there_twice);
+                is_list.then_some(DateParts::These(parts))
+            }
+            _ => None,
+        }
+    }
+
+    /// The option as it is recorded.
+    pub fn to_json(&self) -> Value {
+        match self {
+            DateParts::None => json!(false),
+            DateParts::Usual => json!(true),
+            DateParts::These(parts) => parts.iter().map(|part| part.name()).collect(),
+        }
+    }
+
+    /// The parts of a column of this type.
+    pub fn of_type(&self, time: TimeType) -> Vec<DatePart> {
+        let parts = match self {
+            DateParts::None => &[],
+            DateParts::Usual => time.usual_parts(),
+            DateParts::These(parts) => parts,
+        };
+        parts.iter().copied().filter(|part| time.has(*part)).collect()
+    }
+}
+
+#[cfg(feature = "pg_test")]
+#[pgrx::pg_schema]
+#[allow(unsafe_code)]
+mod tests {
+    use super::*;
+    use pg::testing::{one, run, value};
+    use pgrx::prelude::*;
+    use std::ffi::CStr;
+
+    #[pg_test]
+    fn test_parts_of_dates_are_those_that_postgresql_extracts() {
+        let dates =
+            ["2000-02-29", "1999-12-31", "0001-01-01", "0044-03-15 BC", "4713-01-01 BC", "294276-12-31", "infinity"];
+        let times =
+            ["2000-02-29 23:59:59.999999", "1970-01-01 00:00:00", "0044-03-15 06:30:00 BC", "294276-12-31 12:00:00"];
+        let zoned = times.map(|time| time.replacen(":00", ":00+09", 1)); // of another day in UTC
+        let of = |name, texts: &[&str]| texts.iter().map(move |text| (name, (*text).to_owned())).collect::<Vec<_>>();
+        let zoned = zoned.iter().map(String::as_str).chain(["-infinity"]).collect::<Vec<_>>();
+        let all = [of("date", &dates), of("timestamp", &times), of("timestamptz", &zoned)].concat();
+        run("SET LOCAL TimeZone = 'America/New_York'");
+        for (name, text) in all {
+            let value = value(&text, name);
+            let time = TimeType::from_oid(value.type_oid()).unwrap();
+            for part in DatePart::ALL.iter().map(|(_, part)| *part).filter(|part| time.has(*part)) {
+                let sql = format!("SELECT ({}) FROM (SELECT '{text}'::{name} AS v) AS s", part.sql("v", time));
+                let ours = part.of_value(time, value);
+                if part.is_category() {
+                    // SAFETY: a value of type unknown is a C string.
+                    let ours = unsafe { CStr::from_ptr(ours.datum_of_type(pg_sys::UNKNOWNOID).cast_mut_ptr()) };
+                    assert_eq!(ours.to_str().unwrap(), one::<String>(&sql), "{} of {name} {text}", part.name());
+                } else {
+                    assert_eq!(ours.to_rust::<f64>().unwrap(), one::<f64>(&sql), "{} of {name} {text}", part.name());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Names of models.
+
+use super::call::invalid;
+use errors::Result;
+
+/// Bytes that the name of a model may have.
+pub const MAX_NAME_BYTES: usize = 1024;
+
+/// Checks whether this can be the name of a model.
+pub fn check_name(name: &str) -> Result<()> {
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) {
+        return Ok(());
+    }
+    let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
+    Err(invalid("name", reason))
+}

@@ -1,0 +1,238 @@
+//! The source of a training, a table or a query, and its columns.
+
+use super::plan::shuffled;
+use decode::compressed_type::is_compressed;
+use decode::default_features::{self, Searched, Takes};
+use decode::{Decoder, DecoderSpec, column};
+use errors::limits::FEW_CLASSES;
+use errors::{PgError, Result};
+use options::shuffling::Shuffling;
+use pg::call::spi::{Connection, Sees};
+use pg::catalog::names::quote_identifier;
+use pg::catalog::relation::{Relation, bytes, estimated_rows, has_places, may_read_places};
+use pg::catalog::types::base_type;
+use pg::executor::query::{Column, Planned, Query, only_select};
+use pg::values::date_part::{DatePart, TimeType};
+use pg::values::number::NumberType;
+use pg::with_scans_from_the_start;
+use pgrx::pg_sys;
+use std::collections::HashSet;
+
+/// A source of rows, with its columns.
+pub struct Source {
+    /// the text behind FROM
+    from: String,
+    /// with those that are parts of dates, once they are asked for
+    columns: Vec<Column>,
+    /// parts of dates and their expressions
+    parts: Vec<(String, String)>,
+    /// None of a query
+    relation: Option<pg_sys::Oid>,
+}
+
+impl Source {
+    /// Reads `source`: a query if it begins like one, else the name of a relation, as regclass reads it.
+    pub fn resolve(source: &str) -> Result<Source> {
+        let (from, relation) = if looks_like_query(source) {
+            // The line ends because the query may end in a comment.
+            (format!("({}\n) AS source", only_select(source)?), None)
+        } else {
+            let relation = Relation::lookup(source)?;
+            (relation.name().to_owned(), Some(relation))
+        };
+        let relation = relation.map(|relation| relation.oid());
+        let source = Source { from, columns: Vec::new(), parts: Vec::new(), relation };
+        Ok(Source { columns: source.read("*")?.columns(), ..source })
+    }
+
+    /// A plan for all rows and columns of a relation, shuffled.
+    pub fn plan_relation(relation: &Relation, shuffling: &Shuffling) -> Result<Planned> {
+        let query = Query::analyze(&format!("SELECT * FROM {}", relation.name()))?;
+        if !query.reads(relation.oid()) {
+            return Err(PgError::SourceChanged.into());
+        }
+        Ok(shuffled(query, shuffling))
+    }
+
+    /// The features that a call with this label names, or those that the source has; `others` are columns that it uses
+    /// otherwise.
+    pub fn features(
+        &mut self,
+        given: Option<&[String]>,
+        label: &str,
+        others: &[&str],
+        takes: Takes,
+    ) -> Result<Vec<String>> {
+        let (columns, from, relation) = (&self.columns, &self.from, self.relation);
+        let features = default_features::features(given, &Searched { columns, from, relation, label, others, takes })?;
+        self.add_parts(&features);
+        Ok(features)
+    }
+
+    /// Adds to the columns what is called like a part of one that is a date, unless a column is called so.
+    pub fn add_parts(&mut self, features: &[String]) {
+        for feature in features {
+            let is_there = self.columns.iter().any(|column| column.name == *feature);
+            let Some((name, part)) = DatePart::split(feature).filter(|_| !is_there) else { continue };
+            let Some(column) = self.columns.iter().find(|column| column.name == name) else { continue };
+            let time = TimeType::from_oid(base_type(column.type_oid)).filter(|time| time.has(part));
+            let Some(time) = time else { continue };
+            let collation = if part.is_category() { pg_sys::DEFAULT_COLLATION_OID } else { pg_sys::Oid::INVALID };
+            let part_column = Column {
+                name: feature.clone(),
+                type_oid: part.type_oid(),
+                collation,
+                is_key: false,
+                origin: None,
+                may_be_null: column.may_be_null,
+            };
+            self.parts.push((feature.clone(), part.sql(&quote_identifier(name), time)));
+            self.columns.push(part_column);
+        }
+    }
+
+    /// What a query on the source selects to get a column.
+    fn expression(&self, name: &str) -> String {
+        match self.parts.iter().find(|(part, _)| part == name) {
+            Some((_, expression)) => format!("{expression} AS {}", quote_identifier(name)),
+            None => quote_identifier(name),
+        }
+    }
+
+    /// The same rows with these columns only, and with a label that is 0: for what is asked of features alone.
+    pub fn with_label(&self, label: &str, columns: &[&str]) -> Result<Source> {
+        columns.iter().try_for_each(|name| column(&self.columns, name).map(|_| ()))?;
+        let quoted: Vec<String> = columns.iter().map(|name| quote_identifier(name)).collect();
+        let (label, columns) = (quote_identifier(label), quoted.join(", "));
+        Source::resolve(&format!("SELECT 0::pg_catalog.float8 AS {label}, {columns} FROM {}", self.from))
+    }
+
+    /// Plans the read of the columns that `spec` wants, shuffled.
+    pub fn plan(&self, spec: &DecoderSpec, shuffling: &Shuffling) -> Result<Planned> {
+        let columns: Vec<String> = spec.columns().map(|name| self.expression(name)).collect();
+        Ok(shuffled(self.read(&columns.join(", "))?, shuffling))
+    }
+
+    /// The query that reads these columns, as SQL writes them.
+    pub fn read(&self, columns: &str) -> Result<Query> {
+        let query = Query::analyze(&format!("SELECT {columns} FROM {}", self.from))?;
+        match self.relation {
+            Some(relation) if !query.reads(relation) => Err(PgError::SourceChanged.into()),
+            _ => Ok(query),
+        }
+    }
+
+    /// Do the first values of a column look like measurements, and not like classes? They are of type real, float8 or
+    /// numeric, and neither whole nor few. False also if there is no such column.
+    pub fn has_continuous(&self, name: &str) -> Result<bool> {
+        const LOOK_AT: usize = 1_000;
+        let Ok(column) = self.column(name) else { return Ok(false) };
+        let number = match NumberType::from_oid(base_type(column.type_oid)) {
+            Some(number) if number.has_fractions() => number,
+            _ => return Ok(false),
+        };
+        let connection = Connection::open();
+        let sql = format!("SELECT {} FROM {} LIMIT {LOOK_AT}", quote_identifier(name), self.from);
+        let rows = with_scans_from_the_start(|| connection.run(&sql, Sees::Statement))?;
+        let values = (0..rows.len()).filter_map(|row| rows.value(row, 0)).map(|value| number.read(value));
+        let (mut distinct, mut has_fraction) = (HashSet::new(), false);
+        for value in values.filter(|value| value.is_finite()) {
+            has_fraction |= value.fract() != 0.0;
+            distinct.insert(value.to_bits());
+        }
+        drop(rows);
+        connection.close();
+        Ok(has_fraction && distinct.len() > FEW_CLASSES)
+    }
+
+    /// A decoder of the rows of [`Source::plan`].
+    pub fn decoder(&self, spec: &DecoderSpec) -> Result<Decoder> {
+        spec.decoder(&self.columns)
+    }
+
+    /// The table, view or the like that was named, and not a query.
+    pub fn relation(&self) -> Option<pg_sys::Oid> {
+        self.relation
+    }
+
+    /// Is the only feature of these a compressed mini-batch?
+    pub fn is_compressed(&self, features: &[String]) -> bool {
+        match features {
+            [only] => self.type_of(only).is_ok_and(|declared| is_compressed(base_type(declared))),
+            _ => false,
+        }
+    }
+
+    /// The relation that was named, if it is read by way of a copy, whose rows do not say where they stood.
+    pub fn relation_of_copy(&self, shuffling: &Shuffling) -> Option<u32> {
+        let tells_places = |relation: &pg_sys::Oid| has_places(*relation) && may_read_places(*relation);
+        self.relation.filter(|_| shuffling.strategy.sorts()).filter(tells_places).map(|relation| relation.to_u32())
+    }
+
+    /// Size of a table without what is stored out of line; None of a query or a partitioned table.
+    pub fn bytes(&self) -> Option<u64> {
+        self.relation.and_then(bytes)
+    }
+
+    /// Rows of a table, as far as PostgreSQL has counted them; None of a query, or if it has not.
+    pub fn estimated_rows(&self) -> Option<f64> {
+        self.relation.and_then(estimated_rows)
+    }
+
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The text behind FROM in a query that reads the source.
+    pub fn from(&self) -> &str {
+        &self.from
+    }
+
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        column(&self.columns, name)
+    }
+
+    /// The type of a column, as it was declared.
+    pub fn type_of(&self, name: &str) -> Result<pg_sys::Oid> {
+        column(&self.columns, name).map(|column| column.type_oid)
+    }
+}
+
+/// Is the text a query? A table may be called "values", but then nothing follows.
+fn looks_like_query(source: &str) -> bool {
+    let start = skip_blanks(source);
+    let word: &str = &start[..start.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(start.len())];
+    let rest = &start[word.len()..];
+    let keyword = ["select", "with", "values", "table"].iter().any(|k| word.eq_ignore_ascii_case(k));
+    let separated = rest.starts_with(|c: char| c.is_ascii_whitespace() || "(*-/'\"+".contains(c));
+    start.starts_with('(') || (keyword && separated && !skip_blanks(rest).is_empty())
+}
+
+/// The text without the white space and the comments that it begins with.
+fn skip_blanks(text: &str) -> &str {
+    let text = text.trim_start();
+    let rest = if text.starts_with("--") {
+        text.find('\n').map_or("", |end| &text[end..])
+    } else if text.starts_with("/*") {
+        after_comment(text)
+    } else {
+        return text;
+    };
+    skip_blanks(rest)
+}
+
+/// What follows the comment that the text begins with; comments nest.
+fn after_comment(text: &str) -> &str {
+    let mut depth = 0;
+    let mut rest = text;
+    while let Some(at) = rest.find(['/', '*']) {
+        rest = &rest[at..];
+        depth += i32::from(rest.starts_with("/*")) - i32::from(rest.starts_with("*/"));
+        let delimiter = rest.starts_with("/*") || rest.starts_with("*/");
+        rest = &rest[if delimiter { 2 } else { 1 }..];
+        if depth == 0 {
+            return rest;
+        }
+    }
+    ""
+}
