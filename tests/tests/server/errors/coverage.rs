@@ -66,7 +66,8 @@ fn variants() -> BTreeMap<String, String> {
 /// The messages of all notices, in which braces stand for values: literals at the calls that report them.
 fn notices() -> Vec<String> {
     let mut found = Vec::new();
-    for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src")) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for path in files(&root.join("src")).into_iter().chain(files(&root.join("crates"))) {
         let text = read(&path);
         for call in ["pg::notice(", "pg::warning(", ".report_choice("] {
             for (at, _) in text.match_indices(call) {
