@@ -110,11 +110,11 @@ impl Model {
             feature_kind,
             // a model that says nothing was stored when both were errors
             nulls: fitted.policy("nulls")?.unwrap_or(Nulls::Error),
-            unseen: fitted.policy("unseen")?.unwrap_or(Unseen::Error),
+            unseen: fitted.policy("handle_unknown")?.unwrap_or(Unseen::Error),
             transform,
             logs: logs.map_err(|()| refuse("says transform of what is no feature of numbers".to_owned()))?,
-            clip: Clip::of_record(record.get("clip"))
-                .ok_or_else(|| refuse(format!("says clip, but not {}", Clip::WHAT)))?,
+            clip: Clip::of_record(record.get("winsorize"))
+                .ok_or_else(|| refuse(format!("says winsorize, but not {}", Clip::WHAT)))?,
             calibration: fitted.calibration()?,
             sigmoids: fitted.sigmoids(kind, outputs)?,
             loss_number: number_of_record(kind, Some(record)).ok_or_else(|| {

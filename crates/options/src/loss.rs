@@ -8,7 +8,7 @@ choice! {
     /// What a linear regression or an SVM minimises.
     Loss {
         /// half of the squared error
-        Squared = "squared",
+        Squared = "squared_error",
         /// half of the squared error up to a threshold, a line beyond
         Huber = "huber",
         /// the error beyond a tube

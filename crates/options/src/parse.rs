@@ -128,7 +128,7 @@ fn design(given: &Given, kind: ModelKind) -> Result<Option<Design>> {
         return Ok(None);
     }
     check_objective(given, kind)?;
-    let hidden = given.get("hidden_layers").unwrap_or_default();
+    let hidden = given.get("hidden_layer_sizes").unwrap_or_default();
     let activation = given.get("activation").unwrap_or_default();
     Ok(Some(Design { hidden, activation, output: output(given, kind)?, seed: 0 }))
 }

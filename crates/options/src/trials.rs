@@ -70,7 +70,7 @@ fn defaults(kind: ModelKind, solver: Solver, given: &dyn Fn(&str) -> bool) -> Ve
         draws.insert(0, ("learning_rate".to_owned(), Draw::TimesAuto { least: 0.1, most: 10.0 }));
     }
     if !kind.is_linear() {
-        draws.push(("hidden_layers".to_owned(), Draw::Of(layers.to_vec())));
+        draws.push(("hidden_layer_sizes".to_owned(), Draw::Of(layers.to_vec())));
     }
     draws.retain(|(name, _)| !given(name));
     draws
@@ -190,7 +190,7 @@ mod tests {
         let (rate, l2) = (("learning_rate".to_owned(), json!({"auto_times": 1.0})), ("l2".to_owned(), json!(0.0)));
         assert_eq!(names(ModelKind::Svm, ""), [l2.clone(), rate.clone()]);
         assert_eq!(names(ModelKind::Svm, "learning_rate"), [l2]);
-        let layers = ("hidden_layers".to_owned(), json!([100]));
+        let layers = ("hidden_layer_sizes".to_owned(), json!([100]));
         assert_eq!(names(ModelKind::Mlp, "l2"), [layers, rate]);
     }
 }

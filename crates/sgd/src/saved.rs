@@ -32,7 +32,7 @@ pub enum Unfit {
     #[error("its training state cannot be read")]
     Malformed,
     /// It was trained in another way.
-    #[error("its network has other hidden_layers, activation or output")]
+    #[error("its network has other hidden_layer_sizes, activation or output")]
     OtherWay,
 }
 

@@ -355,7 +355,7 @@ impl Learner {
         row.validation_score = result.map(|result| result.score);
         let loss = row.deciding_loss();
         let last = first - 1 + point.max_epochs;
-        if request.options.notice {
+        if request.options.verbose {
             let of = name(self.group, self.point).map_or(String::new(), |of| format!(" of {of}"));
             let (epoch, speed) = (row.epoch, row.speed(last, point.stopping.is_some()));
             pg::notice(format!("epoch {epoch} of {last}{of}: {}, {speed}", row.figures()), None);

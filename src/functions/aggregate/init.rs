@@ -51,7 +51,7 @@ fn check(request: &Request) -> Result<()> {
         ("standardize", options.standardize != Standardize::None),
         ("weight", options.weight.is_some()),
         ("class_weight", options.class_weight.is_some()),
-        ("unseen", options.unseen.is_some()),
+        ("handle_unknown", options.handle_unknown.is_some()),
         ("hash", options.hash.is_some()),
         ("transform", options.transform.is_some()),
         ("probability", options.probability),

@@ -88,8 +88,8 @@ fn check(request: &Request) -> Result<()> {
         ("early stopping", request.first_point().stopping.is_some()),
         ("\"nulls\": \"impute\"", options.nulls == Some(Nulls::Impute)),
         ("option keep", options.keep != Default::default()),
-        ("option notice", options.notice),
-        ("option nodes", options.nodes != Default::default()),
+        ("option verbose", options.verbose),
+        ("option servers", options.servers != Default::default()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((what, _)) => Err(AggregateError::NotByAggregate(what.into()).into()),

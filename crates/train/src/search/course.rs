@@ -48,7 +48,7 @@ impl Course {
             folds_at_once,
             keep: request.options.keep,
             last_epoch: request.last_epoch(),
-            notice: request.options.notice,
+            notice: request.options.verbose,
         }
     }
 
