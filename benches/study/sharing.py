@@ -1,5 +1,5 @@
-"""Trainings that read together (`shared_scan => true`), against trainings each by itself: as good, but how much alike? Writes
-sharing.csv and sharing.md."""
+"""Trainings that read together (`shared_scan => true`), against trainings each by itself: as good, but how much alike?
+Writes sharing.csv and sharing.md."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,15 +21,15 @@ MODELS = ("logistic", "svm")
 EPOCHS = 20
 WAYS = ("shuffle_once", "corgipile", "together", "staggered")
 
-INTRODUCTION = """Sessions that train on one table with `shared_scan => true` read each block once for all of them. Are their
-models as good as those of sessions that read by themselves, and are they still independent of each other?
+INTRODUCTION = """Sessions that train on one table with `shared_scan => true` read each block once for all of them. Are
+their models as good as those of sessions that read by themselves, and are they still independent of each other?
 """
 
 PROTOCOL = """{sets}, sorted by label. {seeds} models each, with the seeds 1 to {seeds}, {epochs} epochs, a buffer of
 10%, all other settings at their defaults, except that no tuples are cached (`cache => 'off'`), so that every epoch
 reads the table. *shuffle_once* and *corgipile* are trained one after the other, without `shared_scan`. *together*: all
-{seeds} sessions begin at the same moment, with `shared_scan => true`. *staggered*: each begins a quarter of an epoch after
-the one before.
+{seeds} sessions begin at the same moment, with `shared_scan => true`. *staggered*: each begins a quarter of an epoch
+after the one before.
 
 A training that shares is as good if its mean loss on the training set is at most {loss:.0%} above that of *corgipile*,
 and its accuracy at most {points:g} points below.

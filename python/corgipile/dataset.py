@@ -52,8 +52,8 @@ class CorgiPileDataset(_shared.Counting, Base):
         block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer
             is that of all ranks and workers together.
         shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window)
-            or "no_shuffle"; "shuffle_once" and "corgi2" read a copy in the directory `cache_dir`, which is made now if it is
-            not there.
+            or "no_shuffle"; "shuffle_once" and "corgi2" read a copy in the directory `cache_dir`, which is made now if
+            it is not there.
         seed: names the order; another seed, another order.
         batch_size: rows in a batch of one rank. None gives one row after the other instead, of which a loader makes
             batches of its own: `DataLoader(ds, batch_size=128)`. That takes more time for each row.
@@ -129,7 +129,9 @@ class CorgiPileDataset(_shared.Counting, Base):
             shuffle, sizes = "no_shuffle", {"block_size": "auto", "buffer_size": AHEAD}
         elif shuffle in ("shuffle_once", "corgi2"):
             if cache_dir is None or not isinstance(source, Source):
-                raise ValueError(f"cache_dir: {shuffle} needs a directory for its copy, and a source that can be copied")
+                raise ValueError(
+                    f"cache_dir: {shuffle} needs a directory for its copy, and a source that can be copied"
+                )
             if shuffle == "shuffle_once":
                 source = offline.shuffle_once(source, cache_dir, seed=seed, progress=progress)
                 shuffle = "no_shuffle"

@@ -237,9 +237,9 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         progress: bool = False,
     ) -> None:
         super().__init__(
-            connection, model=model, name=name, learning_rate=learning_rate, max_epochs=max_epochs, batch_size=batch_size,
-            l1=l1, l2=l2, hidden_layer_sizes=hidden_layer_sizes, standardize=standardize, nulls=nulls, features=features,
-            random_state=random_state, options=options, progress=progress,
+            connection, model=model, name=name, learning_rate=learning_rate, max_epochs=max_epochs,
+            batch_size=batch_size, l1=l1, l2=l2, hidden_layer_sizes=hidden_layer_sizes, standardize=standardize,
+            nulls=nulls, features=features, random_state=random_state, options=options, progress=progress,
         )  # fmt: skip
         self.class_weight = class_weight
 

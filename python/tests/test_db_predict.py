@@ -174,7 +174,9 @@ def test_nulls_and_unseen_categories_are_treated_as_in_sql(conn: Any, mixed: Any
     assert_same(conn, model, mixed, source, nulls="skip")
     assert_same(conn, model, mixed, source, handle_unknown="ignore")
     known = [row for row in mixed if row["colour"] in ("red", "green")]
-    assert_same(conn, model, known, "(SELECT * FROM mixed WHERE colour IN ('red', 'green')) AS m", handle_unknown="error")
+    assert_same(
+        conn, model, known, "(SELECT * FROM mixed WHERE colour IN ('red', 'green')) AS m", handle_unknown="error"
+    )
     with pytest.raises(ValueError, match=r"feature 'colour', row \d+: category '.*' is unknown"):
         model.predict([row for row in mixed if row["colour"]], handle_unknown="error")
     with pytest.raises(ValueError, match=r"feature '.*', row \d+: NULL"):

@@ -59,7 +59,8 @@ def models(conn: Any) -> int:
     [
         DatabaseClassifier(random_state=0),
         pytest.param(
-            DatabaseClassifier(random_state=0, model="mlp", hidden_layer_sizes=[20], max_epochs=60), marks=pytest.mark.full
+            DatabaseClassifier(random_state=0, model="mlp", hidden_layer_sizes=[20], max_epochs=60),
+            marks=pytest.mark.full,
         ),
         pytest.param(DatabaseRegressor(random_state=0), marks=pytest.mark.full),
         DatabaseRegressor(random_state=0, model="mlp", hidden_layer_sizes=[30], max_epochs=60),

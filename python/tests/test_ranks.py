@@ -24,7 +24,9 @@ def test_uneven_data_makes_equal_batches(n: int, ranks, numbers: Numbers) -> Non
     source = corgipile.arrays({"number": np.arange(n)})
     # 7 blocks for 3 ranks
     sets = [
-        CorgiPileDataset(source, block_size=max(1, -(-n // 7)), batch_size=16, rank=rank, world_size=3, uneven_ranks=ranks)
+        CorgiPileDataset(
+            source, block_size=max(1, -(-n // 7)), batch_size=16, rank=rank, world_size=3, uneven_ranks=ranks
+        )
         for rank in range(3)
     ]
     batches = [numbers(ds) for ds in sets]

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--column", default="prediction", metavar="NAME", help="the column of predictions (prediction)")
     parser.add_argument("--proba", action="store_true", help="a column for the probability of each class, too")
     parser.add_argument("--nulls", choices=("impute", "skip", "error"), help="what to do with NULLs (as in training)")
-    parser.add_argument("--handle-unknown", choices=("ignore", "error"), help="what to do with new categories (as in training)")
+    parser.add_argument(
+        "--handle-unknown", choices=("ignore", "error"), help="what to do with new categories (as in training)"
+    )
     add_connection(parser)
 
 

@@ -184,7 +184,8 @@ class Model:
         Args:
             X: rows.
             nulls: 'impute', 'skip' or 'error': another treatment of NULLs than the model's own.
-            handle_unknown: 'ignore' or 'error': another treatment of categories and indices that were not there in training.
+            handle_unknown: 'ignore' or 'error': another treatment of categories and indices that were not there in
+                training.
             exact: add up in the order of the database, to the same bits. False leaves it to BLAS, which is faster
                 with many features and units.
         """

@@ -133,12 +133,14 @@ def _of_linear(conn: Any, model_id: int) -> tuple[list[Weight], int | None]:
     _, rows = select(
         conn,
         """WITH largest AS MATERIALIZED (
-             SELECT c.feature, c.feature_number, max(abs(c.standardized_coefficient)) AS size, count(*) OVER () AS features
+             SELECT c.feature, c.feature_number, max(abs(c.standardized_coefficient)) AS size,
+                    count(*) OVER () AS features
                FROM corgipile.all_coefficients AS c WHERE c.model_id = %(id)s AND c.feature_number > 0
               GROUP BY c.feature, c.feature_number ORDER BY size DESC, c.feature_number LIMIT %(most)s)
            SELECT r.feature, r.class, r.standardized_coefficient, r.mean, r.scale, r.coefficient, r.features
              FROM (SELECT c.*, l.size, l.features,
-                          row_number() OVER (PARTITION BY c.feature_number ORDER BY abs(c.standardized_coefficient) DESC, c.class_number) AS rank
+                          row_number() OVER (PARTITION BY c.feature_number
+                                             ORDER BY abs(c.standardized_coefficient) DESC, c.class_number) AS rank
                      FROM corgipile.all_coefficients AS c JOIN largest AS l ON l.feature_number = c.feature_number
                     WHERE c.model_id = %(id)s) AS r
             WHERE r.rank <= %(classes)s
