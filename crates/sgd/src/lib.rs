@@ -7,13 +7,12 @@
 //!
 //! It prevents a training run that nobody can reproduce on another machine, or after another choice of the buffer size.
 //!
-//! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
-//! - Several trainers in as many processes learn one model together, by an [`Exchange`].
-//! - [`aggregate`] does the same row by row, on a state that is one piece of bytes.
-//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`]
-//!   measures how good they are.
+//! - [`Trainer`] learns, by an engine of [`linear`], [`network`] or [`newton`]: epochs of [`learn`](Trainer::learn)
+//!   between `begin_epoch` and `end_epoch`. Hyperparameters and models are those of [`loss`].
+//! - Several trainers in as many processes learn one model together, by an [`Exchange`](loss::Exchange).
+//! - [`Evaluation`] measures how good decisions and probabilities are.
 //! - [`ClusterFactor`] tells how much a table needs to be shuffled.
-//! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
+//! - [`Moments`] measures the columns, for a [`Standardizer`](loss::Standardizer).
 
 #![deny(unsafe_code)]
 
@@ -51,16 +50,7 @@ pub use elsewhere::Alone;
 pub use evaluation::{Confusion, Evaluation, EvaluationSums, Retrieval};
 pub use halting::{Halt, Halting, Round, Uniting};
 pub use importance::{Drop, Importance};
-pub use linear::Panel;
-pub use linear::aggregate;
-pub use loss::{
-    Activation, Collinearity, Combine, Design, Diverged, EpochReport, Exchange, Extent, Hidden, Hyperparameters,
-    InvalidHyperparameter, Link, LogTransform, LossNumber, ModelKind, ModelParameters, Network, Optimizer, Output,
-    Parameter, ParametersView, Range, Scaler, Schedule, Solver, Standardizer, Steps, TargetUnits, Task, UnknownModel,
-    inverse_signed_log, is_coarse, probability, softmax, standardize_entries, standardize_row,
-};
 pub use moments::Moments;
-pub use newton::{Estimate, Estimates, Inference, Weighting, two_sided_quantile, two_sided_tail};
 pub use present_moments::PresentMoments;
 pub use roc::{RocAuc, Tied, TiedWriter, rank_key, rank_key_of_f32, read_tied};
 pub use saved::{Unfit, initial_state};
