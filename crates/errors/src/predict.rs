@@ -2,8 +2,8 @@
 
 use super::the_model::TheModel;
 use super::words::in_words;
+use loss::ModelKind;
 use pg::errors::{Code, Report};
-use sgd::ModelKind;
 
 /// Why a model cannot answer for what it is given.
 #[derive(Debug, thiserror::Error, Report)]

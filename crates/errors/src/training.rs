@@ -1,8 +1,8 @@
 //! Why a training cannot begin, or ends.
 
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
+use loss::Solver;
 use pg::errors::{Code, Report};
-use sgd::Solver;
 
 /// Why a training cannot begin, or ends.
 #[derive(Debug, thiserror::Error, Report)]

@@ -8,12 +8,12 @@ use super::parts::{Fitted, Kept, Numbers};
 use super::table::FloatArray;
 use choices::Choice;
 use errors::{excerpt, one_of};
+use loss::{Activation, Hidden, ModelKind, Network, Output};
 use options::entry::{Models, without_classes};
 use pg::catalog::types::existing_base_type;
 use pg::values::number::NumberType;
 use sgd::conformal::{Calibration, Uncalibrated};
 use sgd::platt::Sigmoids;
-use sgd::{Activation, Hidden, ModelKind, Network, Output};
 use std::collections::HashSet;
 use std::time::Duration;
 

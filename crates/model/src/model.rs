@@ -9,12 +9,12 @@ use super::parts::{Fitted, Numbers};
 use crate::shared::{Arrays, Shared};
 use crate::table::ModelRow;
 use errors::{Result, TheModel};
+use loss::{LogTransform, ModelKind, Network, ParametersView, Standardizer, probability};
 use options::loss::number_of_record;
 use options::rows::{Clip, Nulls, Transform, Unseen};
 use pg::values::date_part::DatePart;
 use sgd::conformal::Calibration;
 use sgd::platt::Sigmoids;
-use sgd::{LogTransform, ModelKind, Network, ParametersView, Standardizer, probability};
 use std::cell::Cell;
 use std::ops::Range;
 

@@ -6,13 +6,13 @@ use super::keyed_values::{Fault, KeyedValues, required};
 use super::shared::Arrays;
 use super::table::FloatArray;
 use choices::Choice;
+use loss::{ModelKind, ModelParameters, Network, Standardizer};
 use pg::catalog::types::{existing_base_type, qualified_type_name};
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sgd::platt::Sigmoids;
 use sgd::profile::Profile;
-use sgd::{ModelKind, ModelParameters, Network, Standardizer};
 use std::collections::BTreeMap;
 
 /// What it takes to predict with a model, beside its [`Numbers`].

@@ -5,11 +5,11 @@ use super::entry::{Entry, Values, not};
 use super::nodes::Nodes;
 use super::table;
 use errors::{ArgumentError, Error, Result};
+use loss::ModelKind;
 use pg::call::arguments::Arguments;
 use pg::require_utf8;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
-use sgd::ModelKind;
 use shuffle::Strategy;
 
 /// Arguments and options by their names, as JSON has them. What is NULL is not there: not given, or given as NULL,

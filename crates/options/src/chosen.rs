@@ -7,8 +7,9 @@ pub use super::rows::Keep;
 use super::rows::{By, Clip, Nulls, Standardize};
 use super::table;
 pub use super::table::Options;
+use loss::{Extent, Hyperparameters, ModelKind, Schedule, Solver};
 use serde_json::{Map, Value, json};
-use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Solver, Stopping};
+use sgd::Stopping;
 
 impl Options {
     /// What to do with NULLs.

@@ -1,8 +1,8 @@
 //! What a linear regression or an SVM minimises: the option `loss`, and the number that a loss has of its own.
 
 use choices::{Choice, choice};
+use loss::ModelKind;
 use serde_json::{Map, Value};
-use sgd::ModelKind;
 
 choice! {
     /// What a linear regression or an SVM minimises.

@@ -10,8 +10,9 @@ use super::objective::Objective;
 use super::rows::{Standardize, Transform};
 use choices::Choice;
 use errors::{ArgumentError, Result, did_you_mean, one_of};
+use loss::{Design, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver};
 use serde_json::{Map, Value};
-use sgd::{Design, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver, Stopping};
+use sgd::Stopping;
 
 /// What the options of a point make.
 pub struct Parsed {

@@ -18,8 +18,9 @@ use super::{defaults, entry, parse, table, trials};
 use choices::Choice;
 use errors::limits::MAX_WEIGHTS;
 use errors::{ArgumentError, Result, TrainingError};
+use loss::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
 use serde_json::{Map, Value, json};
-use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver, Stopping};
+use sgd::Stopping;
 use shuffle::Geometry;
 
 /// Features of a model for which Newton's method is chosen: its time grows with their square. A model of each group has

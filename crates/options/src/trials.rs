@@ -6,8 +6,8 @@ use super::rounding::{AUTO_TIMES, rounded};
 use super::search::TRIALS;
 use super::table;
 use errors::Result;
+use loss::{Link, ModelKind, Solver};
 use serde_json::{Map, Value, json};
-use sgd::{Link, ModelKind, Solver};
 use shuffle::SortKeys;
 
 /// More points than this are no search.
@@ -82,7 +82,7 @@ fn default_of(name: &str, kind: ModelKind) -> Value {
         "learning_rate" => json!({ AUTO_TIMES: 1.0 }),
         "l2" => json!(0.0),
         _ => {
-            let hidden = sgd::Hyperparameters::new(kind).design.map(|design| design.hidden.sizes().to_vec());
+            let hidden = loss::Hyperparameters::new(kind).design.map(|design| design.hidden.sizes().to_vec());
             json!(hidden.unwrap_or_default())
         }
     }

@@ -7,6 +7,7 @@
 
 use decode::{Decoder, DecoderState, FeatureColumns};
 use errors::{Error, Result, TrainingError};
+use loss::{Hyperparameters, ModelKind, ModelParameters};
 use model::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use options::call::TrainArguments;
 use options::chosen::Point;
@@ -17,7 +18,7 @@ use scan::worker_rows::json;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
+use sgd::{Losses, Trainer, Unfit};
 use shuffle::Strategy;
 use std::rc::Rc;
 

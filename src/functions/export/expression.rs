@@ -13,11 +13,11 @@ use super::columns::{Columns, is_pair, kinds};
 use choices::choice;
 use errors::limits::MAX_SQL_NUMBERS;
 use errors::{ArgumentError, ModelError, Result};
+use loss::{Activation, Link, LogTransform, Output, ParametersView};
 use model::{Categories, ColumnKind, FeatureKind, Model};
 use options::rows::{Nulls, Unseen};
 use pg::catalog::names::quote_literal;
 use pg::check_for_interrupts;
-use sgd::{Activation, Link, LogTransform, Output, ParametersView};
 use std::fmt::{LowerExp, Write};
 
 choice! {

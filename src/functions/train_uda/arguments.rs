@@ -1,12 +1,12 @@
 //! The arguments of corgipile_train_uda().
 
 use errors::{AggregateError, ArgumentError, Result};
+use loss::Solver;
 use options::call::TrainArguments;
 use options::request::Request;
 use options::rows::Nulls;
 use pg::call::arguments::Arguments;
 use serde_json::{Map, Value, json};
-use sgd::Solver;
 
 /// An aggregate has no buffer in which rows could be mixed.
 const DEFAULT_SHUFFLE: &str = "no_shuffle";

@@ -1,7 +1,7 @@
 //! The arguments and options themselves. Their order is that of `corgipile_options()`.
 //!
 //! One that says `name: Type` is a field of [`Options`], too: it is read by its type, and recorded as its type writes
-//! it. The others are arguments, and what [hyperparameters](sgd::Hyperparameters) are made of.
+//! it. The others are arguments, and what [hyperparameters](loss::Hyperparameters) are made of.
 
 use super::default_texts::{
     default_batch_size, default_decay, default_epochs, default_loss_epsilon, default_optimizer, default_rate,
@@ -19,9 +19,10 @@ use crate::objective::Objective;
 use crate::rows::{By, ClassWeight, Clip, Hashing, Keep, Nulls, Prepare, Standardize, Transform, Unseen, whole};
 use choices::Choice;
 use errors::limits::MAX_WEIGHTS;
+use loss::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Range, Schedule, Solver};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Range, Schedule, Solver, Stopping};
+use sgd::Stopping;
 use shuffle::{MAX_PROCESSES, Strategy};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
