@@ -138,12 +138,12 @@ def test_arguments_of_the_wrong_type_are_refused_by_name(conn: Any, named: str, 
         return lambda: db.watch(conn, **{"rounds": 0, "file": silent, **given})
 
     calls: list[tuple[str, Any, Any]] = [
-        ("rows: 'x' is no whole number", TypeError, report(rows="x")),
-        ("rows: 2.5 is no whole number", TypeError, report(rows=2.5)),
-        ("rows: nan is no whole number", TypeError, report(rows=float("nan"))),
-        ("rows: True is no whole number", TypeError, report(rows=True)),
-        ("rows: 0 is not between 1 and", ValueError, report(rows=0)),
-        ("rows: .* is not between 1 and", ValueError, report(rows=2**64)),
+        ("max_rows: 'x' is no whole number", TypeError, report(max_rows="x")),
+        ("max_rows: 2.5 is no whole number", TypeError, report(max_rows=2.5)),
+        ("max_rows: nan is no whole number", TypeError, report(max_rows=float("nan"))),
+        ("max_rows: True is no whole number", TypeError, report(max_rows=True)),
+        ("max_rows: 0 is not between 1 and", ValueError, report(max_rows=0)),
+        ("max_rows: .* is not between 1 and", ValueError, report(max_rows=2**64)),
         ("path: a path is needed", TypeError, report(path=None)),
         ("title: a text is needed", TypeError, report(title=5)),
         ("source: a text is needed", TypeError, report(source=5)),

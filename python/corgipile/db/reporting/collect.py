@@ -268,7 +268,7 @@ def _predictions(conn: Any, collected: Collected, sample: Sample, wanted: int) -
     query = f"""SELECT r.label, r.answer, {_probabilities(collected, values)}
                   FROM (SELECT {chosen}, {probabilities} AS p, {order} AS place
                           FROM {relation} WHERE {label} IS NOT NULL AND {where} OFFSET 0) AS r
-                 ORDER BY r.feature_number LIMIT %(wanted)s"""
+                 ORDER BY r.place LIMIT %(wanted)s"""
     return select(conn, query, values)[1]
 
 
