@@ -50,6 +50,7 @@ OTHER_PAGES = (
     ),
     (
         "versions.md",
+        "measurements.md",
         "Versions of PostgreSQL",
         "What an epoch costs on several versions, cold and warm, in time and processor time",
     ),

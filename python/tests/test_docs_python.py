@@ -18,10 +18,10 @@ import pytest
 from corgipile.db._hashing import bucket
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/how-to/python.md"
-PAGE_OF_JOADER = ROOT / "docs/how-to/joader.md"
-PAGE_OF_ONNX = ROOT / "docs/how-to/onnx.md"
-PAGE_BY_HAND = ROOT / "docs/how-to/use-outside.md"
+PAGE = ROOT / "docs/python/notebook.md"
+PAGE_OF_JOADER = ROOT / "docs/python/shared-loading.md"
+PAGE_OF_ONNX = ROOT / "docs/deploy/onnx.md"
+PAGE_BY_HAND = ROOT / "docs/deploy/export.md"
 
 #: A block of Python, and what it prints if a block of text follows it.
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
