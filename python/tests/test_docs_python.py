@@ -67,7 +67,7 @@ def test_the_page_runs_and_prints_what_it_says(notebook: Path) -> None:
 
 
 def run(page: Path, section: str = "") -> dict[str, Any]:
-    """Runs the blocks of a page from a heading on, each of which has to print what it says; the names that are there then."""
+    """Runs the blocks of a page from a heading on, each of which has to print what it says; returns their names."""
     names: dict[str, Any] = {"__name__": "__main__"}
     text = page.read_text(encoding="utf-8")
     for code, expected in BLOCK.findall(text[text.index(section) :]):

@@ -218,7 +218,7 @@ fn line_matches(expected: &str, printed: &str) -> bool {
 fn psql(database: &str, script: &str) -> Result<String, String> {
     let folder = std::env::temp_dir().join(format!("{database}-files"));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    for file in data::flights_directory().into_iter().flat_map(|directory| std::fs::read_dir(directory)).flatten() {
+    for file in data::flights_directory().into_iter().flat_map(std::fs::read_dir).flatten() {
         let file = file.expect("an entry can be read");
         std::os::unix::fs::symlink(file.path(), folder.join(file.file_name())).expect("a link can be made");
     }
