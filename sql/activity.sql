@@ -1,7 +1,7 @@
 -- What is under way: the progress of trainings, and who reads with whom.
 
 CREATE FUNCTION corgipile.progress(
-    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT epoch int, OUT epochs int, OUT blocks_done bigint,
+    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT epoch int, OUT epochs_total int, OUT blocks_done bigint,
     OUT blocks_total bigint, OUT loss float8, OUT tuples bigint, OUT tuples_per_second float8, OUT started_at timestamptz,
     OUT estimated_end timestamptz
 ) RETURNS SETOF record
@@ -12,7 +12,7 @@ COMMENT ON FUNCTION corgipile.progress() IS 'the trainings that run now; those o
 CREATE VIEW corgipile.stat_progress_train AS
     SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename,
            CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN p.relid::pg_catalog.regclass::pg_catalog.text END AS relation,
-           p.epoch, p.epochs, p.blocks_done, p.blocks_total, p.loss, p.tuples, p.tuples_per_second, p.started_at,
+           p.epoch, p.epochs_total, p.blocks_done, p.blocks_total, p.loss, p.tuples, p.tuples_per_second, p.started_at,
            p.estimated_end
       FROM corgipile.progress() AS p
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
@@ -24,7 +24,7 @@ COMMENT ON COLUMN corgipile.stat_progress_train.usesysid IS 'the session''s user
 COMMENT ON COLUMN corgipile.stat_progress_train.usename IS 'name of the session''s user';
 COMMENT ON COLUMN corgipile.stat_progress_train.relation IS 'the source; NULL of a query, or in another database';
 COMMENT ON COLUMN corgipile.stat_progress_train.epoch IS 'the epoch under way, 0 before the first one';
-COMMENT ON COLUMN corgipile.stat_progress_train.epochs IS 'how many epochs there are to be';
+COMMENT ON COLUMN corgipile.stat_progress_train.epochs_total IS 'how many epochs there are to be';
 COMMENT ON COLUMN corgipile.stat_progress_train.blocks_done IS 'blocks of this epoch that were read; of several processes, each has its share';
 COMMENT ON COLUMN corgipile.stat_progress_train.blocks_total IS 'blocks of an epoch';
 COMMENT ON COLUMN corgipile.stat_progress_train.loss IS 'of the last epoch that has ended';
@@ -36,27 +36,27 @@ GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
 
 -- Groups of sessions that read a table together.
 
-CREATE FUNCTION corgipile.reading_groups(
-    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT reading_group int, OUT epoch bigint, OUT blocks bigint,
+CREATE FUNCTION corgipile.shared_scans(
+    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT scan_group int, OUT epoch bigint, OUT blocks bigint,
     OUT blocks_remaining bigint, OUT blocks_drawn bigint, OUT blocks_followed bigint
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL RESTRICTED ROWS 10
-AS 'MODULE_PATHNAME', 'corgipile_reading_groups_wrapper';
-COMMENT ON FUNCTION corgipile.reading_groups() IS 'the members of reading groups; those of others only for members of pg_read_all_stats';
+AS 'MODULE_PATHNAME', 'corgipile_shared_scans_wrapper';
+COMMENT ON FUNCTION corgipile.shared_scans() IS 'the members of reading groups; those of others only for members of pg_read_all_stats';
 
-CREATE VIEW corgipile.stat_reading_groups AS
+CREATE VIEW corgipile.stat_shared_scans AS
     SELECT g.pid, g.datid, d.datname, g.usesysid, pg_catalog.pg_get_userbyid(g.usesysid) AS usename,
            CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN g.relid::pg_catalog.regclass::pg_catalog.text END AS relation,
-           g.reading_group, g.epoch, g.blocks, g.blocks_remaining, g.blocks_drawn, g.blocks_followed
-      FROM corgipile.reading_groups() AS g
+           g.scan_group, g.epoch, g.blocks, g.blocks_remaining, g.blocks_drawn, g.blocks_followed
+      FROM corgipile.shared_scans() AS g
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) g.datid;
-COMMENT ON VIEW corgipile.stat_reading_groups IS 'a row for each process that reads with share now in the server, up to 128 of them in 16 groups';
-COMMENT ON COLUMN corgipile.stat_reading_groups.pid IS 'process that reads';
-COMMENT ON COLUMN corgipile.stat_reading_groups.relation IS 'what is read, of a partition the partitioned table; NULL in another database';
-COMMENT ON COLUMN corgipile.stat_reading_groups.reading_group IS 'number of the group: its members read the same blocks of the same table';
-COMMENT ON COLUMN corgipile.stat_reading_groups.epoch IS 'the epoch under way, 0 of the pass before the first one';
-COMMENT ON COLUMN corgipile.stat_reading_groups.blocks IS 'blocks of an epoch';
-COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_remaining IS 'those of them that are still to be drawn';
-COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_drawn IS 'in all epochs, blocks that the process has drawn by itself';
-COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_followed IS 'in all epochs, blocks that another member had drawn before';
-GRANT SELECT ON corgipile.stat_reading_groups TO PUBLIC;
+COMMENT ON VIEW corgipile.stat_shared_scans IS 'a row for each process that reads with shared_scan now in the server, up to 128 of them in 16 groups';
+COMMENT ON COLUMN corgipile.stat_shared_scans.pid IS 'process that reads';
+COMMENT ON COLUMN corgipile.stat_shared_scans.relation IS 'what is read, of a partition the partitioned table; NULL in another database';
+COMMENT ON COLUMN corgipile.stat_shared_scans.scan_group IS 'number of the group: its members read the same blocks of the same table';
+COMMENT ON COLUMN corgipile.stat_shared_scans.epoch IS 'the epoch under way, 0 of the pass before the first one';
+COMMENT ON COLUMN corgipile.stat_shared_scans.blocks IS 'blocks of an epoch';
+COMMENT ON COLUMN corgipile.stat_shared_scans.blocks_remaining IS 'those of them that are still to be drawn';
+COMMENT ON COLUMN corgipile.stat_shared_scans.blocks_drawn IS 'in all epochs, blocks that the process has drawn by itself';
+COMMENT ON COLUMN corgipile.stat_shared_scans.blocks_followed IS 'in all epochs, blocks that another member had drawn before';
+GRANT SELECT ON corgipile.stat_shared_scans TO PUBLIC;

@@ -77,11 +77,11 @@ BEGIN
                        ('corgipile.sgd_agg', 'corgipile_sgd_agg() for corgipile_train_uda()', false),
                        ('corgipile_sgd_agg_typed', 'corgipile_sgd_agg() for databases that split an aggregate over several servers', true)
                ) AS a(name, comment, typed)
-          JOIN (VALUES (false, 'features anyarray'), (false, 'features anynonarray'), (false, 'indices anyarray, "values" anycompatiblearray'),
+          JOIN (VALUES (false, 'features anyarray'), (false, 'features anynonarray'), (false, 'indices anyarray, feature_values anycompatiblearray'),
                        (true, 'features smallint[]'), (true, 'features int[]'), (true, 'features bigint[]'), (true, 'features real[]'),
-                       (true, 'features float8[]'), (true, 'features numeric[]'), (true, 'indices int[], "values" real[]'),
-                       (true, 'indices int[], "values" float8[]'), (true, 'indices bigint[], "values" real[]'),
-                       (true, 'indices bigint[], "values" float8[]')
+                       (true, 'features float8[]'), (true, 'features numeric[]'), (true, 'indices int[], feature_values real[]'),
+                       (true, 'indices int[], feature_values float8[]'), (true, 'indices bigint[], feature_values real[]'),
+                       (true, 'indices bigint[], feature_values float8[]')
                ) AS f(typed, features) ON f.typed OPERATOR(pg_catalog.=) a.typed
     LOOP
         EXECUTE pg_catalog.format('CREATE AGGREGATE %s(state corgipile.sgd_state, label float8, %s) (

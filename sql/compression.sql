@@ -60,17 +60,17 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_toc_decompress_wrapper';
 COMMENT ON FUNCTION corgipile_toc_decompress(corgipile.toc) IS 'the matrix as it was';
 
-CREATE FUNCTION corgipile_toc_element(matrix corgipile.toc, "row" int, "column" int) RETURNS float8
+CREATE FUNCTION corgipile_toc_element(matrix corgipile.toc, row_number int, column_number int) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
 AS 'MODULE_PATHNAME', 'corgipile_toc_element_wrapper';
 COMMENT ON FUNCTION corgipile_toc_element(corgipile.toc, int, int) IS 'an element of a compressed matrix; rows and columns count from 1';
 
-CREATE FUNCTION corgipile_toc_times(matrix corgipile.toc, "with" float8[]) RETURNS float8[]
+CREATE FUNCTION corgipile_toc_times(matrix corgipile.toc, operand float8[]) RETURNS float8[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_toc_times_wrapper';
 COMMENT ON FUNCTION corgipile_toc_times(corgipile.toc, float8[]) IS 'product of a compressed matrix with a vector or a matrix';
 
-CREATE FUNCTION corgipile_times_toc("with" float8[], matrix corgipile.toc) RETURNS float8[]
+CREATE FUNCTION corgipile_times_toc(operand float8[], matrix corgipile.toc) RETURNS float8[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_times_toc_wrapper';
 COMMENT ON FUNCTION corgipile_times_toc(float8[], corgipile.toc) IS 'product of a vector or a matrix with a compressed matrix';
@@ -159,13 +159,13 @@ CREATE FUNCTION corgipile_compress(
     features    text[] DEFAULT NULL,
     batch_rows  int    DEFAULT 250,
     encoding    text   DEFAULT 'auto',
-    "order"     text   DEFAULT 'corgipile',
+    shuffle     text   DEFAULT 'corgipile',
     seed        bigint DEFAULT NULL,
     index_base  int    DEFAULT 1,
     dimensions  int    DEFAULT NULL,
     nulls       text   DEFAULT 'error',
     OUT batches bigint, OUT tuples bigint, OUT bytes bigint, OUT ratio float8, OUT seconds float8, OUT skipped bigint,
-    OUT encodings jsonb, OUT order_seed bigint
+    OUT encodings jsonb, OUT shuffle_seed bigint
 )
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_compress_wrapper';
@@ -177,7 +177,7 @@ CREATE FUNCTION corgipile_compression_report(
     label      text   DEFAULT 'label',
     features   text[] DEFAULT NULL,
     batch_rows int    DEFAULT 250,
-    "order"    text   DEFAULT 'no_shuffle',
+    shuffle    text   DEFAULT 'no_shuffle',
     seed       bigint DEFAULT NULL,
     index_base int    DEFAULT 1,
     dimensions int    DEFAULT NULL,

@@ -1,16 +1,16 @@
 -- Drift.
 
-CREATE FUNCTION corgipile_profile(model_id bigint, source text, nodes text DEFAULT NULL, extremes boolean DEFAULT false,
+CREATE FUNCTION corgipile_profile(model_id bigint, source text, servers text DEFAULT NULL, extremes boolean DEFAULT false,
                                   OUT tuples bigint, OUT features int)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
 AS 'MODULE_PATHNAME', 'corgipile_profile_wrapper';
-COMMENT ON FUNCTION corgipile_profile(bigint, text, text, boolean) IS 'keeps with a model what the features of these rows are like, to compare others with; nodes is off by default, and auto, or names of servers, measures where the rows are; extremes keeps the least and the greatest values, too';
+COMMENT ON FUNCTION corgipile_profile(bigint, text, text, boolean) IS 'keeps with a model what the features of these rows are like, to compare others with; servers is off by default, and auto, or names of servers, measures where the rows are; extremes keeps the least and the greatest values, too';
 
-CREATE FUNCTION corgipile_drift(model_id bigint, source text, nodes text DEFAULT NULL)
+CREATE FUNCTION corgipile_drift(model_id bigint, source text, servers text DEFAULT NULL)
 RETURNS TABLE (
-    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, deviation float8, new_deviation float8,
-    missing float8, new_missing float8, unseen bigint
+    feature text, verdict text, psi float8, ks float8, mean float8, new_mean float8, stddev float8, new_stddev float8,
+    null_fraction float8, new_null_fraction float8, unknown bigint
 )
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_drift_wrapper';
-COMMENT ON FUNCTION corgipile_drift(bigint, text, text) IS 'how far the features of these rows are from those that the model has learned from; nodes as for corgipile_profile';
+COMMENT ON FUNCTION corgipile_drift(bigint, text, text) IS 'how far the features of these rows are from those that the model has learned from; servers as for corgipile_profile';

@@ -1,14 +1,14 @@
 -- Explaining models.
 
-CREATE FUNCTION corgipile_coefficients(model_id bigint, source text, level float8 DEFAULT NULL, weights text DEFAULT NULL)
+CREATE FUNCTION corgipile_coefficients(model_id bigint, source text, confidence_level float8 DEFAULT NULL, weight_type text DEFAULT NULL)
 RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic float8, p_value float8, lower float8, upper float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_coefficients_wrapper';
 COMMENT ON FUNCTION corgipile_coefficients(bigint, text, float8, text)
-    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; level is 0.95 by default, and weights of rows are precisions, or frequencies';
+    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; confidence_level is 0.95 by default, and weights of rows are precisions, or frequencies';
 
 CREATE FUNCTION corgipile_importance(model_id bigint, source text, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
-RETURNS TABLE (feature text, importance float8, deviation float8, effect float8)
+RETURNS TABLE (feature text, importance float8, stddev float8, effect float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_importance_wrapper';
 COMMENT ON FUNCTION corgipile_importance(bigint, text, int, bigint, int)

@@ -5,7 +5,7 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_export_wrapper';
 COMMENT ON FUNCTION corgipile_export(bigint) IS 'a model as a value, exactly: for corgipile_import() and corgipile_predict() anywhere';
 
-CREATE FUNCTION corgipile_export(model_id bigint, format text, answer text DEFAULT NULL, source text DEFAULT NULL) RETURNS text
+CREATE FUNCTION corgipile_export(model_id bigint, format text, prediction text DEFAULT NULL, source text DEFAULT NULL) RETURNS text
 LANGUAGE c STABLE PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_export_as_wrapper';
 COMMENT ON FUNCTION corgipile_export(bigint, text, text, text) IS 'a model as a text: with format json as corgipile_export() without it, with sql as an expression that predicts where there is no corgipile';

@@ -2,7 +2,7 @@
 
 -- No rows for a NULL would look like success: it is an error, as where models are trained.
 CREATE FUNCTION corgipile_calibrate(
-    model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
+    model_id bigint, source text, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL,
     OUT tuples bigint, OUT skipped bigint, OUT max_coverage float8
 )
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
@@ -11,30 +11,30 @@ COMMENT ON FUNCTION corgipile_calibrate(bigint, text, text, text) IS 'keeps with
 
 -- Features one by one are not taken: nobody could tell the coverage from a feature.
 CREATE FUNCTION corgipile_predict_interval(
-    model_id bigint, features anycompatible, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
-    OUT low float8, OUT high float8
+    model_id bigint, features anycompatible, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL,
+    OUT lower float8, OUT upper float8
 )
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_interval_wrapper';
 COMMENT ON FUNCTION corgipile_predict_interval(bigint, anycompatible, float8, text, text) IS 'the numbers between which the truth lies with this probability, for an array, also one that is given as a text, for a vector or bytes, or for the columns of a row';
 
 CREATE FUNCTION corgipile_predict_interval(
-    model_id bigint, indices anyarray, "values" anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL,
-    OUT low float8, OUT high float8
+    model_id bigint, indices anyarray, feature_values anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL,
+    OUT lower float8, OUT upper float8
 )
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_interval_wrapper';
 COMMENT ON FUNCTION corgipile_predict_interval(bigint, anyarray, anycompatiblearray, float8, text, text) IS 'the numbers between which the truth lies with this probability, for sparse features';
 
 CREATE FUNCTION corgipile_predict_set(
-    model_id bigint, features anycompatible, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+    model_id bigint, features anycompatible, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL
 ) RETURNS text[]
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_set_wrapper';
 COMMENT ON FUNCTION corgipile_predict_set(bigint, anycompatible, float8, text, text) IS 'the labels among which the true one is with this probability, for an array, also one that is given as a text, for a vector or bytes, or for the columns of a row';
 
 CREATE FUNCTION corgipile_predict_set(
-    model_id bigint, indices anyarray, "values" anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, unseen text DEFAULT NULL
+    model_id bigint, indices anyarray, feature_values anycompatiblearray, coverage float8 DEFAULT 0.9, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL
 ) RETURNS text[]
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_set_wrapper';

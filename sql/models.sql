@@ -75,7 +75,7 @@ CREATE TABLE corgipile.stored_models (
     preparation_seconds float8 NOT NULL,
     shuffle_bytes       bigint,
     history             json NOT NULL,
-    hidden_layers       int[],
+    hidden_layer_sizes  int[],
     activation          text,
     output              text,
     training_state      bytea,
@@ -119,7 +119,7 @@ CREATE VIEW corgipile.models WITH (security_invoker = true) AS
                AS granted_to,
            created_at, comment, model, source, label, label_type::pg_catalog.text AS label_type, classes,
            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
-           skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output, feature_fill, imputed,
+           skipped, preparation_seconds, shuffle_bytes, history, hidden_layer_sizes, activation, output, feature_fill, imputed,
            identity, published, calibration_rows, calibration_scores, profile,
            sigmoid_slopes, sigmoid_offsets,
            ARRAY(SELECT corgipile.shown_role(g.role) FROM pg_catalog.unnest(predict_granted_to) WITH ORDINALITY AS g(role, i)
@@ -160,14 +160,14 @@ COMMENT ON COLUMN corgipile.models.imputed IS 'rows in which NULLs of features w
 COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes of softmax and mlp, balanced weights and categories; about 0 without one';
 COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
 COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch; of a training that went on, with what it had returned before';
-COMMENT ON COLUMN corgipile.models.hidden_layers IS 'units of the hidden layers of networks; NULL for all others';
+COMMENT ON COLUMN corgipile.models.hidden_layer_sizes IS 'units of the hidden layers of networks; NULL for all others';
 COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sigmoid, relu or tanh; NULL but for networks';
 COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax, of mlp_regression identity; NULL but for networks';
 COMMENT ON COLUMN corgipile.models.identity IS 'what the model is known by on all servers that it was published to; each version has its own';
 COMMENT ON COLUMN corgipile.models.published IS 'it was published to this server: parts of other servers'' queries may use it by its name';
 COMMENT ON COLUMN corgipile.models.calibration_rows IS 'rows that corgipile_calibrate() was given; NULL before';
 COMMENT ON COLUMN corgipile.models.calibration_scores IS 'of these rows, how far the model is from the truth, ascending: the distance, or 1 less the probability of the true label, or the decision against it; of more than 3072 rows those of as many ranks';
-COMMENT ON COLUMN corgipile.models.profile IS 'what its features were like in training, or on the rows that corgipile_profile() was given: mean, deviation, missing share and shares between quantiles of each number, rows of each category; NULL if nothing is kept';
+COMMENT ON COLUMN corgipile.models.profile IS 'what its features were like in training, or on the rows that corgipile_profile() was given: mean, stddev, fraction of NULLs and shares between quantiles of each number, rows of each category; NULL if nothing is kept';
 COMMENT ON COLUMN corgipile.models.sigmoid_slopes IS 'of an SVM that was trained with probability, one per output: the probability of its class is 1 / (1 + e^(slope * decision + offset)), of several outputs divided by their sum; NULL without';
 COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'the offsets beside sigmoid_slopes';
 COMMENT ON COLUMN corgipile.models.predict_granted_to IS 'roles that may predict with the model, and not see what was learned and of what; public is everybody';
@@ -188,13 +188,13 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, c.class, f.feature,
            CASE WHEN f.place OPERATOR(pg_catalog.=) 0 THEN a.intercepts[c.output]
                 ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
-           END AS coefficient,
-           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version, c.output, f.place::int AS place,
+           END AS standardized_coefficient,
+           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version, c.output AS class_number, f.place::int AS feature_number,
            CASE WHEN f.place OPERATOR(pg_catalog.=) 0
                 THEN a.intercepts[c.output]::pg_catalog.float8 OPERATOR(pg_catalog.-) COALESCE(s.at_zero, 0)
                 ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
                      OPERATOR(pg_catalog./) COALESCE(a.scale[f.place], 1)
-           END AS per_unit
+           END AS coefficient
       FROM corgipile.stored_models AS m
      -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
@@ -248,26 +248,26 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
                    LATERAL pg_catalog.generate_series(1, h.buckets) AS i
             ) AS f(feature, place)
      -- The weights of hidden layers are no coefficients of features.
-     WHERE m.hidden_layers IS NULL
+     WHERE m.hidden_layer_sizes IS NULL
      ORDER BY m.model_id, c.output, f.place;
 COMMENT ON VIEW corgipile.all_coefficients IS 'weights of all versions of all models, as in corgipile.coefficients';
 COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
 COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL; hash[0], hash[1], ... of the buckets of hashed columns';
-COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight, or the intercept';
+COMMENT ON COLUMN corgipile.all_coefficients.standardized_coefficient IS 'the weight, or the intercept, of the features as the model was trained on them: standardized if there are a mean and a scale';
 COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
 COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.all_coefficients.output IS 'the number of the class, from 1; 1 but for softmax and one-vs-rest SVMs';
-COMMENT ON COLUMN corgipile.all_coefficients.place IS 'the number of the feature, from 1; 0 for (intercept)';
-COMMENT ON COLUMN corgipile.all_coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
+COMMENT ON COLUMN corgipile.all_coefficients.class_number IS 'the number of the class, from 1; 1 but for softmax and one-vs-rest SVMs';
+COMMENT ON COLUMN corgipile.all_coefficients.feature_number IS 'the number of the feature, from 1; 0 for (intercept)';
+COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
 
 CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
-    SELECT a.model_id, a.name, a.class, a.feature, a.coefficient, a.mean, a.scale, a.version, a.per_unit
+    SELECT a.model_id, a.name, a.class, a.feature, a.standardized_coefficient, a.mean, a.scale, a.version, a.coefficient
       FROM corgipile.all_coefficients AS a
      WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
-     ORDER BY a.model_id, a.output, a.place;
+     ORDER BY a.model_id, a.class_number, a.feature_number;
 COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax and one-vs-rest SVMs, all that for each class; nothing of networks, whose weights are no coefficients of features';
 
 CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS

@@ -17,10 +17,10 @@ BEGIN
                (VALUES ('features text', 'the only feature, or for an array that is given as a text'),
                -- Two or three features of which all but the first are texts are taken for this one, too. Another default than NULL
                -- tells a NULL that is a feature from an argument that is not given.
-                       ('features "any", nulls text DEFAULT ''as trained'', unseen text DEFAULT ''as trained''',
+                       ('features "any", nulls text DEFAULT ''as trained'', handle_unknown text DEFAULT ''as trained''',
                         'an array, a vector or bytes, for the columns of a row, or for the only feature'),
                -- as are any two features for this one
-                       ('indices "any", "values" "any", nulls text DEFAULT ''as trained'', unseen text DEFAULT ''as trained''',
+                       ('indices "any", feature_values "any", nulls text DEFAULT ''as trained'', handle_unknown text DEFAULT ''as trained''',
                         'sparse features'),
                -- it has at least three, as what is behind VARIADIC has no name
                        ('feature_1 "any", feature_2 "any", VARIADIC features "any"', 'features one by one')
@@ -36,9 +36,9 @@ $$;
 
 -- No rows for a NULL would look like success: it is an error, as where models are trained.
 CREATE FUNCTION corgipile_evaluate(
-    model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL, nodes text DEFAULT NULL
+    model_id bigint, source text, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL, servers text DEFAULT NULL
 ) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
 COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text, text)
-    IS 'accuracy (R2 of a linear model) and loss of a model on other rows; nodes is off by default, and auto, or names of servers, evaluates where the rows are';
+    IS 'accuracy (R2 of a linear model) and loss of a model on other rows; servers is off by default, and auto, or names of servers, evaluates where the rows are';

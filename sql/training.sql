@@ -10,12 +10,12 @@ COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the l
 CREATE FUNCTION corgipile.node_training(task text) RETURNS TABLE (n bigint, bytes bigint)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000 SUPPORT @extschema@.corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_node_training_wrapper';
-COMMENT ON FUNCTION corgipile.node_training(text) IS 'what functions with nodes, such as corgipile_train(), have a cursor for on another server: its part of the work; a row per request';
+COMMENT ON FUNCTION corgipile.node_training(text) IS 'what functions with servers, such as corgipile_train(), have a cursor for on another server: its part of the work; a row per request';
 
 CREATE FUNCTION corgipile.node_step(request bytea) RETURNS bytea
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_node_step_wrapper';
-COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what functions with nodes, such as corgipile_train(), ask that part on another server for';
+COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what functions with servers, such as corgipile_train(), ask that part on another server for';
 
 -- Only for the roles of user mappings on other servers: a training there has this server work and keep memory for it.
 REVOKE ALL ON FUNCTION corgipile.node_training(text), corgipile.node_step(bytea) FROM PUBLIC;
@@ -36,7 +36,7 @@ CREATE FUNCTION corgipile_train(
     seed                bigint  DEFAULT NULL,
     name                text    DEFAULT NULL,
     options             jsonb   DEFAULT NULL,
-    loader              text    DEFAULT NULL,
+    prefetch            text    DEFAULT NULL,
     workers             int     DEFAULT NULL,
     warm_start          text    DEFAULT NULL,
     group_by            text    DEFAULT NULL,
@@ -50,14 +50,14 @@ CREATE FUNCTION corgipile_train(
     standardize         boolean DEFAULT NULL,
     nulls               text    DEFAULT NULL,
     class_weight        text    DEFAULT NULL,
-    hidden_layers       int[]   DEFAULT NULL,
+    hidden_layer_sizes  int[]   DEFAULT NULL,
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
-    notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL,
-    nodes               text    DEFAULT NULL,
+    verbose             boolean DEFAULT NULL,
+    shared_scan         boolean DEFAULT NULL,
+    servers             text    DEFAULT NULL,
     solver              text    DEFAULT NULL,
-    prepare             text    DEFAULT NULL
+    statistics          text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -67,7 +67,7 @@ AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
                              float8, int, boolean, boolean, text, text, text)
-    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
+    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, prefetch and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 -- A training whose model is committed every few epochs. Without SET search_path, which would forbid COMMIT: all names are qualified.
 CREATE PROCEDURE corgipile_train_in_steps(
@@ -83,7 +83,7 @@ CREATE PROCEDURE corgipile_train_in_steps(
     seed                bigint  DEFAULT NULL,
     name                text    DEFAULT NULL,
     options             jsonb   DEFAULT NULL,
-    loader              text    DEFAULT NULL,
+    prefetch            text    DEFAULT NULL,
     workers             int     DEFAULT NULL,
     warm_start          text    DEFAULT NULL,
     sample              float8  DEFAULT NULL,
@@ -95,15 +95,15 @@ CREATE PROCEDURE corgipile_train_in_steps(
     standardize         boolean DEFAULT NULL,
     nulls               text    DEFAULT NULL,
     class_weight        text    DEFAULT NULL,
-    hidden_layers       int[]   DEFAULT NULL,
+    hidden_layer_sizes  int[]   DEFAULT NULL,
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
-    notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL,
-    nodes               text    DEFAULT NULL,
+    verbose             boolean DEFAULT NULL,
+    shared_scan         boolean DEFAULT NULL,
+    servers             text    DEFAULT NULL,
     solver              text    DEFAULT NULL,
-    prepare             text    DEFAULT NULL,
-    step                int     DEFAULT NULL
+    statistics          text    DEFAULT NULL,
+    epochs_per_step     int     DEFAULT NULL
 )
 LANGUAGE plpgsql
 AS $$
@@ -117,12 +117,12 @@ DECLARE
     epochs pg_catalog.int8;
     last_loss pg_catalog.float8;
 BEGIN
-    step := coalesce(step, 1);
+    epochs_per_step := coalesce(epochs_per_step, 1);
     IF name IS NULL OR name OPERATOR(pg_catalog.=) '' THEN
         RAISE EXCEPTION 'argument name of corgipile_train_in_steps() is missing'
             USING ERRCODE = 'null_value_not_allowed', HINT = 'Give the model a name, as in name => ''m'': a later call finds the model by it.';
-    ELSIF step OPERATOR(pg_catalog.<) 1 THEN
-        RAISE EXCEPTION 'argument step of corgipile_train_in_steps() must be at least 1, not %', step USING ERRCODE = 'invalid_parameter_value',
+    ELSIF epochs_per_step OPERATOR(pg_catalog.<) 1 THEN
+        RAISE EXCEPTION 'argument epochs_per_step of corgipile_train_in_steps() must be at least 1, not %', epochs_per_step USING ERRCODE = 'invalid_parameter_value',
             HINT = 'It is how many epochs are trained before the model is committed.';
     ELSIF options OPERATOR(pg_catalog.?|) '{group_by,grid}' THEN
         RAISE EXCEPTION 'corgipile_train_in_steps() trains one model, without group_by and grid' USING ERRCODE = 'invalid_parameter_value',
@@ -146,23 +146,23 @@ BEGIN
           FROM @extschema@.corgipile_train(
                    source => corgipile_train_in_steps.source, model => corgipile_train_in_steps.model,
                    label => corgipile_train_in_steps.label, features => corgipile_train_in_steps.features,
-                   learning_rate => corgipile_train_in_steps.learning_rate, max_epochs => least(step, planned OPERATOR(pg_catalog.-) done),
+                   learning_rate => corgipile_train_in_steps.learning_rate, max_epochs => least(epochs_per_step, planned OPERATOR(pg_catalog.-) done),
                    shuffle => corgipile_train_in_steps.shuffle, block_size => corgipile_train_in_steps.block_size,
                    buffer_size => corgipile_train_in_steps.buffer_size, seed => corgipile_train_in_steps.seed,
                    name => corgipile_train_in_steps.name,
                    options => coalesce(corgipile_train_in_steps.options, '{}') OPERATOR(pg_catalog.||)
-                       pg_catalog.jsonb_build_object('planned_epochs', planned, 'remeasure', continued IS NULL),
-                   loader => corgipile_train_in_steps.loader, workers => corgipile_train_in_steps.workers,
+                       pg_catalog.jsonb_build_object('planned_epochs', planned, 'recompute_statistics', continued IS NULL),
+                   prefetch => corgipile_train_in_steps.prefetch, workers => corgipile_train_in_steps.workers,
                    warm_start => CASE WHEN continued IS NULL THEN corgipile_train_in_steps.warm_start ELSE continued::pg_catalog.text END,
                    sample => corgipile_train_in_steps.sample, batch_size => corgipile_train_in_steps.batch_size,
                    l1 => corgipile_train_in_steps.l1, l2 => corgipile_train_in_steps.l2, optimizer => corgipile_train_in_steps.optimizer,
                    schedule => corgipile_train_in_steps.schedule, standardize => corgipile_train_in_steps.standardize,
                    nulls => corgipile_train_in_steps.nulls, class_weight => corgipile_train_in_steps.class_weight,
-                   hidden_layers => corgipile_train_in_steps.hidden_layers,
+                   hidden_layer_sizes => corgipile_train_in_steps.hidden_layer_sizes,
                    validation_fraction => corgipile_train_in_steps.validation_fraction, patience => corgipile_train_in_steps.patience,
-                   notice => corgipile_train_in_steps.notice, share => corgipile_train_in_steps.share,
-                   nodes => corgipile_train_in_steps.nodes, solver => corgipile_train_in_steps.solver,
-                   prepare => corgipile_train_in_steps.prepare
+                   verbose => corgipile_train_in_steps.verbose, shared_scan => corgipile_train_in_steps.shared_scan,
+                   servers => corgipile_train_in_steps.servers, solver => corgipile_train_in_steps.solver,
+                   statistics => corgipile_train_in_steps.statistics
                ) AS t;
         IF is_step THEN
             PERFORM @extschema@.corgipile_drop(continued);
@@ -174,7 +174,7 @@ BEGIN
 END
 $$;
 COMMENT ON PROCEDURE corgipile_train_in_steps(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int, text, float8, int, float8, float8, text, text, boolean, text, text, int[], float8, int, boolean, boolean, text, text, text, int)
-    IS 'trains as corgipile_train() does and commits the model every step epochs (1 by default). A call with the same name goes on where the last one ended, until max_epochs (20 by default)';
+    IS 'trains as corgipile_train() does and commits the model every epochs_per_step epochs (1 by default). A call with the same name goes on where the last one ended, until max_epochs (20 by default)';
 
 CREATE FUNCTION corgipile_search(
     source              text,
@@ -186,7 +186,7 @@ CREATE FUNCTION corgipile_search(
     folds_by            text    DEFAULT NULL,
     folds_by_time       text    DEFAULT NULL,
     stratify            boolean DEFAULT NULL,
-    score               text    DEFAULT NULL,
+    scoring             text    DEFAULT NULL,
     learning_rate       float8  DEFAULT NULL,
     max_epochs          int     DEFAULT NULL,
     shuffle             text    DEFAULT NULL,
@@ -195,7 +195,7 @@ CREATE FUNCTION corgipile_search(
     seed                bigint  DEFAULT NULL,
     name                text    DEFAULT NULL,
     options             jsonb   DEFAULT NULL,
-    loader              text    DEFAULT NULL,
+    prefetch            text    DEFAULT NULL,
     workers             int     DEFAULT NULL,
     warm_start          text    DEFAULT NULL,
     group_by            text    DEFAULT NULL,
@@ -209,21 +209,21 @@ CREATE FUNCTION corgipile_search(
     standardize         boolean DEFAULT NULL,
     nulls               text    DEFAULT NULL,
     class_weight        text    DEFAULT NULL,
-    hidden_layers       int[]   DEFAULT NULL,
+    hidden_layer_sizes  int[]   DEFAULT NULL,
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
-    notice              boolean DEFAULT NULL,
-    share               boolean DEFAULT NULL
+    verbose             boolean DEFAULT NULL,
+    shared_scan         boolean DEFAULT NULL
 ) RETURNS TABLE (
-    rank int, grid_point jsonb, score float8, score_deviation float8, loss float8, fold_scores float8[], epochs int,
-    model_id bigint
+    rank int, grid_point jsonb, mean_test_score float8, std_test_score float8, mean_test_loss float8, fold_scores float8[],
+    epochs int, model_id bigint
 )
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_search_wrapper';
 COMMENT ON FUNCTION corgipile_search(text, text, text, text[], int, int, text, text, boolean, text, float8, int, text, text,
                               text, bigint, text, jsonb, text, int, text, text, jsonb, float8, int, float8, float8, text,
                               text, boolean, text, text, int[], float8, int, boolean, boolean)
-    IS 'finds the best of several trainings by cross-validation in one pass over the rows per epoch, and stores a model that is trained in this way on all rows; a row per point, the best first. The points are those of grid, or trials that are drawn from it, or else from default ranges. NULL means the default: trials 20 without a grid, folds 5, stratify true, score accuracy or r2, of quantile and poisson loss, and for all others that of corgipile_train()';
+    IS 'finds the best of several trainings by cross-validation in one pass over the rows per epoch, and stores a model that is trained in this way on all rows; a row per point, the best first. The points are those of grid, or trials that are drawn from it, or else from default ranges. NULL means the default: trials 20 without a grid, folds 5, stratify true, scoring accuracy or r2, of quantile and poisson loss, and for all others that of corgipile_train()';
 
 CREATE FUNCTION corgipile_shuffle(
     source      anyelement,
@@ -233,15 +233,15 @@ CREATE FUNCTION corgipile_shuffle(
     shuffle     text   DEFAULT NULL,
     epoch       int    DEFAULT NULL,
     sample      float8 DEFAULT NULL,
-    share       boolean DEFAULT NULL
+    shared_scan boolean DEFAULT NULL
 ) RETURNS SETOF anyelement
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 100000 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_shuffle_wrapper';
 COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int, float8, boolean)
-    IS 'the rows of a table in CorgiPile order. NULL means the default: seed drawn, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1, share as the setting corgipile.share';
+    IS 'the rows of a table in CorgiPile order. NULL means the default: seed drawn, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1, shared_scan as the setting corgipile.shared_scan';
 
 CREATE FUNCTION corgipile_options(model text DEFAULT NULL) RETURNS TABLE (
-    name text, type text, "default" text, range text, applies_to text, description text
+    name text, type text, default_value text, range text, applies_to text, description text
 )
 LANGUAGE c IMMUTABLE PARALLEL SAFE ROWS 50
 AS 'MODULE_PATHNAME', 'corgipile_options_wrapper';
@@ -249,7 +249,7 @@ COMMENT ON FUNCTION corgipile_options(text)
     IS 'the arguments of corgipile_train(), and the keys of its argument options, whose types are those of JSON; with a model, those that apply to it, with its defaults';
 
 CREATE FUNCTION corgipile_shuffle_order(
-    strategy         text,
+    shuffle          text,
     tuples           bigint,
     tuples_per_block int,
     buffer_tuples    bigint,
@@ -267,12 +267,12 @@ CREATE FUNCTION corgipile_cluster_factor(
     features   text[] DEFAULT NULL,
     block_size text   DEFAULT NULL,
     model      text   DEFAULT NULL,
-    nodes      text   DEFAULT NULL
+    servers    text   DEFAULT NULL
 ) RETURNS float8
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text, text)
-    IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic, nodes off';
+    IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic, servers off';
 
 CREATE FUNCTION corgipile_io_profile(
     relation       regclass,

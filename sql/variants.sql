@@ -42,7 +42,7 @@ BEGIN
     FOR c IN
         SELECT v.name, mine.attname, pg_catalog.col_description(other.attrelid, other.attnum) AS comment
           FROM (VALUES ('coefficients', 'all_coefficients'), ('training_history', 'all_training_history'), ('current_models', 'all_coefficients'),
-                       ('stat_models', 'all_coefficients'), ('stat_reading_groups', 'stat_progress_train')
+                       ('stat_models', 'all_coefficients'), ('stat_shared_scans', 'stat_progress_train')
                ) AS v(name, other)
           JOIN pg_catalog.pg_attribute AS mine
             ON mine.attrelid OPERATOR(pg_catalog.=) pg_catalog.concat('corgipile.', v.name)::pg_catalog.regclass

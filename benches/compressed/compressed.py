@@ -113,7 +113,7 @@ def train(name, form, model, label, rate, epochs, shuffle="corgipile"):
     features = f", features => '{FORMS[form]}'" if FORMS[form] else ""
     training = f"""SELECT seconds, loss, accuracy FROM corgipile_train('{name}', '{model}', label => '{label}'
         {features}, learning_rate => {rate}, max_epochs => {epochs}, seed => 1, shuffle => '{shuffle}',
-        loader => 'in_process', standardize => false, options => '{options}')"""
+        prefetch => 'off', standardize => false, options => '{options}')"""
     before, *history, after = run([USED, training, USED])
     read, from_disk, ticks = ((int(b) - int(a)) / epochs for a, b in zip(before, after))
     used = read / MB, from_disk / MB, ticks / os.sysconf("SC_CLK_TCK")
@@ -154,7 +154,7 @@ def compare(connection, name):
         for form in ("dense", "sparse") if of == name else ():
             connection.execute(
                 f"""SELECT corgipile_compress('{name}_{form}', '{name}_same', label => '{label}',
-                           features => '{FORMS[form]}', batch_rows => {BATCH}, "order" => 'no_shuffle')"""
+                           features => '{FORMS[form]}', batch_rows => {BATCH}, shuffle => 'no_shuffle')"""
             )
             with alone():
                 plain = train(f"{name}_{form}", form, model, label, rate, epochs, "no_shuffle")[4]

@@ -39,7 +39,7 @@ BEGIN
   SELECT width, 'newton, ' || m.model, 1e9 * t.seconds / t.tuples
     FROM (VALUES ('linear'), ('logistic')) m(model),
          LATERAL (SELECT * FROM corgipile_train(format('rows_%s', width), m.model, features => '{x}', solver => 'newton', seed => 1,
-                                                loader => 'in_process')) t
+                                                prefetch => 'off')) t
    WHERE t.epoch > 1;
 END $$;
 

@@ -25,7 +25,7 @@ def psql(sql):
 def training(source, batch_size, epochs, nodes):
     call = (
         f"SELECT * FROM corgipile_train('{source}', features => '{{features_v}}', learning_rate => 0.1, seed => 1, "
-        f"max_epochs => {epochs}, batch_size => {batch_size}, nodes => '{nodes}')"
+        f"max_epochs => {epochs}, batch_size => {batch_size}, servers => '{nodes}')"
     )
     return json.loads(psql(f"EXPLAIN (ANALYZE, FORMAT json) {call}"))[0]["Plan"]
 
@@ -44,12 +44,12 @@ def least(one, other):
 def epoch(short, long):
     """Seconds of the first epoch and all before it, and seconds, bytes and requests of a later one."""
     later = {}
-    for name in ("Epochs Time", "Bytes Sent to Nodes", "Bytes Received from Nodes", "Node Requests"):
+    for name in ("Epochs Time", "Bytes Sent to Servers", "Bytes Received from Servers", "Node Requests"):
         later[name] = (long.get(name, 0) - short.get(name, 0)) / (LONG - SHORT)
     return {
         "first": (short["Preparation Time"] + short["Epochs Time"]) / 1000,
         "seconds": later["Epochs Time"] / 1000,
-        "bytes": later["Bytes Sent to Nodes"] + later["Bytes Received from Nodes"],
+        "bytes": later["Bytes Sent to Servers"] + later["Bytes Received from Servers"],
         "requests": later["Node Requests"],
     }
 

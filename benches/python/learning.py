@@ -31,7 +31,7 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "epoch_shuffle": {"buffer_size": "100%"},
     "sliding_window": {"shuffle": "sliding_window"},
     "block_only": {"shuffle": "block_only"},
-    "no_shuffle": {"shuffle": "none"},
+    "no_shuffle": {"shuffle": "no_shuffle"},
 }
 # Those that are compared to a fraction of a point have more seeds than the others.
 COMPARED = ("corgipile", "shuffle_once")

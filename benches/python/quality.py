@@ -46,7 +46,7 @@ OURS: dict[str, dict[str, Any]] = {
     "sliding_window": {"shuffle": "sliding_window"},
     "block_only": {"shuffle": "block_only"},
     "shuffle_once": {"shuffle": "shuffle_once"},
-    "none": {"shuffle": "none"},
+    "none": {"shuffle": "no_shuffle"},
 }
 
 

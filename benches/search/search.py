@@ -143,7 +143,7 @@ def quality(connection, data):
         model = "linear" if task.regression else "logistic" if len(np.unique(train.labels)) == 2 else "softmax"
         begun = monotonic()
         best = connection.execute(
-            "SELECT model_id, grid_point, score FROM corgipile_search(%s, model => %s, seed => 1,"
+            "SELECT model_id, grid_point, mean_test_score FROM corgipile_search(%s, model => %s, seed => 1,"
             " trials => %s, folds => %s) WHERE rank = 1",
             [NAMES[0], model, POINTS, FOLDS],
         ).fetchone()

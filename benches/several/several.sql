@@ -26,24 +26,24 @@ BEGIN
         FOR repetition IN 1 .. 3 LOOP
             start := clock_timestamp();
             PERFORM FROM corgipile_train('several', features => '{x}', max_epochs => 5, seed => 1, grid => points,
-                                         options => jsonb_build_object('cache', kept), loader => 'in_process');
+                                         options => jsonb_build_object('cache', kept), prefetch => 'off');
             several := extract(epoch FROM clock_timestamp() - start);
             start := clock_timestamp();
             FOR point IN SELECT * FROM jsonb_array_elements(points) LOOP
                 PERFORM FROM corgipile_train('several', features => '{x}', max_epochs => 5, seed => 1,
-                                             learning_rate => (point ->> 'learning_rate')::float8, loader => 'in_process',
+                                             learning_rate => (point ->> 'learning_rate')::float8, prefetch => 'off',
                                              options => jsonb_build_object('cache', kept) || point - 'learning_rate');
             END LOOP;
             INSERT INTO took VALUES (format('grid of 8 points, cache %s', kept), several, extract(epoch FROM clock_timestamp() - start));
 
             start := clock_timestamp();
             PERFORM FROM corgipile_train('several', features => '{x}', max_epochs => 5, seed => 1, group_by => 'grp',
-                                         options => jsonb_build_object('cache', kept), loader => 'in_process');
+                                         options => jsonb_build_object('cache', kept), prefetch => 'off');
             several := extract(epoch FROM clock_timestamp() - start);
             start := clock_timestamp();
             FOR i IN 0 .. 9 LOOP
                 PERFORM FROM corgipile_train(format('SELECT * FROM several WHERE grp = %s', i), features => '{x}', max_epochs => 5,
-                                             seed => 1, options => jsonb_build_object('cache', kept), loader => 'in_process');
+                                             seed => 1, options => jsonb_build_object('cache', kept), prefetch => 'off');
             END LOOP;
             INSERT INTO took VALUES (format('10 groups, cache %s', kept), several, extract(epoch FROM clock_timestamp() - start));
         END LOOP;

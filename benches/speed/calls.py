@@ -31,9 +31,9 @@ COUNT = "count(*)"
 ONE = ", max_epochs => 1"
 WAYS = {
     "one epoch": ONE,
-    "prepare exact": ONE + ", prepare => 'exact'",
+    "prepare exact": ONE + ", statistics => 'exact'",
     "with a rate, unscaled, nulls skipped": ONE + ", learning_rate => 0.01, standardize => false, nulls => 'skip'",
-    "worker": ONE + ", loader => 'worker'",
+    "worker": ONE + ", prefetch => 'on'",
     "no_shuffle, buffer 2MB": ONE + ", shuffle => 'no_shuffle', buffer_size => '2MB'",
     "buffer 10%": ONE + ", buffer_size => '10%'",
     "block 10MB": ONE + ", block_size => '10MB'",

@@ -71,10 +71,10 @@ def make_wide(connection, number, kind):
 
 
 def call(relation, options):
-    options = json.dumps({"cache": "off", "notice": True, **options}).replace("'", "''")
+    options = json.dumps({"cache": "off", "verbose": True, **options}).replace("'", "''")
     return (
         f"corgipile_train('{relation}', model => 'logistic', learning_rate => 0.01, max_epochs => %(epochs)s,"
-        f" seed => 1, loader => 'in_process', standardize => false, options => '{options}')"
+        f" seed => 1, prefetch => 'off', standardize => false, options => '{options}')"
     )
 
 

@@ -57,7 +57,7 @@ def train(connection, options):
     connection.add_notice_handler(tell)
     connection.execute(
         "SELECT count(*) FROM corgipile_train('million', max_epochs => %s, seed => 1, options => %s)",
-        [EPOCHS, json.dumps(options | {"notice": True})],
+        [EPOCHS, json.dumps(options | {"verbose": True})],
     )
     connection.remove_notice_handler(tell)
     connection.execute("SET client_min_messages = warning")

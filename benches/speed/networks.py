@@ -46,10 +46,10 @@ def store(connection, shape, features, labels):
 
 
 def call(shape, model, options, shuffle="corgipile"):
-    options = json.dumps({"cache": "on", "notice": True} | options)
+    options = json.dumps({"cache": "on", "verbose": True} | options)
     return (
         f"corgipile_train('{shape}', model => '{model}', learning_rate => 0.01, max_epochs => %(epochs)s, seed => 1,"
-        f" loader => 'in_process', standardize => false, nulls => 'skip', shuffle => '{shuffle}',"
+        f" prefetch => 'off', standardize => false, nulls => 'skip', shuffle => '{shuffle}',"
         f" buffer_size => '100%%', options => '{options}')"
     )
 
@@ -57,7 +57,7 @@ def call(shape, model, options, shuffle="corgipile"):
 def network(shape, batch):
     hidden = list(SHAPES[shape][1])
     return call(
-        shape, "mlp", {"hidden_layers": hidden, "batch_size": batch, "optimizer": "sgd", "activation": "sigmoid"}
+        shape, "mlp", {"hidden_layer_sizes": hidden, "batch_size": batch, "optimizer": "sgd", "activation": "sigmoid"}
     )
 
 

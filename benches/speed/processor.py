@@ -46,7 +46,7 @@ class Backend:
         times.processor.append(processor)
 
     def train(self, call, epochs, times):
-        """Times epochs of a training `call`, which says %(epochs)s and has option notice, without the first two: the
+        """Times epochs of a training `call`, which says %(epochs)s and has option verbose, without the first two: the
         first fills the cache, if there is one. What is looked at is the end of the second and that of the last."""
         ends = []
 

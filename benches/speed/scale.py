@@ -20,10 +20,10 @@ def measure(name, cache):
         pages = connection.execute(f"SELECT pg_prewarm('{name}')").fetchone()[0]
     backend, count, epochs = Backend("SET max_parallel_workers_per_gather = 0"), Times(), Times()
     before = memory(backend.pid, "RssAnon")
-    options = json.dumps({"cache": cache, "notice": True})
+    options = json.dumps({"cache": cache, "verbose": True})
     call = (
         f"corgipile_train('{name}', model => 'logistic', max_epochs => %(epochs)s, seed => 1, learning_rate => 0.01,"
-        f" standardize => false, nulls => 'skip', loader => 'in_process', options => '{options}')"
+        f" standardize => false, nulls => 'skip', prefetch => 'off', options => '{options}')"
     )
     with MemoryPeak(backend.connection) as peak:
         backend.train(call, EPOCHS, epochs)

@@ -1,5 +1,5 @@
 """Disk reads and time of several trainings on one table that is larger than what may be cached, without and with
-`share`.
+`shared_scan`.
 
 The table is several times larger than shared_buffers, and the server's processes are in a memory cgroup (version 1)
 that has room for their buffers and a third of the table. Where there is none, the operating system is told ten
@@ -36,7 +36,7 @@ def training(name, share, seed, arguments=LINEAR, source=None):
         USED,
         f"""SELECT count(*) FROM corgipile_train('{source or name}', {arguments}, label => 'label',
                features => '{{features_v}}', learning_rate => 0.1, max_epochs => {EPOCHS}, seed => {seed},
-               loader => 'in_process', standardize => false, share => {share}, block_size => '1MB',
+               prefetch => 'off', standardize => false, shared_scan => {share}, block_size => '1MB',
                buffer_size => '32MB', options => '{{"cache": "off"}}')""",
         USED,
     ]
@@ -49,7 +49,7 @@ def paced(name, share, seed, epochs, seconds):
     for epoch in range(epochs):
         statements += [
             "BEGIN",
-            f"""DECLARE c NO SCROLL CURSOR FOR SELECT label FROM corgipile_shuffle(NULL::{name}, share => {share},
+            f"""DECLARE c NO SCROLL CURSOR FOR SELECT label FROM corgipile_shuffle(NULL::{name}, shared_scan => {share},
                    seed => {epochs * seed + epoch}, block_size => '1MB', buffer_size => '32MB')""",
         ]
         for step in range(STEPS):
@@ -127,7 +127,7 @@ def courses(name, alone):
         return [(0, training(name, share, seed, source=query)) for seed, query in enumerate(queries)]
 
     def costs(share):
-        models = [LINEAR, "model => 'mlp', hidden_layers => '{8}'", "model => 'mlp', hidden_layers => '{64}'"]
+        models = [LINEAR, "model => 'mlp', hidden_layer_sizes => '{8}'", "model => 'mlp', hidden_layer_sizes => '{64}'"]
         return [(0, training(name, share, seed, model)) for seed, model in enumerate(models)]
 
     def speeds(share):

@@ -28,9 +28,9 @@ SETS = {
 }
 # With a cache that holds all rows of either set.
 OURS = {
-    "corgipile, cached": (f"learning_rate => {RATE}", {"l2": 1e-4, "cache": "on", "notice": True}),
-    "corgipile, uncached": (f"learning_rate => {RATE}", {"l2": 1e-4, "cache": "off", "notice": True}),
-    "corgipile, cached, automatic rate": ("learning_rate => NULL", {"l2": 1e-4, "cache": "on", "notice": True}),
+    "corgipile, cached": (f"learning_rate => {RATE}", {"l2": 1e-4, "cache": "on", "verbose": True}),
+    "corgipile, uncached": (f"learning_rate => {RATE}", {"l2": 1e-4, "cache": "off", "verbose": True}),
+    "corgipile, cached, automatic rate": ("learning_rate => NULL", {"l2": 1e-4, "cache": "on", "verbose": True}),
 }
 
 
@@ -40,7 +40,7 @@ def call(name, dimensions):
     settings = ", ".join(f"'{key}', {value!r}" for key, value in (options | {"dimensions": dimensions}).items())
     return (
         f"corgipile_train('{{table}}', model => 'logistic', {rate}, max_epochs => %(epochs)s, seed => 1,"
-        " loader => 'in_process',"
+        " prefetch => 'off',"
         f" options => jsonb_build_object({settings}))"
     )
 

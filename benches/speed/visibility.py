@@ -37,10 +37,10 @@ def make(connection, name, kind, history):
 
 
 def call(name):
-    options = json.dumps({"cache": "off", "notice": True})
+    options = json.dumps({"cache": "off", "verbose": True})
     return (
         f"corgipile_train('{name}', label => 'label', features => ARRAY['x'], model => 'logistic',"
-        f" learning_rate => 0.01, max_epochs => %(epochs)s, seed => 1, loader => 'in_process', standardize => false,"
+        f" learning_rate => 0.01, max_epochs => %(epochs)s, seed => 1, prefetch => 'off', standardize => false,"
         f" nulls => 'skip', options => '{options}')"
     )
 

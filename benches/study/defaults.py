@@ -31,7 +31,7 @@ LARGE = 25_000_000  # numbers in a training part, from which on the exact solver
 LIMIT = 120  # seconds of processor time that an estimator of scikit-learn has
 MOST_IN_GRID = 5_000_000  # numbers in a training part, up to which networks have a grid
 GRID = {"learning_rate": [0.0001, 0.001, 0.01, 0.1], "l2": [0, 0.0001]}
-GRID_OF_NETWORKS = {"learning_rate": [0.001, 0.003], "hidden_layers": [[50], [200]], "l2": [0, 0.0001]}
+GRID_OF_NETWORKS = {"learning_rate": [0.001, 0.003], "hidden_layer_sizes": [[50], [200]], "l2": [0, 0.0001]}
 
 
 @dataclass(frozen=True)

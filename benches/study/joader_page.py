@@ -63,7 +63,8 @@ it, and while any job runs.
 
 """
 
-VERDICT = """Blocks of tables are drawn by following (`share => true`). It reads least, or hardly more, in each course:
+VERDICT = """Blocks of tables are drawn by following (`shared_scan => true`). It reads least, or hardly more, in each
+course:
 
 - Jobs of one speed that began at different moments: following reads {staggered_follow:.2f} times the table with a
   hundredth of it cached, as the walk does ({staggered_walk:.2f}); dependent sampling {staggered:.2f}, and

@@ -53,7 +53,7 @@ class Set:
         """Those of corgipile_train() that the set needs."""
         options = {"standardize": self.standardize}
         if self.network:
-            options |= {"activation": "relu", "optimizer": "sgd", "hidden_layers": [200, 50]}
+            options |= {"activation": "relu", "optimizer": "sgd", "hidden_layer_sizes": [200, 50]}
         if self.sparse:
             options["dimensions"] = self.dimensions
         if self.columns:

@@ -1,5 +1,5 @@
-"""Trainings that read together (`share => true`), against trainings each by itself: as good, but how much alike? Writes
-sharing.csv and sharing.md."""
+"""Trainings that read together (`shared_scan => true`), against trainings each by itself: as good, but how much alike?
+Writes sharing.csv and sharing.md."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,15 +21,15 @@ MODELS = ("logistic", "svm")
 EPOCHS = 20
 WAYS = ("shuffle_once", "corgipile", "together", "staggered")
 
-INTRODUCTION = """Sessions that train on one table with `share => true` read each block once for all of them. Are their
-models as good as those of sessions that read by themselves, and are they still independent of each other?
+INTRODUCTION = """Sessions that train on one table with `shared_scan => true` read each block once for all of them. Are
+their models as good as those of sessions that read by themselves, and are they still independent of each other?
 """
 
 PROTOCOL = """{sets}, sorted by label. {seeds} models each, with the seeds 1 to {seeds}, {epochs} epochs, a buffer of
 10%, all other settings at their defaults, except that no tuples are cached (`cache => 'off'`), so that every epoch
-reads the table. *shuffle_once* and *corgipile* are trained one after the other, without `share`. *together*: all
-{seeds} sessions begin at the same moment, with `share => true`. *staggered*: each begins a quarter of an epoch after
-the one before.
+reads the table. *shuffle_once* and *corgipile* are trained one after the other, without `shared_scan`. *together*: all
+{seeds} sessions begin at the same moment, with `shared_scan => true`. *staggered*: each begins a quarter of an epoch
+after the one before.
 
 A training that shares is as good if its mean loss on the training set is at most {loss:.0%} above that of *corgipile*,
 and its accuracy at most {points:g} points below.
@@ -40,7 +40,7 @@ ALIKE = """*Distance* is the mean Euclidean distance of two of the {seeds} model
 mean. Models that share are {nearer:.2f} to {farther:.2f} times as far from each other as those that do not. Sessions
 that share take many blocks in the same order, but each shuffles the tuples of its buffers with its own seed, and on
 these tables that decides. It need not on others: where models must be independent repetitions, train them without
-`share`.
+`shared_scan`.
 
 """
 
@@ -70,7 +70,7 @@ def measure(data_set, model, seeds):
     """A row for each way to train."""
 
     def run(strategy, seed, share):
-        options = {"cache": "off", "share": share}
+        options = {"cache": "off", "shared_scan": share}
         return Run(data_set, model, 1, strategy, EPOCHS, None, seed=seed, more=options)
 
     begin = time.perf_counter()
@@ -126,7 +126,7 @@ def distance(weights):
 
 
 def judged(rows):
-    """The rows with differences to the trainings without `share`, and a verdict on those with it."""
+    """The rows with differences to the trainings without `shared_scan`, and a verdict on those with it."""
     for row in rows:
         own = next(r for r in rows if (r["set"], r["model"], r["way"]) == (row["set"], row["model"], "corgipile"))
         loss = row["train_loss"] / own["train_loss"] - 1

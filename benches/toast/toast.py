@@ -21,12 +21,12 @@ TABLE = f"""
       FROM generate_series(1, {ROWS}) i
 """
 
-# What is measured of corgipile: buffer_size, loader, and the option cache.
+# What is measured of corgipile: buffer_size, prefetch, and the option cache.
 KINDS = {
-    "streaming": ("10%", "in_process", "off"),
-    "streaming, two": ("10%", "worker", "off"),  # processes
-    "cached": ("10%", "in_process", "on"),
-    "in the buffer": ("100%", "in_process", "auto"),
+    "streaming": ("10%", "off", "off"),
+    "streaming, two": ("10%", "on", "off"),
+    "cached": ("10%", "off", "on"),
+    "in the buffer": ("100%", "off", "auto"),
 }
 
 
@@ -66,7 +66,7 @@ def corgipile(connection, buffer_size, loader, cache):
     """Seconds of the epochs behind the first."""
     query = """SELECT seconds FROM corgipile_train('toasted', features => '{x}', learning_rate => 0.01, seed => 1,
                       standardize => false,
-                      max_epochs => %s, buffer_size => %s, loader => %s,
+                      max_epochs => %s, buffer_size => %s, prefetch => %s,
                       options => jsonb_build_object('l2', 1e-4, 'cache', %s::text))
                 ORDER BY epoch OFFSET 1"""
     return [row[0] for row in connection.execute(query, (EPOCHS, buffer_size, loader, cache))]

@@ -55,7 +55,7 @@ BEGIN
     INSERT INTO epochs
     SELECT c.place, t.epoch, t.seconds
       FROM corgipile_train(c.source, 'logistic', features => '{x}', learning_rate => 1e-6, standardize => false, seed => 1,
-                           max_epochs => epochs, loader => 'in_process',
+                           max_epochs => epochs, prefetch => 'off',
                            options => jsonb_build_object('cache', c.cache)) t
      WHERE t.epoch > 1;
   END LOOP;

@@ -39,7 +39,7 @@ class Plan:
         lanes: int,
         together: int,
         world_size: int,
-        ranks: str,
+        uneven_ranks: str,
         drop_last: bool,
     ) -> None: ...
     @property

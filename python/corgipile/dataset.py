@@ -33,7 +33,7 @@ Tensors = Literal["numpy", "torch"]
 _MANY = 2**62
 
 # what a state must agree on with the data set that it is loaded into
-_CHOICES = ("seed", "batch_size", "shuffle", "ranks", "drop_last", "fingerprint")
+_CHOICES = ("seed", "batch_size", "shuffle", "uneven_ranks", "drop_last", "fingerprint")
 
 
 class CorgiPileDataset(_shared.Counting, Base):
@@ -47,27 +47,27 @@ class CorgiPileDataset(_shared.Counting, Base):
     Args:
         source: made by `corgipile.parquet` and the like; or a path, whose ending tells the format. What
             `corgipile.postgres(..., server_shuffle=True)` gives is shuffled by the server, by `shuffle` and the sizes,
-            which are bytes or shares then; "shuffle_once" needs no `cache` there.
+            which are bytes or shares then; "shuffle_once" needs no `cache_dir` there.
         block_index: of a path the path of its index, as in CorgiPile's paper.
         block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer
             is that of all ranks and workers together.
         shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window)
-            or "none"; "shuffle_once" and "corgi2" read a copy in the directory `cache`, which is made now if it is
-            not there.
+            or "no_shuffle"; "shuffle_once" and "corgi2" read a copy in the directory `cache_dir`, which is made now if
+            it is not there.
         seed: names the order; another seed, another order.
         batch_size: rows in a batch of one rank. None gives one row after the other instead, of which a loader makes
             batches of its own: `DataLoader(ds, batch_size=128)`. That takes more time for each row.
         lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and
             workers gives the same sequence of batches, but for the last ones of the ranks, where rows do not come out
-            even and `ranks` is not "join". Without, there are as many lanes as ranks times workers.
+            even and `uneven_ranks` is not "join". Without, there are as many lanes as ranks times workers.
         rank, world_size: from torch.distributed if that is initialized, else 0 of 1.
-        ranks: "pad" (a rank without its last row gets another one again), "drop" (the last rows are left out) or
+        uneven_ranks: "pad" (a rank without its last row gets another one again), "drop" (the last rows are left out) or
             "join" (ranks may have unequal batches).
         drop_last: leaves out batches that are not full.
         tensors: "numpy" or "torch".
         threads: that read, 0 for as many as suit the machine.
         memory: bytes that the buffers of this process may take, 0 for twice the buffer.
-        cache: the directory for copies.
+        cache_dir: the directory for copies.
         progress: while a copy is made, as for `shuffle_once`.
     """
 
@@ -92,12 +92,12 @@ class CorgiPileDataset(_shared.Counting, Base):
         lanes: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
-        ranks: Literal["pad", "drop", "join"] = "pad",
+        uneven_ranks: Literal["pad", "drop", "join"] = "pad",
         drop_last: bool = False,
         tensors: Tensors = "numpy",
         threads: int = 0,
         memory: int = 0,
-        cache: str | os.PathLike[str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
         progress: offline.Progress = False,
     ) -> None:
         if isinstance(source, str | os.PathLike):
@@ -119,22 +119,24 @@ class CorgiPileDataset(_shared.Counting, Base):
         for name, number, least in (("lanes", lanes, 1), ("rank", rank, 0), ("world_size", world_size, 1)):
             if number is not None:
                 check_number(name, number, least)
-        if cache is not None:
-            check_path("cache", cache)
+        if cache_dir is not None:
+            check_path("cache_dir", cache_dir)
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size: give both, or none to ask torch.distributed")
         sizes = {"block_size": str(block_size), "buffer_size": str(buffer_size)}
         if isinstance(source, ShuffledByServer):
             source = source.shuffled(shuffle, seed, **sizes)
-            shuffle, sizes = "none", {"block_size": "auto", "buffer_size": AHEAD}
+            shuffle, sizes = "no_shuffle", {"block_size": "auto", "buffer_size": AHEAD}
         elif shuffle in ("shuffle_once", "corgi2"):
-            if cache is None or not isinstance(source, Source):
-                raise ValueError(f"cache: {shuffle} needs a directory for its copy, and a source that can be copied")
+            if cache_dir is None or not isinstance(source, Source):
+                raise ValueError(
+                    f"cache_dir: {shuffle} needs a directory for its copy, and a source that can be copied"
+                )
             if shuffle == "shuffle_once":
-                source = offline.shuffle_once(source, cache, seed=seed, progress=progress)
-                shuffle = "none"
+                source = offline.shuffle_once(source, cache_dir, seed=seed, progress=progress)
+                shuffle = "no_shuffle"
             else:
-                source = offline.corgi2(source, cache, seed=seed, progress=progress, **sizes)
+                source = offline.corgi2(source, cache_dir, seed=seed, progress=progress, **sizes)
                 shuffle = "corgipile"
         self.source = source
         self._sizes = sizes
@@ -142,7 +144,7 @@ class CorgiPileDataset(_shared.Counting, Base):
             "shuffle": shuffle,
             "seed": seed,
             "batch_size": batch_size,
-            "ranks": ranks,
+            "uneven_ranks": uneven_ranks,
             "drop_last": drop_last,
         }
         self._lanes = lanes
@@ -190,7 +192,10 @@ class CorgiPileDataset(_shared.Counting, Base):
 
     def set_epoch(self, epoch: int) -> None:
         """What the next iteration reads, workers included. After `load_state_dict`, the epoch that was loaded goes on
-        where it was."""
+        where it was.
+
+        The first epoch is 0, as for PyTorch's samplers. It is epoch 1 of `corgipile_shuffle` in SQL and of the command.
+        """
         check_number("epoch", epoch, 0, _MANY)
         if self._progress.pending() != (epoch, True):
             self._progress.set(epoch, 0)

@@ -29,7 +29,7 @@ def shuffle_once(
     memory: int = 1 << 30,
     progress: Progress = False,
 ) -> Source:
-    """All rows in one random order, copied to disk: to be read with `shuffle="none"`.
+    """All rows in one random order, copied to disk: to be read with `shuffle="no_shuffle"`.
 
     As much disk as the rows take in memory is needed, twice while it works. A copy that is there is not made again.
 

@@ -11,14 +11,8 @@ from typing import Any
 
 from corgipile import _native
 
-#: What a data set calls an order, and what `corgipile_shuffle` does.
-STRATEGIES = {
-    "corgipile": "corgipile",
-    "block_only": "block_only",
-    "sliding_window": "sliding_window",
-    "shuffle_once": "shuffle_once",
-    "none": "no_shuffle",
-}
+#: The orders that `corgipile_shuffle` can send to a data set.
+STRATEGIES = ("corgipile", "block_only", "sliding_window", "shuffle_once", "no_shuffle")
 
 #: How much is received ahead while rows are in use.
 AHEAD = "16MiB"
@@ -43,7 +37,7 @@ class ShuffledByServer:
             raise ValueError(f"shuffle: the server has no {shuffle!r}; there are {', '.join(STRATEGIES)}")
         made = object.__new__(ShuffledByServer)
         made.__dict__.update(self.__dict__)
-        made._choices = STRATEGIES[shuffle], block_size, buffer_size
+        made._choices = shuffle, block_size, buffer_size
         made._seed = seed
         made._opened = self._reopened().with_shuffle(*made._choices)
         return made

@@ -45,7 +45,7 @@ class _DatabaseEstimator(BaseEstimator):
 
     def __init__(
         self,
-        connect: str | Callable[[], Any] | None = None,
+        connection: str | Callable[[], Any] | None = None,
         *,
         model: str = "auto",
         name: str | None = None,
@@ -54,7 +54,7 @@ class _DatabaseEstimator(BaseEstimator):
         batch_size: int | None = None,
         l1: float | None = None,
         l2: float | None = None,
-        hidden_layers: list[int] | None = None,
+        hidden_layer_sizes: list[int] | None = None,
         standardize: bool | None = None,
         nulls: str | None = None,
         features: list[str] | None = None,
@@ -62,7 +62,7 @@ class _DatabaseEstimator(BaseEstimator):
         options: dict[str, Any] | None = None,
         progress: bool = False,
     ) -> None:
-        self.connect = connect
+        self.connection = connection
         self.model = model
         self.name = name
         self.learning_rate = learning_rate
@@ -70,7 +70,7 @@ class _DatabaseEstimator(BaseEstimator):
         self.batch_size = batch_size
         self.l1 = l1
         self.l2 = l2
-        self.hidden_layers = hidden_layers
+        self.hidden_layer_sizes = hidden_layer_sizes
         self.standardize = standardize
         self.nulls = nulls
         self.features = features
@@ -81,10 +81,10 @@ class _DatabaseEstimator(BaseEstimator):
     @contextmanager
     def _connection(self) -> Iterator[Any]:
         psycopg = required("psycopg", "a database estimator", "psycopg[binary]")
-        if self.connect is not None and not isinstance(self.connect, str) and not callable(self.connect):
+        if self.connection is not None and not isinstance(self.connection, str) and not callable(self.connection):
             what = "a connection string is needed, or a function that returns a connection"
-            raise TypeError(f"connect: {what}, not {called(self.connect)}")
-        conn = self.connect() if callable(self.connect) else psycopg.connect(self.connect or "")
+            raise TypeError(f"connection: {what}, not {called(self.connection)}")
+        conn = self.connection() if callable(self.connection) else psycopg.connect(self.connection or "")
         check_connection(conn)
         try:
             yield conn
@@ -100,7 +100,7 @@ class _DatabaseEstimator(BaseEstimator):
             "batch_size",
             "l1",
             "l2",
-            "hidden_layers",
+            "hidden_layer_sizes",
             "standardize",
             "nulls",
         )
@@ -195,12 +195,12 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
     """A classifier that is trained in the database.
 
     Args:
-        connect: a connection string of libpq, or a function that returns a connection of psycopg 3, which is closed
+        connection: a connection string of libpq, or a function that returns a connection of psycopg 3, which is closed
             afterwards. None: as libpq's environment variables say.
         model: 'logistic', 'svm', 'softmax' or 'mlp'; 'auto' is logistic for two classes and softmax for more.
         name: store the model under this name. Without one nothing is left in the database.
         class_weight: 'balanced', or weights of the labels in a dict.
-        learning_rate, max_epochs, batch_size, l1, l2, hidden_layers, standardize, nulls: as for `corgipile_train`;
+        learning_rate, max_epochs, batch_size, l1, l2, hidden_layer_sizes, standardize, nulls: as for `corgipile_train`;
             None is its default.
         features: the columns that are features, if `fit` is given a table.
         random_state: the seed; None draws one.
@@ -218,7 +218,7 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
 
     def __init__(
         self,
-        connect: str | Callable[[], Any] | None = None,
+        connection: str | Callable[[], Any] | None = None,
         *,
         model: str = "auto",
         name: str | None = None,
@@ -228,7 +228,7 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         batch_size: int | None = None,
         l1: float | None = None,
         l2: float | None = None,
-        hidden_layers: list[int] | None = None,
+        hidden_layer_sizes: list[int] | None = None,
         standardize: bool | None = None,
         nulls: str | None = None,
         features: list[str] | None = None,
@@ -237,9 +237,9 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         progress: bool = False,
     ) -> None:
         super().__init__(
-            connect, model=model, name=name, learning_rate=learning_rate, max_epochs=max_epochs, batch_size=batch_size,
-            l1=l1, l2=l2, hidden_layers=hidden_layers, standardize=standardize, nulls=nulls, features=features,
-            random_state=random_state, options=options, progress=progress,
+            connection, model=model, name=name, learning_rate=learning_rate, max_epochs=max_epochs,
+            batch_size=batch_size, l1=l1, l2=l2, hidden_layer_sizes=hidden_layer_sizes, standardize=standardize,
+            nulls=nulls, features=features, random_state=random_state, options=options, progress=progress,
         )  # fmt: skip
         self.class_weight = class_weight
 

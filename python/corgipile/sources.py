@@ -274,7 +274,7 @@ def csv(
     delimiter: str = ",",
     quote: str = '"',
     types: Mapping[str, str] | None = None,
-    nulls: Sequence[str] = (),
+    null_values: Sequence[str] = (),
     on_error: OnError = "raise",
     index: Path = "auto",
     fill_value: float | None = None,
@@ -290,7 +290,7 @@ def csv(
             one behind which something else stands is damage.
         types: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others
             a sample of the rows that can be read tells. `Infinity` and `NaN`, as COPY writes them, are numbers.
-        nulls: words for what is missing, such as "NA". An empty field always is.
+        null_values: words for what is missing, such as "NA". An empty field always is.
         on_error: "skip" leaves rows out that do not fit and counts them.
         index: as in `tfrecord`, but other programs' are not read.
         fill_value: as in `parquet`.
@@ -298,7 +298,7 @@ def csv(
     characters = check_character("delimiter", delimiter), check_character("quote", quote)
     chosen = check_paths("paths", paths), check_names("columns", columns), check_flag("header", header)
     of_type = {} if types is None else check_texts_by_name("types", types)
-    words = check_texts("nulls", nulls, "words")
+    words = check_texts("null_values", null_values, "words")
     chosen = *chosen, *characters, of_type, words, _on_error(on_error), _index(index)
     source = Source(_native.csv, *chosen, _fill_value(fill_value))
     for message in source.messages:

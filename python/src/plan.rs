@@ -28,7 +28,7 @@ pub struct Plan(Arc<loading::Plan>);
 #[pymethods]
 impl Plan {
     #[new]
-    #[pyo3(signature = (source, *, block_size, buffer_size, shuffle, seed, batch_size, lanes, together, world_size, ranks, drop_last))]
+    #[pyo3(signature = (source, *, block_size, buffer_size, shuffle, seed, batch_size, lanes, together, world_size, uneven_ranks, drop_last))]
     #[allow(clippy::too_many_arguments)] // all by name
     fn new(
         source: &Source,
@@ -40,7 +40,7 @@ impl Plan {
         lanes: u32,
         together: u32,
         world_size: u32,
-        ranks: &str,
+        uneven_ranks: &str,
         drop_last: bool,
     ) -> PyResult<Plan> {
         let known = Shuffle::ALL.into_iter().find(|(name, _)| *name == shuffle);
@@ -48,11 +48,11 @@ impl Plan {
             let names = Shuffle::ALL.map(|(name, _)| name).join(", ");
             refused("shuffle", format!("{shuffle:?} is none of {names}"))
         })?;
-        let ranks = match ranks {
+        let ranks = match uneven_ranks {
             "pad" => Ranks::Pad,
             "drop" => Ranks::Drop,
             "join" => Ranks::Join,
-            _ => return Err(refused("ranks", format!("{ranks:?} is none of pad, drop, join"))),
+            _ => return Err(refused("uneven_ranks", format!("{uneven_ranks:?} is none of pad, drop, join"))),
         };
         let (block_size, buffer_size) = (size("block_size", block_size)?, size("buffer_size", buffer_size)?);
         let config = Config {

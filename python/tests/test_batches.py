@@ -48,7 +48,7 @@ def test_arrays_keep_their_types_and_shapes_and_belong_to_whoever_gets_them() ->
     assert (columns["f8"] == np.arange(n)).all()
 
 
-@pytest.mark.parametrize("shuffle", ["corgipile", "block_only", "sliding_window", "block_window", "none"])
+@pytest.mark.parametrize("shuffle", ["corgipile", "block_only", "sliding_window", "block_window", "no_shuffle"])
 @pytest.mark.parametrize("lanes", [None, 4])
 def test_each_row_comes_once_in_each_epoch(
     rows: corgipile.Source, numbers: Numbers, shuffle: str, lanes: int | None
@@ -58,7 +58,7 @@ def test_each_row_comes_once_in_each_epoch(
     for epoch in epochs:
         assert sorted(flat(epoch)) == list(range(1003))
         assert len(epoch) == len(ds)
-    assert (epochs[0] == epochs[1]) == (shuffle == "none")
+    assert (epochs[0] == epochs[1]) == (shuffle == "no_shuffle")
     ds.set_epoch(1)
     assert numbers(ds) == epochs[1]
     assert numbers(ds) == epochs[2], "without set_epoch, one epoch follows the other"
@@ -84,7 +84,7 @@ def test_a_buffer_of_everything_shuffles_everything(rows: corgipile.Source, numb
         ({"buffer_size": 0}, "buffer_size: .* not greater than zero"),
         ({"buffer_size": "101%"}, "buffer_size: .* more than 100%"),
         ({"shuffle": "thorough"}, "shuffle: .* none of corgipile"),
-        ({"ranks": "sad"}, "ranks: .* none of pad, drop, join"),
+        ({"uneven_ranks": "sad"}, "uneven_ranks: .* none of pad, drop, join"),
         ({"batch_size": 0}, "batch_size: 0 is not between 1 and"),
         ({"rank": 2, "world_size": 2}, "rank: 2 of world_size 2"),
         ({"rank": 1}, "rank and world_size: give both"),
@@ -130,7 +130,7 @@ def test_sources_that_make_no_sense_are_refused(tmp_path) -> None:
 
 def test_days_are_arrays_as_they_were() -> None:
     days = np.array(["2024-02-29", "NaT", "1969-12-31"], "datetime64[D]")
-    (batch,) = CorgiPileDataset(corgipile.arrays({"day": days}), shuffle="none")
+    (batch,) = CorgiPileDataset(corgipile.arrays({"day": days}), shuffle="no_shuffle")
     np.testing.assert_array_equal(batch["day"], days)
     assert batch["day"].dtype == days.dtype
 

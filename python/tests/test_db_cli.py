@@ -93,13 +93,13 @@ def test_train_writes_epochs_and_tells_notices(capsys: pytest.CaptureFixture[str
         (["report", "12345"], "there is no model 12345 that you may use"),
         (["report", "a", "b", "--versions", "1"], "--versions goes with one name"),
         (["shuffle", "nowhere"], 'relation "nowhere" does not exist'),
-        (["shuffle", '"odd pumps"', "--strategy", "x' || 'y"], "x' || 'y"),
+        (["shuffle", '"odd pumps"', "--shuffle", "x' || 'y"], "x' || 'y"),
         (["shuffle", '"odd pumps"', "b"], "several sources are files"),
         (["shuffle", '"odd pumps"', "-o", "nowhere/out.csv"], "No such file or directory: 'nowhere/out.csv'"),
         (["report", "a", "--versions", "1,x"], "--versions '1,x' is not numbers with commas between them"),
         (["watch", "--interval", "-1"], "interval is -1.0, and must be at least 0 seconds"),
         (["watch", "--interval", "inf"], "interval is inf, and must be at least 0 seconds"),
-        (["report", "a", "--rows", "0"], "rows: 0 is not between 1 and"),
+        (["report", "a", "--max-rows", "0"], "max_rows: 0 is not between 1 and"),
         (["report", "a", "--source", ""], "source: the text is empty"),
         (["predict", "a", "x.csv", "--version", "0"], "version: 0 is not between 1 and"),
         (["predict", "\u00b2", "x.csv"], "\u00b2"),
@@ -158,10 +158,10 @@ def test_parquet_has_the_types_of_the_table_whatever_comes_first(database: str, 
         connection.execute("CREATE TABLE nothing AS SELECT * FROM late LIMIT 0")
     types = ["int32", "int16", "string", "double", "list<element: float>", "string", "string", "timestamp[us, tz=UTC]"]
     for source, rows in (("late", 21000), ("nothing", 0)):
-        assert run("shuffle", source, "--strategy", "no_shuffle", "-o", "out.parquet") == 0
+        assert run("shuffle", source, "--shuffle", "no_shuffle", "-o", "out.parquet") == 0
         table = parquet.read_table(tmp_path / "out.parquet")
         assert [str(kind) for kind in table.schema.types] == types and table.num_rows == rows
-    assert run("shuffle", "late", "--strategy", "no_shuffle", "-o", "out.parquet") == 0
+    assert run("shuffle", "late", "--shuffle", "no_shuffle", "-o", "out.parquet") == 0
     last = parquet.read_table(tmp_path / "out.parquet").slice(20999).to_pylist()[0]
     assert (last["word"], last["n"], last["v"]) == ("x", 2625.0, [21000.0, None])
     assert (last["document"], last["a while"]) == ('{"a": 1}', "5 days")
@@ -279,7 +279,7 @@ def test_report_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
     train("shown")
     train("shown")
     capsys.readouterr()
-    assert run("report", "shown", "--versions", "1,2", "-o", "page.html", "--rows", "100", "--title", "<both>") == 0
+    assert run("report", "shown", "--versions", "1,2", "-o", "page.html", "--max-rows", "100", "--title", "<both>") == 0
     assert capsys.readouterr().out == "page.html\n"
     assert "&lt;both&gt;" in Path("page.html").read_text()
     assert run("watch", "--once") == 0
@@ -326,7 +326,7 @@ def test_what_is_interrupted_says_so_by_its_exit_code(database: str, number: int
     slow = 'SELECT hours, site, fast, at, failed, pg_sleep(0.01) FROM "odd pumps"'
     words, is_busy = {
         "watch": (["watch", "--interval", "30"], None),
-        "report": (["report", "slow", "--source", slow, "--rows", "25000"], "pg_sleep"),
+        "report": (["report", "slow", "--source", slow, "--max-rows", "25000"], "pg_sleep"),
         "shuffle a table": (["shuffle", '"odd pumps"', "-o", "pipe"], None),
         "shuffle files": (["shuffle", "rows.csv", "-o", "pipe"], None),
     }[command]
@@ -440,7 +440,7 @@ def files(database: str, capsys: pytest.CaptureFixture[str]) -> Path:
         connection.execute("DROP TABLE IF EXISTS plain")
         connection.execute(f"CREATE TABLE plain AS {query} ORDER BY id")
     for file in ("rows.csv", "rows.parquet"):
-        assert run("shuffle", "plain", "--strategy", "no_shuffle", "-o", file) == 0
+        assert run("shuffle", "plain", "--shuffle", "no_shuffle", "-o", file) == 0
     assert run("index", "rows.csv") == 0
     capsys.readouterr()
     return Path.cwd()
@@ -472,11 +472,11 @@ def test_parquet_of_files_has_their_types_whatever_comes_first(tmp_path: Path) -
         "at": pyarrow.array([*late, *[1_704_067_200_000_000_001] * 10], pyarrow.timestamp("ns")),
     }
     parquet.write_table(pyarrow.table(columns), "late.parquet")
-    assert run("shuffle", "late.parquet", "--strategy", "none", "-o", "out.parquet") == 0
+    assert run("shuffle", "late.parquet", "--shuffle", "no_shuffle", "-o", "out.parquet") == 0
     table = parquet.read_table("out.parquet")
     assert [str(kind) for kind in table.schema.types] == ["string", "binary", "list<element: int16>", "timestamp[ns]"]
     assert all(table.column(name).to_pylist() == column.to_pylist() for name, column in columns.items())
-    assert run("shuffle", "late.parquet", "--strategy", "none", "-o", "out.csv") == 0
+    assert run("shuffle", "late.parquet", "--shuffle", "no_shuffle", "-o", "out.csv") == 0
     rows = rows_of(Path("out.csv").read_text())
     assert (rows[0]["at"], rows[-1]["at"]) == ("", "2024-01-01T00:00:00.000000001")
 
@@ -488,7 +488,7 @@ def test_files_that_cannot_be_read_are_one_line(files: Path, capsys: pytest.Capt
         (["nowhere.csv"], "nowhere.csv"),
         (["rows.csv", "rows.parquet"], "files have to be of one kind"),
         (["rows.csv", "--buffer-size", "3x"], "buffer_size"),
-        (["rows.csv", "--strategy", "mrs"], "shuffle"),
+        (["rows.csv", "--shuffle", "mrs"], "shuffle"),
     ):
         assert run("shuffle", *words) == 1
         assert message in one_line(capsys)

@@ -31,7 +31,7 @@ DOCUMENT: dict[str, Any] = {
     "feature_mean": [2.0, 0, 0, 0, 0, 0],
     "feature_scale": [4.0, 1, 1, 1, 1, 1],
     "feature_fill": [2.0, 0, 0, 0, 0, 0],
-    "hyperparameters": {"nulls": "impute", "unseen": "zero"},
+    "hyperparameters": {"nulls": "impute", "handle_unknown": "ignore"},
 }
 
 LINEAR: dict[str, Any] = {
@@ -93,8 +93,8 @@ def test_a_prediction_is_the_sum_that_the_document_says() -> None:
     ]
     np.testing.assert_allclose(model.decision_function(rows), expected, rtol=1e-6)
     assert model.predict(rows).tolist() == ["no", "yes", "no"]
-    assert model.given_columns == ["hours", "site", "url", "at"]
-    as_lists = [[row[name] for name in model.given_columns] for row in rows]
+    assert model.input_columns == ["hours", "site", "url", "at"]
+    as_lists = [[row[name] for name in model.input_columns] for row in rows]
     np.testing.assert_array_equal(model.decision_function(as_lists), model.decision_function(rows))
     np.testing.assert_allclose(model.predict_proba(rows).sum(axis=1), 1)
     assert model.score(rows, ["no", "no", "no"]) == pytest.approx(2 / 3)
@@ -213,13 +213,13 @@ def test_a_category_that_is_known_but_for_its_blanks_is_told() -> None:
     model = Model.from_dict(DOCUMENT)
     rows = {"hours": [1.0] * 2, "site": ["mine", "mine   "], "url": ["a"] * 2, "at": ["2024-01-01"] * 2}
     with pytest.warns(UserWarning, match=r"feature 'site': category 'mine   ' is unknown .* char\(n\)") as told:
-        model.predict(rows, unseen="zero")
+        model.predict(rows, handle_unknown="ignore")
     assert [warning.filename for warning in told] == [__file__]
     with pytest.raises(ValueError, match=r"row 1: category 'mine   ' is unknown to the model; .* char\(n\)"):
-        model.predict(rows, unseen="error")
+        model.predict(rows, handle_unknown="error")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.predict({**rows, "site": ["mine", "elsewhere "]}, unseen="zero")
+        model.predict({**rows, "site": ["mine", "elsewhere "]}, handle_unknown="ignore")
 
 
 def test_what_a_model_has_not_is_a_type_error() -> None:

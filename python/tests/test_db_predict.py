@@ -135,15 +135,15 @@ KINDS = [
     ("word", {"model": "svm", "probability": True}),
     ("five", {"model": "svm", "probability": True, "loss": "squared_hinge"}),
     ("number", {"model": "linear"}),
-    ("number", {"model": "linear", "clip": None, "standardize": True, "transform": ["b", "c"]}),
+    ("number", {"model": "linear", "winsorize": None, "standardize": True, "transform": ["b", "c"]}),
     ("five", {"model": "softmax"}),
     ("half", {"model": "softmax", "transform": "log"}),
     ("colour", {"model": "softmax", "features": ["a", "b", "size", "at"]}),
-    ("word", {"model": "mlp", "hidden_layers": [7]}),
-    ("word", {"model": "mlp", "hidden_layers": [16, 5], "activation": "tanh", "output": "softmax"}),
-    ("five", {"model": "mlp", "hidden_layers": [20], "activation": "sigmoid", "output": "sigmoid"}),
-    ("five", {"model": "mlp", "hidden_layers": [33, 20], "clip": 2.5}),
-    ("number", {"model": "mlp", "hidden_layers": [9], "objective": "regression"}),
+    ("word", {"model": "mlp", "hidden_layer_sizes": [7]}),
+    ("word", {"model": "mlp", "hidden_layer_sizes": [16, 5], "activation": "tanh", "output": "softmax"}),
+    ("five", {"model": "mlp", "hidden_layer_sizes": [20], "activation": "sigmoid", "output": "sigmoid"}),
+    ("five", {"model": "mlp", "hidden_layer_sizes": [33, 20], "winsorize": 2.5}),
+    ("number", {"model": "mlp", "hidden_layer_sizes": [9], "objective": "regression"}),
 ]
 
 
@@ -172,11 +172,13 @@ def test_nulls_and_unseen_categories_are_treated_as_in_sql(conn: Any, mixed: Any
     model = train(conn, "two", source=seen, nulls=nulls, date_parts=True, hash={"columns": ["url"], "buckets": 64})
     assert_same(conn, model, mixed, source)
     assert_same(conn, model, mixed, source, nulls="skip")
-    assert_same(conn, model, mixed, source, unseen="zero")
+    assert_same(conn, model, mixed, source, handle_unknown="ignore")
     known = [row for row in mixed if row["colour"] in ("red", "green")]
-    assert_same(conn, model, known, "(SELECT * FROM mixed WHERE colour IN ('red', 'green')) AS m", unseen="error")
+    assert_same(
+        conn, model, known, "(SELECT * FROM mixed WHERE colour IN ('red', 'green')) AS m", handle_unknown="error"
+    )
     with pytest.raises(ValueError, match=r"feature 'colour', row \d+: category '.*' is unknown"):
-        model.predict([row for row in mixed if row["colour"]], unseen="error")
+        model.predict([row for row in mixed if row["colour"]], handle_unknown="error")
     with pytest.raises(ValueError, match=r"feature '.*', row \d+: NULL"):
         model.predict(mixed, nulls="error")
 
@@ -249,7 +251,7 @@ def test_sparse_features_give_the_same_bits(
     )
     assert_same(conn, model, {"k": indices, "v": values}, "sparse")
     with pytest.raises(ValueError, match=r"row \d+: index 8[89] is beyond 87, the model's largest"):
-        model.predict({"k": indices, "v": values}, unseen="error")
+        model.predict({"k": indices, "v": values}, handle_unknown="error")
     sparse = pytest.importorskip("scipy.sparse")
     matrix = sparse.lil_matrix((500, 90))
     for row, (k, v) in enumerate(zip(indices, values)):
@@ -301,7 +303,7 @@ def test_times_at_the_edges_have_the_parts_that_extract_gives(conn: Any, mixed: 
 
 def test_blanks_at_the_end_of_char_are_cut_off_in_a_query(conn: Any, mixed: Any) -> None:
     padded = "SELECT id, two, colour::char(9) AS colour FROM mixed"
-    model = train(conn, "two", source=padded, features=["colour"], unseen="zero", nulls="impute")
+    model = train(conn, "two", source=padded, features=["colour"], handle_unknown="ignore", nulls="impute")
     assert "red" in model.to_dict()["categories"]["colour"]
     given = [row[0] for row in conn.execute(f"SELECT colour::text FROM ({padded}) AS p ORDER BY id")]
     assert_same(conn, model, {"colour": given}, f"({padded}) AS p")

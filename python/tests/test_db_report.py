@@ -164,15 +164,15 @@ def test_measures_of_all_rows_are_those_of_corgipile_evaluate(
 
 def test_a_large_source_is_sampled_in_the_server_and_the_page_says_so(conn: Any, pumps: str, tmp_path: Path) -> None:
     epochs = trained(conn, "failed", "logistic")
-    page, _ = page_of(conn, tmp_path, epochs, rows=500)
+    page, _ = page_of(conn, tmp_path, epochs, max_rows=500)
     assert re.search(r"Measured on a random sample of 500 of about 2,\d\d\d rows that column held", page)
     for source in ("pumps", "SELECT * FROM pumps", "(SELECT * FROM pumps)"):
-        page, _ = page_of(conn, tmp_path, epochs, source=source, rows=500)
+        page, _ = page_of(conn, tmp_path, epochs, source=source, max_rows=500)
         assert (
             "Measured on a random sample of 500 of about 9,000 rows of the source that the report was asked for" in page
         )
     page, _ = page_of(
-        conn, tmp_path, epochs, source="SELECT * FROM pumps WHERE id <= 500 AND failed IS NOT NULL", rows=500
+        conn, tmp_path, epochs, source="SELECT * FROM pumps WHERE id <= 500 AND failed IS NOT NULL", max_rows=500
     )
     assert "Measured on all 500 rows of the source" in page
     drawn = sample.draw(conn, "pumps", 500)
@@ -373,7 +373,7 @@ def test_thousands_of_classes_do_not_need_a_square_of_them(conn: Any, pumps: str
              FROM generate_series(1, 15000) AS i"""
     )
     epochs = db.train(conn, "thousands", model="softmax", features=["a", "b"], max_epochs=1, seed=1)
-    page, _ = page_of(conn, tmp_path, epochs, rows=3000)
+    page, _ = page_of(conn, tmp_path, epochs, max_rows=3000)
     assert "The 20 commonest of 5,000 classes" in page and len(page) < 400_000
 
 

@@ -59,16 +59,17 @@ def models(conn: Any) -> int:
     [
         DatabaseClassifier(random_state=0),
         pytest.param(
-            DatabaseClassifier(random_state=0, model="mlp", hidden_layers=[20], max_epochs=60), marks=pytest.mark.full
+            DatabaseClassifier(random_state=0, model="mlp", hidden_layer_sizes=[20], max_epochs=60),
+            marks=pytest.mark.full,
         ),
         pytest.param(DatabaseRegressor(random_state=0), marks=pytest.mark.full),
-        DatabaseRegressor(random_state=0, model="mlp", hidden_layers=[30], max_epochs=60),
+        DatabaseRegressor(random_state=0, model="mlp", hidden_layer_sizes=[30], max_epochs=60),
     ],
     ids=["classifier", "mlp", "regressor", "mlp_regressor"],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks_pass(connect: str, estimator: Any) -> None:
-    estimator.set_params(connect=connect)
+    estimator.set_params(connection=connect)
     checks: Any = check_estimator(estimator, on_fail=None)
     failed = {c["check_name"]: repr(c["exception"]) for c in checks if c["status"] != "passed"}
     wrong = {name: error for name, error in failed.items() if name not in LEFT_OUT}
@@ -92,7 +93,7 @@ def test_pipelines_grids_clones_and_pickles(connect: str) -> None:
     pipeline = make_pipeline(StandardScaler(), DatabaseClassifier(connect, random_state=0, standardize=False))
     search = GridSearchCV(pipeline, {"databaseclassifier__max_epochs": [1, 20]}, cv=3).fit(X, y)
     assert search.best_params_ == {"databaseclassifier__max_epochs": 20}
-    fitted = DatabaseClassifier(connect, random_state=0, model="mlp", hidden_layers=[4], max_epochs=5).fit(X, y)
+    fitted = DatabaseClassifier(connect, random_state=0, model="mlp", hidden_layer_sizes=[4], max_epochs=5).fit(X, y)
     same = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(same.predict_proba(X), fitted.predict_proba(X))
     copied: Any = clone(fitted)
@@ -179,7 +180,7 @@ def test_data_frames_keep_their_texts_dates_and_gaps(connect: str) -> None:
     frame["kind"] = frame["site"].astype("category")
     fitted: Any = DatabaseClassifier(connect, random_state=0).fit(frame, frame["label"])
     assert fitted.score(frame, frame["label"]) == 1.0
-    assert set(fitted.model_.given_columns) == set(frame.columns)
+    assert set(fitted.model_.input_columns) == set(frame.columns)
     assert fitted.feature_names_in_.tolist() == list(frame.columns)
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.predict(frame.drop(columns=["site"]))
@@ -262,7 +263,7 @@ def test_names_of_columns_are_not_those_of_the_temporary_table(connect: str, nam
         frame, y, np.ones(120) if weighted else None
     )
     assert fitted.score(frame, y) == 1.0
-    assert fitted.model_.given_columns == [str(name) for name in names]
+    assert fitted.model_.input_columns == [str(name) for name in names]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(frame), fitted.predict_proba(frame))
     if len(set(names)) == len(names):
         np.testing.assert_array_equal(fitted.model_.predict_proba(frame), fitted.predict_proba(frame))

@@ -96,14 +96,14 @@ def test_a_training_is_a_transaction_of_its_own_or_a_part_of_the_users(database:
 
 def test_every_argument_and_option_reaches_the_server(conn: Any) -> None:
     epochs = pumps(
-        conn, model="mlp", name="all", hidden_layers=[3, 2], class_weight="balanced", l2=0.001,
+        conn, model="mlp", name="all", hidden_layer_sizes=[3, 2], class_weight="balanced", l2=0.001,
         optimizer="momentum", momentum=0.5, validation_column="held", options={"activation": "tanh"}, learning_rate=0.1,
     )  # fmt: skip
     model = epochs.model(conn)
     assert {k: model.hyperparameters[k] for k in ("l2", "momentum", "activation", "validation_column")} == {
         "l2": 0.001, "momentum": 0.5, "activation": "tanh", "validation_column": "held",
     }  # fmt: skip
-    assert model.to_dict()["hidden_layers"] == [3, 2]
+    assert model.to_dict()["hidden_layer_sizes"] == [3, 2]
     assert set(epochs["tuples"]) == {3000}
     grid = pumps(conn, grid={"l2": [0.1, 0.2]}, name="grid", group_by="site", features=["hours", "load"])
     assert len(grid.model_ids) == 4 and grid.names[grid.model_ids[0]] == "grid/mine/1"
@@ -114,8 +114,8 @@ def test_every_argument_and_option_reaches_the_server(conn: Any) -> None:
     )
     assert len(same) == 2 and same.model(conn).features == ["hours", "load"]
     assert pumps(conn, features="hours", standardize="auto").model(conn).features == ["hours"]
-    layers = pumps(conn, model="mlp", hidden_layers=(np.int64(4),), max_epochs=1).model(conn)
-    assert layers.to_dict()["hidden_layers"] == [4]
+    layers = pumps(conn, model="mlp", hidden_layer_sizes=(np.int64(4),), max_epochs=1).model(conn)
+    assert layers.to_dict()["hidden_layer_sizes"] == [4]
     weighted = db.train(conn, "wide", class_weight={"1": 3, "0": 1}, max_epochs=1)
     assert weighted.model(conn).hyperparameters["class_weight"] == {"0": 1.0, "1": 3.0}
 
@@ -135,7 +135,7 @@ def test_every_argument_and_option_reaches_the_server(conn: Any) -> None:
         ({"features": [1, 2]}, "features"),
         ({"model": 3}, "model"),
         ({"standardize": "perhaps"}, "standardize"),
-        ({"hidden_layers": [2]}, "hidden_layers"),
+        ({"hidden_layer_sizes": [2]}, "hidden_layer_sizes"),
     ],
 )
 def test_what_the_server_refuses_is_its_error_and_nothing_is_left(conn: Any, arguments: Any, message: str) -> None:

@@ -139,7 +139,7 @@ def test_the_arithmetic_by_hand_gives_what_sql_gives(
     np.testing.assert_allclose(names["probabilities"], said("corgipile_predict_proba", model), atol=1e-6)
 
     for activation in ("sigmoid", "relu", "tanh"):
-        options = {"hidden_layers": [5, 3], "activation": activation, "output": "sigmoid"}
+        options = {"hidden_layer_sizes": [5, 3], "activation": activation, "output": "sigmoid"}
         model = train("mlp", "late::int", **options)
         printed(linear.split("z = ")[0], names)
         printed(network, names)

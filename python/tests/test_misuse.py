@@ -135,7 +135,7 @@ def test_a_seed_out_of_range_is_refused_by_name_with_its_bounds(seed: int, tmp_p
     told = f"seed: {seed} is not between {-(2**63)} and {2**63 - 1}"
     for take in (
         lambda: rows(seed=seed),
-        lambda: rows(seed=seed, shuffle="shuffle_once", cache=tmp_path),
+        lambda: rows(seed=seed, shuffle="shuffle_once", cache_dir=tmp_path),
         lambda: corgipile.shuffle_once(source, tmp_path, seed=seed),
         lambda: corgipile.corgi2(source, tmp_path, seed=seed),
     ):
@@ -193,8 +193,8 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
         ("quote: a character", lambda: corgipile.csv(file, quote=34)),  # type: ignore[arg-type]
         ("types: a dictionary", lambda: corgipile.csv(file, types=["a"])),  # type: ignore[arg-type]
         ("types: names and types are texts", lambda: corgipile.csv(file, types={"a": int})),  # type: ignore[dict-item]
-        ("nulls: a list of words", lambda: corgipile.csv(file, nulls=None)),  # type: ignore[arg-type]
-        ("nulls: a list of words", lambda: corgipile.csv(file, nulls=[0])),  # type: ignore[list-item]
+        ("null_values: a list of words", lambda: corgipile.csv(file, null_values=None)),  # type: ignore[arg-type]
+        ("null_values: a list of words", lambda: corgipile.csv(file, null_values=[0])),  # type: ignore[list-item]
         ("index: a path is needed", lambda: corgipile.csv(file, index=None)),  # type: ignore[arg-type]
         ("features: a dictionary", lambda: corgipile.tfrecord(file, features=["a"])),  # type: ignore[arg-type]
         ("lists: a text", lambda: corgipile.parquet(file, lists=None)),  # type: ignore[arg-type]
@@ -234,8 +234,8 @@ def test_arguments_of_data_sets_loaders_and_copies_of_the_wrong_type_are_refused
             rows(**given)
     with pytest.raises(TypeError, match="shuffle: a text"):
         rows(shuffle=None)
-    with pytest.raises(TypeError, match="cache: a path"):
-        rows(shuffle="corgi2", cache=3)
+    with pytest.raises(TypeError, match="cache_dir: a path"):
+        rows(shuffle="corgi2", cache_dir=3)
     for name in ("rank", "world_size"):
         with pytest.raises(TypeError, match=f"{name}: '1' is no whole number"):
             corgipile.CorgiPileDataset(source, **{"rank": 0, "world_size": 2, name: "1"})

@@ -20,7 +20,7 @@ def test_a_full_shuffle_has_all_rows_in_an_order_of_its_own(
     told: list[tuple[int, int]] = []
     # so little memory that it takes several parts
     copy = corgipile.shuffle_once(rows, tmp_path, seed=3, memory=4096, progress=lambda *done: told.append(done))
-    ds = CorgiPileDataset(copy, shuffle="none")
+    ds = CorgiPileDataset(copy, shuffle="no_shuffle")
     order = flat(numbers(ds))
     assert sorted(order) == list(range(1003))
     assert abs(np.corrcoef(order, np.arange(1003))[0, 1]) < 0.15
@@ -34,7 +34,7 @@ def test_a_copy_is_made_once_for_each_seed(
     rows: corgipile.Source, numbers: Numbers, shuffle: str, tmp_path: Path
 ) -> None:
     def epoch(seed: int) -> list[list[int]]:
-        return numbers(CorgiPileDataset(rows, shuffle=shuffle, cache=tmp_path, seed=seed, block_size=20))
+        return numbers(CorgiPileDataset(rows, shuffle=shuffle, cache_dir=tmp_path, seed=seed, block_size=20))
 
     first = epoch(1)
     assert sorted(flat(first)) == list(range(1003))
@@ -48,14 +48,14 @@ def test_a_copy_is_made_once_for_each_seed(
 
 def test_blocks_of_a_copy_for_corgi2_are_mixed(rows: corgipile.Source, numbers: Numbers, tmp_path: Path) -> None:
     copy = corgipile.corgi2(rows, tmp_path, block_size=20, buffer_size="20%")
-    order = np.array(flat(numbers(CorgiPileDataset(copy, shuffle="none"))))
+    order = np.array(flat(numbers(CorgiPileDataset(copy, shuffle="no_shuffle"))))
     blocks_in_a_run = [len(set(order[start : start + 20] // 20)) for start in range(0, 1000, 20)]
     # ten blocks are in a buffer
     assert np.mean(blocks_in_a_run) > 6
 
 
 def test_a_copy_needs_a_place(rows: corgipile.Source) -> None:
-    with pytest.raises(ValueError, match="cache: corgi2 needs a directory"):
+    with pytest.raises(ValueError, match="cache_dir: corgi2 needs a directory"):
         CorgiPileDataset(rows, shuffle="corgi2")
 
 

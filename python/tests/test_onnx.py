@@ -179,19 +179,19 @@ KINDS = [
     ("half", {"model": "softmax", "transform": "log", "standardize": True}),
     ("colour", {"model": "softmax", "features": ["a", "b", "size"]}),
     ("word", {"model": "logistic", "features": ["colour"]}),
-    ("word", {"model": "mlp", "hidden_layers": [7]}),
-    ("word", {"model": "mlp", "hidden_layers": [16, 5], "activation": "tanh", "output": "softmax"}),
-    ("five", {"model": "mlp", "hidden_layers": [20], "activation": "sigmoid", "output": "sigmoid"}),
-    ("five", {"model": "mlp", "hidden_layers": [33, 20], "clip": 1.5, "standardize": True}),
-    ("number", {"model": "mlp", "hidden_layers": [9], "objective": "regression"}),
+    ("word", {"model": "mlp", "hidden_layer_sizes": [7]}),
+    ("word", {"model": "mlp", "hidden_layer_sizes": [16, 5], "activation": "tanh", "output": "softmax"}),
+    ("five", {"model": "mlp", "hidden_layer_sizes": [20], "activation": "sigmoid", "output": "sigmoid"}),
+    ("five", {"model": "mlp", "hidden_layer_sizes": [33, 20], "winsorize": 1.5, "standardize": True}),
+    ("number", {"model": "mlp", "hidden_layer_sizes": [9], "objective": "regression"}),
     ("two", {"features": ["x"], "standardize": True}),
     ("five", {"model": "softmax", "features": ["x"], "transform": "log"}),
-    ("two", {"model": "mlp", "features": ["x"], "hidden_layers": [5], "clip": 0.5, "standardize": True}),
+    ("two", {"model": "mlp", "features": ["x"], "hidden_layer_sizes": [5], "winsorize": 0.5, "standardize": True}),
     ("two", {"features": ["flags"]}),
     ("two", {"features": ["k", "v"]}),
     ("five", {"model": "softmax", "features": ["k", "v"], "standardize": True, "index_base": 0}),
     ("number", {"model": "linear", "features": ["k", "v"], "transform": "log"}),
-    ("two", {"model": "mlp", "features": ["k", "v"], "hidden_layers": [4], "standardize": True, "clip": 1.5}),
+    ("two", {"model": "mlp", "features": ["k", "v"], "hidden_layer_sizes": [4], "standardize": True, "winsorize": 1.5}),
 ]
 
 
@@ -216,10 +216,10 @@ def test_buckets_that_are_computed_outside_are_those_of_the_model(
 
 
 @pytest.mark.parametrize("nulls", ["impute", "skip", "error"])
-@pytest.mark.parametrize("unseen", ["zero", "error"])
+@pytest.mark.parametrize("handle_unknown", ["ignore", "error"])
 @pytest.mark.parametrize("features", [["a", "colour", "url", "size"], ["x"], ["k", "v"]], ids=str)
 def test_nulls_and_what_was_not_met_have_the_answer_that_sql_gives_or_none(
-    conn: Any, mixed: Any, nulls: str, unseen: str, features: list[str]
+    conn: Any, mixed: Any, nulls: str, handle_unknown: str, features: list[str]
 ) -> None:
     met = "colour IN ('red', 'green') AND NOT k && ARRAY[12]"
     if nulls == "error":
@@ -230,12 +230,12 @@ def test_nulls_and_what_was_not_met_have_the_answer_that_sql_gives_or_none(
     if "url" in features:
         arguments["hash"] = {"columns": ["url"], "buckets": 64}
     if features != ["x"]:
-        arguments["unseen"] = unseen
+        arguments["handle_unknown"] = handle_unknown
     model = train(conn, "two", **arguments)
     count = assert_same(conn, model, "(SELECT * FROM mixed WHERE id <= 300)", one_by_one=True)
     assert count > 60
     # all but those are refused or left out
-    assert count == 300 or nulls != "impute" or unseen == "error" or features == ["k", "v"]
+    assert count == 300 or nulls != "impute" or handle_unknown == "error" or features == ["k", "v"]
 
 
 def test_what_sql_refuses_has_no_answer(conn: Any, mixed: Any) -> None:
@@ -272,7 +272,7 @@ def test_sparse_vectors_of_one_column_are_two_inputs(conn: Any, mixed: Any) -> N
     document = {
         "corgipile_model": 1, "model": "linear", "label": "y", "label_type": "float8", "features": ["s"],
         "feature_kind": "sparse", "index_base": 1, "weights": [1, 10, 100], "intercepts": [0.5],
-        "feature_mean": [0, 0, 1], "feature_scale": [1, 2, 4], "hyperparameters": {"unseen": "zero"},
+        "feature_mean": [0, 0, 1], "feature_scale": [1, 2, 4], "hyperparameters": {"handle_unknown": "ignore"},
     }  # fmt: skip
     model = conn.execute("SELECT corgipile_import(%s)", [json.dumps(document)]).fetchone()[0]
     session = session_of(conn, model)

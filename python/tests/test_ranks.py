@@ -24,7 +24,9 @@ def test_uneven_data_makes_equal_batches(n: int, ranks, numbers: Numbers) -> Non
     source = corgipile.arrays({"number": np.arange(n)})
     # 7 blocks for 3 ranks
     sets = [
-        CorgiPileDataset(source, block_size=max(1, -(-n // 7)), batch_size=16, rank=rank, world_size=3, ranks=ranks)
+        CorgiPileDataset(
+            source, block_size=max(1, -(-n // 7)), batch_size=16, rank=rank, world_size=3, uneven_ranks=ranks
+        )
         for rank in range(3)
     ]
     batches = [numbers(ds) for ds in sets]
@@ -66,7 +68,7 @@ def test_files_that_are_uneven_or_empty_are_shared(
     source = uneven_files(tmp_path, kind)
     assert len(source) == 1003
     sets = [
-        CorgiPileDataset(source, block_size=200, batch_size=16, rank=rank, world_size=3, ranks=ranks)
+        CorgiPileDataset(source, block_size=200, batch_size=16, rank=rank, world_size=3, uneven_ranks=ranks)
         for rank in range(3)
     ]
     assert sets[0].plan().blocks == 7
@@ -101,7 +103,7 @@ rank = int(sys.argv[1])
 dist.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=3)
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
 for ranks in ("pad", "drop", "join"):
-    ds = corgipile.CorgiPileDataset(corgipile.parquet(sys.argv[3]), block_size=200, batch_size=1, ranks=ranks)
+    ds = corgipile.CorgiPileDataset(corgipile.parquet(sys.argv[3]), block_size=200, batch_size=1, uneven_ranks=ranks)
     seen = []
     for epoch in range(2):
         ds.set_epoch(epoch)

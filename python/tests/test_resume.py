@@ -57,7 +57,7 @@ def test_other_numbers_of_ranks_go_on_with_exactly_what_was_left(
     rows: corgipile.Source, numbers: Numbers, last: str
 ) -> None:
     def sets(ranks: int) -> list[CorgiPileDataset]:
-        options: dict[str, Any] = {"lanes": 12, "batch_size": 10, "ranks": last, "world_size": ranks}
+        options: dict[str, Any] = {"lanes": 12, "batch_size": 10, "uneven_ranks": last, "world_size": ranks}
         return [CorgiPileDataset(rows, rank=rank, **options) for rank in range(ranks)]
 
     # by rank, of an epoch that nobody interrupts
@@ -145,8 +145,8 @@ def test_to_go_on_a_buffer_at_most_is_read(lanes: int, numbers: Numbers) -> None
     [
         ("seed", {"seed": 2}),
         ("batch_size", {"batch_size": 10}),
-        ("shuffle", {"shuffle": "none"}),
-        ("ranks", {"ranks": "drop"}),
+        ("shuffle", {"shuffle": "no_shuffle"}),
+        ("uneven_ranks", {"uneven_ranks": "drop"}),
         ("fingerprint", {"block_size": 3}),
         ("lanes", {"lanes": 7}),
     ],

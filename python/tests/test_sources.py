@@ -23,7 +23,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 ROWS = 300
 
 
-def read(source: Source, shuffle: str = "none") -> dict[str, np.ndarray]:
+def read(source: Source, shuffle: str = "no_shuffle") -> dict[str, np.ndarray]:
     """All rows of a source."""
     batches = list(CorgiPileDataset(source, batch_size=64, shuffle=shuffle))
     return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
@@ -250,7 +250,7 @@ def test_samples_of_tar_files_have_a_column_for_each_ending(tmp_path: Path) -> N
 def test_csv_takes_types_nulls_and_other_delimiters(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("1;a;NA\n2;b;3\n")
-    options: dict[str, Any] = {"header": False, "delimiter": ";", "nulls": ["NA"]}
+    options: dict[str, Any] = {"header": False, "delimiter": ";", "null_values": ["NA"]}
     rows = read(corgipile.csv(path, types={"column_1": "float32", "column_3": "float64"}, **options))
     assert rows["column_1"].dtype == np.float32
     assert np.isnan(rows["column_3"][0])
@@ -307,5 +307,5 @@ def test_compressed_files_are_refused_with_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_paper_s_call_knows_formats_by_their_endings(tmp_path: Path, kind: str) -> None:
     write(tmp_path, kind)
-    batches = list(CorgiPileDataset(tmp_path / f"rows.{kind}", batch_size=100, shuffle="none"))
+    batches = list(CorgiPileDataset(tmp_path / f"rows.{kind}", batch_size=100, shuffle="no_shuffle"))
     assert len(batches[0][NUMBER.get(kind, "id")]) == 100

@@ -122,7 +122,7 @@ def test_missing_values_of_a_table_are_named_or_filled_in(run: Run, server_shuff
     run("CREATE TABLE gaps AS SELECT nullif(i, 1500) AS id, i <> 1500 OR NULL AS truth FROM generate_series(0, 1999) i")
     name, open_table = "sources_test.gaps", cast(Any, corgipile.postgres)
     with pytest.raises(ValueError, match=r'row 1500: column "id": a value is missing.*fill_value'):
-        read(open_table(name, server_shuffle=server_shuffle), "none")
+        read(open_table(name, server_shuffle=server_shuffle), "no_shuffle")
     filled = open_table(name, server_shuffle=server_shuffle, fill_value=0)
-    rows = read(pickle.loads(pickle.dumps(filled)) if server_shuffle else filled, "none")
+    rows = read(pickle.loads(pickle.dumps(filled)) if server_shuffle else filled, "no_shuffle")
     assert rows["id"][1500] == 0 and not rows["truth"][1500] and rows["truth"].sum() == 1999

@@ -4,13 +4,14 @@ use super::model_functions::model_and_source;
 use choices::{Choice, choice};
 use decode::notices::{notice_collinear, notice_left_out, notice_unseen};
 use errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError, excerpt, some_of};
+use loss::{Collinearity, Solver};
 use model::{self, Model, Policies};
+use newton::{Estimates, Inference, Weighting, two_sided_quantile, two_sided_tail};
 use pg::call::function::Call;
 use pg::check_for_interrupts;
 use pg::values::output::OutputValue;
 use pgrx::prelude::*;
 use serde_json::Value;
-use sgd::{Collinearity, Estimates, Inference, Solver, Weighting, two_sided_quantile, two_sided_tail};
 use std::ops::Range;
 use train::model_rows::ModelRows;
 use tuples::{Batch, TupleSource};
@@ -44,11 +45,11 @@ fn coefficients(call: Call<'_>) -> Result<Vec<Row>> {
     let level = call.get(2).unwrap_or(LEVEL);
     if !(level > 0.0 && level < 1.0) {
         let reason = format!("{level} is not between 0 and 1");
-        return Err(ArgumentError::InvalidArgument { argument: "level", reason, hint: None }.into());
+        return Err(ArgumentError::InvalidArgument { argument: "confidence_level", reason, hint: None }.into());
     }
     let given = call.get(3).map(|name| {
         WeightsAre::named(name).ok_or_else(|| ArgumentError::InvalidArgument {
-            argument: "weights",
+            argument: "weight_type",
             reason: format!("{} is none of {}", excerpt(name), WeightsAre::names().join(", ")),
             hint: None,
         })
@@ -123,7 +124,7 @@ fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result
     if weight.is_some() && weights.is_none() {
         pg::notice(
             "weights of rows are taken as precisions: only how they compare counts",
-            "Give weights => 'frequencies' if a row of weight 2 is two rows, or weights => 'precisions'.",
+            "Give weight_type => 'frequencies' if a row of weight 2 is two rows, or weight_type => 'precisions'.",
         );
     }
     let weighting = match weights.unwrap_or_default() {

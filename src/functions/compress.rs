@@ -66,11 +66,11 @@ impl CompressRequest {
         let label: String = arguments.get(places.label).ok_or(ArgumentError::NullArgument("label"))?;
         let features: Option<Vec<Option<String>>> = arguments.get(places.features);
         let features = features.map(|names| check_features(names, &label)).transpose()?;
-        let order: String = arguments.get(places.order).ok_or(ArgumentError::NullArgument("order"))?;
+        let order: String = arguments.get(places.order).ok_or(ArgumentError::NullArgument("shuffle"))?;
         let shuffling = Shuffling::parse(Some(order), arguments.get(places.seed), None, None)?;
         if !shuffling.strategy.permutes() {
             let reason = format!("{} gives some rows twice and others never", shuffling.strategy);
-            return Err(ArgumentError::InvalidArgument { argument: "order", reason, hint: None }.into());
+            return Err(ArgumentError::InvalidArgument { argument: "shuffle", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;
         let dimensions: Option<i32> = arguments.get(places.seed + 2);

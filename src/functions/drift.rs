@@ -63,7 +63,7 @@ fn drift(call: Call<'_>) -> Result<()> {
     call.return_rows(features.map(|(i, (shape, (before, now)))| {
         let drift = before.drift(now, kept.rows, new.rows);
         let reasons =
-            [(drift.shifted, "shifted"), (drift.missing && !knows_no_nulls, "missing"), (drift.unseen, "unseen")];
+            [(drift.shifted, "shifted"), (drift.missing && !knows_no_nulls, "nulls"), (drift.unseen, "unknown")];
         let reasons: Vec<&str> = reasons.iter().filter(|(applies, _)| *applies).map(|(_, reason)| *reason).collect();
         let unseen = matches!(shape, FeatureShape::Categories(_)).then_some(now.unseen as i64);
         [

@@ -2,13 +2,14 @@
 
 use super::model_functions::model_and_source;
 use errors::{OrRaise, Result, TrainingError};
+use loss::ModelKind;
 use model::{self, Model, Policies};
 use options::call;
 use options::nodes::Nodes;
 use pg::call::function::Call;
 use pgrx::prelude::*;
 use scan::Source;
-use sgd::{Evaluation, ModelKind, Retrieval};
+use sgd::{Evaluation, Retrieval};
 use std::borrow::Cow;
 use std::rc::Rc;
 use train::evaluate_there;

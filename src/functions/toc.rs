@@ -106,8 +106,8 @@ fn corgipile_toc_decompress(call: Call<'_>) -> Value {
 #[pg_extern(sql = false)]
 fn corgipile_toc_element(call: Call<'_>) -> f64 {
     with_toc(call, 0, |bytes| {
-        let row = call.get(1).ok_or(ArgumentError::NullArgument("row"))?;
-        let column = call.get(2).ok_or(ArgumentError::NullArgument("column"))?;
+        let row = call.get(1).ok_or(ArgumentError::NullArgument("row_number"))?;
+        let column = call.get(2).ok_or(ArgumentError::NullArgument("column_number"))?;
         let matrix = open(bytes)?;
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let inside = |i: i32, n: usize| usize::try_from(i).is_ok_and(|i| (1..=n).contains(&i));

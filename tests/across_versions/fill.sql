@@ -26,7 +26,7 @@ SELECT count(*) FROM corgipile_train('t', name => 'svm', model => 'svm', label =
 SELECT count(*) FROM corgipile_train('t', name => 'linear', model => 'linear', label => 'a', features => '{b,colour}', max_epochs => 3, seed => 1);
 SELECT count(*) FROM corgipile_train('t', name => 'softmax', model => 'softmax', label => 'animal', features => '{a,b,created.month}', max_epochs => 3, seed => 1);
 SELECT count(*) FROM corgipile_train('t', name => 'sparse', features => '{k,v}', max_epochs => 3, seed => 1);
-SELECT count(*) FROM corgipile_train('t', name => 'mlp', model => 'mlp', features => '{a,colour,b}', hidden_layers => '{5,3}', max_epochs => 3, seed => 1);
+SELECT count(*) FROM corgipile_train('t', name => 'mlp', model => 'mlp', features => '{a,colour,b}', hidden_layer_sizes => '{5,3}', max_epochs => 3, seed => 1);
 SELECT count(*) FROM corgipile_train('t', name => 'logistic', features => '{x}', max_epochs => 2, seed => 2, standardize => true);
 SELECT corgipile_deploy('logistic', 1), corgipile_grant('logistic', 'alice'), corgipile_comment('logistic', 'kept');
 SET ROLE alice;

@@ -11,6 +11,7 @@ use super::columns::number_fault;
 use super::hashed::{HashRule, HashedText, suitable_buckets};
 use super::imputation::Imputation;
 use errors::RowFault;
+use loss::{ModelKind, Standardizer};
 use model::{Buckets, Coding};
 use options::rows::{Hashing, ToHash};
 use pg::executor::query::Column;
@@ -18,7 +19,6 @@ use pg::tuples::row::Row;
 use pg::values::number::{NumberType, narrow};
 use pg::values::typed::TypedDatum;
 use sgd::profile::FeatureProfile;
-use sgd::{ModelKind, Standardizer};
 use tuples::count_buckets;
 
 /// Columns that are numbers or categories.

@@ -3,11 +3,11 @@
 use errors::limits::{
     BUCKET_WEIGHTS, BUCKETS, BUCKETS_OF_NETWORKS, MIN_BUCKETS, ONE_HOT_CATEGORIES, ONE_HOT_CATEGORIES_OF_NETWORKS,
 };
+use loss::ModelKind;
 use options::rows::{Hashing, ToHash};
 use pg::executor::query::Column;
 use pg::values::record::CategoryType;
 use pg::values::typed::TypedDatum;
-use sgd::ModelKind;
 use tuples::HashedColumn;
 
 /// A column of text, as it is hashed.

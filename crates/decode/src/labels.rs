@@ -10,6 +10,7 @@ use super::class_weights::ClassWeights;
 use super::weight::{Factors, RowSums};
 use errors::limits::{FEW_CLASSES, MAX_CLASSES, MAX_TEXT_BYTES};
 use errors::{NodeError, Result, RowFault, TrainingError, excerpt};
+use loss::ModelKind;
 use options::rows::ClassWeight;
 use pg::catalog::types::type_name;
 use pg::executor::query::Column;
@@ -17,7 +18,6 @@ use pg::values::distinct::Distinct;
 use pg::values::number::{NumberFault, NumberType, narrow};
 use pg::values::typed::TypedDatum;
 use serde::{Deserialize, Serialize};
-use sgd::ModelKind;
 
 /// Labels of the rows.
 pub struct Labels {

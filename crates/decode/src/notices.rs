@@ -44,7 +44,7 @@ pub fn notice_clipped(decoder: &Decoder) {
                 "values beyond {deviations} standard deviations from the mean of their feature are cut off: {values} in \
                  {rows} rows"
             ),
-            "The model predicts in the same way. Option clip can be another number of them, or \"none\".",
+            "The model predicts in the same way. Option winsorize can be another number of them, or \"none\".",
         );
     }
 }
@@ -55,7 +55,7 @@ pub fn notice_unseen(decoder: &Decoder) {
         let rows = share(decoder.unseen(), decoder.decoded());
         pg::notice(
             format!("{rows} have categories or indices that the model was not trained on"),
-            "They count as none of those that it knows; with unseen => 'error' they are an error.",
+            "They count as none of those that it knows; with handle_unknown => 'error' they are an error.",
         );
     }
 }

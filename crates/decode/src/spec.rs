@@ -15,6 +15,7 @@ use super::weight::Weight;
 use crate::compressed_type::is_compressed;
 use errors::limits::MAX_WEIGHTS;
 use errors::{Result, SourceError, TrainingError};
+use loss::{ModelKind, Standardizer};
 use model::Coding;
 use options::request::Request;
 use options::row_groups::RowGroupSpec;
@@ -29,7 +30,6 @@ use pg::values::sparse_vector::SparseVectorReader;
 use pg::values::vector::VectorReader;
 use pgrx::pg_sys::Oid;
 use serde::{Deserialize, Serialize};
-use sgd::{ModelKind, Standardizer};
 use std::rc::Rc;
 
 /// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from;
@@ -184,7 +184,7 @@ impl DecoderSpec {
             return Err(TrainingError::NotOnCompressed("the option weight").into());
         }
         if self.clip.is_some() && self.known.as_ref().is_some_and(|known| known.standardizer.is_some()) {
-            return Err(TrainingError::NotOnCompressed("a model whose features are cut off (option clip)").into());
+            return Err(TrainingError::NotOnCompressed("a model whose features are cut off (option winsorize)").into());
         }
         match self.row_groups.columns().next() {
             Some(_) => Err(TrainingError::NotOnCompressed(

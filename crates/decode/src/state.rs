@@ -12,9 +12,9 @@ use super::row_groups::RowGroups;
 use super::tuple_decoder::Decoder;
 use super::weight::Factors;
 use errors::limits::{MAX_GROUPS, MAX_WEIGHTS};
+use loss::Standardizer;
 use model::{Buckets, Coding};
 use serde::{Deserialize, Serialize};
-use sgd::Standardizer;
 use sgd::profile::Profile;
 
 impl DecoderState {

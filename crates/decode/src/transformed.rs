@@ -5,9 +5,9 @@
 
 use super::features::FeatureColumns;
 use errors::{ArgumentError, Result, TrainingError};
+use loss::LogTransform;
 use options::rows::Transform;
 use serde::{Deserialize, Serialize};
-use sgd::LogTransform;
 
 /// Which numbers are taken by their logarithms.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

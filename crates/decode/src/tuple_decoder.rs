@@ -9,9 +9,10 @@ use super::transformed::Transformed;
 use super::weight::{Factors, RowSums, Weight};
 use errors::limits::MAX_WEIGHTS;
 use errors::{Result, TrainingError};
+use loss::{Extent, Hyperparameters, LogTransform, Scaler, Standardizer};
 use options::rows::{Nulls, Transform};
 use sgd::profile::{FeatureProfile, Profile};
-use sgd::{Bounds, Extent, Hyperparameters, LogTransform, Outside, Scaler, Standardizer, TargetScale};
+use sgd::{Bounds, Outside, TargetScale};
 use tuples::Batch;
 
 /// What a preparation pass has found, beside classes and categories.

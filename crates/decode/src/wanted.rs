@@ -1,10 +1,10 @@
 //! What the preparation pass is to find out.
 
 use super::{Decoder, FeatureColumns};
+use loss::{Link, ModelKind};
 use options::chosen::Options;
 use options::rows::{Standardize, Transform};
 use serde::{Deserialize, Serialize};
-use sgd::{Link, ModelKind};
 
 /// What the pass is to find out beside classes and categories.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -32,7 +32,7 @@ pub enum ArgumentError {
         "Write them as '{{\"key\": value, ...}}'; corgipile_options() lists the keys.")]
     OptionsNotAnObject,
     #[error("shuffle strategy {0} cannot read together with other sessions")]
-    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use shuffle => 'corgipile' or 'block_only', or leave share out.")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use shuffle => 'corgipile' or 'block_only', or leave shared_scan out.")]
     NotShared(&'static str),
 }
 
@@ -48,19 +48,100 @@ impl ArgumentError {
     }
 }
 
-/// Options that are called otherwise elsewhere.
-const ELSEWHERE: [(&str, &[&str]); 8] = [
+/// Arguments and options by other names: those of scikit-learn, PyTorch, XGBoost, BigQuery ML and MADlib, and those that
+/// they had here before the first release.
+const ELSEWHERE: &[(&str, &[&str])] = &[
     (
         "max_epochs",
-        &["epochs", "n_epochs", "num_epochs", "epoch", "iterations", "max_iter", "max_iterations", "n_iter"],
+        &[
+            "epochs",
+            "n_epochs",
+            "num_epochs",
+            "num_train_epochs",
+            "epoch",
+            "iterations",
+            "max_iter",
+            "max_iterations",
+            "n_iter",
+        ],
     ),
-    ("learning_rate", &["lr", "eta", "eta0", "step_size", "stepsize", "learn_rate", "learning_rate_init"]),
-    ("label", &["target", "y", "dependent", "input_label_cols", "response"]),
-    ("l2", &["alpha", "lambda", "weight_decay", "l2_reg", "regularization"]),
-    ("batch_size", &["minibatch_size", "mini_batch_size"]),
+    (
+        "learning_rate",
+        &["lr", "eta", "eta0", "step_size", "stepsize", "learn_rate", "learning_rate_init", "initial_learn_rate"],
+    ),
+    ("schedule", &["lr_schedule", "scheduler", "learning_rate_schedule", "learn_rate_strategy"]),
+    ("power", &["power_t"]),
+    ("decay", &["gamma", "lr_decay", "learning_rate_decay"]),
+    (
+        "label",
+        &[
+            "target",
+            "y",
+            "labels",
+            "dependent",
+            "dependent_varname",
+            "input_label_cols",
+            "label_column",
+            "outcome",
+            "response",
+        ],
+    ),
+    ("features", &["x", "columns", "feature_columns", "inputs", "independent", "independent_varname", "predictors"]),
+    ("weight", &["sample_weight", "sample_weights", "weights", "weight_column", "weight_col"]),
+    ("class_weight", &["class_weights", "auto_class_weights"]),
+    ("l1", &["l1_reg", "l1_penalty", "l1_regularization", "reg_alpha"]),
+    (
+        "l2",
+        &[
+            "alpha",
+            "c",
+            "lambda",
+            "weight_decay",
+            "l2_reg",
+            "l2_penalty",
+            "l2_regularization",
+            "reg_lambda",
+            "regularization",
+        ],
+    ),
+    ("batch_size", &["batch", "minibatch_size", "mini_batch_size"]),
     ("seed", &["random_state", "random_seed"]),
-    ("hidden_layers", &["hidden_layer_sizes", "hidden_units", "layers"]),
-    ("validation_fraction", &["validation_split", "test_size", "eval_fraction"]),
+    ("hidden_layer_sizes", &["hidden_layers", "hidden_units", "hidden", "layers"]),
+    ("activation", &["activation_fn"]),
+    ("objective", &["task", "problem_type"]),
+    ("loss", &["criterion"]),
+    ("loss_epsilon", &["delta", "huber_epsilon"]),
+    ("quantile", &["tau"]),
+    ("optimizer", &["optim"]),
+    ("epsilon", &["eps"]),
+    ("averaging", &["average"]),
+    ("validation_fraction", &["validation_split", "test_size", "eval_fraction", "data_split_eval_fraction"]),
+    ("validation_column", &["data_split_col"]),
+    ("patience", &["n_iter_no_change", "early_stopping", "early_stopping_rounds"]),
+    ("tolerance", &["tol", "min_delta", "min_rel_progress"]),
+    ("keep", &["restore_best_weights", "save_best"]),
+    ("nulls", &["missing_values", "missing", "na_action", "imputation"]),
+    ("handle_unknown", &["unseen"]),
+    ("standardize", &["normalize", "normalization", "standardization", "scale", "scaler"]),
+    ("transform", &["log_transform", "power_transform"]),
+    ("winsorize", &["clip"]),
+    ("dimensions", &["n_features", "num_features", "dim"]),
+    ("index_base", &["zero_based"]),
+    ("hash", &["hash_buckets"]),
+    ("statistics", &["prepare"]),
+    ("recompute_statistics", &["remeasure"]),
+    ("grid", &["param_grid", "param_distributions", "hparams"]),
+    ("group_by", &["groups", "grouping_cols", "partition_by"]),
+    ("name", &["model_name"]),
+    ("warm_start", &["init", "init_model", "resume"]),
+    ("shuffle", &["strategy", "order"]),
+    ("sample", &["subsample"]),
+    ("workers", &["n_jobs", "num_workers", "processes", "threads"]),
+    ("prefetch", &["loader"]),
+    ("servers", &["nodes"]),
+    ("shared_scan", &["share"]),
+    ("verbose", &["notice", "verbosity", "progress"]),
+    ("probability", &["probabilities"]),
 ];
 
 /// Models that are called otherwise elsewhere, and what to type here.

@@ -111,7 +111,7 @@ pub enum RowFault {
     #[error("category {value} of column \"{column}\", which the model was not trained on,")]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE => "{}", match continued {
         true => "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
-        false => "With unseen => 'zero' in the call, or in the options of the training, it counts as none of those that are known.",
+        false => "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as none of those that are known.",
     })]
     UnseenCategory { column: String, value: String, continued: bool },
     #[error("{what} {value} was not there in the pass before the first epoch, but is now")]
@@ -140,7 +140,7 @@ pub enum RowFault {
     IndexBelow { column: String, index: i64, base: i64 },
     #[error("index {index} of column \"{column}\" is above {last}")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => match (of_model, said) {
-        (true, _) => "The model has no weight for it. With unseen => 'zero' it counts as 0; the option dimensions gives it a weight.".to_owned(),
+        (true, _) => "The model has no weight for it. With handle_unknown => 'ignore' it counts as 0; the option dimensions gives it a weight.".to_owned(),
         (false, true) => "Raise dimensions, or leave it out.".to_owned(),
         (false, false) => format!("A model has at most {MAX_WEIGHTS} weights."),
     })]

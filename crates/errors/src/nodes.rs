@@ -30,7 +30,7 @@ impl Display for Errand {
 pub enum NodeError {
     #[error("the rows cannot be {0} where they are: {1}")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Leave nodes out, and they come here; with \"auto\" they do where they have to.")]
+        "Leave servers out, and they come here; with \"auto\" they do where they have to.")]
     Unfit(Errand, String),
     #[error("server \"{0}\": extension corgipile is not installed in its database")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "CREATE EXTENSION corgipile there.")]
@@ -41,7 +41,7 @@ pub enum NodeError {
     OtherVersion { server: String, there: String, here: &'static str },
     #[error("server \"{0}\": its database has the encoding {1}, and not UTF8")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Leave nodes out: postgres_fdw converts the texts of rows that come here.")]
+        "Leave servers out: postgres_fdw converts the texts of rows that come here.")]
     OtherEncoding(String, String),
     #[error("server \"{server}\": column \"{column}\" has type {there} there, and {here} here")]
     #[report(ERRCODE_DATATYPE_MISMATCH => "Give the foreign table's column the type that it has there.")]
@@ -57,7 +57,7 @@ pub enum NodeError {
     NonsenseAsked,
     #[error("no training on another server has asked for this")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "Functions with nodes call this function on other servers: corgipile_train() and others.")]
+        "Functions with servers call this function on other servers: corgipile_train() and others.")]
     OutOfTurn,
     /// to the role of this name, quoted
     #[error("role {0} may not work on this server for a training on another one")]

@@ -2,8 +2,8 @@
 
 use super::the_model::TheModel;
 use super::words::in_words;
+use loss::ModelKind;
 use pg::errors::{Code, Report};
-use sgd::ModelKind;
 
 /// Why a model cannot answer for what it is given.
 #[derive(Debug, thiserror::Error, Report)]
@@ -68,7 +68,7 @@ pub enum PredictError {
     IndexBelow { index: i64, base: u32 },
     #[error("index {index} is beyond {last}, the last of {model}")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR =>
-        "With unseen => 'zero' in the call, or in the options of the training, it counts as 0.")]
+        "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as 0.")]
     IndexBeyond { model: TheModel, index: i64, last: i64 },
     #[error("index {0} is given twice")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Add up the values of an index that is there twice.")]
@@ -97,7 +97,7 @@ pub enum PredictError {
     EvaluateTypes { model: TheModel, trained_on: String },
     #[error("category \"{value}\" of column \"{column}\" is unknown to {model}")]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE =>
-        "With unseen => 'zero' in the call, or in the options of the training, it counts as 0.")]
+        "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as 0.")]
     Category { model: TheModel, column: String, value: String },
     #[error("{0} predicts text labels, which are not numbers")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use corgipile_predict_label().")]

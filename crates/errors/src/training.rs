@@ -1,8 +1,8 @@
 //! Why a training cannot begin, or ends.
 
 use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
+use loss::Solver;
 use pg::errors::{Code, Report};
-use sgd::Solver;
 
 /// Why a training cannot begin, or ends.
 #[derive(Debug, thiserror::Error, Report)]
@@ -48,7 +48,7 @@ pub enum TrainingError {
     TooManyWeights { dim: usize, outputs: usize },
     #[error("a network of {dim} features and {weights} weights is too large to be stored")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED =>
-        "A model has at most {MAX_WEIGHTS} weights; use fewer features, or smaller hidden_layers.")]
+        "A model has at most {MAX_WEIGHTS} weights; use fewer features, or smaller hidden_layer_sizes.")]
     NetworkTooLarge { dim: usize, weights: usize },
     #[error("solver newton cannot train a model of {dim} features")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED =>
@@ -93,7 +93,7 @@ pub enum TrainingError {
     EmptyFold { fold: u32, folds: u32, what: &'static str },
     #[error("the worker process has ended unexpectedly")]
     #[report(ERRCODE_INTERNAL_ERROR =>
-        "The server's log may tell why; train with loader => 'in_process' to do without it.")]
+        "The server's log may tell why; train with prefetch => 'off' to do without it.")]
     WorkerLost,
 }
 

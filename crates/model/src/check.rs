@@ -8,12 +8,12 @@ use super::parts::{Fitted, Kept, Numbers};
 use super::table::FloatArray;
 use choices::Choice;
 use errors::{excerpt, one_of};
+use loss::{Activation, Hidden, ModelKind, Network, Output};
 use options::entry::{Models, without_classes};
 use pg::catalog::types::existing_base_type;
 use pg::values::number::NumberType;
 use sgd::conformal::{Calibration, Uncalibrated};
 use sgd::platt::Sigmoids;
-use sgd::{Activation, Hidden, ModelKind, Network, Output};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Fitted {
         let [activation, output] = [&self.activation, &self.output].map(Option::as_deref);
         if kind.is_linear() {
             let given = [
-                ("hidden_layers", self.hidden_layers.is_some()),
+                ("hidden_layer_sizes", self.hidden_layer_sizes.is_some()),
                 ("activation", activation.is_some()),
                 ("output", output.is_some()),
             ];
@@ -70,13 +70,13 @@ impl Fitted {
                 .map_or(Ok(None), |(key, _)| Err(Fault::new(key, belongs)));
         }
         let must = |key: &str, what: String| Fault::new(key, format!("must be {what} for model {}", kind.name()));
-        let sizes: Option<Vec<u32>> = required("hidden_layers", self.hidden_layers.as_ref())?
+        let sizes: Option<Vec<u32>> = required("hidden_layer_sizes", self.hidden_layer_sizes.as_ref())?
             .iter()
             .map(|size| u32::try_from(*size).ok())
             .collect();
         let hidden = sizes.and_then(|sizes| Hidden::new(&sizes));
         let hidden = hidden.ok_or_else(|| {
-            must("hidden_layers", format!("an array of one to {} whole numbers from 1", Hidden::MAX_LAYERS))
+            must("hidden_layer_sizes", format!("an array of one to {} whole numbers from 1", Hidden::MAX_LAYERS))
         })?;
         let activation = Activation::named(required("activation", activation)?)
             .ok_or_else(|| must("activation", "\"sigmoid\", \"relu\" or \"tanh\"".to_owned()))?;

@@ -1,11 +1,11 @@
 //! The features of a model: its columns, and which weight belongs to which value.
 
 use errors::limits::MAX_WEIGHTS;
+use loss::LogTransform;
 use options::rows::Transform;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use sgd::LogTransform;
 use sgd::profile::{FeatureShape, Profile};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;

@@ -9,12 +9,12 @@ use super::parts::{Fitted, Numbers};
 use crate::shared::{Arrays, Shared};
 use crate::table::ModelRow;
 use errors::{Result, TheModel};
+use loss::{LogTransform, ModelKind, Network, ParametersView, Standardizer, probability};
 use options::loss::number_of_record;
 use options::rows::{Clip, Nulls, Transform, Unseen};
 use pg::values::date_part::DatePart;
 use sgd::conformal::Calibration;
 use sgd::platt::Sigmoids;
-use sgd::{LogTransform, ModelKind, Network, ParametersView, Standardizer, probability};
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -110,11 +110,11 @@ impl Model {
             feature_kind,
             // a model that says nothing was stored when both were errors
             nulls: fitted.policy("nulls")?.unwrap_or(Nulls::Error),
-            unseen: fitted.policy("unseen")?.unwrap_or(Unseen::Error),
+            unseen: fitted.policy("handle_unknown")?.unwrap_or(Unseen::Error),
             transform,
             logs: logs.map_err(|()| refuse("says transform of what is no feature of numbers".to_owned()))?,
-            clip: Clip::of_record(record.get("clip"))
-                .ok_or_else(|| refuse(format!("says clip, but not {}", Clip::WHAT)))?,
+            clip: Clip::of_record(record.get("winsorize"))
+                .ok_or_else(|| refuse(format!("says winsorize, but not {}", Clip::WHAT)))?,
             calibration: fitted.calibration()?,
             sigmoids: fitted.sigmoids(kind, outputs)?,
             loss_number: number_of_record(kind, Some(record)).ok_or_else(|| {

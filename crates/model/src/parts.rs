@@ -6,13 +6,13 @@ use super::keyed_values::{Fault, KeyedValues, required};
 use super::shared::Arrays;
 use super::table::FloatArray;
 use choices::Choice;
+use loss::{ModelKind, ModelParameters, Network, Standardizer};
 use pg::catalog::types::{existing_base_type, qualified_type_name};
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sgd::platt::Sigmoids;
 use sgd::profile::Profile;
-use sgd::{ModelKind, ModelParameters, Network, Standardizer};
 use std::collections::BTreeMap;
 
 /// What it takes to predict with a model, beside its [`Numbers`].
@@ -36,7 +36,7 @@ pub struct Fitted {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index_base: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hidden_layers: Option<Vec<i32>>,
+    pub hidden_layer_sizes: Option<Vec<i32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +124,7 @@ impl Fitted {
             feature_kind: feature_kind.name().to_owned(),
             categories: feature_kind.categories(features),
             index_base: feature_kind.index_base().map(|base| base as i32),
-            hidden_layers: network.as_ref().map(sizes),
+            hidden_layer_sizes: network.as_ref().map(sizes),
             activation: network.map(|network| network.activation.name().to_owned()),
             output: network.map(|network| network.output.name().to_owned()),
             hyperparameters: Map::new(),
@@ -146,7 +146,7 @@ impl Fitted {
             feature_kind: required("feature_kind", values.get("feature_kind")?)?,
             categories: values.json("categories")?,
             index_base: values.get("index_base")?,
-            hidden_layers: values.list("hidden_layers")?,
+            hidden_layer_sizes: values.list("hidden_layer_sizes")?,
             activation: values.get("activation")?,
             output: values.get("output")?,
             hyperparameters: values.json("hyperparameters")?.unwrap_or_default(),

@@ -20,12 +20,12 @@ impl Policies {
         Policies { nulls: model.nulls, unseen: model.unseen }
     }
 
-    /// Those of the arguments `nulls` and `unseen` of a call. None is as the model says.
+    /// Those of the arguments `nulls` and `handle_unknown` of a call. None is as the model says.
     pub fn of_call(model: &Model, [nulls, unseen]: [Option<&str>; 2]) -> Result<Policies> {
         let of_model = Policies::of_model(model);
         let policies = Policies {
             nulls: nulls.map_or(Ok(of_model.nulls), |word| argument_choice("nulls", word))?,
-            unseen: unseen.map_or(Ok(of_model.unseen), |word| argument_choice("unseen", word))?,
+            unseen: unseen.map_or(Ok(of_model.unseen), |word| argument_choice("handle_unknown", word))?,
         };
         if nulls.is_some() && policies.nulls == Nulls::Impute && model.nulls != Nulls::Impute {
             return Err(PredictError::NothingToImpute(model.in_error()).into());

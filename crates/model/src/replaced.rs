@@ -7,9 +7,9 @@
 use super::shared;
 use super::table::{self, Field, StoredRole};
 use errors::some_of;
+use loss::ModelKind;
 use options::settings;
 use pg::snapshot;
-use sgd::ModelKind;
 
 /// What a training has stored.
 pub struct Newer<'a> {

@@ -44,7 +44,7 @@ pub fn store(new: NewModel) -> Result<i64> {
         Field::new("feature_kind", Some(fitted.feature_kind)),
         Field::new("categories", fitted.categories.as_ref().map(json)),
         Field::new("index_base", fitted.index_base),
-        Field::new("hidden_layers", fitted.hidden_layers),
+        Field::new("hidden_layer_sizes", fitted.hidden_layer_sizes),
         Field::new("activation", fitted.activation),
         Field::new("output", fitted.output),
         Field::new("hyperparameters", Some(JsonB(Value::Object(fitted.hyperparameters)))),

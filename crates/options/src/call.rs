@@ -5,11 +5,11 @@ use super::entry::{Entry, Values, not};
 use super::nodes::Nodes;
 use super::table;
 use errors::{ArgumentError, Error, Result};
+use loss::ModelKind;
 use pg::call::arguments::Arguments;
 use pg::require_utf8;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
-use sgd::ModelKind;
 use shuffle::Strategy;
 
 /// Arguments and options by their names, as JSON has them. What is NULL is not there: not given, or given as NULL,
@@ -36,7 +36,7 @@ const OF_TRAIN: [&str; 34] = [
     "seed",
     "name",
     "options",
-    "loader",
+    "prefetch",
     "workers",
     "warm_start",
     "group_by",
@@ -50,14 +50,14 @@ const OF_TRAIN: [&str; 34] = [
     "standardize",
     "nulls",
     "class_weight",
-    "hidden_layers",
+    "hidden_layer_sizes",
     "validation_fraction",
     "patience",
-    "notice",
-    "share",
-    "nodes",
+    "verbose",
+    "shared_scan",
+    "servers",
     "solver",
-    "prepare",
+    "statistics",
 ];
 
 impl TrainArguments {
@@ -234,9 +234,9 @@ pub fn refused(argument: &'static str, reason: impl Into<String>, hint: impl Int
     ArgumentError::InvalidArgument { argument, reason: reason.into(), hint: Some(hint.into()) }.into()
 }
 
-/// Argument `nodes` of a function that has no options.
+/// Argument `servers` of a function that has no options.
 pub fn nodes(given: Option<String>) -> Result<Nodes> {
     let Some(text) = given else { return Ok(Nodes::Off) };
-    let refuse = || invalid("nodes", format!("\"{text}\" is not {}", Nodes::WHAT));
+    let refuse = || invalid("servers", format!("\"{text}\" is not {}", Nodes::WHAT));
     Nodes::read(&Value::from(text.as_str())).ok_or_else(refuse)
 }

@@ -7,8 +7,9 @@ pub use super::rows::Keep;
 use super::rows::{By, Clip, Nulls, Standardize};
 use super::table;
 pub use super::table::Options;
+use loss::{Extent, Hyperparameters, ModelKind, Schedule, Solver};
 use serde_json::{Map, Value, json};
-use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Solver, Stopping};
+use sgd::Stopping;
 
 impl Options {
     /// What to do with NULLs.
@@ -32,7 +33,7 @@ impl Options {
     /// Where standardized features of a model of this kind are cut off.
     pub fn clip(&self, kind: ModelKind) -> Clip {
         let is_default = kind == ModelKind::MlpRegression && self.standardize == Standardize::Automatic;
-        if is_default && self.clip == Clip::Automatic { Clip::DEFAULT } else { self.clip }
+        if is_default && self.winsorize == Clip::Automatic { Clip::DEFAULT } else { self.winsorize }
     }
 
     /// What is recorded of them.
@@ -43,7 +44,7 @@ impl Options {
         let always = [
             ("nulls", json!(self.nulls())),
             ("standardize", json!(self.standardize)),
-            ("prepare", json!(self.prepare)),
+            ("statistics", json!(self.statistics)),
         ];
         record.extend(always.map(|(name, value)| (name.to_owned(), value)));
         if let Some(Validation::Fraction { fraction, by }) = self.validation() {

@@ -1,6 +1,6 @@
 //! Defaults that depend on other choices.
 
-use sgd::{Activation, Hyperparameters, ModelKind, Optimizer, Schedule};
+use loss::{Activation, Hyperparameters, ModelKind, Optimizer, Schedule};
 
 /// The factor of the learning rate from epoch to epoch.
 pub fn decay(kind: ModelKind) -> f64 {

@@ -3,10 +3,10 @@
 use super::loss::Loss;
 use super::rows::{ClassWeight, whole};
 use errors::{ArgumentError, Error, Result, did_you_mean, excerpt};
+use loss::{ModelKind, Range};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sgd::{ModelKind, Range};
 
 /// An argument of corgipile_train(), or a key of its argument `options`.
 pub struct Entry {

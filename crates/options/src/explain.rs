@@ -5,8 +5,9 @@ use super::defaults;
 use super::request::Request;
 use super::rows::{By, ClassWeight};
 use choices::Choice;
+use loss::{Hyperparameters, Optimizer, Schedule, Solver};
 use pg::executor::explain::Explain;
-use sgd::{Hyperparameters, Optimizer, Schedule, Solver, Stopping};
+use sgd::Stopping;
 
 /// Shows what was asked for, with the feature columns as they are shown. `processes` have trained; None: not yet.
 pub fn explain(request: &Request, features: &str, processes: Option<u32>, explain: Explain) {

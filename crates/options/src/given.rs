@@ -6,10 +6,10 @@
 use super::entry::{Entry, Needs, invalid};
 use super::table::{self, Options};
 use errors::Result;
+use loss::{Hyperparameters, ModelKind};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, ModelKind};
 
 /// The options as given.
 pub struct Given {

@@ -10,8 +10,8 @@ use super::parse::{self, Parsed};
 use super::rounding::AUTO_TIMES;
 use super::table;
 use errors::{Error, Result, did_you_mean};
+use loss::{Hyperparameters, Link, ModelKind};
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Link, ModelKind};
 
 /// More points than this are no grid.
 const MAX_POINTS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! Argument `loader`: where the buffers of a training are filled.
+//! Argument `prefetch`: where the buffers of a training are filled.
 
 use choices::choice;
 
@@ -6,7 +6,7 @@ choice! {
     /// Where the buffers of a training are filled.
     Loader {
         Auto = "auto",
-        Worker = "worker",
-        InProcess = "in_process",
+        Worker = "on",
+        InProcess = "off",
     }
 }

@@ -1,14 +1,14 @@
 //! What a linear regression or an SVM minimises: the option `loss`, and the number that a loss has of its own.
 
 use choices::{Choice, choice};
+use loss::ModelKind;
 use serde_json::{Map, Value};
-use sgd::ModelKind;
 
 choice! {
     /// What a linear regression or an SVM minimises.
     Loss {
         /// half of the squared error
-        Squared = "squared",
+        Squared = "squared_error",
         /// half of the squared error up to a threshold, a line beyond
         Huber = "huber",
         /// the error beyond a tube

@@ -1,4 +1,4 @@
-//! The option `nodes`: whether rows of other servers are trained on there.
+//! The option `servers`: whether rows of other servers are trained on there.
 
 use super::as_written::as_written;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What a network predicts: the option `objective`.
 
 use choices::choice;
-use sgd::ModelKind;
+use loss::ModelKind;
 
 choice! {
     /// What a network predicts.

@@ -10,8 +10,9 @@ use super::objective::Objective;
 use super::rows::{Standardize, Transform};
 use choices::Choice;
 use errors::{ArgumentError, Result, did_you_mean, one_of};
+use loss::{Design, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver};
 use serde_json::{Map, Value};
-use sgd::{Design, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Solver, Stopping};
+use sgd::Stopping;
 
 /// What the options of a point make.
 pub struct Parsed {
@@ -128,7 +129,7 @@ fn design(given: &Given, kind: ModelKind) -> Result<Option<Design>> {
         return Ok(None);
     }
     check_objective(given, kind)?;
-    let hidden = given.get("hidden_layers").unwrap_or_default();
+    let hidden = given.get("hidden_layer_sizes").unwrap_or_default();
     let activation = given.get("activation").unwrap_or_default();
     Ok(Some(Design { hidden, activation, output: output(given, kind)?, seed: 0 }))
 }

@@ -18,8 +18,9 @@ use super::{defaults, entry, parse, table, trials};
 use choices::Choice;
 use errors::limits::MAX_WEIGHTS;
 use errors::{ArgumentError, Result, TrainingError};
+use loss::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
 use serde_json::{Map, Value, json};
-use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver, Stopping};
+use sgd::Stopping;
 use shuffle::Geometry;
 
 /// Features of a model for which Newton's method is chosen: its time grows with their square. A model of each group has
@@ -113,7 +114,7 @@ impl Request {
             grid = Some(trials::points(grid, search.trials, &given, (kind, solver), seed)?);
         }
         let [shuffle, block_size, buffer_size, group_by, loader] =
-            ["shuffle", "block_size", "buffer_size", "group_by", "loader"].map(|name| arguments.take(name));
+            ["shuffle", "block_size", "buffer_size", "group_by", "prefetch"].map(|name| arguments.take(name));
         // JSON has no NaN, nor infinities
         let sample = arguments
             .take::<Value>("sample")
@@ -130,7 +131,7 @@ impl Request {
         let features = features.map(|features| check_features(features, &label)).transpose()?;
         check_columns(&label, features.as_deref(), &options, group_by.as_deref())?;
         let shuffling = Shuffling::parse(shuffle, seed, block_size, buffer_size)?;
-        let shuffling = shuffling.with_sample(sample)?.with_share(options.share)?;
+        let shuffling = shuffling.with_sample(sample)?.with_share(options.shared_scan)?;
         let shuffling = Shuffling { pages_per_block, ..shuffling };
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
@@ -378,7 +379,7 @@ impl Request {
 
     /// May rows of other servers come here?
     pub fn nodes_may_be_off(&self) -> bool {
-        !matches!(self.options.nodes, Nodes::Servers(_))
+        !matches!(self.options.servers, Nodes::Servers(_))
     }
 
     /// Is the source read together with other sessions, or was it in the training that goes on?
@@ -406,7 +407,7 @@ impl Request {
         }
         if let Some(design) = &hyper.design {
             put("objective", json!(Objective::of(self.kind)));
-            put("hidden_layers", json!(design.hidden));
+            put("hidden_layer_sizes", json!(design.hidden));
             put("activation", json!(design.activation));
             design.output.iter().for_each(|output| put("output", json!(output)));
         }
@@ -444,7 +445,7 @@ impl Request {
         put("buffer_blocks", json!(geometry.buffer_blocks));
         sample.iter().for_each(|sample| put("sample", json!(sample)));
         if self.shares() {
-            put("share", json!(true));
+            put("shared_scan", json!(true));
         }
         record
     }
@@ -464,8 +465,8 @@ fn decides_objective(options: &Map<String, Value>, grid: Option<&Value>) -> bool
 /// Where buffers are to be filled.
 fn loader(given: Option<String>) -> Result<Loader> {
     let given = given.unwrap_or_default();
-    let known = || Loader::names().join(", ");
-    Loader::named(&given).ok_or_else(|| ArgumentError::Unknown { what: "loaders", given, known: known() }.into())
+    Loader::named(&given)
+        .ok_or_else(|| ArgumentError::UnknownWord { key: "prefetch", given, known: Loader::names() }.into())
 }
 
 /// All epochs of a model together are limited, too.

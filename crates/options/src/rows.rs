@@ -40,7 +40,7 @@ choice! {
     /// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
     Unseen {
         /// it counts as 0
-        Zero = "zero",
+        Zero = "ignore",
         /// it is an error
         Error = "error",
     }

@@ -8,8 +8,8 @@ use super::parse::argument_choice;
 use super::row_groups::RowGroupSpec;
 use choices::{Choice, choice};
 use errors::Result;
+use loss::ModelKind;
 use pg::call::arguments::Arguments;
-use sgd::ModelKind;
 use shuffle::FoldRule;
 
 /// Folds, if it is not said how many.

@@ -113,9 +113,9 @@ pub fn define(preloading: bool) {
     HAS_EARLY_LIMIT.store(!preloading && is_set(MEMORY_LIMIT.name), Ordering::Relaxed);
     memory_limit().define();
     GucRegistry::define_bool_guc(
-        c"corgipile.share",
+        c"corgipile.shared_scan",
         c"Sets whether sessions that read the same table read it together.",
-        c"For calls of corgipile_train() and corgipile_shuffle() that do not say it by share. The order of blocks then depends \
+        c"For calls of corgipile_train() and corgipile_shuffle() that do not say it by shared_scan. The order of blocks then depends \
           on who else reads: a model trained so cannot be trained again.",
         &SHARE,
         GucContext::Userset,
@@ -183,7 +183,7 @@ mod tests {
     fn test_settings_are_read_in_bytes_and_keep_to_their_ranges() {
         run("SET LOCAL corgipile.max_buffer_memory = '3MB'");
         run("SET LOCAL corgipile.cache_memory = 0");
-        run("SET LOCAL corgipile.share = on");
+        run("SET LOCAL corgipile.shared_scan = on");
         run("SET LOCAL corgipile.keep_versions = 7");
         assert_eq!((max_buffer_memory(), cache_memory(), share(), keep_versions()), (3 << 20, 0, true, 7));
         assert!(failure("SET corgipile.max_buffer_memory = '63kB'").contains("outside the valid range"));

@@ -108,7 +108,7 @@ impl Shuffling {
         Ok(Shuffling { sample, ..self })
     }
 
-    /// Reads together with other sessions, if the call says so, or says nothing and `corgipile.share` is on.
+    /// Reads together with other sessions, if the call says so, or says nothing and `corgipile.shared_scan` is on.
     pub fn with_share(self, given: Option<bool>) -> Result<Shuffling> {
         let share = match given.unwrap_or_else(settings::share) {
             true if self.strategy.shuffles_blocks() => Some(given.map_or(SaysShare::Setting, |_| SaysShare::Call)),

@@ -6,8 +6,8 @@ use super::rounding::{AUTO_TIMES, rounded};
 use super::search::TRIALS;
 use super::table;
 use errors::Result;
+use loss::{Link, ModelKind, Solver};
 use serde_json::{Map, Value, json};
-use sgd::{Link, ModelKind, Solver};
 use shuffle::SortKeys;
 
 /// More points than this are no search.
@@ -70,7 +70,7 @@ fn defaults(kind: ModelKind, solver: Solver, given: &dyn Fn(&str) -> bool) -> Ve
         draws.insert(0, ("learning_rate".to_owned(), Draw::TimesAuto { least: 0.1, most: 10.0 }));
     }
     if !kind.is_linear() {
-        draws.push(("hidden_layers".to_owned(), Draw::Of(layers.to_vec())));
+        draws.push(("hidden_layer_sizes".to_owned(), Draw::Of(layers.to_vec())));
     }
     draws.retain(|(name, _)| !given(name));
     draws
@@ -82,7 +82,7 @@ fn default_of(name: &str, kind: ModelKind) -> Value {
         "learning_rate" => json!({ AUTO_TIMES: 1.0 }),
         "l2" => json!(0.0),
         _ => {
-            let hidden = sgd::Hyperparameters::new(kind).design.map(|design| design.hidden.sizes().to_vec());
+            let hidden = loss::Hyperparameters::new(kind).design.map(|design| design.hidden.sizes().to_vec());
             json!(hidden.unwrap_or_default())
         }
     }
@@ -190,7 +190,7 @@ mod tests {
         let (rate, l2) = (("learning_rate".to_owned(), json!({"auto_times": 1.0})), ("l2".to_owned(), json!(0.0)));
         assert_eq!(names(ModelKind::Svm, ""), [l2.clone(), rate.clone()]);
         assert_eq!(names(ModelKind::Svm, "learning_rate"), [l2]);
-        let layers = ("hidden_layers".to_owned(), json!([100]));
+        let layers = ("hidden_layer_sizes".to_owned(), json!([100]));
         assert_eq!(names(ModelKind::Mlp, "l2"), [layers, rate]);
     }
 }

@@ -91,11 +91,11 @@ mod tests {
             ("softmax", json!({"optimizer": "momentum", "momentum": 0.5, "batch_size": 8, "date_parts": true})),
             ("linear", json!({"schedule": "theorem1", "mu": 2, "a": 3, "validation_fraction": 0.25})),
             ("linear", json!({"schedule": "inverse_scaling", "power": 0.25, "learning_rate": 0.5, "seed": 7})),
-            ("linear", json!({"solver": "newton", "validation_column": "v", "prepare": "exact", "index_base": 0})),
+            ("linear", json!({"solver": "newton", "validation_column": "v", "statistics": "exact", "index_base": 0})),
             ("linear", json!({"loss": "quantile", "quantile": 0.9, "bounded_steps": false, "decay": 0.5})),
-            ("huber", json!({"loss_epsilon": 2, "unseen": "error", "dimensions": 9, "averaging": false})),
-            ("mlp", json!({"optimizer": "adam", "beta2": 0.5, "hidden_layers": [3, 2], "activation": "tanh"})),
-            ("mlp", json!({"objective": "regression", "clip": 4, "shuffle": "mrs", "tolerance": 0.1})),
+            ("huber", json!({"loss_epsilon": 2, "handle_unknown": "error", "dimensions": 9, "averaging": false})),
+            ("mlp", json!({"optimizer": "adam", "beta2": 0.5, "hidden_layer_sizes": [3, 2], "activation": "tanh"})),
+            ("mlp", json!({"objective": "regression", "winsorize": 4, "shuffle": "mrs", "tolerance": 0.1})),
         ]
     }
 
@@ -159,21 +159,21 @@ mod tests {
 
     #[pg_test]
     fn test_what_is_fixed_may_be_said_again_and_not_be_another() {
-        let (record, index_base) = (json!({"clip": 5.0, "hash": {"buckets": 8, "columns": ["x"]}}), json!(0));
+        let (record, index_base) = (json!({"winsorize": 5.0, "hash": {"buckets": 8, "columns": ["x"]}}), json!(0));
         let was = |name: &str| if name == "index_base" { Some(index_base.clone()) } else { record.get(name).cloned() };
         let reason = |options| other_than_fixed(&given("mlp", options), was).map(|(reason, _)| reason);
         for options in [
             json!({}),
-            json!({"clip": 5, "index_base": 0.0, "solver": "sgd", "transform": "none"}),
+            json!({"winsorize": 5, "index_base": 0.0, "solver": "sgd", "transform": "none"}),
             json!({"hash": {"columns": ["x"], "buckets": 8.0}}),
             // what it cannot be is refused where options are read
-            json!({"clip": "five", "solver": "simplex"}),
+            json!({"winsorize": "five", "solver": "simplex"}),
         ] {
             assert_eq!(reason(options.clone()), None, "{options}");
         }
         for (options, words) in [
-            (json!({"clip": 4}), "cut off elsewhere"),
-            (json!({"clip": "auto"}), "cut off elsewhere"),
+            (json!({"winsorize": 4}), "cut off elsewhere"),
+            (json!({"winsorize": "auto"}), "cut off elsewhere"),
             (json!({"hash": "off"}), "hashed in another way"),
             (json!({"transform": "auto"}), "taken by their logarithms"),
             (json!({"index_base": 1}), "it was trained with index_base 0"),

@@ -10,13 +10,12 @@ use super::scan_control::ScanControl;
 use decode::wanted::Wanted;
 use decode::{Decoder, FeatureColumns, HELD_OUT, Met, RowSums, Statistics};
 use errors::{DecoderError, Error, NodeError, Result, RowFault, TrainingError, some_of};
+use loss::{LogTransform, Standardizer, inverse_signed_log};
 use options::rows::Standardize;
 use pg::check_for_interrupts;
 use serde::{Deserialize, Serialize};
 use sgd::profile::{Ends, FeatureProfile, Profile, RowSample};
-use sgd::{
-    Bounds, Extremes, LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log,
-};
+use sgd::{Bounds, Extremes, Moments, PresentMoments, Shapes, TargetMoments};
 use tuples::{Batch, TupleSource};
 
 /// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the

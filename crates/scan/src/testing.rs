@@ -2,12 +2,12 @@
 
 use crate::{Buffers, Source};
 use decode::DecoderSpec;
+use loss::ModelKind;
 use options::rows::Nulls;
 use options::shuffling::Shuffling;
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::Running;
 use pg::snapshot::Snapshot;
-use sgd::ModelKind;
 use shuffle::Strategy;
 use tuples::{Batch, TupleSource};
 

@@ -7,13 +7,12 @@ use std::hint::black_box;
 use choices::Choice;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use linear::Panel;
+use loss::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Scaler, Solver};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use sgd::profile::{Profile, RowSample};
-use sgd::{
-    Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Panel, Scaler,
-    Solver, Trainer,
-};
+use sgd::{Evaluation, Moments, Trainer};
 use tuples::Batch;
 
 /// Numbers that look random.

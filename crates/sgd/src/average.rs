@@ -10,8 +10,8 @@
 //! where the one before has led. Of rates that fulfil the theorem's condition, a >= 24 L / mu for objectives that bend
 //! by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
 
-use crate::bytes::Coder;
-use crate::{Hyperparameters, Schedule};
+use loss::bytes::Coder;
+use loss::{Hyperparameters, Schedule};
 
 /// Where a run of the theorem's schedule stands.
 #[derive(Debug)]

@@ -5,10 +5,13 @@
 //! heavier tails some are, and there the sample's deviation, and whether it takes the logarithm, are not those of all
 //! rows.
 
-use crate::logarithm::signed_log_f64 as signed_log;
-use crate::{Standardizer, TargetScale};
 use std::ops::Range;
+
+use loss::Standardizer;
+use loss::logarithm::signed_log_f64 as signed_log;
 use tuples::Batch;
+
+use crate::TargetScale;
 
 /// The least and the greatest value of each feature, and of the targets, while the rows of a sample arrive.
 #[derive(Debug, Clone)]

@@ -17,9 +17,9 @@
 //! or the tuples of each class, and K may be found on the way. At a given model, tuples are multiplied by the
 //! derivatives, output by output. Sums are in f64.
 
-use crate::models::{Objective, ObjectiveVisitor};
-use crate::totals::Totals;
-use crate::{ModelKind, ModelParameters};
+use loss::models::{Objective, ObjectiveVisitor};
+use loss::totals::Totals;
+use loss::{ModelKind, ModelParameters};
 use serde::{Deserialize, Serialize};
 use simd::Portable;
 use tuples::{Batch, OutOfMemory};

@@ -9,7 +9,7 @@
 //! It prevents a sketch of the scores whose error eats the guarantee: of many scores only some are kept, but these are
 //! order statistics with their ranks, and the rank that is asked for is rounded up to one that is kept.
 
-use crate::{ModelKind, ParametersView, probability};
+use loss::{ModelKind, ParametersView, probability};
 
 /// The scores of rows that were held out, of which a bounded number is kept.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,12 +6,11 @@
 
 use std::ops::Range;
 
+use loss::ModelKind;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tuples::pause::pause;
 use tuples::{Batch, MiniBatch, OutOfMemory};
-
-use crate::ModelKind;
 
 /// Tuples that are looked at, if a mini-batch has more.
 const MOST_TUPLES: usize = 1024;

@@ -10,41 +10,17 @@
 
 use std::ops::Range;
 
+use loss::exchange::{Exchange, with_open};
+use loss::{Hyperparameters, Steps};
 use tuples::{Batch, OutOfMemory};
 
 use crate::average::Theorem1;
-use crate::exchange::{Exchange, with_open};
-use crate::{Hyperparameters, Solver, Trainer, Unfit};
-
-/// When trainers that learn together make their steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Steps {
-    /// each for itself after every tuple; after a buffer their mean is taken
-    ByTuple,
-    /// after so many tuples of all
-    ByMiniBatch(usize),
-    /// after as many whole mini-batches of all as there are processes
-    ByWholeMiniBatches,
-    /// at the end of an epoch
-    AtEnd,
-}
+use crate::{Trainer, Unfit};
 
 /// Hyperparameters with which a mini-batch is never full by itself.
 fn never_full(hyper: Hyperparameters) -> Hyperparameters {
     let batch_size = if hyper.batch_size > 1 { u32::MAX } else { 1 };
     Hyperparameters { batch_size, ..hyper }
-}
-
-impl Hyperparameters {
-    /// When a trainer makes a step that learns together with others.
-    pub fn steps(&self) -> Steps {
-        match *self {
-            Hyperparameters { solver: Solver::Newton, .. } => Steps::AtEnd,
-            Hyperparameters { batch_size: 1, .. } => Steps::ByTuple,
-            Hyperparameters { batch_size: Hyperparameters::WHOLE_MINI_BATCHES, .. } => Steps::ByWholeMiniBatches,
-            Hyperparameters { batch_size, .. } => Steps::ByMiniBatch(batch_size as usize),
-        }
-    }
 }
 
 impl Trainer {

@@ -8,7 +8,7 @@
 //! It prevents a process that waits for the others because its models are the cheap ones: networks with fewer units,
 //! points with fewer epochs, folds that learn from less of the past.
 //!
-//! [`Panel`]: crate::Panel
+//! [`Panel`]: linear::Panel
 
 use simd::LANES;
 

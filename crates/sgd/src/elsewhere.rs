@@ -1,13 +1,15 @@
 //! Trainers that learn by themselves in one process, of which another process has one, too: tuples that only one
 //! process has need nobody else.
 //!
-//! Guarantees: the steps are those of trainers that learn [together](crate::Steps), where all others have nothing to
+//! Guarantees: the steps are those of trainers that learn [together](loss::Steps), where all others have nothing to
 //! say, to the bit, but for the sign of zeros in a mean.
 
+use loss::exchange::{Combine, Exchange};
+use loss::{Diverged, EpochReport};
 use tuples::OutOfMemory;
 
-use crate::exchange::{Combine, Exchange};
-use crate::{Diverged, EpochReport, Trainer, Unfit};
+use crate::Unfit;
+use crate::trainer::{EndedElsewhere, Trainer};
 
 /// An exchange with nobody.
 #[derive(Debug, Default)]
@@ -31,13 +33,6 @@ impl Exchange for Alone {
         take(0, words);
         Ok(())
     }
-}
-
-/// What an epoch has come to that was ended in another process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EndedElsewhere {
-    pub(crate) report: Result<EpochReport, Diverged>,
-    pub(crate) tuples: u64,
 }
 
 impl Trainer {

@@ -1,14 +1,13 @@
 //! The engines, and which of them trains what.
 
+use linear::FastEngine;
+use linear::ReferenceEngine;
+use loss::engine::Engine;
+use loss::{Hyperparameters, Solver};
+use network::NetworkEngine;
+use newton::NewtonEngine;
 use simd::Level;
 use tuples::OutOfMemory;
-
-use crate::engine::Engine;
-use crate::fast::FastEngine;
-use crate::network::NetworkEngine;
-use crate::newton::NewtonEngine;
-use crate::reference::ReferenceEngine;
-use crate::{Hyperparameters, Solver};
 
 /// The engines. The numbers are those that a saved trainer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,15 +5,15 @@
 
 mod sums;
 
+use loss::design::decide_rows;
+use loss::kernels::{Decisions, sparse_decision};
+use loss::{Hyperparameters, Link, ModelKind, ModelParameters, Output};
 use serde::{Deserialize, Serialize};
 use simd::Level;
-pub use sums::EvaluationSums;
 use tuples::pause::{Pauses, pause};
 use tuples::{Batch, MiniBatch};
 
-use crate::design::decide_rows;
-use crate::kernels::{Decisions, sparse_decision};
-use crate::{Hyperparameters, Link, ModelKind, ModelParameters, Output};
+pub use sums::EvaluationSums;
 
 /// Evaluates a model on any number of batches. Weights of tuples count in the loss, and nowhere else.
 #[derive(Debug, Clone)]

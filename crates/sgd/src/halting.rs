@@ -6,9 +6,8 @@
 //! others what the first has taken away. This is a promise of the engines, whose tests compare it with processes that
 //! wait.
 
+use loss::{Combine, Exchange};
 use tuples::OutOfMemory;
-
-use crate::{Combine, Exchange};
 
 /// What came of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,12 +6,13 @@
 
 use std::ops::Range;
 
+use loss::{ModelKind, ModelParameters};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tuples::pause::pause;
 use tuples::{Batch, OutOfMemory};
 
-use crate::{Evaluation, ModelKind, ModelParameters};
+use crate::Evaluation;
 
 /// A model and the rows on which its features are judged.
 #[derive(Debug)]

@@ -5,15 +5,15 @@
 //! Golub and LeVeque (1983). A constant column has a deviation of exactly 0, because differences are taken from the
 //! first row of the block. It prevents E\[x²\] - E\[x\]², which is noise for a timestamp.
 
+use loss::kernels::{Columns, Sums};
+use loss::{Standardizer, is_coarse};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use simd::{Chunk, Level};
 use tuples::{Batch, LANES, OutOfMemory};
 
-use crate::kernels::{Columns, Sums};
 use crate::moment::merge;
 use crate::sparse_moments::SparseMoments;
-use crate::{PresentMoments, Standardizer, is_coarse};
 
 /// Bytes of rows in a block: a part of the first-level cache.
 const BLOCK_BYTES: usize = 16 * 1024;
@@ -191,14 +191,15 @@ impl Moments {
         }
     }
 
-    /// Takes columns in which values are missing as they are once their means stand for these.
+    /// Takes these as mean, and sum of squared deviations from it, of each feature of so many dense rows, where there are
+    /// any.
     ///
     /// # Panics
-    /// If the rows were sparse, or others than those of `present`.
-    pub fn impute(&mut self, present: &PresentMoments) {
-        assert!(self.sparse.is_none() && self.count == present.rows(), "the same dense rows");
+    /// If the rows were sparse, or another number.
+    pub(crate) fn replace_some(&mut self, rows: u64, moments: impl Iterator<Item = Option<(f64, f64)>>) {
+        assert!(self.sparse.is_none() && self.count == rows, "the same dense rows");
         let columns = self.mean.iter_mut().flatten().zip(self.squares.iter_mut().flatten());
-        for ((mean, squares), imputed) in columns.zip(present.means_and_squares()) {
+        for ((mean, squares), imputed) in columns.zip(moments) {
             (*mean, *squares) = imputed.unwrap_or((*mean, *squares));
         }
     }

@@ -13,9 +13,10 @@
 //! It prevents that many rows need much memory: decisions that are nearly the same are counted together, at their mean,
 //! so that the error is of second order.
 
-use crate::math::{probability_f64, softplus};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+use loss::math::{probability_f64, softplus};
+use serde::{Deserialize, Serialize};
 
 /// P(class | f) = 1 / (1 + e^(a f + b)) of the decision f.
 #[derive(Debug, Clone, Copy, PartialEq)]

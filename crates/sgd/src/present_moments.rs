@@ -124,17 +124,22 @@ impl PresentMoments {
         })
     }
 
-    /// How many rows were added.
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows
-    }
-
     /// Mean, and sum of squared deviations from it, of each column in which values are missing, once its mean stands
     /// for these; None of others.
-    pub(crate) fn means_and_squares(&self) -> impl Iterator<Item = Option<(f64, f64)>> {
+    fn means_and_squares(&self) -> impl Iterator<Item = Option<(f64, f64)>> {
         let imputed =
             |column: &Present| (column.count < self.rows).then_some((column.moment.mean, column.moment.squares));
         self.columns.iter().map(imputed)
+    }
+}
+
+impl Moments {
+    /// Takes columns in which values are missing as they are once their means stand for these.
+    ///
+    /// # Panics
+    /// If the rows were sparse, or others than those of `present`.
+    pub fn impute(&mut self, present: &PresentMoments) {
+        self.replace_some(present.rows, present.means_and_squares());
     }
 }
 
@@ -152,7 +157,7 @@ impl Present {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Standardizer;
+    use loss::Standardizer;
 
     const NONE: f32 = f32::NAN;
 

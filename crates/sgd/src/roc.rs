@@ -3,7 +3,7 @@
 //! Guarantees: exact, ties and all: it is the fraction of the pairs of a positive and a negative tuple in which the
 //! positive one has the higher score, a tie being half a pair.
 
-use crate::packed::{put_number, take_number};
+use loss::packed::{put_number, take_number};
 
 /// A score and a class in one integer, whose order is that of the scores. Of the score's 53 digits the last is given
 /// up, so that an f32 loses nothing.
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn scores_take_few_bytes() {
-        let mut noise = crate::tests::Noise::new(1);
+        let mut noise = sgd_tests::Noise::new(1);
         let scores: Vec<f32> = (0..100_000).map(|_| (0..6).map(|_| noise.next()).sum()).collect();
         let bytes_per_score = |keys: Vec<i64>| {
             let mut keys = keys;

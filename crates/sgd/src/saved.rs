@@ -2,12 +2,14 @@
 //!
 //! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were
 //! not saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian, and
-//! [packed](crate::packed).
+//! [packed](loss::packed).
 
-use crate::bytes::Coder;
+use loss::bytes::Coder;
+use loss::packed::{Packer, unpack};
+use loss::{Design, Hyperparameters, ModelKind, ModelParameters, Solver};
+
+use crate::Trainer;
 use crate::engines::EngineKind;
-use crate::packed::{Packer, unpack};
-use crate::{Design, Hyperparameters, ModelKind, ModelParameters, Solver, Trainer};
 
 /// Says that bytes are a trainer.
 const MAGIC: &[u8] = b"cgptrn03";
@@ -32,7 +34,7 @@ pub enum Unfit {
     #[error("its training state cannot be read")]
     Malformed,
     /// It was trained in another way.
-    #[error("its network has other hidden_layers, activation or output")]
+    #[error("its network has other hidden_layer_sizes, activation or output")]
     OtherWay,
 }
 
@@ -151,7 +153,7 @@ fn code_numbers(model: &mut ModelParameters, coder: &mut Coder<'_>) -> Option<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Optimizer, Schedule, Solver};
+    use loss::{Optimizer, Schedule, Solver};
     use proptest::prelude::*;
     use tuples::Batch;
 
@@ -187,7 +189,7 @@ mod tests {
         batch
     }
 
-    fn epochs(trainer: &mut Trainer, batch: &Batch, count: u32) -> Vec<crate::EpochReport> {
+    fn epochs(trainer: &mut Trainer, batch: &Batch, count: u32) -> Vec<loss::EpochReport> {
         let epoch = |_| {
             trainer.begin_epoch();
             for places in [0..40, 40..97] {
@@ -320,13 +322,13 @@ mod tests {
 
     #[test]
     fn a_network_begins_with_the_weights_of_another_of_its_shape() {
-        let design = crate::Design { hidden: crate::Hidden::new(&[3, 2]).unwrap(), ..crate::Design::default() };
+        let design = loss::Design { hidden: loss::Hidden::new(&[3, 2]).unwrap(), ..loss::Design::default() };
         let hyper = Hyperparameters { design: Some(design), batch_size: 32, ..Hyperparameters::new(ModelKind::Mlp) };
         let model = Trainer::new(hyper, 4, 3, false).unwrap().model().unwrap();
         let other =
-            Hyperparameters { design: Some(crate::Design { seed: 77, ..design }), optimizer: Optimizer::ADAM, ..hyper };
+            Hyperparameters { design: Some(loss::Design { seed: 77, ..design }), optimizer: Optimizer::ADAM, ..hyper };
         assert_eq!(Trainer::resume(other, 3, false, &initial_state(model.clone())).unwrap().model().unwrap(), model);
-        let wide = crate::Design { hidden: crate::Hidden::new(&[3, 3]).unwrap(), ..design };
+        let wide = loss::Design { hidden: loss::Hidden::new(&[3, 3]).unwrap(), ..design };
         let unfit =
             Trainer::resume(Hyperparameters { design: Some(wide), ..hyper }, 3, false, &initial_state(model.clone()));
         assert_eq!(unfit.map(|_| ()).unwrap_err(), Unfit::OtherWay);

@@ -10,12 +10,12 @@
 //!
 //! Guarantees: no cancellation, as in [`Moments`]; what is missing does not count.
 
+use loss::logarithm::{inverse_signed_log, signed_log_f64};
 use serde::{Deserialize, Serialize};
+use simd::{Kernel, Level, Simd};
 use tuples::Batch;
 
 use crate::Moments;
-use crate::logarithm::{inverse_signed_log, signed_log_f64};
-use simd::{Kernel, Level, Simd};
 
 /// Rows whose sums are taken together.
 const BLOCK_ROWS: usize = 512;

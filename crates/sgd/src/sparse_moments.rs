@@ -3,10 +3,10 @@
 //! Guarantees: the same numbers as for dense rows, but for rounding; memory and time for what is stored. The zeros are
 //! merged in the end, all at once, by the formulas of Chan, Golub and LeVeque (1983).
 
+use loss::Standardizer;
 use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory};
 
-use crate::Standardizer;
 use crate::moment::Moment;
 
 /// Moments of all features, while sparse tuples arrive.

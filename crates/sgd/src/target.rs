@@ -1,9 +1,8 @@
 //! Mean and deviation of the targets of a regression, and models of targets that are brought to mean 0 and deviation 1.
 
+use loss::variance_sum::VarianceSum;
+use loss::{ModelKind, ModelParameters, is_coarse};
 use serde::{Deserialize, Serialize};
-
-use crate::variance_sum::VarianceSum;
-use crate::{ModelKind, ModelParameters, is_coarse};
 
 /// Mean and deviation of targets, while they arrive.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -88,8 +87,10 @@ impl TargetScale {
 
 #[cfg(test)]
 mod tests {
+    use sgd_tests::decision;
+
     use super::*;
-    use crate::{Design, Hidden, Output};
+    use loss::{Design, Hidden, Output};
 
     #[test]
     fn a_model_of_scaled_targets_predicts_targets_when_it_is_unscaled() {
@@ -99,12 +100,12 @@ mod tests {
         assert_eq!((scale.mean, scale.scale), (1e6 + 2.0, 2.0_f64.sqrt()));
         let mut model =
             ModelParameters { weights: vec![2.0, -1.0], intercepts: vec![0.5], ..ModelParameters::new(2, 1) };
-        let scaled = f64::from(model.decision(&[3.0, 4.0]));
+        let scaled = f64::from(decision(&model, &[3.0, 4.0]));
         scale.unscale(&mut model);
         let expected = scaled * scale.scale + scale.mean;
-        assert!((f64::from(model.decision(&[3.0, 4.0])) - expected).abs() < 0.1, "{expected}");
+        assert!((f64::from(decision(&model, &[3.0, 4.0])) - expected).abs() < 0.1, "{expected}");
         scale.scale(&mut model);
-        assert!((f64::from(model.decision(&[3.0, 4.0])) - scaled).abs() < 0.1, "{scaled}");
+        assert!((f64::from(decision(&model, &[3.0, 4.0])) - scaled).abs() < 0.1, "{scaled}");
         assert_eq!(scale.apply((1e6 + 2.0) as f32), 0.0);
         assert!((scale.loss_unit(ModelKind::Linear) - 2.0).abs() < 1e-12);
     }
@@ -121,9 +122,9 @@ mod tests {
             network: Some(network.network(1)),
         };
         // relu: 3 * 2 + 0.5 and 5 * 2.25 + 0.5
-        assert_eq!((model.decision(&[2.0]), model.decision(&[-2.0])), (6.5, 11.75));
+        assert_eq!((decision(&model, &[2.0]), decision(&model, &[-2.0])), (6.5, 11.75));
         TargetScale { mean: 100.0, scale: 4.0 }.unscale(&mut model);
-        assert_eq!((model.decision(&[2.0]), model.decision(&[-2.0])), (126.0, 147.0));
+        assert_eq!((decision(&model, &[2.0]), decision(&model, &[-2.0])), (126.0, 147.0));
     }
 
     #[test]

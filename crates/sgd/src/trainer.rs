@@ -6,18 +6,17 @@
 
 use std::ops::Range;
 
+use loss::averaging::Iterates;
+use loss::engine::Engine;
+use loss::mean::Mean;
+use loss::totals::Totals;
+use loss::{Collinearity, Diverged, EpochReport, Hyperparameters, ModelParameters, Solver, Standardizer};
 use simd::Level;
 use tuples::{Batch, OutOfMemory};
 
 use crate::average::Theorem1;
-use crate::averaging::Iterates;
 use crate::curvature::curvature;
-use crate::elsewhere::EndedElsewhere;
-use crate::engine::Engine;
 use crate::engines::EngineKind;
-use crate::mean::Mean;
-use crate::totals::Totals;
-use crate::{Collinearity, Diverged, EpochReport, Hyperparameters, ModelParameters, Solver, Standardizer};
 
 /// Learns a model from tuples that come in batches.
 ///
@@ -26,7 +25,7 @@ use crate::{Collinearity, Diverged, EpochReport, Hyperparameters, ModelParameter
 /// [`Optimizer`] steps, and |w| is cut by η l1 towards 0. Here η is the learning rate; intercepts know no penalty. Cuts
 /// of less than η/1024 are gathered over several steps until they come to that.
 ///
-/// With [`Solver::Newton`](crate::Solver::Newton) an epoch makes one step, at its end.
+/// With [`Solver::Newton`](loss::Solver::Newton) an epoch makes one step, at its end.
 ///
 /// For one tuple at a time, with features x, label y and decision z = w·x + b, plain SGD is w ← (1 - η l2) w - η l'(z)
 /// x, b ← b - η l'(z).
@@ -47,6 +46,13 @@ pub struct Trainer {
     pub(crate) is_replica: bool,
     /// what the epoch has come to, if it was ended elsewhere
     pub(crate) ended: Option<EndedElsewhere>,
+}
+
+/// What an epoch has come to that was ended in another process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndedElsewhere {
+    pub(crate) report: Result<EpochReport, Diverged>,
+    pub(crate) tuples: u64,
 }
 
 impl Trainer {

@@ -16,15 +16,16 @@
 //! root of the mean square of those of the mini-batches, as in training. Sums are in f64, so that neither the sequence
 //! of the tuples nor how it was cut changes more than their last digits.
 
+use loss::models::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor};
+use loss::totals::Totals;
+use loss::{ModelKind, ModelParameters, Optimizer, Solver};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use simd::Portable;
 use tuples::pause::{Pauses, pause};
 use tuples::{Batch, MiniBatch, OutOfMemory};
 
-use crate::models::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor};
-use crate::totals::Totals;
-use crate::{ModelKind, ModelParameters, Optimizer, Solver, Trainer};
+use crate::Trainer;
 
 /// Finds the weights of a model that should be 0.
 #[derive(Debug)]

@@ -4,7 +4,8 @@
 //! processor and no library. Networks multiply matrices with a library whose sums depend on the processor,
 //! so they are not frozen here.
 
-use sgd::{Evaluation, Hyperparameters, ModelKind, Optimizer, Schedule, Task, Trainer};
+use loss::{Hyperparameters, ModelKind, Optimizer, Schedule, Task};
+use sgd::{Evaluation, Trainer};
 use tuples::Batch;
 
 /// Tuples whose labels have something to do with their features.

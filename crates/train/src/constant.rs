@@ -3,11 +3,11 @@
 use super::learners::{Learner, Learners};
 use decode::{Decoder, RowGroups};
 use errors::{excerpt, some_of};
+use loss::{ModelKind, Output};
 use options::chosen::Keep;
 use options::loss::Loss;
 use options::request::Request;
 use serde::{Deserialize, Serialize};
-use sgd::{ModelKind, Output};
 use std::ops::Range;
 use tuples::Batch;
 

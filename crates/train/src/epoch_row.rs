@@ -1,9 +1,9 @@
 //! The row of an epoch.
 
+use loss::EpochReport;
 use pg::values::output::OutputValue;
 use serde::Serialize;
 use serde_json::Value;
-use sgd::EpochReport;
 use std::rc::Rc;
 use std::time::Duration;
 

@@ -12,18 +12,18 @@ pub fn explain(training: &Training, explain: Explain) {
     explain_request(request, &features(training), training.summary.processes, explain);
     match &training.place {
         Place::Here => {}
-        Place::HereBecause(why) => explain.text(c"Nodes", &format!("none: {why}")),
+        Place::HereBecause(why) => explain.text(c"Servers", &format!("none: {why}")),
         Place::There(there) => {
             let servers: Vec<&str> = there.rows.iter().map(|rows| rows.server.as_str()).collect();
-            explain.text(c"Nodes", &servers.join(", "));
+            explain.text(c"Servers", &servers.join(", "));
         }
     }
     if let Some(traffic) = training.summary.traffic.filter(|_| explain.analyze()) {
         explain.integer(c"Node Requests", traffic.requests as i64);
-        explain.integer(c"Bytes Sent to Nodes", traffic.sent as i64);
-        explain.integer(c"Bytes Received from Nodes", traffic.received as i64);
+        explain.integer(c"Bytes Sent to Servers", traffic.sent as i64);
+        explain.integer(c"Bytes Received from Servers", traffic.received as i64);
         if explain.timing() {
-            explain.milliseconds(c"Waited for Nodes", traffic.waited.as_secs_f64());
+            explain.milliseconds(c"Waited for Servers", traffic.waited.as_secs_f64());
             explain.milliseconds(c"Waited for Slowest Node", traffic.slowest.as_secs_f64());
         }
     }

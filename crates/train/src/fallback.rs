@@ -22,7 +22,7 @@ pub fn may_sample(request: &Request, resume: Option<&Resume>, decoder: &Decoder,
     let is_sparse = matches!(decoder.features(), FeatureColumns::Sparse(_));
     // the first weights of a network depend on the number of features, and what is scaled has to be met
     let needs_dim = is_sparse && (wanted.scales || !request.kind.is_linear());
-    request.options.prepare == Prepare::Sample
+    request.options.statistics == Prepare::Sample
         && request.workers == 1
         && request.search.is_none()
         && !request.shares()

@@ -7,6 +7,7 @@
 use super::model_rows::{PlannedRows, check_types, missing_label, without_label};
 use decode::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
 use errors::{PredictError, Result};
+use loss::ModelKind;
 use model::{ColumnKind, FeatureKind, Model};
 use options::rows::{Nulls, Unseen};
 use options::shuffling::Shuffling;
@@ -14,7 +15,6 @@ use pg::check_for_interrupts;
 use pg::executor::query::Column;
 use scan::Buffers;
 use serde::{Deserialize, Serialize};
-use sgd::ModelKind;
 use sgd::profile::{self, Ends, FeatureShape, Profile, RowSample, Tallies};
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};

@@ -28,11 +28,11 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
             return Err(TrainingError::NotOnCompressed("the option bounded_steps").into());
         }
     }
-    if matches!(options.clip, Clip::At(_)) {
+    if matches!(options.winsorize, Clip::At(_)) {
         check_clip(options.standardize, features)?;
     }
-    if options.unseen.is_some() && !matches!(features, FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
-        return Err(invalid("unseen", "applies only to categories and to sparse features"));
+    if options.handle_unknown.is_some() && !matches!(features, FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
+        return Err(invalid("handle_unknown", "applies only to categories and to sparse features"));
     }
     match &options.hash {
         None => Ok(()),
@@ -40,12 +40,12 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
     }
 }
 
-/// Checks option `clip`: what is not standardized has no deviations to be counted.
+/// Checks option `winsorize`: what is not standardized has no deviations to be counted.
 fn check_clip(standardize: Standardize, features: &FeatureColumns) -> Result<()> {
     match (features, standardize) {
-        (FeatureColumns::Compressed(_), _) => Err(TrainingError::NotOnCompressed("the option clip").into()),
+        (FeatureColumns::Compressed(_), _) => Err(TrainingError::NotOnCompressed("the option winsorize").into()),
         (_, Standardize::None) | (FeatureColumns::Sparse(_), Standardize::Automatic) => {
-            Err(invalid("clip", "applies only to features that are standardized"))
+            Err(invalid("winsorize", "applies only to features that are standardized"))
         }
         _ => Ok(()),
     }

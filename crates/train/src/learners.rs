@@ -7,13 +7,14 @@ use decode::notices::notice_collinear;
 use errors::limits::MAX_MODELS;
 use errors::limits::MAX_WEIGHTS;
 use errors::{Result, TrainingError};
+use loss::{Hyperparameters, ModelKind, ModelParameters, Solver};
 use options::chosen::{Keep, Point};
 use options::request::Request;
 use options::rows::Standardize;
 use pg::check_for_interrupts;
 use scan::progress;
 use sgd::platt::Sigmoids;
-use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Solver, Trainer};
+use sgd::{Losses, Trainer};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -318,7 +319,7 @@ impl Learner {
         self.state == LearnerState::Learning
     }
 
-    fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
+    fn diverged(&mut self, request: &Request, error: loss::Diverged) -> Result<()> {
         if !request.trains_several() {
             return Err(TrainingError::Diverged { epoch: error.epoch, standardized: is_standardized(request) }.into());
         }
@@ -349,13 +350,13 @@ impl Learner {
         let Some(row) = self.history.last_mut() else { return Ok(()) };
         if result.is_some_and(|result| !result.loss.is_finite()) {
             let epoch = row.epoch as u32;
-            return self.diverged(request, sgd::Diverged { epoch });
+            return self.diverged(request, loss::Diverged { epoch });
         }
         row.validation_loss = result.map(|result| result.loss);
         row.validation_score = result.map(|result| result.score);
         let loss = row.deciding_loss();
         let last = first - 1 + point.max_epochs;
-        if request.options.notice {
+        if request.options.verbose {
             let of = name(self.group, self.point).map_or(String::new(), |of| format!(" of {of}"));
             let (epoch, speed) = (row.epoch, row.speed(last, point.stopping.is_some()));
             pg::notice(format!("epoch {epoch} of {last}{of}: {}, {speed}", row.figures()), None);

@@ -5,13 +5,14 @@
 //! rows.
 
 use errors::{PredictError, Result};
+use loss::ModelParameters;
 use model::Model;
 use pg::check_for_interrupts;
 use pg::tuples::number_sort::{NumberSort, SortedNumbers};
 use scan::Buffers;
 use serde::{Deserialize, Serialize};
 use sgd::conformal::class_of_label;
-use sgd::{Confusion, Evaluation, EvaluationSums, ModelParameters, RocAuc, Tied, rank_key, rank_key_of_f32};
+use sgd::{Confusion, Evaluation, EvaluationSums, RocAuc, Tied, rank_key, rank_key_of_f32};
 use std::iter::Peekable;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};

@@ -4,6 +4,7 @@ use decode::compressed_type::is_compressed;
 use decode::notices::{notice_imputed, notice_left_out, notice_unseen};
 use decode::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
 use errors::{PredictError, Result, TrainingError};
+use loss::{ModelKind, ModelParameters};
 use model::{Coding, ColumnKind, FeatureKind, Model, Policies};
 use options::shuffling::Shuffling;
 use pg::catalog::types::base_type;
@@ -12,7 +13,6 @@ use pg::executor::query::{Column, Planned, Running};
 use pg::snapshot::Snapshot;
 use scan::Buffers;
 use scan::Source;
-use sgd::{ModelKind, ModelParameters};
 use std::rc::Rc;
 
 /// How rows are read for a model.

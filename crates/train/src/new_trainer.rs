@@ -4,7 +4,8 @@ use super::learners::check_network;
 use super::resume::Resume;
 use decode::Decoder;
 use errors::Result;
-use sgd::{Hyperparameters, Trainer};
+use loss::Hyperparameters;
+use sgd::Trainer;
 use tuples::Batch;
 
 /// A trainer for tuples like those of the batch: a new one, or that of the training that is continued.

@@ -4,12 +4,12 @@ use super::features::check_options;
 use super::resume::{Resume, refuse};
 use decode::Decoder;
 use errors::{Result, TrainingError};
+use loss::{Hyperparameters, Solver};
 use options::chosen::Rate;
 use options::request::Request;
 use pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use scan::Source;
-use sgd::{Hyperparameters, Solver};
 
 /// Of compressed mini-batches each is a step, and nobody looks into it to choose a rate or to bound a step.
 pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {

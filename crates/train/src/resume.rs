@@ -7,6 +7,7 @@
 
 use decode::{Decoder, DecoderState, FeatureColumns};
 use errors::{Error, Result, TrainingError};
+use loss::{Hyperparameters, ModelKind, ModelParameters};
 use model::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use options::call::TrainArguments;
 use options::chosen::Point;
@@ -17,7 +18,7 @@ use scan::worker_rows::json;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
+use sgd::{Losses, Trainer, Unfit};
 use shuffle::Strategy;
 use std::rc::Rc;
 
@@ -97,10 +98,10 @@ impl Resume {
         let decoder_state =
             header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
         let decoder_state = decoder_state.with_profile(model::kept(&model)?.profile);
-        let shared = record.get("share").and_then(Value::as_bool).unwrap_or_default();
+        let shared = record.get("shared_scan").and_then(Value::as_bool).unwrap_or_default();
         if shared {
             pg::notice(
-                format!("model {} was trained with share: the order of its rows cannot be had again", model.id),
+                format!("model {} was trained with shared_scan: the order of its rows cannot be had again", model.id),
                 "Who trains the same epochs anew gets another model.",
             );
         }
@@ -240,7 +241,7 @@ impl Resume {
         (dim, outputs, sparse): (usize, usize, bool),
     ) -> Result<Trainer> {
         let model = &self.model;
-        let hint = "Continue with the hidden_layers and output that it was trained with; leave them out to do so.";
+        let hint = "Continue with the hidden_layer_sizes and output that it was trained with; leave them out to do so.";
         let trainer = trainer.map_err(|unfit| {
             refuse(model, &unfit.to_string(), if unfit == Unfit::Malformed { DAMAGED } else { hint })
         })?;
@@ -350,7 +351,7 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
     if let Some(pages) = record.get("pages_per_block").and_then(Value::as_u64).filter(|_| by_block) {
         arguments.pages_per_block = u32::try_from(pages).ok();
     }
-    if was_fraction.is_some() && arguments.says("remeasure") != Some(&Value::Bool(false)) {
+    if was_fraction.is_some() && arguments.says("recompute_statistics") != Some(&Value::Bool(false)) {
         pg::notice(
             format!(
                 "rows are held out by their place in the table: model {} may have learned from rows that have moved since",

@@ -9,11 +9,12 @@ use super::resume::Resume;
 use super::validation::{ByGroup, EndedEpoch, HeldOut};
 use decode::{Decoder, Labels};
 use errors::Result;
+use loss::{ModelKind, ModelParameters};
 use options::request::Request;
 use pg::check_for_interrupts;
+use sgd::Evaluation;
 use sgd::conformal::class_of_label;
 use sgd::platt::{HeldOutDecisions, Sigmoids};
-use sgd::{Evaluation, ModelKind, ModelParameters};
 use tuples::Batch;
 
 /// Memory for decisions of models that are fitted at once, while the source is read.

@@ -171,8 +171,9 @@ impl Training {
         // what a model has learned from may be other rows than these
         let compares = resume.as_ref().is_some_and(|resume| resume.decoder_state.has_met());
         let weighs_groups = decoder.has_weights() && request.row_groups.group.is_some();
-        let is_known =
-            request.options.remeasure == Some(false) && !weighs_groups && resume.as_ref().is_some_and(Resume::goes_on);
+        let is_known = request.options.recompute_statistics == Some(false)
+            && !weighs_groups
+            && resume.as_ref().is_some_and(Resume::goes_on);
         let prepares = wanted.anything() || needs_preparation || counts || compares;
         let prepares = (prepares && !is_known).then_some(wanted);
         let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));
@@ -191,7 +192,7 @@ impl Training {
         }
         fit_to_mini_batches(&mut request, &decoder);
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
-            request.options.unseen.get_or_insert_default();
+            request.options.handle_unknown.get_or_insert_default();
         }
         // where rows are trained on where they are, the sessions by which they would come here have nothing to do
         let flags = if comes_here { flags } else { Flags::TO_SHOW };
@@ -407,7 +408,7 @@ impl Training {
         }
         self.request.options.transform = Some(chosen);
         if self.buffers.decoder.clip().is_some() {
-            self.request.options.clip = self.request.options.clip(self.request.kind);
+            self.request.options.winsorize = self.request.options.clip(self.request.kind);
         }
         let FeatureColumns::Mixed(columns) = self.buffers.decoder.features() else { return };
         let chosen = columns.hashing();

@@ -11,6 +11,7 @@ use super::team::{Here, Team};
 use super::validation::OwnParts;
 use decode::OwnedSpec;
 use errors::{OrRaise, Result};
+use loss::{Hyperparameters, ModelKind};
 use options::request::Request;
 use options::shuffling::Shuffling;
 use pg::process::all_gather::AllGather;
@@ -19,7 +20,7 @@ use scan::Buffers;
 use scan::scan_control::{Rank, ScanControl};
 use scan::worker_rows::read;
 use serde::{Deserialize, Serialize};
-use sgd::{Hyperparameters, ModelKind, Trainer};
+use sgd::Trainer;
 use tuples::Batch;
 
 /// Workers that train in step with their leader.

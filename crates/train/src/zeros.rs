@@ -7,9 +7,10 @@ use super::group_order::Rows;
 use super::learners::{Learner, Learners};
 use super::validation::{EndedEpoch, read_again};
 use errors::Result;
+use loss::ModelParameters;
 use options::request::Request;
 use pg::check_for_interrupts;
-use sgd::{ModelParameters, Zeros};
+use sgd::Zeros;
 
 /// Memory for the sums of models that are added up at once, while the source is read.
 const MEMORY: usize = 256 << 20;

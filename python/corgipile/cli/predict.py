@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--column", default="prediction", metavar="NAME", help="the column of predictions (prediction)")
     parser.add_argument("--proba", action="store_true", help="a column for the probability of each class, too")
     parser.add_argument("--nulls", choices=("impute", "skip", "error"), help="what to do with NULLs (as in training)")
-    parser.add_argument("--unseen", choices=("zero", "error"), help="what to do with new categories (as in training)")
+    parser.add_argument(
+        "--handle-unknown", choices=("ignore", "error"), help="what to do with new categories (as in training)"
+    )
     add_connection(parser)
 
 
@@ -71,8 +73,8 @@ def _model(arguments: argparse.Namespace) -> Model:
 
 def _answers(model: Model, columns: dict[str, list[Any]], arguments: argparse.Namespace) -> dict[str, list[Any]]:
     """The columns to be put behind those of the input."""
-    policies = {"nulls": arguments.nulls, "unseen": arguments.unseen}
-    converted = {name: _converted(model, name, columns[name]) for name in model.given_columns if name in columns}
+    policies = {"nulls": arguments.nulls, "handle_unknown": arguments.handle_unknown}
+    converted = {name: _converted(model, name, columns[name]) for name in model.input_columns if name in columns}
     answers = {arguments.column: _plain(model.predict(converted, **policies))}
     if arguments.proba:
         probabilities = model.predict_proba(converted, **policies)

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="a name, or an id")
     parser.add_argument("--versions", metavar="N,N", help="of one name these versions, to compare them")
     parser.add_argument("--source", help="rows to predict: a table or a query (what validation_column held out)")
-    parser.add_argument("--rows", type=int, default=20_000, metavar="N", help="the largest sample (20000)")
+    parser.add_argument("--max-rows", type=int, default=20_000, metavar="N", help="the largest sample (20000)")
     parser.add_argument("--title", help="the page's title")
     parser.add_argument("-o", "--output", default="report.html", metavar="FILE", help="the file to write (report.html)")
     add_connection(parser)
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         models = [(models[0], int(version)) for version in versions]
     with connect(arguments) as conn, bar("report", None, "") as progress:
         path = report(
-            conn, models, arguments.source, arguments.output, rows=arguments.rows, title=arguments.title
+            conn, models, arguments.source, arguments.output, max_rows=arguments.max_rows, title=arguments.title
         )  # fmt: skip
         progress.update()
     print(path)

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epoch", type=int, default=1, metavar="N", help="which of the seed's orders, from 1")
     parser.add_argument("--block-size", metavar="SIZE", help="how much is read at a place")
     parser.add_argument("--buffer-size", metavar="SIZE", help="how much is mixed: a share such as 10%%, or a size")
-    parser.add_argument("--strategy", default="corgipile", help="corgipile, or another strategy")
+    parser.add_argument("--shuffle", default="corgipile", help="corgipile, or another strategy")
     add_connection(parser)
 
 
@@ -62,7 +62,7 @@ def _shuffle_table(arguments: argparse.Namespace) -> int:
         )
         row_type, expected = rows[0]
         named = {
-            "shuffle": arguments.strategy, "seed": arguments.seed, "epoch": arguments.epoch,
+            "shuffle": arguments.shuffle, "seed": arguments.seed, "epoch": arguments.epoch,
             "block_size": arguments.block_size, "buffer_size": arguments.buffer_size,
         }  # fmt: skip
         calls = [f"NULL::{row_type}"]

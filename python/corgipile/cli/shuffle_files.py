@@ -40,9 +40,9 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
     if to_parquet and not len(source):
         raise ValueError("there are no rows: an empty Parquet file would have no types")
     rows: Any = corgipile.CorgiPileDataset(
-        source, shuffle=arguments.strategy, batch_size=4096, rank=0, world_size=1, **given
+        source, shuffle=arguments.shuffle, batch_size=4096, rank=0, world_size=1, **given
     )
-    rows.set_epoch(arguments.epoch)
+    rows.set_epoch(arguments.epoch - 1)
     with contextlib.ExitStack() as stack:
         output = stack.enter_context(written(arguments.output))
         write = stack.enter_context(_Parquet(output, source.columns) if to_parquet else _Csv(output))

@@ -32,7 +32,7 @@ NETWORKS = ("mlp", "mlp_regression")
 _KEYS = frozenset(
     (
         *("corgipile_model", "name", "model", "source", "label", "label_type", "classes", "features", "feature_kind"),
-        *("categories", "index_base", "hidden_layers", "activation", "output", "weights", "intercepts"),
+        *("categories", "index_base", "hidden_layer_sizes", "activation", "output", "weights", "intercepts"),
         *("feature_mean", "feature_scale", "feature_fill", "hyperparameters", "skipped", "imputed"),
         *("preparation_seconds", "shuffle_bytes", "history", "calibration_rows", "calibration_scores", "profile"),
         *("sigmoid_slopes", "sigmoid_offsets"),
@@ -177,10 +177,10 @@ class Document:
         return layers
 
     def _hidden(self) -> list[int]:
-        hidden = self.raw.get("hidden_layers")
+        hidden = self.raw.get("hidden_layer_sizes")
         is_size = lambda size: isinstance(size, int) and size > 0  # noqa: E731
         if not isinstance(hidden, list) or not 1 <= len(hidden) <= 16 or not all(map(is_size, hidden)):
-            raise self._invalid("hidden_layers", "is no array of 1 to 16 whole numbers from 1")
+            raise self._invalid("hidden_layer_sizes", "is no array of 1 to 16 whole numbers from 1")
         return hidden
 
     def _outputs(self) -> int:
@@ -224,11 +224,11 @@ class Document:
             raise self._invalid("hyperparameters", "is no object")
         self.hyperparameters: dict[str, Any] = dict(parameters)
         self.nulls: str = self._word(parameters, "nulls")
-        self.unseen: str = self._word(parameters, "unseen")
-        clip = parameters.get("clip", "none")
+        self.handle_unknown: str = self._word(parameters, "handle_unknown")
+        clip = parameters.get("winsorize", "none")
         is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
         if clip not in ("none", "auto", None) and not (is_number and 0 < clip <= np.finfo(np.float32).max):
-            raise self._invalid("hyperparameters", "has a clip that is no number above 0")
+            raise self._invalid("hyperparameters", "has a winsorize that is no number above 0")
         self.clip = np.float32(clip) if is_number else None
         transform = parameters.get("transform", "none")
         self.logs: set[str] | bool = False

@@ -40,20 +40,20 @@ class Policies:
     """What becomes of NULLs, and of what the model has not seen."""
 
     nulls: str
-    unseen: str
+    handle_unknown: str
 
     @staticmethod
-    def of(document: Document, nulls: str | None, unseen: str | None) -> Policies:
+    def of(document: Document, nulls: str | None, handle_unknown: str | None) -> Policies:
         """Those of the model, unless the call says something else."""
         for argument, word, known in (
             ("nulls", nulls, ("impute", "skip", "error")),
-            ("unseen", unseen, ("zero", "error")),
+            ("handle_unknown", handle_unknown, ("ignore", "error")),
         ):
             if word is not None and word not in known:
                 raise ValueError(f"{argument} is {word!r}, and must be one of {', '.join(known)}")
         if nulls == "impute" and document.nulls != "impute":
             raise ValueError("nulls='impute' needs a model that was trained so: this one knows no means")
-        return Policies(nulls or document.nulls, unseen or document.unseen)
+        return Policies(nulls or document.nulls, handle_unknown or document.handle_unknown)
 
 
 def features(document: Document, rows: Any, policies: Policies) -> Dense | Entries:
@@ -69,10 +69,10 @@ def features(document: Document, rows: Any, policies: Policies) -> Dense | Entri
         return _of_arrays(document, columns[0], policies)
     if len(columns) == 1:
         return entries_of_vectors(document, columns[0])
-    return entries_of_pairs(document, columns[0], columns[1], policies.nulls, policies.unseen)
+    return entries_of_pairs(document, columns[0], columns[1], policies.nulls, policies.handle_unknown)
 
 
-def given_columns(document: Document) -> list[str]:
+def input_columns(document: Document) -> list[str]:
     """The columns that the features are taken from: a date once, in place of its parts."""
     if document.feature_kind != "columns":
         return list(document.features)
@@ -89,7 +89,7 @@ def feature_name(document: Document, place: int) -> str:
 
 def _column(document: Document, rows: NamedColumns, name: str) -> Any:
     if name not in rows.columns:
-        wanted = ", ".join(map(repr, given_columns(document)))
+        wanted = ", ".join(map(repr, input_columns(document)))
         given = ", ".join(map(repr, rows.columns)) or "none"
         raise ValueError(f"X has no column {name!r}: the model's features are {wanted}; the columns of X are {given}")
     return rows.columns[name]
@@ -172,7 +172,7 @@ def _element_doubles(name: str, row: int, values: Any) -> NDArray[np.float64]:
 
 def _of_columns(document: Document, rows: Any, policies: Policies) -> Dense | Entries:
     if not isinstance(rows, NamedColumns):
-        given = given_columns(document)
+        given = input_columns(document)
         if rows.shape[1] != len(given):
             wanted = ", ".join(map(repr, given))
             raise ValueError(f"X has {rows.shape[1]} features, and the model {len(given)}: {wanted}")
@@ -275,7 +275,7 @@ class _Mixed:
                 indices[row] = first + place
             elif text is not None:
                 is_padded = text.endswith(" ") and text.rstrip(" ") in known.places
-                if self.policies.unseen == "error":
+                if self.policies.handle_unknown == "error":
                     hint = f"; {_BLANKS}" if is_padded else ""
                     raise ValueError(f"feature {name!r}, row {row}: category {text!r} is unknown to the model{hint}")
                 if is_padded:
@@ -293,7 +293,7 @@ class _Mixed:
             return None
         if self.policies.nulls == "impute" and known.has_null:
             return len(known.places)
-        if self.policies.nulls == "impute" and self.policies.unseen == "zero":
+        if self.policies.nulls == "impute" and self.policies.handle_unknown == "ignore":
             return None
         raise _null(name, row)
 
@@ -340,7 +340,7 @@ def _refuse_padded(name: str, values: list[str | None]) -> None:
 def _of_csr(document: Document, rows: Any, policies: Policies) -> Dense | Entries:
     """A sparse matrix of scipy's, whose column j is feature j."""
     if document.feature_kind == "sparse":
-        return entries_of_csr(document, rows, policies.unseen)
+        return entries_of_csr(document, rows, policies.handle_unknown)
     if rows.shape[1] != document.width or any(column is not None for column in document.columns):
         wanted = ", ".join(map(repr, document.features))
         raise ValueError(f"X has {rows.shape[1]} columns, and the model {document.width} features of {wanted}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._checks import check_path
 from . import _arithmetic as arithmetic
 from ._document import LOGARITHMIC, NETWORKS, SVMS, Document
-from ._features import Dense, Policies, features, given_columns
+from ._features import Dense, Policies, features, input_columns
 from ._inputs import NamedColumns, OwnColumns, rows_of
 from ._sparse import Entries
 
@@ -34,7 +34,7 @@ class Model:
     Its decisions are the same bits as those of `corgipile_predict` in SQL, and its probabilities agree to the rounding
     of a double. Make one with `Model.from_database`, `Model.load` or `Model.from_dict`.
 
-    Rows to predict for, `X` below, are an array with a column for each of `given_columns`, in that order; columns by
+    Rows to predict for, `X` below, are an array with a column for each of `input_columns`, in that order; columns by
     name in a dict, a pandas or polars data frame, a pyarrow table or a structured array; a list of rows, or of dicts;
     or, of a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
 
@@ -147,9 +147,9 @@ class Model:
         return [self._name(feature) for feature in self._document.raw.get("categories") or {}]
 
     @property
-    def given_columns(self) -> list[str]:
+    def input_columns(self) -> list[str]:
         """The columns that rows must have: the features, but a date once in place of its parts."""
-        return [self._name(column) for column in given_columns(self._document)]
+        return [self._name(column) for column in input_columns(self._document)]
 
     @property
     def is_classifier(self) -> bool:
@@ -173,7 +173,7 @@ class Model:
         return list(self._document.raw.get("history") or [])
 
     def decision_function(
-        self, X: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+        self, X: Any, *, nulls: str | None = None, handle_unknown: str | None = None, exact: bool = True
     ) -> NDArray[np.float64]:
         """What the model decides by: a number per row, or one per row and class (softmax, mlp).
 
@@ -184,24 +184,25 @@ class Model:
         Args:
             X: rows.
             nulls: 'impute', 'skip' or 'error': another treatment of NULLs than the model's own.
-            unseen: 'zero' or 'error': another treatment of categories and indices that were not there in training.
+            handle_unknown: 'ignore' or 'error': another treatment of categories and indices that were not there in
+                training.
             exact: add up in the order of the database, to the same bits. False leaves it to BLAS, which is faster
                 with many features and units.
         """
-        z, answered = self._decisions(X, nulls, unseen, exact)
+        z, answered = self._decisions(X, nulls, handle_unknown, exact)
         out = z.astype(np.float64)
         out[~answered] = np.nan
         return out[:, 0] if out.shape[1] == 1 else out
 
     def predict(
-        self, X: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+        self, X: Any, *, nulls: str | None = None, handle_unknown: str | None = None, exact: bool = True
     ) -> NDArray[Any]:
         """The label of each row, or the number.
 
         Rows without an answer, which have NULLs that nothing stands for, are None, or NaN if numbers are predicted.
         Arguments are as for `decision_function`.
         """
-        z, answered = self._decisions(X, nulls, unseen, exact)
+        z, answered = self._decisions(X, nulls, handle_unknown, exact)
         if self._labels is None:
             predicted = z[:, 0].astype(np.float64)
             if self.kind in LOGARITHMIC:
@@ -218,7 +219,7 @@ class Model:
         return labels
 
     def predict_proba(
-        self, X: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+        self, X: Any, *, nulls: str | None = None, handle_unknown: str | None = None, exact: bool = True
     ) -> NDArray[np.float64]:
         """The probability of each class: rows by `classes`. NaN for rows without an answer.
 
@@ -232,7 +233,7 @@ class Model:
             without = "an SVM that was trained without probability"
             what = without if self.kind in SVMS else "a model that predicts numbers"
             raise TypeError(f"{what} has no probabilities; use decision_function or predict")
-        z, answered = self._decisions(X, nulls, unseen, exact)
+        z, answered = self._decisions(X, nulls, handle_unknown, exact)
         doubles = z.astype(np.float64)
         if sigmoids is not None:
             slopes, offsets = sigmoids
@@ -248,13 +249,13 @@ class Model:
         return out
 
     def score(
-        self, X: Any, y: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+        self, X: Any, y: Any, *, nulls: str | None = None, handle_unknown: str | None = None, exact: bool = True
     ) -> float:
         """The share of rows that are classified correctly, or R² of predicted numbers, over the rows with an answer.
 
         `y` has the labels as `classes` has them. Arguments are as for `decision_function`.
         """
-        predicted = self.predict(X, nulls=nulls, unseen=unseen, exact=exact)
+        predicted = self.predict(X, nulls=nulls, handle_unknown=handle_unknown, exact=exact)
         actual = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
         if actual.ndim != 1:
             raise ValueError(f"y has {actual.ndim} dimensions, and must be a sequence of labels, one for each row of X")
@@ -271,11 +272,11 @@ class Model:
         return float(np.mean(actual[there] == predicted[there])) if there.any() else float("nan")
 
     def _decisions(
-        self, x: Any, nulls: str | None, unseen: str | None, exact: bool
+        self, x: Any, nulls: str | None, handle_unknown: str | None, exact: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """The outputs of the last layer, and which rows have an answer."""
         document = self._document
-        rows = self._features(rows_of(x), Policies.of(document, nulls, unseen))
+        rows = self._features(rows_of(x), Policies.of(document, nulls, handle_unknown))
         outputs = len(document.layers[-1].intercepts)
         out = np.zeros((len(rows.answered), outputs), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):

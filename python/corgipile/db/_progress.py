@@ -15,7 +15,7 @@ from ._extension import select
 from ._optional import optional, required
 
 _QUERY = """
-SELECT p.pid, p.datname, p.usename, p.relation::text, p.epoch, p.epochs, p.blocks_done, p.blocks_total, p.loss,
+SELECT p.pid, p.datname, p.usename, p.relation::text, p.epoch, p.epochs_total, p.blocks_done, p.blocks_total, p.loss,
        p.tuples, p.tuples_per_second, p.started_at, p.estimated_end, pg_catalog.clock_timestamp()
   FROM corgipile.stat_progress_train AS p
  WHERE p.pid = %(pid)s OR %(pid)s::int IS NULL
@@ -32,7 +32,7 @@ class Progress:
     user: str | None
     relation: str | None
     epoch: int | None
-    epochs: int | None
+    epochs_total: int | None
     blocks_done: int | None
     blocks_total: int | None
     loss: float | None
@@ -48,7 +48,7 @@ class Progress:
         if not self.epoch:
             return 0.0
         share = min(1.0, (self.blocks_done or 0) / self.blocks_total) if self.blocks_total else 0.0
-        return min(float(self.epochs or 0), self.epoch - 1 + share)
+        return min(float(self.epochs_total or 0), self.epoch - 1 + share)
 
     @property
     def seconds_left(self) -> float | None:
@@ -126,7 +126,7 @@ class Bar:
                     self._show(found[0])
 
     def _show(self, progress: Progress) -> None:
-        self.bar.total = progress.epochs or 1
+        self.bar.total = progress.epochs_total or 1
         self.bar.n = progress.epochs_done
         self.bar.set_description_str("preparing" if not progress.epoch else f"epoch {progress.epoch}", refresh=False)
         said = {}

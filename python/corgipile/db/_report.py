@@ -20,7 +20,7 @@ def report(
     source: str | None = None,
     path: str | os.PathLike[str] = "report.html",
     *,
-    rows: int = 20_000,
+    max_rows: int = 20_000,
     title: str | None = None,
 ) -> Path:
     """Writes a report on a model, or on several to compare them, as one HTML file that needs nothing else.
@@ -45,7 +45,7 @@ def report(
             `validation_column` held out of training; without one those of the training, which the report says, because
             a model looks better on rows that it has learned from.
         path: the file to write.
-        rows: the largest sample.
+        max_rows: the largest sample.
         title: the page's title; by default the names of the models.
 
     Returns:
@@ -55,7 +55,7 @@ def report(
 
     check_connection(conn)
     # one more than these is asked for
-    check_number("rows", rows, 1, 2**31 - 2)
+    check_number("max_rows", max_rows, 1, 2**31 - 2)
     target = Path(check_path("path", path))
     for name, text, example in (("source", source, "my_table"), ("title", title, "Faults")):
         if text is not None:
@@ -71,7 +71,7 @@ def report(
         if not found:
             raise ValueError("model is an empty list: name at least one")
         for one in found:
-            collect.evaluate(conn, one, source, rows)
+            collect.evaluate(conn, one, source, max_rows)
         version = only(select(conn, "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'corgipile'")[1])
     document = page.page(found, title, conn.info.dbname, version)
     target.write_text(document, encoding="utf-8")

@@ -46,7 +46,7 @@ class Entries:
             first += len(rows)
 
 
-def entries_of_csr(document: Document, rows: Any, unseen: str) -> Entries:
+def entries_of_csr(document: Document, rows: Any, handle_unknown: str) -> Entries:
     """The entries of a sparse matrix of scipy's, whose column j is the j-th index from the smallest on."""
     lengths = np.diff(rows.indptr)
     of_row = np.repeat(np.arange(len(lengths)), lengths)
@@ -54,10 +54,10 @@ def entries_of_csr(document: Document, rows: Any, unseen: str) -> Entries:
     answered = np.ones(len(lengths), bool)
     if np.isnan(values).any():
         raise ValueError(f"row {of_row[int(np.argmax(np.isnan(values)))]} of X has NaN, where what is not there is 0")
-    return _ordered(document, of_row, rows.indices.astype(np.int64), values, answered, unseen)
+    return _ordered(document, of_row, rows.indices.astype(np.int64), values, answered, handle_unknown)
 
 
-def entries_of_pairs(document: Document, indices: Any, values: Any, nulls: str, unseen: str) -> Entries:
+def entries_of_pairs(document: Document, indices: Any, values: Any, nulls: str, handle_unknown: str) -> Entries:
     """The entries of a column of arrays of indices and one of values."""
     index_name, value_name = document.features
     answered = np.ones(len(indices), bool)
@@ -82,7 +82,7 @@ def entries_of_pairs(document: Document, indices: Any, values: Any, nulls: str, 
     reals = narrow(np.array(all_values, np.float64), lambda at: f"feature {value_name!r}, row {rows[at[0]]}")
     of_row = np.array(rows, np.int64)
     base = document.index_base or 0
-    return _ordered(document, of_row, places.astype(np.int64) - base, reals, answered, unseen)
+    return _ordered(document, of_row, places.astype(np.int64) - base, reals, answered, handle_unknown)
 
 
 def entries_of_vectors(document: Document, vectors: Any) -> Entries:
@@ -139,7 +139,7 @@ def _ordered(
     places: NDArray[np.int64],
     values: NDArray[np.float32],
     answered: NDArray[np.bool_],
-    unseen: str,
+    handle_unknown: str,
 ) -> Entries:
     """Entries in order, without those that the model does not know."""
     base = document.index_base or 0
@@ -148,7 +148,7 @@ def _ordered(
         raise ValueError(f"row {rows[at]}: index {places[at] + base} is below {base}, the model's smallest")
     beyond = places >= document.width
     if beyond.any():
-        if unseen == "error":
+        if handle_unknown == "error":
             at = int(np.argmax(beyond))
             last = document.width - 1 + base
             raise ValueError(f"row {rows[at]}: index {places[at] + base} is beyond {last}, the model's largest")

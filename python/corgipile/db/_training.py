@@ -41,7 +41,7 @@ def train(
         progress: whether to show a bar with tqdm, on standard error. None: in terminals and notebooks, if tqdm is
             installed. It needs a second connection.
         **arguments: all arguments and options of `corgipile_train`, by name: `label`, `features`, `name`,
-            `max_epochs`, `validation_fraction`, `hidden_layers`, `date_parts` and so on. None is the default.
+            `max_epochs`, `validation_fraction`, `hidden_layer_sizes`, `date_parts` and so on. None is the default.
 
     Returns:
         A table with a row per epoch: a data frame if pandas is installed, else `Epochs`. Both have `model_id`, `name`,

@@ -132,22 +132,22 @@ def html_of(found: list[Progress]) -> str:
     rows = []
     for progress in found:
         cells = list(map(html.escape, _cells(progress, 0)))
-        done, total = progress.epochs_done, progress.epochs or 1
+        done, total = progress.epochs_done, progress.epochs_total or 1
         cells[4] = f"<progress max='{total}' value='{done:.3f}'></progress> {_percent(progress)}"
         rows.append("<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _cells(progress: Progress, bar: int) -> tuple[str, ...]:
-    if progress.epochs is None:
+    if progress.epochs_total is None:
         return (str(progress.pid), "(not shown to you)", "", "", "", "", "", "")
-    done = progress.epochs_done / progress.epochs if progress.epochs else 0.0
+    done = progress.epochs_done / progress.epochs_total if progress.epochs_total else 0.0
     filled = round(done * bar)
     return (
         str(progress.pid),
         printable(progress.user or ""),
         printable(progress.relation or "a query"),
-        f"{progress.epoch or 0} of {progress.epochs}",
+        f"{progress.epoch or 0} of {progress.epochs_total}",
         f"{'█' * filled}{'░' * (bar - filled)} {_percent(progress)}".strip(),
         "" if progress.loss is None else f"{progress.loss:.4g}",
         "" if not progress.tuples_per_second else f"{progress.tuples_per_second:,.0f}",
@@ -156,7 +156,7 @@ def _cells(progress: Progress, bar: int) -> tuple[str, ...]:
 
 
 def _percent(progress: Progress) -> str:
-    return f"{100 * progress.epochs_done / progress.epochs:.0f}%" if progress.epochs else ""
+    return f"{100 * progress.epochs_done / progress.epochs_total:.0f}%" if progress.epochs_total else ""
 
 
 def _duration(seconds: float | None) -> str:

@@ -202,7 +202,7 @@ class Job(Base):
         return self._native.mode[0]
 
     @property
-    def trouble(self) -> str | None:
+    def last_error(self) -> str | None:
         """Why it reads by itself, if it does."""
         return None if self._native is None else self._native.mode[1]
 

@@ -3,13 +3,13 @@
 use super::state::NewState;
 use errors::limits::MAX_CLASSES;
 use errors::{AggregateError, ArgumentError, Result};
+use loss::{ModelKind, Solver};
 use options::call::{TrainArguments, invalid};
 use options::entry::invalid as refuse;
 use options::request::Request;
 use options::rows::{Nulls, Standardize};
 use pg::call::arguments::Arguments;
 use pg::values::varlena::Bytes;
-use sgd::{ModelKind, Solver};
 
 /// The state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
 pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
@@ -51,7 +51,7 @@ fn check(request: &Request) -> Result<()> {
         ("standardize", options.standardize != Standardize::None),
         ("weight", options.weight.is_some()),
         ("class_weight", options.class_weight.is_some()),
-        ("unseen", options.unseen.is_some()),
+        ("handle_unknown", options.handle_unknown.is_some()),
         ("hash", options.hash.is_some()),
         ("transform", options.transform.is_some()),
         ("probability", options.probability),

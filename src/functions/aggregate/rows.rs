@@ -201,7 +201,7 @@ fn number_fault(fault: NumberFault, name: String) -> RowFault {
 }
 
 fn sparse_fault(fault: SparseFault, base: i64, dim: usize) -> RowFault {
-    let [indices, values] = ["indices", "values"].map(str::to_owned);
+    let [indices, values] = ["indices", "feature_values"].map(str::to_owned);
     let of_array = |fault, column| match fault {
         ArrayFault::Null(i) => RowFault::NullElement(column, i),
         ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(column, n),

@@ -4,13 +4,13 @@
 //! used, so that they are an error and never a crash. Between epochs a state has a report of the last one.
 //!
 //! The bytes: a header of little-endian numbers, mean and scale of each feature as doubles if features are to be
-//! standardized, and the state of [`sgd::aggregate`].
+//! standardized, and the state of [`linear::aggregate`].
 
 use super::text::MAX_BYTES;
 use errors::{AggregateError, Error, PgError, Result, RowFault, TrainingError};
+use linear::aggregate::{self, StateError};
+use loss::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};
 use pg::values::varlena::Bytes;
-use sgd::aggregate::{self, StateError};
-use sgd::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};
 use tuples::pause::pausing;
 
 const MAGIC: [u8; 4] = *b"cgs1";

@@ -13,11 +13,11 @@ use super::columns::{Columns, is_pair, kinds};
 use choices::choice;
 use errors::limits::MAX_SQL_NUMBERS;
 use errors::{ArgumentError, ModelError, Result};
+use loss::{Activation, Link, LogTransform, Output, ParametersView};
 use model::{Categories, ColumnKind, FeatureKind, Model};
 use options::rows::{Nulls, Unseen};
 use pg::catalog::names::quote_literal;
 use pg::check_for_interrupts;
-use sgd::{Activation, Link, LogTransform, Output, ParametersView};
 use std::fmt::{LowerExp, Write};
 
 choice! {
@@ -57,19 +57,23 @@ pub fn expression(model: &Model, answer: Answer, source: Option<&str>) -> Result
 fn check_answer(model: &Model, answer: Answer) -> Result<()> {
     let (reason, hint) = match answer {
         Answer::Value if model.kind.is_classifier() && model.values.is_none() => {
-            ("predicts text labels, which are not numbers".to_owned(), "Use answer => 'label'.")
+            ("predicts text labels, which are not numbers".to_owned(), "Use prediction => 'label'.")
         }
         Answer::Label if !model.kind.is_classifier() => {
-            ("is a regression, which has no labels".to_owned(), "Use answer => 'value'.")
+            ("is a regression, which has no labels".to_owned(), "Use prediction => 'value'.")
         }
         Answer::Probabilities if !model.has_probabilities() => (
             format!("is {}, which has no probabilities", model.kind.description()),
-            if model.kind.is_classifier() { "Use answer => 'value' or 'label'." } else { "Use answer => 'value'." },
+            if model.kind.is_classifier() {
+                "Use prediction => 'value' or 'label'."
+            } else {
+                "Use prediction => 'value'."
+            },
         ),
         _ => return Ok(()),
     };
     let reason = format!("{} {reason}", model.in_error());
-    Err(ArgumentError::InvalidArgument { argument: "answer", reason, hint: Some(hint.to_owned()) }.into())
+    Err(ArgumentError::InvalidArgument { argument: "prediction", reason, hint: Some(hint.to_owned()) }.into())
 }
 
 /// Refuses models that no expression can hold.

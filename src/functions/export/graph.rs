@@ -4,12 +4,12 @@
 use super::columns::{is_pair, kinds};
 use errors::limits::MAX_ONNX_BYTES;
 use errors::{ModelError, Result};
+use loss::{Activation, Link, LogTransform, Output};
 use model::{Categories, ColumnKind, FeatureKind, Model};
 use onnx::{Answer, Column, Description, Features, Fitted, Instead, Kind, Logarithms, NULL_TEXT, Probabilities};
 use options::rows::{Nulls, Unseen};
 use serde_json::json;
 use sgd::platt::Sigmoids;
-use sgd::{Activation, Link, LogTransform, Output};
 use tuples::HashedColumn;
 
 /// The bytes of a model's graph.

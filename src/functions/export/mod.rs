@@ -53,7 +53,7 @@ fn export_as(call: Call<'_>) -> Result<String> {
     let model = &model(call)?;
     let (format, answer, source): (Option<&str>, Option<&str>, Option<&str>) = (call.get(1), call.get(2), call.get(3));
     let format: Format = argument_choice("format", format.ok_or(ArgumentError::NullArgument("format"))?)?;
-    let wanted: Option<Answer> = answer.map(|answer| argument_choice("answer", answer)).transpose()?;
+    let wanted: Option<Answer> = answer.map(|answer| argument_choice("prediction", answer)).transpose()?;
     match format {
         Format::Sql => expression::expression(model, wanted.unwrap_or_default(), source),
         Format::Onnx => Err(ArgumentError::InvalidArgument {
@@ -62,7 +62,7 @@ fn export_as(call: Call<'_>) -> Result<String> {
             hint: Some("Use corgipile_export_onnx(model), which returns bytea.".to_owned()),
         }
         .into()),
-        Format::Json => match [("answer", answer), ("source", source)].iter().find(|(_, given)| given.is_some()) {
+        Format::Json => match [("prediction", answer), ("source", source)].iter().find(|(_, given)| given.is_some()) {
             Some((argument, _)) => Err(ArgumentError::InvalidArgument {
                 argument,
                 reason: "it goes with format sql only".to_owned(),

@@ -4,9 +4,9 @@
 use super::given::GivenFeatures;
 use super::input::decide;
 use errors::{ArgumentError, PredictError, Result};
+use loss::Link;
 use model::{Model, Policies};
 use pg::values::varlena::Value;
-use sgd::Link;
 use sgd::conformal::{Calibration, belongs, class_scores, interval as interval_around};
 
 /// The numbers of the interval, from the lowest to the highest.

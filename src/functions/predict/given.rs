@@ -15,7 +15,7 @@ use pg::values::vector::VectorReader;
 use pgrx::pg_sys::{self, Oid};
 use std::ops::Range;
 
-/// What `nulls` and `unseen` are by default, in sql/: the model says it, as with NULL. Behind features one by one, a
+/// What `nulls` and `handle_unknown` are by default, in sql/: the model says it, as with NULL. Behind features one by one, a
 /// default of NULL could not be told from a feature that is NULL.
 const AS_TRAINED: &str = "as trained";
 
@@ -24,7 +24,7 @@ pub struct CallSite {
     features: Features,
     /// so many arguments behind the model must not be NULL for there to be an answer
     needed: usize,
-    /// the arguments `nulls` and `unseen`
+    /// the arguments `nulls` and `handle_unknown`
     policies: [Option<usize>; 2],
 }
 
@@ -57,7 +57,7 @@ impl Features {
 }
 
 impl CallSite {
-    /// Of an answer to features in any form, behind which `nulls` and `unseen` may stand: two texts.
+    /// Of an answer to features in any form, behind which `nulls` and `handle_unknown` may stand: two texts.
     #[cold]
     pub fn new(call: Call<'_>) -> Result<CallSite> {
         let is_array = |i| i < call.len() && element_type(call.type_of(i)).is_some();
@@ -80,7 +80,7 @@ impl CallSite {
         Ok(CallSite { features: Features::Values(values, None), needed: 0, policies: [None; 2] })
     }
 
-    /// Of an answer with a coverage, which stands behind the features, before `nulls` and `unseen`. Features one by one
+    /// Of an answer with a coverage, which stands behind the features, before `nulls` and `handle_unknown`. Features one by one
     /// are none: nobody could tell the coverage from a feature.
     #[cold]
     pub fn with_coverage(call: Call<'_>) -> Result<CallSite> {

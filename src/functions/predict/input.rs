@@ -1,9 +1,9 @@
 //! The features of one tuple, as a call has them, and a model's decisions for them.
 
 use errors::{Error, PredictError, Result};
+use loss::ModelParameters;
 use model::{Model, Policies};
 use options::rows::Nulls;
-use sgd::ModelParameters;
 use std::cell::RefCell;
 use std::ops::Range;
 use tuples::count_buckets;
@@ -128,14 +128,14 @@ impl InputTuple {
                 logs.apply_sparse(&self.indices, &mut self.values);
             }
             if let Some(scaling) = scaling {
-                sgd::standardize_entries(scaling, model.clip, &self.indices, &mut self.values);
+                loss::standardize_entries(scaling, model.clip, &self.indices, &mut self.values);
             }
         } else {
             if let Some(logs) = logs {
                 logs.apply_dense(&mut self.dense);
             }
             if let Some(scaling) = scaling {
-                sgd::standardize_row(scaling, model.clip, &mut self.dense);
+                loss::standardize_row(scaling, model.clip, &mut self.dense);
             }
         }
     }

@@ -1,12 +1,12 @@
 //! The arguments of corgipile_train_uda().
 
 use errors::{AggregateError, ArgumentError, Result};
+use loss::Solver;
 use options::call::TrainArguments;
 use options::request::Request;
 use options::rows::Nulls;
 use pg::call::arguments::Arguments;
 use serde_json::{Map, Value, json};
-use sgd::Solver;
 
 /// An aggregate has no buffer in which rows could be mixed.
 const DEFAULT_SHUFFLE: &str = "no_shuffle";
@@ -88,8 +88,8 @@ fn check(request: &Request) -> Result<()> {
         ("early stopping", request.first_point().stopping.is_some()),
         ("\"nulls\": \"impute\"", options.nulls == Some(Nulls::Impute)),
         ("option keep", options.keep != Default::default()),
-        ("option notice", options.notice),
-        ("option nodes", options.nodes != Default::default()),
+        ("option verbose", options.verbose),
+        ("option servers", options.servers != Default::default()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((what, _)) => Err(AggregateError::NotByAggregate(what.into()).into()),

@@ -24,7 +24,7 @@ fn temp_file_limit_stops_a_training_or_its_cache() {
         for how in [
             "shuffle => 'shuffle_once'",
             "shuffle => 'epoch_shuffle'",
-            "shuffle => 'epoch_shuffle', loader => 'worker'",
+            "shuffle => 'epoch_shuffle', prefetch => 'on'",
             "shuffle => 'epoch_shuffle', workers => 2",
         ] {
             let sql = format!("SELECT corgipile_train({source}, max_epochs => 3, {how})");
@@ -36,10 +36,10 @@ fn temp_file_limit_stops_a_training_or_its_cache() {
         }
     }
     db.run("SET corgipile.cache_memory = '64kB'");
-    for loader in ["in_process", "worker"] {
+    for loader in ["off", "on"] {
         let cache = |cache: &str| {
             format!(
-                "SELECT count(*) FROM corgipile_train('t', features => '{{x}}', max_epochs => 3, loader => '{loader}',
+                "SELECT count(*) FROM corgipile_train('t', features => '{{x}}', max_epochs => 3, prefetch => '{loader}',
                                                       seed => 1, options => '{{\"cache\": \"{cache}\"}}')"
             )
         };
@@ -88,21 +88,20 @@ fn a_full_shared_memory_or_disk_is_an_error_and_leaves_nothing() {
     );
     db.run("CREATE TABLESPACE space LOCATION '/dev/shm/space'");
     // PostgreSQL keeps a segment for a session that has had workers
-    db.run("SELECT corgipile_train('t', features => '{x}', max_epochs => 1, loader => 'worker')");
+    db.run("SELECT corgipile_train('t', features => '{x}', max_epochs => 1, prefetch => 'on')");
     let files = "SELECT name FROM pg_ls_dir('/dev/shm') name WHERE name ~ 'PostgreSQL' ORDER BY 1";
     let before = db.lines(files);
     let (mut tried, mut refused) = (0, 0);
     // buffers that grow: the first are of pages with few rows
     let growing = "'growing', features => '{x}', max_epochs => 2, seed => 3, shuffle => 'no_shuffle'";
-    let same = db.trained(&format!("{growing}, loader => 'in_process', buffer_size => '20%'")).bits();
+    let same = db.trained(&format!("{growing}, prefetch => 'off', buffer_size => '20%'")).bits();
     let expected = db
-        .trained("'big', features => '{x}', max_epochs => 2, seed => 3, buffer_size => '10%', loader => 'in_process'")
+        .trained("'big', features => '{x}', max_epochs => 2, seed => 3, buffer_size => '10%', prefetch => 'off'")
         .bits();
     for fill in (0..24).step_by(sample(1, 4)).map(|step| step << 18) {
         fill_shared_memory(&mut db, fill);
-        let sql = format!(
-            "SELECT model_id FROM corgipile_train({growing}, loader => 'worker', buffer_size => '20%') LIMIT 1"
-        );
+        let sql =
+            format!("SELECT model_id FROM corgipile_train({growing}, prefetch => 'on', buffer_size => '20%') LIMIT 1");
         tried += 1;
         match db.attempt(&sql) {
             Ok(lines) => assert_eq!(db.model(lines[0].parse().expect("an id")).bits(), same, "{fill} bytes of others"),
@@ -114,7 +113,7 @@ fn a_full_shared_memory_or_disk_is_an_error_and_leaves_nothing() {
         wait_for(&mut db, files, &before);
     }
     for buffer in sample(&["1%", "5%", "10%", "20%", "40%", "100%"][..], &["1%", "20%", "100%"]) {
-        for how in ["loader => 'worker'", "workers => 2", "workers => 2, options => '{\"batch_size\": 64}'"] {
+        for how in ["prefetch => 'on'", "workers => 2", "workers => 2, options => '{\"batch_size\": 64}'"] {
             for fill in sample(&[0, 3 << 20, 5 << 20][..], &[0, 5 << 20]) {
                 fill_shared_memory(&mut db, *fill);
                 let arguments =
@@ -131,7 +130,7 @@ fn a_full_shared_memory_or_disk_is_an_error_and_leaves_nothing() {
     }
     fill_shared_memory(&mut db, 0);
     let again =
-        db.trained("'big', features => '{x}', max_epochs => 2, seed => 3, loader => 'worker', buffer_size => '10%'");
+        db.trained("'big', features => '{x}', max_epochs => 2, seed => 3, prefetch => 'on', buffer_size => '10%'");
     assert_eq!(again.bits(), expected, "when there is memory again");
 
     db.run("SET temp_tablespaces = 'space'");
@@ -158,7 +157,7 @@ fn sixty_four_trainings_at_once_share_eight_workers() {
     let mut db = cluster.session();
     tables(&mut db);
     let training = |i: usize| {
-        let how = ["loader => 'in_process'", "loader => 'worker'", "loader => 'worker'", "loader => 'auto'"][i % 4];
+        let how = ["prefetch => 'off'", "prefetch => 'on'", "prefetch => 'on'", "prefetch => 'auto'"][i % 4];
         format!("'t', features => '{{x}}', max_epochs => 5, seed => 11, {how}, name => 'm{i}'")
     };
     let sessions: Vec<Session> = (0..64).map(|_| cluster.session()).collect();
@@ -193,7 +192,7 @@ fn thousands_of_epochs_leave_a_session_as_it_was() {
     db.run("CREATE TABLE few AS SELECT * FROM t WHERE id % 40 = 0");
     let pid = db.pid();
     let (epochs, mut figures) = (sample(10_000, 2_000), Vec::new());
-    for how in ["loader => 'in_process'", "loader => 'worker'", "options => '{\"cache\": \"off\"}'", "workers => 2"] {
+    for how in ["prefetch => 'off'", "prefetch => 'on'", "options => '{\"cache\": \"off\"}'", "workers => 2"] {
         // the history of so many epochs takes memory while it is stored: what is flat is a session of such trainings
         let mut train = |epochs: u32| {
             db.run(&format!("SELECT corgipile_train('few', features => '{{x}}', max_epochs => {epochs}, {how})"));

@@ -113,8 +113,8 @@ const TEXTS: &[&str] = &[
     "'shuffle_once'",
     "'epoch_shuffle'",
     "'auto'",
-    "'worker'",
-    "'in_process'",
+    "'on'",
+    "'off'",
     "'10%'",
     "'0%'",
     "'100%'",
@@ -236,14 +236,14 @@ const KEYS: &[&str] = &[
     "index_base",
     "dimensions",
     "cache",
-    "unseen",
+    "handle_unknown",
     "parallel",
     "tolerance",
     "patience",
     "validation_fraction",
     "validation_by",
     "validation_column",
-    "notice",
+    "verbose",
     "learning_rate",
     "l1_ratio",
     "",
@@ -335,7 +335,7 @@ fn values(name: &str, kind: &str) -> BoxedStrategy<String> {
             1 => one_of(ELEMENTS)
         ]
         .boxed(),
-        ("indices" | "values", "\"any\"") => one_of(ARRAYS),
+        ("indices" | "feature_values", "\"any\"") => one_of(ARRAYS),
         (_, "\"any\"") => {
             prop_oneof![4 => one_of(FLOATS), 2 => one_of(TEXTS), 1 => one_of(ELEMENTS), 1 => one_of(ARRAYS)].boxed()
         }

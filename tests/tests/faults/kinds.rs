@@ -41,7 +41,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ),
     (
         "train mlp",
-        "SELECT max(epoch) FROM corgipile_train('t', 'mlp', 'class', '{x}', max_epochs => 2, seed => 1, options => '{\"hidden_layers\": [16, 8], \"optimizer\": \"adam\"}')",
+        "SELECT max(epoch) FROM corgipile_train('t', 'mlp', 'class', '{x}', max_epochs => 2, seed => 1, options => '{\"hidden_layer_sizes\": [16, 8], \"optimizer\": \"adam\"}')",
     ),
     (
         "train wide, file cache",
@@ -82,7 +82,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ),
     (
         "train loader",
-        "SELECT count(*) FROM corgipile_train('t', features => '{x}', max_epochs => 2, seed => 1, loader => 'worker', buffer_size => '20%')",
+        "SELECT count(*) FROM corgipile_train('t', features => '{x}', max_epochs => 2, seed => 1, prefetch => 'on', buffer_size => '20%')",
     ),
     (
         "train workers",

@@ -115,7 +115,7 @@ const GREEDY: &[&str] = &[
     // a compressed table of few bytes and many columns
     "SELECT count(*) FROM corgipile_train('many', max_epochs => 1)",
     "SELECT count(*) FROM corgipile_train('many', 'svm', max_epochs => 1, options => '{\"optimizer\": \"adam\"}')",
-    "SELECT count(*) FROM corgipile_train('many', 'mlp', max_epochs => 1, options => '{\"hidden_layers\": [1]}')",
+    "SELECT count(*) FROM corgipile_train('many', 'mlp', max_epochs => 1, options => '{\"hidden_layer_sizes\": [1]}')",
     "SELECT corgipile_toc_decompress(features) FROM many LIMIT 1",
     "SELECT features * array_fill(1::float8, ARRAY[134217726]) FROM many LIMIT 1",
     "SELECT array_fill(1::float8, ARRAY[10]) * features FROM many LIMIT 1",
@@ -123,11 +123,11 @@ const GREEDY: &[&str] = &[
     "SELECT count(*) FROM corgipile_train('s', features => '{k,v}', max_epochs => 1)",
     "SELECT count(*) FROM corgipile_train('s', 'svm', features => '{k,v}', max_epochs => 1, options => '{\"optimizer\": \"adam\"}')",
     "SELECT count(*) FROM corgipile_train('s', features => '{k,v}', max_epochs => 1, workers => 2)",
-    "SELECT count(*) FROM corgipile_train('s', features => '{k,v}', max_epochs => 1, loader => 'worker', options => '{\"optimizer\": \"adam\"}')",
+    "SELECT count(*) FROM corgipile_train('s', features => '{k,v}', max_epochs => 1, prefetch => 'on', options => '{\"optimizer\": \"adam\"}')",
     "SELECT count(*) FROM corgipile_train('s', features => '{k,v}', max_epochs => 1, options => '{\"schedule\": \"theorem1\", \"mu\": 0.1}')",
     "SELECT count(*) FROM corgipile_train('s', features => '{k,v}', max_epochs => 1, group_by => 'label')",
     "SELECT count(*) FROM corgipile_train('s', features => '{k,v}', max_epochs => 1, grid => '{\"learning_rate\": [0.1, 0.2, 0.3, 0.4]}')",
-    "SELECT count(*) FROM corgipile_train('s', 'mlp', features => '{k,v}', max_epochs => 1, options => '{\"hidden_layers\": [2]}')",
+    "SELECT count(*) FROM corgipile_train('s', 'mlp', features => '{k,v}', max_epochs => 1, options => '{\"hidden_layer_sizes\": [2]}')",
     "SELECT count(*) FROM corgipile_train_uda('s', features => '{k,v}', max_epochs => 1)",
     "SELECT corgipile_cluster_factor('s', features => '{k,v}', model => 'softmax')",
     // long arrays
@@ -159,9 +159,9 @@ const GREEDY: &[&str] = &[
     "SELECT ('sgd1:' || repeat('A', 100000000))::corgipile.sgd_state",
     "SELECT repeat('1', 100000000)::corgipile.toc",
     // networks
-    "SELECT corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1, options => '{\"hidden_layers\": [30000000]}')",
-    "SELECT corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1, options => '{\"hidden_layers\": [11000, 11000]}')",
-    "SELECT corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1, options => '{\"hidden_layers\": [11000, 11000], \"optimizer\": \"adam\"}')",
+    "SELECT corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1, options => '{\"hidden_layer_sizes\": [30000000]}')",
+    "SELECT corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1, options => '{\"hidden_layer_sizes\": [11000, 11000]}')",
+    "SELECT corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1, options => '{\"hidden_layer_sizes\": [11000, 11000], \"optimizer\": \"adam\"}')",
     // many of something
     "SELECT count(*) FROM corgipile_shuffle_order('corgipile', tuples => 1000000000, tuples_per_block => 1, buffer_tuples => 1000000000, seed => 1)",
     "SELECT corgipile_sgd_init('logistic', 134217727)",

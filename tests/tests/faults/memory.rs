@@ -274,7 +274,7 @@ fn what_is_large_can_be_refused() {
          CREATE TABLE exported AS SELECT corgipile_export('large') AS model",
     );
     for statement in [
-        "SELECT count(*) FROM corgipile_train('t', max_epochs => 1, buffer_size => '100%', loader => 'in_process')",
+        "SELECT count(*) FROM corgipile_train('t', max_epochs => 1, buffer_size => '100%', prefetch => 'off')",
         "SELECT count(*) FROM corgipile_train('few', 'svm', max_epochs => 1, options => '{\"standardize\": true}')",
         "SELECT corgipile_predict('large', x) FROM few",
         "SELECT corgipile_import(model, name => 'again') FROM exported",

@@ -86,7 +86,7 @@ fn look(cluster: &Cluster, session: &mut Session) -> Vec<String> {
          UNION ALL
          SELECT 'progress', pid::text, epoch::text, '' FROM corgipile.stat_progress_train
          UNION ALL
-         SELECT 'reading group', pid::text, epoch::text, '' FROM corgipile.stat_reading_groups
+         SELECT 'reading group', pid::text, epoch::text, '' FROM corgipile.stat_shared_scans
          UNION ALL
          SELECT 'pin', relfilenode::text, relblocknumber::text, pinning_backends::text
            FROM pg_buffercache WHERE pinning_backends > 0",

@@ -6,7 +6,7 @@ use corgipile_tests::{Cluster, Failure, Session, sample, skip};
 use std::fs;
 
 /// Statements that start a worker.
-const HOWS: [&str; 2] = ["loader => 'worker'", "workers => 2"];
+const HOWS: [&str; 2] = ["prefetch => 'on'", "workers => 2"];
 
 fn training(how: &str) -> String {
     format!("SELECT count(*) FROM corgipile_train('t', features => '{{x}}', max_epochs => 3, seed => 1, {how})")
@@ -31,7 +31,7 @@ fn goes_on(mut session: Session, what: &str, more: impl FnOnce()) {
     assert_eq!(session.line("SELECT 1"), "1", "{what}");
     more();
     session.run("SET statement_timeout = '50ms'");
-    let endless = "SELECT corgipile_train('t', features => '{x}', max_epochs => 1000000, loader => 'in_process')";
+    let endless = "SELECT corgipile_train('t', features => '{x}', max_epochs => 1000000, prefetch => 'off')";
     let failure = session.attempt(endless).expect_err("it has a million epochs");
     assert_eq!(failure.code, "57014", "{what}: {failure:#?}");
     for how in HOWS {
@@ -101,7 +101,7 @@ fn first_workers_without_address_space_leave_a_session_that_works() {
         for how in HOWS {
             let what = format!("{how}, {kilobytes} kB of address space");
             let mut session = cluster.session();
-            session.run(&training("loader => 'in_process'")); // what it takes by itself
+            session.run(&training("prefetch => 'off'")); // what it takes by itself
             let pid = session.pid();
             limit(&mut db, pid, Some(address_space(pid) + (kilobytes << 10)));
             let (session, result) = attempt_in_time(session, &training(how));

@@ -27,9 +27,9 @@ fn cursors_blocks_triggers_and_savepoints_leave_nothing() {
          CREATE TRIGGER predicts BEFORE INSERT ON queue FOR EACH ROW EXECUTE FUNCTION predict_it();
          CREATE TRIGGER trains AFTER INSERT ON queue FOR EACH STATEMENT EXECUTE FUNCTION train_it();
          CREATE FUNCTION definer(loader text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS
-             'SELECT max(tuples) FROM corgipile_train(''t'', features => ''{{x}}'', max_epochs => 2, loader => loader)';
+             'SELECT max(tuples) FROM corgipile_train(''t'', features => ''{{x}}'', max_epochs => 2, prefetch => loader)';
          CREATE FUNCTION guarded(source text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
-             PERFORM * FROM corgipile_train(source, features => '{{x}}', max_epochs => 2, loader => 'worker',
+             PERFORM * FROM corgipile_train(source, features => '{{x}}', max_epochs => 2, prefetch => 'on',
                                             options => '{{\"nulls\": \"error\"}}');
              RETURN 'trained';
          EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE;
@@ -41,7 +41,7 @@ fn cursors_blocks_triggers_and_savepoints_leave_nothing() {
     let shapes: Vec<(&str, String, &[&str], i64)> = vec![
         ("one row of a cursor", format!("BEGIN; DECLARE c CURSOR FOR SELECT * FROM {}; FETCH 1 FROM c; CLOSE c; COMMIT; SELECT 1", train("")), &["1"], 1),
         ("a cursor that nobody has fetched from", format!("BEGIN; DECLARE c CURSOR FOR SELECT * FROM {}; CLOSE c; COMMIT; SELECT 1", train("")), &["1"], 0),
-        ("a cursor that is rolled back", format!("BEGIN; DECLARE c CURSOR FOR SELECT * FROM {}; FETCH 2 FROM c; ROLLBACK; SELECT 1", train(", loader => 'worker'")), &["1"], 0),
+        ("a cursor that is rolled back", format!("BEGIN; DECLARE c CURSOR FOR SELECT * FROM {}; FETCH 2 FROM c; ROLLBACK; SELECT 1", train(", prefetch => 'on'")), &["1"], 0),
         ("a cursor held over the end of its transaction", format!("BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT epoch FROM {}; FETCH 1 FROM c; COMMIT; FETCH ALL FROM c", train("")), &["2", "3"], 1),
         ("the end of it", "CLOSE c; SELECT 1".into(), &["1"], 0),
         ("a scrollable cursor", format!("BEGIN; DECLARE c SCROLL CURSOR FOR SELECT epoch FROM {}; FETCH LAST FROM c; FETCH FIRST FROM c; COMMIT; SELECT 1", train("")), &["1"], 1),
@@ -50,18 +50,18 @@ fn cursors_blocks_triggers_and_savepoints_leave_nothing() {
         ("LIMIT", format!("SELECT epoch FROM {} LIMIT 1", train("")), &["1"], 1),
         ("LIMIT of a shuffle", "SELECT count(*) FROM (SELECT * FROM corgipile_shuffle(NULL::parts) LIMIT 7) s".into(), &["7"], 0),
         ("a savepoint", format!("BEGIN; SAVEPOINT s; SELECT count(*) FROM {}; ROLLBACK TO s; SELECT count(*) FROM {}; COMMIT", train(", workers => 2"), train("")), &["3"], 1),
-        ("a released savepoint", format!("BEGIN; SAVEPOINT s; SELECT count(*) FROM {}; RELEASE s; COMMIT; SELECT 1", train(", loader => 'worker'")), &["1"], 1),
+        ("a released savepoint", format!("BEGIN; SAVEPOINT s; SELECT count(*) FROM {}; RELEASE s; COMMIT; SELECT 1", train(", prefetch => 'on'")), &["1"], 1),
         ("rows for a block", "SELECT guarded('t')".into(), &["trained"], 1),
         ("an error in a block", "SELECT guarded('nowhere')".into(), &["42P01"], 0),
         ("an error in a worker, in a block", "SELECT guarded('SELECT label, CASE WHEN id = 7000 THEN NULL ELSE x END AS x FROM t')".into(), &["22004"], 0),
         ("a trigger", "INSERT INTO queue SELECT x FROM t LIMIT 50; SELECT count(y) FROM queue".into(), &["50"], 1),
         ("a trigger that is undone", "BEGIN; INSERT INTO queue SELECT x FROM t LIMIT 50; ROLLBACK; SELECT count(y) FROM queue".into(), &["50"], 0),
         ("DO", format!("DO $$ BEGIN FOR i IN 1..3 LOOP PERFORM count(*) FROM {}; END LOOP; END $$; SELECT 1", train("")), &["1"], 3),
-        ("the rights of a definer", "SET ROLE reader; SELECT definer('worker'); RESET ROLE; SELECT 1".into(), &["1"], 1),
+        ("the rights of a definer", "SET ROLE reader; SELECT definer('on'); RESET ROLE; SELECT 1".into(), &["1"], 1),
         ("a prepared statement", "PREPARE p(text) AS SELECT count(*) FROM corgipile_train($1, features => '{x}', max_epochs => 2);
            EXECUTE p('t'); EXECUTE p('t'); EXECUTE p('t'); EXECUTE p('t'); EXECUTE p('t'); EXECUTE p('t'); EXECUTE p('parts')".into(), &["2"], 7),
         ("the same one after a change of the table", "ALTER TABLE t ADD more int; EXECUTE p('t')".into(), &["2"], 1),
-        ("two in one query", format!("SELECT count(*) FROM {} a JOIN {} b USING (epoch)", train(""), train(", loader => 'worker'")), &["3"], 2),
+        ("two in one query", format!("SELECT count(*) FROM {} a JOIN {} b USING (epoch)", train(""), train(", prefetch => 'on'")), &["3"], 2),
         ("a common table expression", format!("WITH m AS MATERIALIZED (SELECT * FROM {}) SELECT count(*) FROM m a, m b", train("")), &["9"], 1),
         ("a lateral training per row", "SELECT count(*) FROM (VALUES (1), (2)) r(seed), LATERAL corgipile_train('t', features => '{x}', max_epochs => 2, seed => r.seed)".into(), &["4"], 2),
         ("a prepared transaction", format!("BEGIN; SELECT count(*) FROM {}; PREPARE TRANSACTION 'two'", train("")), &["3"], 0),
@@ -91,7 +91,7 @@ fn a_serializable_training_conflicts_with_who_writes_its_table() {
     let cluster = Cluster::new(&["default_transaction_isolation = 'serializable'"]);
     let (mut db, mut other) = (cluster.session(), cluster.session());
     tables(&mut db);
-    for how in ["", ", loader => 'worker'", ", workers => 2"] {
+    for how in ["", ", prefetch => 'on'", ", workers => 2"] {
         db.run("BEGIN");
         other.run("BEGIN");
         other.run("SELECT count(*) FROM corgipile.models; INSERT INTO t SELECT * FROM t LIMIT 1");

@@ -11,27 +11,27 @@ use std::time::{Duration, Instant};
 /// filter and of a sample, at different speeds, and trainings with processes of their own.
 const SHARED: &[&str] = &[
     "SELECT count(*), sum(id), sum(id::numeric * id)
-       FROM corgipile_shuffle(NULL::t, share => true, block_size => '8kB', buffer_size => '10%', seed => 1)",
+       FROM corgipile_shuffle(NULL::t, shared_scan => true, block_size => '8kB', buffer_size => '10%', seed => 1)",
     "SELECT count(*), sum(id), sum(x[1])::numeric(20, 1)
-       FROM corgipile_shuffle(NULL::parts, share => true, block_size => '8kB', buffer_size => '5%', seed => 2)
+       FROM corgipile_shuffle(NULL::parts, shared_scan => true, block_size => '8kB', buffer_size => '5%', seed => 2)
       WHERE id % 3 > 0",
     "SELECT count(*), sum(s.id), sum(length(repeat('x', 1000)))
-       FROM corgipile_shuffle(NULL::t, share => true, block_size => '8kB', buffer_size => '10%', seed => 3, sample => 0.5) s,
+       FROM corgipile_shuffle(NULL::t, shared_scan => true, block_size => '8kB', buffer_size => '10%', seed => 3, sample => 0.5) s,
             generate_series(1, 2)",
-    "SELECT count(*), sum(id), sum(cardinality(x)) FROM corgipile_shuffle(NULL::wide, share => true, seed => 4)",
+    "SELECT count(*), sum(id), sum(cardinality(x)) FROM corgipile_shuffle(NULL::wide, shared_scan => true, seed => 4)",
     "BEGIN;
      SELECT count(*), min(tuples), max(tuples)
-       FROM corgipile_train('t', features => '{x}', max_epochs => 4, share => true, block_size => '8kB',
+       FROM corgipile_train('t', features => '{x}', max_epochs => 4, shared_scan => true, block_size => '8kB',
                             buffer_size => '10%', options => '{\"cache\": \"off\"}');
      ROLLBACK",
     "BEGIN;
      SELECT count(*), min(tuples), max(tuples)
-       FROM corgipile_train('t', features => '{x}', max_epochs => 3, share => true, block_size => '8kB',
-                            buffer_size => '10%', loader => 'worker');
+       FROM corgipile_train('t', features => '{x}', max_epochs => 3, shared_scan => true, block_size => '8kB',
+                            buffer_size => '10%', prefetch => 'on');
      ROLLBACK",
     "BEGIN;
      SELECT count(*), min(tuples), max(tuples)
-       FROM corgipile_train('wide', features => '{x}', max_epochs => 3, share => true, workers => 2);
+       FROM corgipile_train('wide', features => '{x}', max_epochs => 3, shared_scan => true, workers => 2);
      ROLLBACK",
 ];
 
@@ -149,7 +149,7 @@ fn members_that_are_stopped_at_any_moment_disturb_no_other() {
 /// A cursor over a table that shares it, with a row read. Gives what was said.
 fn open(session: &mut Session, cursor: usize, table: &str) {
     session.run(&format!(
-        "DECLARE c{cursor} CURSOR FOR SELECT * FROM corgipile_shuffle(NULL::{table}, share => true, block_size => '8kB');
+        "DECLARE c{cursor} CURSOR FOR SELECT * FROM corgipile_shuffle(NULL::{table}, shared_scan => true, block_size => '8kB');
          FETCH c{cursor}"
     ));
 }
@@ -158,9 +158,9 @@ fn open(session: &mut Session, cursor: usize, table: &str) {
 fn refusal(session: &mut Session, table: &str) -> Option<String> {
     let lines = session.lines(&format!(
         "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
-         SELECT * FROM corgipile_shuffle(NULL::{table}, share => true, block_size => '8kB')"
+         SELECT * FROM corgipile_shuffle(NULL::{table}, shared_scan => true, block_size => '8kB')"
     ));
-    let share = lines.iter().find_map(|line| line.trim().strip_prefix("Share: off ").map(str::to_owned));
+    let share = lines.iter().find_map(|line| line.trim().strip_prefix("Shared Scan: off ").map(str::to_owned));
     assert!(lines.iter().any(|line| line.replace(".00 ", " ").contains("rows=100 ")), "all rows are read: {lines:#?}");
     share
 }
@@ -168,7 +168,7 @@ fn refusal(session: &mut Session, table: &str) -> Option<String> {
 /// Waits until nobody is a member.
 fn wait_for_the_end(watch: &mut Session) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while watch.line("SELECT count(*) FROM corgipile.stat_reading_groups") != "0" {
+    while watch.line("SELECT count(*) FROM corgipile.stat_shared_scans") != "0" {
         assert!(Instant::now() < deadline, "members stay");
         sleep(Duration::from_millis(5));
     }
@@ -189,7 +189,7 @@ fn where_there_is_no_room_for_another_member_or_group_the_reader_reads_alone() {
         member.run("BEGIN");
         open(member, 0, "t0");
     }
-    assert_eq!(watch.line("SELECT count(*), count(DISTINCT reading_group) FROM corgipile.stat_reading_groups"), "64|1");
+    assert_eq!(watch.line("SELECT count(*), count(DISTINCT scan_group) FROM corgipile.stat_shared_scans"), "64|1");
     assert_eq!(refusal(&mut watch, "t0").as_deref(), Some("(the reading group has 64 members)"));
     members[17].run("ROLLBACK");
     assert_eq!(refusal(&mut watch, "t0"), None);
@@ -209,10 +209,7 @@ fn where_there_is_no_room_for_another_member_or_group_the_reader_reads_alone() {
             assert_eq!(refusal(&mut watch, "t0"), None);
         }
     }
-    assert_eq!(
-        watch.line("SELECT count(*), count(DISTINCT reading_group) FROM corgipile.stat_reading_groups"),
-        "128|16"
-    );
+    assert_eq!(watch.line("SELECT count(*), count(DISTINCT scan_group) FROM corgipile.stat_shared_scans"), "128|16");
     assert_eq!(refusal(&mut watch, "t0").as_deref(), Some("(all places in reading groups are taken)"));
     drop(members);
     wait_for_the_end(&mut watch);

@@ -56,7 +56,7 @@ pub const STATEMENTS: &[Statement] = &[
     statement(
         1,
         "SELECT * FROM corgipile_train('t', 'mlp', features => '{x}', max_epochs => 3,
-                                       options => '{\"hidden_layers\": [20, 10]}')",
+                                       options => '{\"hidden_layer_sizes\": [20, 10]}')",
     ),
     statement(0, "SELECT * FROM corgipile_evaluate('kept', 't'); SELECT * FROM corgipile_cluster_factor('t')"),
     statement(0, "SELECT count(*), sum(id) FROM corgipile_shuffle(NULL::t) s, generate_series(1, 5)"),
@@ -156,21 +156,21 @@ pub const STATEMENTS: &[Statement] = &[
          EXCEPTION WHEN SQLSTATE 'P0001' THEN NULL;
          END $$",
     ),
-    with_workers(1, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 30, loader => 'worker')"),
+    with_workers(1, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 30, prefetch => 'on')"),
     with_workers(
         3,
-        "SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 8, loader => 'worker',
+        "SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 8, prefetch => 'on',
                                        grid => '{\"learning_rate\": [0.1, 0.01, 0.001]}')",
     ),
     with_workers(
         1,
-        "SELECT * FROM corgipile_train('t', features => '{k,v}', max_epochs => 12, loader => 'worker',
+        "SELECT * FROM corgipile_train('t', features => '{k,v}', max_epochs => 12, prefetch => 'on',
                                        options => '{\"cache\": \"off\", \"batch_size\": 16}')",
     ),
     with_workers(
         1,
         "SELECT * FROM corgipile_train('SELECT t.label, u.x FROM t JOIN t u USING (id)', max_epochs => 12,
-                                       loader => 'worker', shuffle => 'epoch_shuffle')",
+                                       prefetch => 'on', shuffle => 'epoch_shuffle')",
     ),
     with_workers(1, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 30, workers => 2)"),
     with_workers(
@@ -185,19 +185,19 @@ pub const STATEMENTS: &[Statement] = &[
     ),
     with_workers(
         2,
-        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 8, loader => 'worker', name => 'half',
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 8, prefetch => 'on', name => 'half',
                                        options => '{\"validation_fraction\": 0.2, \"optimizer\": \"adam\"}');
-         SELECT * FROM corgipile_train('t', warm_start => 'half', max_epochs => 8, loader => 'worker')",
+         SELECT * FROM corgipile_train('t', warm_start => 'half', max_epochs => 8, prefetch => 'on')",
     ),
     statement(
         1,
-        "SELECT count(*), sum(id) FROM corgipile_shuffle(NULL::t, share => true, block_size => '8kB') s, generate_series(1, 3);
-         SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 20, share => true, block_size => '8kB',
+        "SELECT count(*), sum(id) FROM corgipile_shuffle(NULL::t, shared_scan => true, block_size => '8kB') s, generate_series(1, 3);
+         SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 20, shared_scan => true, block_size => '8kB',
                                        buffer_size => '10%', options => '{\"cache\": \"off\"}')",
     ),
     with_workers(
         1,
-        "SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 12, share => true, workers => 2,
+        "SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 12, shared_scan => true, workers => 2,
                                        block_size => '8kB', buffer_size => '30%')",
     ),
     with_workers(

@@ -35,7 +35,7 @@ const OTHERS: &[&[&str]] = &[
 const TRAININGS: &[&str] = &[
     "corgipile_train('s', features => '{x}', max_epochs => 5)",
     "corgipile_train('s', features => '{x}', max_epochs => 5, options => '{\"cache\": \"off\"}')",
-    "corgipile_train('s', features => '{x}', max_epochs => 5, loader => 'worker')",
+    "corgipile_train('s', features => '{x}', max_epochs => 5, prefetch => 'on')",
     "corgipile_train('s', features => '{x}', max_epochs => 5, workers => 2)",
     "corgipile_train('SELECT label, x, amount FROM s WHERE id % 3 > 0', features => '{x}', max_epochs => 3)",
     "corgipile_train('SELECT s.label, s.x FROM s JOIN parts USING (id)', max_epochs => 3)",
@@ -44,7 +44,7 @@ const TRAININGS: &[&str] = &[
     "corgipile_train('s', features => '{x}', max_epochs => 2, grid => '{\"learning_rate\": [0.1, 0.01]}')",
     "corgipile_train('s', features => '{x}', max_epochs => 2, options => '{\"validation_fraction\": 0.1}')",
     "corgipile_train('parts', features => '{x}', max_epochs => 3, workers => 2)",
-    "corgipile_train('s', features => '{x}', max_epochs => 4, grid => '{\"learning_rate\": [0.1, 0.01]}', loader => 'worker')",
+    "corgipile_train('s', features => '{x}', max_epochs => 4, grid => '{\"learning_rate\": [0.1, 0.01]}', prefetch => 'on')",
     "corgipile_train('s', features => '{x}', max_epochs => 5, sample => 0.5, block_size => '8kB')",
     "corgipile_train('parts', features => '{x}', max_epochs => 4, options => '{\"validation_fraction\": 0.3}')",
     "corgipile_train('s', features => '{x}', max_epochs => 3, shuffle => 'epoch_shuffle')",

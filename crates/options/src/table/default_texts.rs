@@ -2,7 +2,7 @@
 
 use crate::defaults::{self, learning_rate};
 use choices::Choice;
-use sgd::{Activation, Hyperparameters, Link, ModelKind, Optimizer, Solver};
+use loss::{Activation, Hyperparameters, Link, ModelKind, Optimizer, Solver};
 
 pub(super) fn default_rate(model: Option<ModelKind>) -> String {
     let rate = |kind, activation| learning_rate(kind, Optimizer::Sgd, activation);

@@ -1,7 +1,7 @@
 //! The arguments and options themselves. Their order is that of `corgipile_options()`.
 //!
 //! One that says `name: Type` is a field of [`Options`], too: it is read by its type, and recorded as its type writes
-//! it. The others are arguments, and what [hyperparameters](sgd::Hyperparameters) are made of.
+//! it. The others are arguments, and what [hyperparameters](loss::Hyperparameters) are made of.
 
 use super::default_texts::{
     default_batch_size, default_decay, default_epochs, default_loss_epsilon, default_optimizer, default_rate,
@@ -19,9 +19,10 @@ use crate::objective::Objective;
 use crate::rows::{By, ClassWeight, Clip, Hashing, Keep, Nulls, Prepare, Standardize, Transform, Unseen, whole};
 use choices::Choice;
 use errors::limits::MAX_WEIGHTS;
+use loss::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Range, Schedule, Solver};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Range, Schedule, Solver, Stopping};
+use sgd::Stopping;
 use shuffle::{MAX_PROCESSES, Strategy};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
@@ -51,7 +52,7 @@ fn is_default<T: std::default::Default + PartialEq>(value: &T) -> bool {
 }
 
 /// Sizes of hidden layers. With more units, not even one feature would make a model that can be stored.
-fn hidden_layers(value: &Value) -> Option<Value> {
+fn hidden_layer_sizes(value: &Value) -> Option<Value> {
     let size = |value| whole(value, 1, MAX_WEIGHTS as u64).map(|size| size as u32);
     let sizes: Option<Vec<u32>> = value.as_array()?.iter().map(size).collect();
     Hidden::new(&sizes?).map(|hidden| json!(hidden))
@@ -144,7 +145,7 @@ entries! {
     /// cut standardized features off at so many deviations from their mean, in prediction and evaluation, too, so that
     /// a few values far out do not decide over a network. auto: 5 if the network predicts numbers and standardize is
     /// auto, else none
-    clip: Clip = option(
+    winsorize: Clip = option(
         Read("number or string", "a number above 0, auto, none", || Clip::WHAT.into()),
         Default::Word(Clip::AUTO),
     )
@@ -152,7 +153,7 @@ entries! {
     .warm_start(Fixed {
         unsaid: Some(Clip::AUTO),
         reason: "its features were cut off elsewhere in its training",
-        hint: "Leave option clip out to continue as it was trained.",
+        hint: "Leave option winsorize out to continue as it was trained.",
     });
 
     /// what the first sparse feature is called
@@ -167,7 +168,7 @@ entries! {
 
     /// what to do, when predicting and evaluating, with a category that was not there in training, or a sparse index
     /// beyond the largest: take it for 0, so that it is none of those that are known, or an error
-    unseen: Option<Unseen> = option(Words(Unseen::names), Default::Word("zero"));
+    handle_unknown: Option<Unseen> = option(Words(Unseen::names), Default::Word("ignore"));
 
     /// columns of text that are hashed: their values share a number of features, the buckets, instead of having one
     /// each. auto: columns with more than 10,000 categories (1,000 with networks), into 262,144 buckets (4,096; fewer
@@ -185,13 +186,13 @@ entries! {
 
     /// the model whose weights the training begins with; a number is an id unless you have a model of that name. Where
     /// neither rows nor options differ, its training goes on. max_epochs are those to come. What is not given is as in
-    /// that training, but for max_epochs, loader, workers, nodes, name, keep_versions, cache and notice
+    /// that training, but for max_epochs, prefetch, workers, servers, name, keep_versions, cache and verbose
     warm_start = argument("text", Any(Some("name or id of a model")), Default::None);
 
     /// which rows means, deviations, classes and the learning rate are taken from before the first epoch. sample: those
     /// of 1024 pages drawn at random, or all of a small table; if the first epoch then meets a class, a category or an
     /// extreme that these do not contain, the training begins again with all rows. exact: all rows
-    prepare: Prepare = option(Words(Prepare::names), Default::Word("sample")).named("text");
+    statistics: Prepare = option(Words(Prepare::names), Default::Word("sample")).named("text");
 
     /// how many epochs are to be trained in all, where this call trains only the first of them: what depends on
     /// max_epochs is chosen for these. corgipile_train_in_steps() gives it
@@ -199,7 +200,7 @@ entries! {
 
     /// in a warm start, whether to measure the rows again before the first epoch. false: the training goes on with the
     /// means, scales and class weights of the training before, whatever the rows are now
-    remeasure: Option<bool> = option(Boolean, Default::Boolean(true)).warm_start(OfCall);
+    recompute_statistics: Option<bool> = option(Boolean, Default::Boolean(true)).warm_start(OfCall);
 
     /// a column of numbers, booleans, text or an enum: a model for each of its values
     // a model of a group goes on with the rows of its group
@@ -332,12 +333,12 @@ entries! {
     /// strength of the penalty l2 / 2 * w^2; times learning_rate it is below 1
     l2 = learning(Number(Hyperparameters::PENALTIES), Default::Number(0.0)).named("float8");
 
-    /// what a linear regression minimises, or an SVM: hinge or squared_hinge; each but squared and hinge is a model of
+    /// what a linear regression minimises, or an SVM: hinge or squared_hinge; each but squared_error and hinge is a model of
     /// this name, too. With poisson the prediction is e^z of the decision z, and labels are at least 0
     loss = option(
         Words(Loss::names),
         Default::Depends(|model| match model.map(Loss::of) {
-            None => "squared, of svm hinge".into(),
+            None => "squared_error, of svm hinge".into(),
             Some(loss) => loss.map_or("", Loss::name).into(),
         }),
     )
@@ -363,8 +364,8 @@ entries! {
     objective = option(Words(Objective::names), Default::Depends(|_| "by the label".into())).of(Models::Networks);
 
     /// units of the hidden layers, from the features on
-    hidden_layers = Entry {
-        read: Some(hidden_layers),
+    hidden_layer_sizes = Entry {
+        read: Some(hidden_layer_sizes),
         ..learning(
             Read("array", "1 to 16 whole numbers from 1", || {
                 format!("an array of one to {} whole numbers from 1 to {MAX_WEIGHTS}", Hidden::MAX_LAYERS)
@@ -408,7 +409,7 @@ entries! {
     options = Entry { place: Place::Only("jsonb"), ..argument("jsonb", Any(Some("a JSON object")), Default::None) };
 
     /// a NOTICE after each epoch, with loss, score, tuples per second and the time that is left
-    notice: bool = option(Boolean, Default::Boolean(false)).named("boolean").warm_start(OfCall);
+    verbose: bool = option(Boolean, Default::Boolean(false)).named("boolean").warm_start(OfCall);
 
     /// processes that train together, the backend's own among them
     workers = argument("int", Integer(1, MAX_PROCESSES as u64), Default::Integer(1));
@@ -416,7 +417,7 @@ entries! {
     /// where rows of foreign tables of postgres_fdw are trained on. off: here, where they come as by any query. auto:
     /// on their servers, if they can be, in step; else here, which is told. Names of servers, in an array or with
     /// commas: there, or it is an error. The servers need this extension, and this database dblink
-    nodes: Nodes = option(
+    servers: Nodes = option(
         Read("string or array", "off, auto, or names of servers", || Nodes::WHAT.into()),
         Default::Word("off"),
     )
@@ -447,11 +448,11 @@ entries! {
     sample = argument("float8", Number(Range::above(0.0).to(1.0)), Default::None).warm_start(Kept);
 
     /// where buffers are filled: in the training's process, in a worker beside it, or where it is faster
-    loader = argument("text", Words(Loader::names), Default::Word("auto"));
+    prefetch = argument("text", Words(Loader::names), Default::Word("auto"));
 
     /// read the source together with other sessions that share it: a block that one of them has just read is drawn
     /// next. The order of blocks then depends on who else reads. For shuffle corgipile and block_only
-    share: Option<bool> = option(Boolean, Default::Depends(|_| "the setting corgipile.share, off by default".into()))
+    shared_scan: Option<bool> = option(Boolean, Default::Depends(|_| "the setting corgipile.shared_scan, off by default".into()))
         .named("boolean")
         .warm_start(OfCall);
 

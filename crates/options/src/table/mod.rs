@@ -65,11 +65,11 @@ mod tests {
         for (name, given, checked) in [
             ("l2", json!(1), json!(1.0)),
             ("batch_size", json!(3.0), json!(3)),
-            ("hidden_layers", json!([4.0, 2]), json!([4, 2])),
+            ("hidden_layer_sizes", json!([4.0, 2]), json!([4, 2])),
             ("transform", json!(["x"]), json!({"log": ["x"]})),
             ("hash", json!(0), json!("off")),
-            ("nodes", json!("a, b"), json!(["a", "b"])),
-            ("clip", json!(4), json!(4.0)),
+            ("servers", json!("a, b"), json!(["a", "b"])),
+            ("winsorize", json!(4), json!(4.0)),
             ("date_parts", json!(["dow"]), json!(["dow"])),
         ] {
             assert_eq!(entry(name).checked(&given).unwrap(), checked, "{name}");

@@ -94,7 +94,7 @@ pub enum Error {
     #[error("server \"{0}\": the user mapping has no password")]
     #[report(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED =>
         "Sessions are those of dblink, which asks all but superusers for one: password_required is for postgres_fdw \
-         alone. Give the mapping the password, or leave option nodes out.")]
+         alone. Give the mapping the password, or leave option servers out.")]
     NoPassword(String),
     #[error("out of memory: {0} bytes cannot be had")]
     #[report(ERRCODE_OUT_OF_MEMORY =>

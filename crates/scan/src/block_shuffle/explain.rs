@@ -52,19 +52,19 @@ fn share(scan: &BlockShuffle, explain: Explain) {
     let Some(sharing) = &scan.sharing else { return };
     let ShareCounters { members, drawn, followed } = scan.counters.share;
     match sharing.refusal() {
-        Some(why) if explain.is_text() => explain.text(c"Share", &format!("off ({why})")),
+        Some(why) if explain.is_text() => explain.text(c"Shared Scan", &format!("off ({why})")),
         Some(why) => {
-            explain.text(c"Share", "off");
-            explain.text(c"Share Off Because", why);
+            explain.text(c"Shared Scan", "off");
+            explain.text(c"Shared Scan Off Because", why);
         }
-        None if !explain.analyze() => explain.text(c"Share", "on"),
+        None if !explain.analyze() => explain.text(c"Shared Scan", "on"),
         None if explain.is_text() => {
             let members = if members == 1 { "1 member".to_owned() } else { format!("{members} members") };
-            explain.text(c"Share", &format!("up to {members}, {drawn} blocks drawn, {followed} followed"));
+            explain.text(c"Shared Scan", &format!("up to {members}, {drawn} blocks drawn, {followed} followed"));
         }
         None => {
-            explain.text(c"Share", "on");
-            explain.integer(c"Share Members", members.into());
+            explain.text(c"Shared Scan", "on");
+            explain.integer(c"Shared Scan Members", members.into());
             explain.integer(c"Blocks Drawn", drawn as i64);
             explain.integer(c"Blocks Followed", followed as i64);
         }

@@ -28,7 +28,7 @@ impl BlockShuffle {
                 if self.shuffling.share == Some(SaysShare::Call) && is_leader {
                     pg::notice(
                         format!("the source is not read together with other sessions: {why}"),
-                        "The order is that without share. The view corgipile.stat_reading_groups shows who shares what.",
+                        "The order is that without shared_scan. The view corgipile.stat_shared_scans shows who shares what.",
                     );
                 }
                 Sharing::Alone(why)

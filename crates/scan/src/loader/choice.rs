@@ -22,7 +22,7 @@ pub struct EpochTiming {
 }
 
 /// What EXPLAIN says without a worker.
-const IN_PROCESS: &str = "in process";
+const IN_PROCESS: &str = "off";
 
 /// The part of the time left that a worker has to save to be worth its processor.
 const WORTH: f64 = 0.1;
@@ -71,7 +71,7 @@ impl LoaderChoice {
         };
         let choice = LoaderChoice { loader, request, refused };
         let planned = match loader {
-            Loader::Worker => "worker",
+            Loader::Worker => "on",
             Loader::Auto => "auto",
             Loader::InProcess => IN_PROCESS,
         };
@@ -113,12 +113,12 @@ impl LoaderChoice {
             self.start(buffers, start);
         }
         self.notice_refusal();
-        self.show(buffers, "worker");
+        self.show(buffers, "on");
     }
 
     fn notice_refusal(&self) {
         if let Some(why) = &self.refused {
-            pg::notice(format!("the loader runs in process, without a worker: {why}"), None);
+            pg::notice(format!("buffers are not prefetched: {why}"), None);
         }
     }
 
@@ -156,7 +156,7 @@ impl LoaderChoice {
                 self.refused.take()
             }
         };
-        self.show(buffers, "worker from epoch 2");
+        self.show(buffers, "from epoch 2");
     }
 
     fn start(&mut self, buffers: &mut Buffers, start: LoadStart) {

@@ -4,8 +4,8 @@ use crate::scan_control::{CacheControl, ScanControl};
 use crate::worker_rows::WorkerRows;
 use decode::OwnedSpec;
 use decode::wanted::Wanted;
+use loss::{Extent, Hyperparameters};
 use serde::{Deserialize, Serialize};
-use sgd::{Extent, Hyperparameters};
 
 /// What a worker is to load. It travels as JSON.
 #[derive(Serialize, Deserialize)]

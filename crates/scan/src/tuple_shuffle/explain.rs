@@ -25,11 +25,11 @@ pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
     }
     match &scan.loader {
         Some(LoaderShown { place, why: Some(why) }) if explain.is_text() => {
-            explain.text(c"Loader", &format!("{place} ({why})"));
+            explain.text(c"Prefetch", &format!("{place} ({why})"));
         }
         Some(LoaderShown { place, why }) => {
-            explain.text(c"Loader", place);
-            why.iter().for_each(|why| explain.text(c"Loader Because", why));
+            explain.text(c"Prefetch", place);
+            why.iter().for_each(|why| explain.text(c"Prefetch Because", why));
         }
         None => {}
     }

@@ -4,12 +4,12 @@
 //! its own by rounding only. Sums travel as their bits: JSON knows no infinities.
 
 use bytemuck::{Pod, Zeroable};
+use loss::Output;
+use loss::variance_sum::VarianceSum;
 use serde::{Deserialize, Serialize};
 
 use super::Confusion;
-use crate::Output;
 use crate::counts;
-use crate::variance_sum::VarianceSum;
 
 /// What was counted of tuples.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -49,12 +49,13 @@ pub struct Profile {
 #[serde(deny_unknown_fields)]
 pub struct FeatureProfile {
     /// the share of rows in which it is NULL
+    #[serde(rename = "null_fraction")]
     pub missing: f64,
     /// of a number
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
     /// of a number
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "stddev", skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
     /// of a number, ascending: the lower end of the first bin, and the upper ends of the bins from there on
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +70,7 @@ pub struct FeatureProfile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<u64>,
     /// rows of categories that are none of these; a NULL is none
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, rename = "unknown", skip_serializing_if = "is_zero")]
     pub unseen: u64,
 }
 
@@ -139,7 +140,7 @@ impl FeatureProfile {
             _ if !is_share(&self.missing) || !self.shares.iter().all(is_share) => Err("has a share that cannot be"),
             _ if self.mean.is_some_and(|mean| !mean.is_finite()) => Err("has a mean that is not finite"),
             _ if !self.deviation.is_none_or(|deviation| deviation.is_finite() && deviation >= 0.0) => {
-                Err("has a deviation that cannot be")
+                Err("has a stddev that cannot be")
             }
             _ if self.edges.len() > BINS + 1 || !self.edges.iter().all(|edge| edge.is_finite()) => {
                 Err("has edges that cannot be")

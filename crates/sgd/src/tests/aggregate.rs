@@ -1,10 +1,11 @@
 //! The aggregate's flat state against the trainer, and against bytes that are none.
 
+use linear::aggregate::{StateError, StateMut, begin, grow, merge, size};
+use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};
 use proptest::prelude::*;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
-use crate::aggregate::{StateError, StateMut, begin, grow, merge, size};
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
+use crate::Trainer;
 
 /// A new state.
 pub(super) fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Vec<u8>, StateError> {
@@ -140,7 +141,7 @@ fn merging_averages_by_tuples_and_adds_totals() {
         assert_close(&model, &ModelParameters { dim: 9, outputs, weights, intercepts, network: None }, &hyper);
         let report = merged.finish_epoch().unwrap();
         assert_eq!((report.tuples, report.epoch), (40, 1));
-        let accuracy = |report: &crate::EpochReport| report.accuracy.map(|accuracy| accuracy * report.tuples as f64);
+        let accuracy = |report: &loss::EpochReport| report.accuracy.map(|accuracy| accuracy * report.tuples as f64);
         if let (Some(all), Some(a), Some(b)) = (accuracy(&report), accuracy(&a_report), accuracy(&b_report)) {
             assert!((all - a - b).abs() < 1e-9);
         }
@@ -190,18 +191,6 @@ fn sizes_that_no_memory_holds_are_an_error() {
         assert!(matches!(new(hyper, dim, outputs, false), Err(StateError::OutOfMemory(_))), "{dim} {outputs}");
     }
     assert!(matches!(new(hyper, 3, 0, false), Err(StateError::Corrupt(_))));
-}
-
-/// With a penalty, a rate above its bound would make the scale of the weights negative, which no doubling mends.
-#[test]
-fn a_rate_that_somebody_else_has_written_is_refused() {
-    let hyper = Hyperparameters { l2: 0.1, ..Hyperparameters::new(ModelKind::Logistic) };
-    let at = std::mem::offset_of!(crate::aggregate::Header, now.rate);
-    for (rate, is_sound) in [(1.0_f64, true), (10.0, false), (1e300, false), (-1.0, false), (f64::NAN, false)] {
-        let mut state = new(hyper, 6, 1, false).unwrap();
-        state[at..at + 8].copy_from_slice(&rate.to_ne_bytes());
-        assert_eq!(StateMut::from_bytes(&mut state).is_ok(), is_sound, "{rate}");
-    }
 }
 
 proptest! {

@@ -1,9 +1,10 @@
 //! The mean of the iterates against its definition, and steps that are bounded.
 
+use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer};
 use tuples::Batch;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Trainer};
+use crate::Trainer;
 
 fn hyper(kind: ModelKind) -> Hyperparameters {
     let learning_rate = 0.05 / kind.curvature().max(1.0);
@@ -129,7 +130,7 @@ fn what_cannot_be_bounded_or_averaged_is_refused() {
     let linear = hyper(ModelKind::Linear);
     assert_eq!(linear.validate(), Ok(()));
     assert_eq!(refused(Hyperparameters { optimizer: Optimizer::ADAM, ..linear }), "bounded_steps");
-    let schedule = crate::Schedule::Theorem1 { mu: 0.1, a: None };
+    let schedule = loss::Schedule::Theorem1 { mu: 0.1, a: None };
     assert_eq!(refused(Hyperparameters { schedule, ..linear }), "averaging");
     let network = Hyperparameters::new(ModelKind::Mlp);
     assert_eq!(refused(Hyperparameters { bounded: true, ..network }), "bounded_steps");

@@ -1,11 +1,12 @@
 //! What the trainer promises to the bit.
 
+use loss::{EpochReport, Hyperparameters, ModelKind, ModelParameters};
 use proptest::prelude::*;
+use sgd_tests::{BINARY, batch_of, noisy_batch};
+use simd::Level;
 use tuples::Batch;
 
-use super::{BINARY, batch_of, noisy_batch};
-use crate::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Trainer};
-use simd::Level;
+use crate::Trainer;
 
 const DIMS: [usize; 13] = [1, 2, 15, 16, 17, 31, 32, 48, 63, 64, 100, 143, 2000];
 

@@ -1,8 +1,10 @@
 //! The cluster factor against its definition, by hand and by brute force, and at both ends.
 
-use super::Noise;
-use crate::{ClusterFactor, ModelKind, ModelParameters};
+use loss::{ModelKind, ModelParameters};
+use sgd_tests::Noise;
 use tuples::Batch;
+
+use crate::ClusterFactor;
 
 /// A label (a class for softmax) and features.
 type Tuple = (f32, Vec<f32>);

@@ -1,11 +1,12 @@
 //! Moments and standardization.
 
+use loss::{Scaler, Standardizer};
 use proptest::prelude::*;
+use sgd_tests::{Noise, noisy_batch};
+use simd::Level;
 use tuples::Batch;
 
-use super::{Noise, noisy_batch};
-use crate::{Moments, Scaler, Standardizer};
-use simd::Level;
+use crate::Moments;
 
 /// Mean and population standard deviation of a column, in two passes.
 fn two_pass(batch: &Batch, column: usize) -> (f64, f64) {
@@ -107,7 +108,7 @@ fn standardized_columns_have_mean_0_and_deviation_1_and_rows_keep_their_padding(
     let mut batch = noisy_batch(20, 3000, 7);
     let standardizer = moments(&batch);
     let mut row = batch.features(17).to_vec();
-    crate::standardize_row((&standardizer.mean, &standardizer.scale), None, &mut row);
+    loss::standardize_row((&standardizer.mean, &standardizer.scale), None, &mut row);
     Scaler::new(standardizer, None).apply(&mut batch, 0..3000);
     assert_eq!(batch.features(17), row);
     assert_eq!(batch.row(17)[20..], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);

@@ -2,16 +2,17 @@
 
 use std::sync::{Barrier, Mutex};
 
+use loss::{
+    Combine, Design, EpochReport, Exchange, Hidden, Hyperparameters, ModelKind, ModelParameters, Optimizer, Output,
+    Schedule, Solver, Steps,
+};
 use proptest::prelude::*;
+use sgd_tests::{Noise, noisy_batch, sparse_of};
 use tuples::{Batch, OutOfMemory};
 
 use super::mini_batches::mini_batches_of;
 use super::textbook::gentle;
-use super::{Noise, noisy_batch, sparse_of};
-use crate::{
-    Combine, Design, EpochReport, Exchange, Hidden, Hyperparameters, ModelKind, ModelParameters, Optimizer, Output,
-    Schedule, Solver, Steps, Trainer,
-};
+use crate::Trainer;
 
 /// What threads give each other, in parts of a few numbers, so that everything is cut.
 pub(super) struct Shared {

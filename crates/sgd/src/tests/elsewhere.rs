@@ -1,14 +1,15 @@
 //! Trainers that learn from tuples that nobody else has, against trainers that ask the others nevertheless.
 
+use loss::{
+    Design, EpochReport, Exchange, Hidden, Hyperparameters, ModelKind, ModelParameters, Optimizer, Output, Schedule,
+    Steps,
+};
 use proptest::prelude::*;
+use sgd_tests::noisy_batch;
 use tuples::{Batch, OutOfMemory};
 
 use super::data_parallel::{Shared, Thread, Tuples, labelled, sparse_batch};
-use super::noisy_batch;
-use crate::{
-    Alone, Design, EpochReport, Exchange, Hidden, Hyperparameters, ModelKind, ModelParameters, Optimizer, Output,
-    Schedule, Steps, Trainer, Unfit,
-};
+use crate::{Alone, Trainer, Unfit};
 
 /// Goes through an epoch of two buffers, of which this process has these tuples, or none.
 fn epoch<E: Exchange<Error = OutOfMemory>>(

@@ -1,14 +1,14 @@
 //! Trainers of processes that cannot wait, against threads that do, and moments that are united.
 
+use loss::{
+    Design, EpochReport, Exchange, Hidden, Hyperparameters, ModelKind, ModelParameters, Optimizer, Output, Solver,
+};
 use proptest::prelude::*;
+use sgd_tests::{noisy_batch, sparse_of};
 use tuples::Batch;
 
 use super::data_parallel::train_synchronized;
-use super::{noisy_batch, sparse_of};
-use crate::{
-    Design, EpochReport, Exchange, Halt, Halting, Hidden, Hyperparameters, ModelKind, ModelParameters, Moments,
-    Optimizer, Output, PresentMoments, Round, Shapes, Solver, Trainer, Uniting,
-};
+use crate::{Halt, Halting, Moments, PresentMoments, Round, Shapes, Trainer, Uniting};
 
 /// What a process is to do together with the others.
 #[derive(Clone)]

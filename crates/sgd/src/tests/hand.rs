@@ -1,10 +1,11 @@
 //! Single steps of every optimizer, penalty and schedule against numbers worked out by hand,
 //! on dense and sparse tuples.
 
+use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};
+use sgd_tests::{batch_of, sparse_of};
 use tuples::Batch;
 
-use super::{batch_of, sparse_of};
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
+use crate::Trainer;
 
 /// One feature, squared error, learning rate 1/2, the same in all epochs.
 fn hyper() -> Hyperparameters {

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer};
+use sgd_tests::{Noise, noisy_batch};
 use tuples::{Batch, Matrix, MiniBatch};
 
-use super::{Noise, noisy_batch};
-use crate::{Evaluation, Hyperparameters, ModelKind, ModelParameters, Optimizer, Trainer};
+use crate::{Evaluation, Trainer};
 
 /// A matrix that is kept as it is, multiplied entry by entry.
 #[derive(Debug)]

@@ -1,10 +1,12 @@
 //! A panel's models against those of trainers that learn by themselves.
 
+use linear::Panel;
+use loss::{Hyperparameters, ModelKind, ModelParameters, Solver};
+use sgd_tests::noisy_batch;
 use simd::Level;
 use tuples::Batch;
 
-use super::noisy_batch;
-use crate::{Hyperparameters, ModelKind, ModelParameters, Panel, Solver, Trainer};
+use crate::Trainer;
 
 const KINDS: [ModelKind; 3] = [ModelKind::Logistic, ModelKind::Svm, ModelKind::Linear];
 

@@ -1,13 +1,14 @@
 //! Penalties that are smaller than what f32 can take from a weight at once, against training in f64 that takes each at
 //! its time.
 
+use linear::aggregate::StateMut;
+use loss::{Hyperparameters, ModelKind, Optimizer, Schedule};
+use sgd_tests::{Noise, sparse_of, textbook_step};
 use tuples::Batch;
 
 use super::aggregate::new;
 use super::data_parallel::train_synchronized;
-use super::{Noise, sparse_of, textbook_step};
-use crate::aggregate::StateMut;
-use crate::{Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
+use crate::Trainer;
 
 const EPOCHS: u32 = 2_000;
 const DIM: usize = 4;

@@ -1,10 +1,11 @@
 //! The trainer against plain SGD in f64, without tables, look-ahead or scale factor.
 
+use loss::{Hyperparameters, ModelKind, Schedule};
 use proptest::prelude::*;
+use sgd_tests::noisy_batch;
 use tuples::Batch;
 
-use super::noisy_batch;
-use crate::{Hyperparameters, ModelKind, Schedule, Trainer};
+use crate::Trainer;
 
 /// What the trainer should come to, computed as the textbook has it.
 struct Reference {

@@ -1,14 +1,15 @@
 //! What the general code promises: the same bits however the tuples come, the same model from dense and from sparse
 //! tuples, and from features that no tuple has for long.
 
+use loss::math::{exp, ln};
+use loss::{Diverged, EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};
 use proptest::prelude::*;
+use sgd_tests::{BINARY, Noise};
+use simd::Level;
 use tuples::Batch;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
-use super::{BINARY, Noise};
-use crate::math::{exp, ln};
-use crate::{Diverged, EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
-use simd::Level;
+use crate::Trainer;
 
 fn bits(model: &ModelParameters) -> Vec<u32> {
     model.weights.iter().chain(&model.intercepts).map(|p| p.to_bits()).collect()
@@ -324,7 +325,7 @@ fn momentum_of_rare_features_leaves_no_number_too_small_for_the_processor() {
         false,
     )
     .unwrap();
-    let batch = super::batch_of(2, [(1.0, &[1.0, 0.0][..]), (-1.0, &[0.0, 1.0])]);
+    let batch = sgd_tests::batch_of(2, [(1.0, &[1.0, 0.0][..]), (-1.0, &[0.0, 1.0])]);
     trainer.begin_epoch();
     trainer.learn(&batch, 0..1).unwrap();
     for _ in 0..3000 {

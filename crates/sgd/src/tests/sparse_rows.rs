@@ -1,12 +1,13 @@
 //! Sparse rows one by one, by the loop that most trainings use, against the steps that can do everything.
 
+use linear::aggregate::StateMut;
+use loss::{Hyperparameters, ModelKind};
 use proptest::prelude::*;
 use simd::Level;
 use tuples::Batch;
 
 use super::aggregate::new;
-use crate::aggregate::StateMut;
-use crate::{Hyperparameters, ModelKind, Trainer};
+use crate::Trainer;
 
 /// More weights than are used without being asked for ahead.
 const DIM: usize = 20_000;

@@ -2,10 +2,11 @@
 
 use std::f64::consts::LN_2;
 
+use loss::{Diverged, Hyperparameters, ModelKind, ModelParameters, Schedule};
+use sgd_tests::{BINARY, batch_of, noisy_batch};
 use tuples::Batch;
 
-use super::{BINARY, batch_of, noisy_batch};
-use crate::{Diverged, Evaluation, Hyperparameters, ModelKind, ModelParameters, Schedule, Trainer};
+use crate::{Evaluation, Trainer};
 
 fn hyper(kind: ModelKind, learning_rate: f64) -> Hyperparameters {
     Hyperparameters { learning_rate, ..Hyperparameters::new(kind) }
@@ -210,5 +211,5 @@ fn a_report_survives_json() {
     let mut trainer = trained(hyper(ModelKind::Logistic, 0.1), &noisy_batch(3, 9, 1));
     let report = trainer.end_epoch().unwrap();
     let json = serde_json::to_string(&report).unwrap();
-    assert_eq!(serde_json::from_str::<crate::EpochReport>(&json).unwrap(), report);
+    assert_eq!(serde_json::from_str::<loss::EpochReport>(&json).unwrap(), report);
 }

@@ -1,11 +1,12 @@
 //! The trainer against a textbook's mini-batch training in f64, for every kind of model, optimizer, penalty and batch
 //! size, on dense and on sparse tuples.
 
+use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};
 use proptest::prelude::*;
+use sgd_tests::{Noise, textbook_step};
 use tuples::Batch;
 
-use super::{Noise, textbook_step};
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
+use crate::Trainer;
 
 /// A tuple as everybody understands it.
 #[derive(Debug, Clone)]

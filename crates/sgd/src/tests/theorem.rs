@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
+use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};
+use sgd_tests::{Noise, noisy_batch, sparse_of};
 use tuples::{Batch, MiniBatch};
 
 use super::mini_batches::Plain;
-use super::{Noise, noisy_batch, sparse_of};
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
+use crate::Trainer;
 
 const L2: f64 = 0.01;
 const EPOCHS: u32 = 100;
@@ -78,7 +79,7 @@ fn shuffle(order: &mut [u32], noise: &mut Noise) {
 }
 
 /// Trains on a batch whose places are shuffled before each epoch, and fall into ten buffers.
-fn train(hyper: Hyperparameters, epochs: u32, batch: &mut Batch) -> Result<ModelParameters, crate::Diverged> {
+fn train(hyper: Hyperparameters, epochs: u32, batch: &mut Batch) -> Result<ModelParameters, loss::Diverged> {
     let mut trainer = Trainer::new(hyper, batch.dim(), 1, batch.is_sparse()).unwrap();
     let mut noise = Noise::new(11);
     for _ in 0..epochs {
@@ -162,11 +163,11 @@ fn the_rates_of_a_buffer_have_the_sum_of_the_theorem_whatever_the_mini_batches()
     };
     for batch_size in [1, 5, 32, 53, 250, 530] {
         // the last mini-batch is not full, and some cross from buffer to buffer
-        check("tuples", batch_size, &super::batch_of(1, tuples()), buffer);
+        check("tuples", batch_size, &sgd_tests::batch_of(1, tuples()), buffer);
         check("sparse tuples", batch_size, &sparse_of(tuples()), buffer);
     }
     for rows in [5, 53, 265] {
-        let mini_batches = mini_batches_of(&super::batch_of(1, tuples()), rows);
+        let mini_batches = mini_batches_of(&sgd_tests::batch_of(1, tuples()), rows);
         check("blocks", Hyperparameters::WHOLE_MINI_BATCHES, &mini_batches, buffer / rows);
     }
 }
@@ -231,7 +232,7 @@ fn measuring_the_curvature_makes_a_pause_for_every_row_that_is_looked_at() {
     }
     let mut batch = Batch::dense(3);
     (0..1000).for_each(|i| batch.push(if i % 2 == 0 { 1.0 } else { -1.0 }).unwrap().fill(i as f32 / 1000.0));
-    let schedule = crate::Schedule::Theorem1 { mu: 0.01, a: None };
+    let schedule = loss::Schedule::Theorem1 { mu: 0.01, a: None };
     let hyper = Hyperparameters { batch_size: 64, schedule, ..Hyperparameters::new(ModelKind::Logistic) };
     for (batch, expected) in [(mini_batches_of(&batch, 50), 20 * 6), (batch, 2 * 6 * 64)] {
         let size = if batch.has_mini_batches() { Hyperparameters::WHOLE_MINI_BATCHES } else { 64 };

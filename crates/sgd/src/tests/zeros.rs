@@ -1,11 +1,12 @@
 //! Weights that l1 holds at 0, against the Lasso by coordinate descent.
 
+use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Solver};
+use sgd_tests::Noise;
 use tuples::Batch;
 
-use super::Noise;
 use super::mini_batches::mini_batches_of;
 use super::textbook::outputs_of;
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Solver, Trainer, Zeros};
+use crate::{Trainer, Zeros};
 
 const DIM: usize = 10;
 

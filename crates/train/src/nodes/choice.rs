@@ -34,7 +34,7 @@ pub struct There {
 impl Place {
     /// Decides by the request and the plan of its source.
     pub fn new(request: &Request, spec: &DecoderSpec, planned: &Planned) -> Result<Place> {
-        let nodes = &request.options.nodes;
+        let nodes = &request.options.servers;
         if *nodes == Nodes::Off {
             return Ok(Place::Here);
         }
@@ -53,12 +53,12 @@ fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Ve
     let unfit = [
         ("a search", request.search.is_some()),
         ("several workers", request.workers > 1),
-        ("option share", request.options.share == Some(true)),
+        ("option shared_scan", request.options.shared_scan == Some(true)),
     ];
     if let Some((what, _)) = unfit.into_iter().find(|(_, applies)| *applies) {
-        return Err(format!("nodes do not train with {what}").into());
+        return Err(format!("servers do not train with {what}").into());
     }
-    foreign_rows(&request.options.nodes, planned)
+    foreign_rows(&request.options.servers, planned)
 }
 
 /// The rows of each server that has some of a source, if they are nowhere else, and the servers are those that were
@@ -133,9 +133,9 @@ pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand:
 pub(super) fn notice_rows_come(errand: Errand, why: &str) {
     let hint = match errand {
         Errand::Training => {
-            "Option nodes can name servers, to have an error instead; EXPLAIN shows where rows are trained on."
+            "Option servers can name servers, to have an error instead; EXPLAIN shows where rows are trained on."
         }
-        Errand::Evaluation | Errand::Measurement => "Argument nodes can name servers, to have an error instead.",
+        Errand::Evaluation | Errand::Measurement => "Argument servers can name servers, to have an error instead.",
     };
     pg::notice(format!("the rows come here to be {errand}: {why}"), hint);
 }

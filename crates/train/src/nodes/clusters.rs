@@ -7,9 +7,10 @@ use super::models::document_of;
 use decode::Decoder;
 use decode::wanted::Wanted;
 use errors::{Errand, Result};
+use loss::ModelKind;
 use model::{Model, Policies};
 use options::nodes::Nodes;
-use sgd::{ClusterFactor, ModelKind};
+use sgd::ClusterFactor;
 
 /// Measures blocks at zero weights where they are, if that was asked for and can be; that it cannot is told. The
 /// decoder knows then what all rows have.

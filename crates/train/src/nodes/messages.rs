@@ -2,13 +2,14 @@
 
 use decode::wanted::Wanted;
 use decode::{DecoderState, OwnedSpec};
+use loss::{EpochReport, Exchange, Hyperparameters, ModelKind};
 use model::Policies;
 use options::shuffling::Shuffling;
 use scan::worker_rows::json;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
-use sgd::{EpochReport, Exchange, Halt, Hyperparameters, ModelKind, Round, Trainer};
+use sgd::{Halt, Round, Trainer};
 use std::io::{self, BufReader, Read};
 use tuples::pause::{PER_PAUSE, pause, pausing};
 

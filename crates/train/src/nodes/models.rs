@@ -2,8 +2,8 @@
 
 use super::messages::bytes_of;
 use errors::{Error, ModelError, NodeError, Result};
+use loss::ModelParameters;
 use model::{self, Model};
-use sgd::ModelParameters;
 use std::rc::Rc;
 
 /// The model's document; why it cannot be sent, if it cannot.

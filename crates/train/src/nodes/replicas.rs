@@ -7,8 +7,9 @@ use super::messages::{Outcome, Whose};
 use crate::learners::GroupModel;
 use crate::team::{Cohort, OwnBuffer, Turns, step};
 use errors::Result;
+use loss::EpochReport;
 use pg::check_for_interrupts;
-use sgd::{Alone, EpochReport, Trainer};
+use sgd::{Alone, Trainer};
 use std::ops::Range;
 use tuples::Batch;
 

@@ -14,11 +14,12 @@ use decode::wanted::Wanted;
 use decode::{Decoder, EpochCounts};
 use errors::Result;
 use errors::limits::MAX_GROUPS;
+use loss::{Hyperparameters, ModelKind, Steps};
 use options::request::Request;
 use pg::check_for_interrupts;
 use scan::preparation::{Found, unite};
 use scan::progress;
-use sgd::{Hyperparameters, ModelKind, Steps, Trainer};
+use sgd::Trainer;
 
 /// A buffer of all nodes.
 struct AllFilled {

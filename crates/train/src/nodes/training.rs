@@ -13,9 +13,9 @@ use decode::DecoderSpec;
 use decode::notices::notice_open_order;
 use decode::wanted::Wanted;
 use errors::{Errand, Result};
+use loss::{ModelParameters, Solver, Steps};
 use options::chosen::Point;
 use sgd::platt::HeldOutDecisions;
-use sgd::{ModelParameters, Solver, Steps};
 use std::time::{Duration, Instant};
 use tuples::Batch;
 

@@ -7,8 +7,9 @@ use super::messages::{Order, Outcome, Whose, bytes_of};
 use crate::team::needs_others;
 use decode::{Decoder, EpochCounts};
 use errors::Result;
+use loss::{Hyperparameters, Steps};
 use pg::check_for_interrupts;
-use sgd::{Hyperparameters, Steps, Trainer};
+use sgd::Trainer;
 
 /// A model's state comes here after each epoch: up to so many weights.
 const MOST_WEIGHTS: usize = 1 << 20;

@@ -1,10 +1,12 @@
 //! What is to be tried in a search, and what it costs.
 
+use linear::Panel;
+use loss::{Hyperparameters, ModelKind};
 use options::chosen::Keep;
 use options::folds::FoldRuleVariants;
 use options::request::Request;
 use serde::{Deserialize, Serialize};
-use sgd::{Hyperparameters, Load, ModelKind, Panel, Stopping};
+use sgd::{Load, Stopping};
 use shuffle::FoldRule;
 use std::ops::Range;
 use tuples::Batch;
@@ -48,7 +50,7 @@ impl Course {
             folds_at_once,
             keep: request.options.keep,
             last_epoch: request.last_epoch(),
-            notice: request.options.notice,
+            notice: request.options.verbose,
         }
     }
 

@@ -91,7 +91,7 @@ class Collected:
 _FACTS = (
     *("model_id", "name", "version", "deployed", "owner", "created_at", "comment", "model", "source", "label"),
     *("label_type", "classes", "features", "feature_kind", "categories", "hyperparameters", "skipped", "imputed"),
-    *("preparation_seconds", "shuffle_bytes", "history::text", "hidden_layers", "activation", "output"),
+    *("preparation_seconds", "shuffle_bytes", "history::text", "hidden_layer_sizes", "activation", "output"),
 )
 
 
@@ -133,16 +133,18 @@ def _of_linear(conn: Any, model_id: int) -> tuple[list[Weight], int | None]:
     _, rows = select(
         conn,
         """WITH largest AS MATERIALIZED (
-             SELECT c.feature, c.place, max(abs(c.coefficient)) AS size, count(*) OVER () AS features
-               FROM corgipile.all_coefficients AS c WHERE c.model_id = %(id)s AND c.place > 0
-              GROUP BY c.feature, c.place ORDER BY size DESC, c.place LIMIT %(most)s)
-           SELECT r.feature, r.class, r.coefficient, r.mean, r.scale, r.per_unit, r.features
+             SELECT c.feature, c.feature_number, max(abs(c.standardized_coefficient)) AS size,
+                    count(*) OVER () AS features
+               FROM corgipile.all_coefficients AS c WHERE c.model_id = %(id)s AND c.feature_number > 0
+              GROUP BY c.feature, c.feature_number ORDER BY size DESC, c.feature_number LIMIT %(most)s)
+           SELECT r.feature, r.class, r.standardized_coefficient, r.mean, r.scale, r.coefficient, r.features
              FROM (SELECT c.*, l.size, l.features,
-                          row_number() OVER (PARTITION BY c.place ORDER BY abs(c.coefficient) DESC, c.output) AS rank
-                     FROM corgipile.all_coefficients AS c JOIN largest AS l ON l.place = c.place
+                          row_number() OVER (PARTITION BY c.feature_number
+                                             ORDER BY abs(c.standardized_coefficient) DESC, c.class_number) AS rank
+                     FROM corgipile.all_coefficients AS c JOIN largest AS l ON l.feature_number = c.feature_number
                     WHERE c.model_id = %(id)s) AS r
             WHERE r.rank <= %(classes)s
-            ORDER BY r.size DESC, r.place, r.rank""",
+            ORDER BY r.size DESC, r.feature_number, r.rank""",
         {"id": model_id, "most": MOST_WEIGHTS, "classes": MOST_CONFUSED},
     )
     return [Weight(*row[:6]) for row in rows], rows[0][6] if rows else None
@@ -266,7 +268,7 @@ def _predictions(conn: Any, collected: Collected, sample: Sample, wanted: int) -
     query = f"""SELECT r.label, r.answer, {_probabilities(collected, values)}
                   FROM (SELECT {chosen}, {probabilities} AS p, {order} AS place
                           FROM {relation} WHERE {label} IS NOT NULL AND {where} OFFSET 0) AS r
-                 ORDER BY r.place LIMIT %(wanted)s"""
+                 ORDER BY r.feature_number LIMIT %(wanted)s"""
     return select(conn, query, values)[1]
 
 

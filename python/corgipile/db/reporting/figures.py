@@ -220,7 +220,7 @@ def weights(model: Collected) -> Html | None:
     found = model.weights
     if not found:
         return None
-    is_network = bool(model.facts["hidden_layers"])
+    is_network = bool(model.facts["hidden_layer_sizes"])
     is_standard = any(w.mean is not None for w in found)
     several = any(w.class_ is not None for w in found)
     largest: dict[str, Weight] = {}

@@ -161,8 +161,8 @@ def _facts(model: Collected) -> Html:
         shown = model.classes[:20]
         rest = f" and {len(model.classes) - 20:,} more" if len(model.classes) > 20 else ""
         rows.insert(1, ("Classes", join(_listed(shown), rest)))
-    if facts["hidden_layers"]:
-        layers = ", ".join(f"{units:,}" for units in facts["hidden_layers"])
+    if facts["hidden_layer_sizes"]:
+        layers = ", ".join(f"{units:,}" for units in facts["hidden_layer_sizes"])
         rows.append(("Hidden layers", f"{layers} units, {facts['activation']}"))
     if facts["comment"]:
         rows.append(("Comment", name(facts["comment"])))

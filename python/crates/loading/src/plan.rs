@@ -31,7 +31,7 @@ impl Shuffle {
         ("block_only", Shuffle::BlockOnly),
         ("sliding_window", Shuffle::SlidingWindow),
         ("block_window", Shuffle::BlockWindow),
-        ("none", Shuffle::None),
+        ("no_shuffle", Shuffle::None),
     ];
 
     /// What it does with blocks and with the rows of a buffer.

@@ -26,10 +26,10 @@ fn a_compressed_table_has_every_row_once_with_its_label() {
     let shares = "SELECT bool_and(share BETWEEN 0.25 AND 0.75)
                     FROM (SELECT (SELECT avg(l) FROM unnest(label) l) AS share FROM c_auto WHERE cardinality(label) = 100) s";
     assert_eq!(db.line(shares), "t");
-    let seed = "SELECT order_seed FROM corgipile_compress('t', 'again', batch_rows => 100, seed => 3)";
+    let seed = "SELECT shuffle_seed FROM corgipile_compress('t', 'again', batch_rows => 100, seed => 3)";
     assert_eq!(db.line(seed), "3");
     db.assert_same_rows("SELECT label, features_v::text FROM again", "SELECT label, features_v::text FROM c_auto");
-    let drawn: i64 = db.value("SELECT order_seed FROM corgipile_compress('t', 'drawn')");
+    let drawn: i64 = db.value("SELECT shuffle_seed FROM corgipile_compress('t', 'drawn')");
     db.line(&format!("SELECT corgipile_compress('t', 'drawn_again', seed => {drawn})"));
     db.assert_same_rows("SELECT label, features_v::text FROM drawn_again", "SELECT label, features_v::text FROM drawn");
 }
@@ -42,12 +42,12 @@ fn all_kinds_of_features_are_compressed() {
             INSERT INTO t SELECT i, 'class ' || i % 2, i % 5, i / 8.0, i % 3 = 0, ARRAY[1 + i % 4, 6], ARRAY[i, 0.5]
               FROM generate_series(1, 30) i",
     );
-    db.line("SELECT corgipile_compress('t', 'columns', label => 'y', features => '{a,b,c}', batch_rows => 7, \"order\" => 'no_shuffle')");
+    db.line("SELECT corgipile_compress('t', 'columns', label => 'y', features => '{a,b,c}', batch_rows => 7, shuffle => 'no_shuffle')");
     assert_eq!(
         db.lines("SELECT y[1], corgipile_toc_element(features, 1, 2) FROM columns ORDER BY ctid LIMIT 2"),
         ["class 1|0.125", "class 0|1"]
     );
-    db.line("SELECT corgipile_compress('SELECT * FROM t WHERE id <= 20', 'sparse', label => 'y', features => '{k,v}', \"order\" => 'no_shuffle')");
+    db.line("SELECT corgipile_compress('SELECT * FROM t WHERE id <= 20', 'sparse', label => 'y', features => '{k,v}', shuffle => 'no_shuffle')");
     assert_eq!(db.line("SELECT corgipile_toc_columns(features), corgipile_toc_rows(features) FROM sparse"), "6|20");
     db.line(
         "SELECT corgipile_compress('t', 'wide', label => 'y', features => '{k,v}', dimensions => 9, index_base => 0)",
@@ -83,7 +83,7 @@ fn bad_input_to_compress_is_refused() {
         ("t", ", features => '{}'", "22023"),
         ("t", ", batch_rows => 0", "22023"),
         ("t", ", batch_rows => NULL", "22004"),
-        ("t", ", \"order\" => 'sorted'", "22023"),
+        ("t", ", shuffle => 'sorted'", "22023"),
         ("t", ", index_base => 2", "22023"),
         ("t", ", dimensions => 7", "22023"),
         ("t", ", nulls => 'drop'", "22023"),

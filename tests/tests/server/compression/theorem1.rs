@@ -6,7 +6,7 @@ use corgipile_tests::{Database, Session, assert_close, clustered};
 fn the_rate_of_theorem1_counts_rows_of_mini_batches() {
     let mut db = Database::new();
     clustered(&mut db, "t", 1000);
-    db.line("SELECT corgipile_compress('t', 'c', \"order\" => 'no_shuffle')");
+    db.line("SELECT corgipile_compress('t', 'c', shuffle => 'no_shuffle')");
     let mut rates = |source: &str, more: &str| -> Vec<f64> {
         let options = format!("{{\"schedule\": \"theorem1\", \"l2\": 0.1{more}}}");
         let epochs = db.train(&format!(

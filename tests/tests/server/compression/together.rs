@@ -118,8 +118,8 @@ fn mini_batches_of_all_processes_are_one_of_a_single_process() {
         ("'quantile', label => 'target', options => '{\"quantile\": 0.8}'", false),
         ("'poisson', label => 'amount', learning_rate => 0.02", false),
         ("'logistic', label => 'half', schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 5000}'", false),
-        ("'mlp', label => 'class', hidden_layers => '{6,4}'", true),
-        ("'mlp', label => 'target', hidden_layers => '{5}', options => '{\"objective\": \"regression\"}'", true),
+        ("'mlp', label => 'class', hidden_layer_sizes => '{6,4}'", true),
+        ("'mlp', label => 'target', hidden_layer_sizes => '{5}', options => '{\"objective\": \"regression\"}'", true),
     ] {
         let rate = match training {
             _ if training.contains("learning_rate") || training.contains("theorem1") => "",
@@ -145,7 +145,7 @@ fn processes_do_with_compressed_tables_what_one_does() {
     let sizes = "features => '{x}', block_size => '8kB', buffer_size => '20%', workers => 3";
     let training = "'packed', label => 'half', learning_rate => 0.1, seed => 7";
     // to go on
-    for more in ["", ", optimizer => 'adam'", ", model => 'mlp', hidden_layers => '{4}'"] {
+    for more in ["", ", optimizer => 'adam'", ", model => 'mlp', hidden_layer_sizes => '{4}'"] {
         let whole = db.trained(&format!("{training}{more}, {sizes}, max_epochs => 4")).bits();
         let first = db.trained(&format!("{training}{more}, {sizes}, max_epochs => 2")).id;
         assert_eq!(

@@ -8,7 +8,7 @@ fn assert_trains_alike(db: &mut Database, features: &str, label: &str, kinds: &[
     for encoding in ["auto", "toc", "csr"] {
         db.line(&format!(
             "SELECT corgipile_compress('t', 'c', label => '{label}', features => '{{{features}}}', batch_rows => {batch},
-                encoding => '{encoding}', \"order\" => 'no_shuffle')"
+                encoding => '{encoding}', shuffle => 'no_shuffle')"
         ));
         for kind in kinds {
             for options in
@@ -183,7 +183,7 @@ fn a_standardized_model_is_evaluated_on_compressed_rows_as_on_plain_ones() {
 fn what_cannot_be_done_with_mini_batches_says_why() {
     let mut db = Database::new();
     clustered(&mut db, "t", 500);
-    db.fails_with("SELECT corgipile_compress('t', 'm', \"order\" => 'mrs')", "22023").says(&["mrs"]);
+    db.fails_with("SELECT corgipile_compress('t', 'm', shuffle => 'mrs')", "22023").says(&["mrs"]);
     db.run("CREATE TABLE none (label int[], x corgipile.toc); INSERT INTO none VALUES ('{}', 'csr 0x2:')");
     for kind in ["logistic", "linear", "softmax", "mlp"] {
         db.rejects(&format!("SELECT corgipile_train('none', '{kind}')"), "22000");

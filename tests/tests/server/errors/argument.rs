@@ -27,10 +27,10 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "ArgumentError::NotShared",
-        "SELECT corgipile_train('t', shuffle => 'no_shuffle', share => true)",
+        "SELECT corgipile_train('t', shuffle => 'no_shuffle', shared_scan => true)",
         "0A000",
         "shuffle strategy no_shuffle cannot read together with other sessions",
-        "Use shuffle => 'corgipile' or 'block_only', or leave share out.",
+        "Use shuffle => 'corgipile' or 'block_only', or leave shared_scan out.",
     ),
     Case(
         "ArgumentError::InvalidArgument",

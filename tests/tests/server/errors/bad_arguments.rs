@@ -75,7 +75,7 @@ fn null_stands_for_the_default_of_every_argument_but_the_source() {
     let mut db = Database::with_small_table(100);
     let all =
         "model => NULL, label => NULL, features => NULL, learning_rate => NULL, max_epochs => NULL, shuffle => NULL,
-               block_size => NULL, buffer_size => NULL, seed => NULL, name => NULL, options => NULL, loader => NULL,
+               block_size => NULL, buffer_size => NULL, seed => NULL, name => NULL, options => NULL, prefetch => NULL,
                workers => NULL, warm_start => NULL, group_by => NULL, grid => NULL, sample => NULL";
     assert_eq!(db.train(&format!("'t', {all}")).len(), 100);
 }

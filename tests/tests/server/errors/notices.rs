@@ -90,7 +90,7 @@ pub const CASES: &[(&[&str], &str)] = &[
            'mlp_regression', max_epochs => 1)"],
         // of a feature that is 0 or 1 but once
         "...NOTICE:  values beyond 5 standard deviations from the mean of their feature are cut off: 1 in 1000 rows\n\
-         HINT:  The model predicts in the same way. Option clip can be another number of them, or \"none\".\n...",
+         HINT:  The model predicts in the same way. Option winsorize can be another number of them, or \"none\".\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[1.7e9::float8 + i, i, 1e9] AS x FROM generate_series(1, 500) i', \
@@ -215,15 +215,15 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &[
             "SET max_parallel_workers = 0",
-            "SELECT FROM corgipile_train('large', max_epochs => 1, loader => 'worker', buffer_size => '10%',
+            "SELECT FROM corgipile_train('large', max_epochs => 1, prefetch => 'on', buffer_size => '10%',
                  block_size => '8kB')",
         ],
-        "...NOTICE:  the loader runs in process, without a worker: max_parallel_workers is 0\n...",
+        "...NOTICE:  buffers are not prefetched: max_parallel_workers is 0\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT a.* FROM t a JOIN t b ON a.ctid = b.ctid', max_epochs => 1, share => true)"],
+        &["SELECT FROM corgipile_train('SELECT a.* FROM t a JOIN t b ON a.ctid = b.ctid', max_epochs => 1, shared_scan => true)"],
         "...NOTICE:  the source is not read together with other sessions: the rows are in a spool\n\
-         HINT:  The order is that without share. The view corgipile.stat_reading_groups shows who shares what.\n...",
+         HINT:  The order is that without shared_scan. The view corgipile.stat_shared_scans shows who shares what.\n...",
     ),
     (
         &[
@@ -244,23 +244,23 @@ pub const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &[
-            "SELECT FROM corgipile_train('t', max_epochs => 1, share => true, name => 'shared')",
+            "SELECT FROM corgipile_train('t', max_epochs => 1, shared_scan => true, name => 'shared')",
             "SELECT FROM corgipile_train('t', max_epochs => 1, warm_start => 'shared')",
         ],
-        "...NOTICE:  model ... was trained with share: the order of its rows cannot be had again\n\
+        "...NOTICE:  model ... was trained with shared_scan: the order of its rows cannot be had again\n\
          HINT:  Who trains the same epochs anew gets another model.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('t', max_epochs => 1, options => '{\"notice\": true}')"],
+        &["SELECT FROM corgipile_train('t', max_epochs => 1, options => '{\"verbose\": true}')"],
         "...NOTICE:  epoch 1 of 1: loss ..., accuracy ..., ... tuples/s\n",
     ),
     (
-        &["SELECT FROM corgipile_train('t', max_epochs => 2, notice => true)"],
+        &["SELECT FROM corgipile_train('t', max_epochs => 2, verbose => true)"],
         "...NOTICE:  epoch 1 of 2: loss ..., accuracy ..., ... tuples/s, ... s left\n\
          NOTICE:  epoch 2 of 2: loss ..., accuracy ..., ... tuples/s\n",
     ),
     (
-        &["SELECT FROM corgipile_search('t', features => '{a}', max_epochs => 1, seed => 1, trials => 2, notice => true)"],
+        &["SELECT FROM corgipile_search('t', features => '{a}', max_epochs => 1, seed => 1, trials => 2, verbose => true)"],
         "...NOTICE:  epoch 1 of 1 of ... models: least loss ..., ... tuples/s\n...",
     ),
     (
@@ -268,7 +268,7 @@ pub const CASES: &[(&[&str], &str)] = &[
         "...NOTICE:  solver newton, 1 of 1 features standardized\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('t', max_epochs => 2, notice => true, patience => 5)"],
+        &["SELECT FROM corgipile_train('t', max_epochs => 2, verbose => true, patience => 5)"],
         "...NOTICE:  epoch 1 of 2: ... tuples/s, at most ... s left\nNOTICE:  epoch 2 of 2: ... tuples/s\n",
     ),
     (
@@ -303,7 +303,7 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SELECT FROM corgipile_evaluate('red', 'SELECT id % 2 AS label, a, ''blue'' AS colour FROM t')",
         ],
         "...NOTICE:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
-         HINT:  They count as none of those that it knows; with unseen => 'error' they are an error.\n",
+         HINT:  They count as none of those that it knows; with handle_unknown => 'error' they are an error.\n",
     ),
     (
         &[
@@ -338,7 +338,7 @@ pub const CASES: &[(&[&str], &str)] = &[
                solver => 'newton', name => 'weighted', options => '{\"weight\": \"w\"}')",
           "SELECT FROM corgipile_coefficients('weighted', 'SELECT i % 3 AS y, i % 5 AS x, i % 2 + 1 AS w FROM generate_series(1, 100) i')"],
         "...NOTICE:  weights of rows are taken as precisions: only how they compare counts\n\
-         HINT:  Give weights => 'frequencies' if a row of weight 2 is two rows, or weights => 'precisions'.\n",
+         HINT:  Give weight_type => 'frequencies' if a row of weight 2 is two rows, or weight_type => 'precisions'.\n",
     ),
     (
         &["CREATE TABLE pages (label text, x real, filler text)",
@@ -347,7 +347,7 @@ pub const CASES: &[(&[&str], &str)] = &[
           "SELECT FROM corgipile_train('pages', 'svm', features => '{x}', seed => 1, max_epochs => 1)"],
         "...NOTICE:  the sample of the rows before the first epoch did not contain a second value of column \"label\": the training begins again with \
          all rows\n\
-         HINT:  Use prepare => 'exact' to read all rows before the first epoch at once.\n...",
+         HINT:  Use statistics => 'exact' to read all rows before the first epoch at once.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,

@@ -154,7 +154,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('sparse', ARRAY[4], ARRAY[1])",
         "2202E",
         r#"index 4 is beyond 3, the last of model 2 "sparse""#,
-        "With unseen => 'zero' in the call, or in the options of the training, it counts as 0.",
+        "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as 0.",
     ),
     Case(
         "PredictError::IndexTwice",
@@ -205,7 +205,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('mixed', r) FROM (SELECT 1 AS a, 3 AS b, 'tall' AS level) r --)",
         "22023",
         r#"category "tall" of column "level" is unknown to model 3 "mixed""#,
-        "With unseen => 'zero' in the call, or in the options of the training, it counts as 0.",
+        "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as 0.",
     ),
     Case(
         "SourceError::ColumnType",

@@ -205,10 +205,10 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "RowFault::UnseenCategory",
-        "SELECT * FROM corgipile_evaluate('levels', 'SELECT label, a, ''new'' AS level FROM words', unseen => 'error')",
+        "SELECT * FROM corgipile_evaluate('levels', 'SELECT label, a, ''new'' AS level FROM words', handle_unknown => 'error')",
         "22023",
         r#"category new of column "level", which the model was not trained on, in row (0,1)"#,
-        "With unseen => 'zero' in the call, or in the options of the training, it counts as none of those that are known.",
+        "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as none of those that are known.",
     ),
     Case(
         "RowFault::UnseenCategory",
@@ -289,10 +289,10 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "RowFault::IndexBeyond",
-        "SELECT * FROM corgipile_evaluate('sparse', 'SELECT answer, ARRAY[50] AS k, ARRAY[1.0] AS v FROM sparse', unseen => 'error')",
+        "SELECT * FROM corgipile_evaluate('sparse', 'SELECT answer, ARRAY[50] AS k, ARRAY[1.0] AS v FROM sparse', handle_unknown => 'error')",
         "2202E",
         r#"index 50 of column "k" is above 4 in row (0,1)"#,
-        "The model has no weight for it. With unseen => 'zero' it counts as 0; the option dimensions gives it a weight.",
+        "The model has no weight for it. With handle_unknown => 'ignore' it counts as 0; the option dimensions gives it a weight.",
     ),
     Case(
         "RowFault::IndexTwice",

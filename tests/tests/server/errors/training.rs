@@ -126,17 +126,17 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "TrainingError::NetworkTooLarge",
-        r#"SELECT corgipile_train('t', 'mlp', options => '{"hidden_layers": [10000, 10000, 10000]}')"#,
+        r#"SELECT corgipile_train('t', 'mlp', options => '{"hidden_layer_sizes": [10000, 10000, 10000]}')"#,
         "54000",
         "a network of 3 features and 200040000 weights is too large to be stored",
-        "A model has at most 134217727 weights; use fewer features, or smaller hidden_layers.",
+        "A model has at most 134217727 weights; use fewer features, or smaller hidden_layer_sizes.",
     ),
     Case(
         "TrainingError::NetworkTooLarge",
-        r#"SELECT corgipile_train('sparse', 'mlp', features => '{k,v}', options => '{"dimensions": 134217727, "hidden_layers": [2]}')"#,
+        r#"SELECT corgipile_train('sparse', 'mlp', features => '{k,v}', options => '{"dimensions": 134217727, "hidden_layer_sizes": [2]}')"#,
         "54000",
         "a network of 134217727 features and 268435456 weights is too large to be stored",
-        "A model has at most 134217727 weights; use fewer features, or smaller hidden_layers.",
+        "A model has at most 134217727 weights; use fewer features, or smaller hidden_layer_sizes.",
     ),
     Case(
         "TrainingError::TooManyModels",

@@ -150,7 +150,7 @@ fn a_session_whose_library_was_replaced_trains_alone() {
     let installed = run(Command::new(programs.join("pg_config")).arg("--pkglibdir")).expect("it tells");
     run(Command::new("install").arg(library()).arg(&installed)).expect("it can be installed again");
     trained_by(&mut session, 1);
-    let training = "EXPLAIN (ANALYZE) SELECT FROM corgipile_train('t', max_epochs => 2, loader => 'worker')";
+    let training = "EXPLAIN (ANALYZE) SELECT FROM corgipile_train('t', max_epochs => 2, prefetch => 'on')";
     let plan = session.lines(training).join("\n");
     assert!(plan.contains("the library was replaced in this session"), "{plan}");
     assert_eq!(trained_by(&mut cluster.session(), 2), before, "a new session has loaded what is there");

@@ -186,14 +186,14 @@ fn the_functions_have_the_documented_signatures() {
          shuffle text DEFAULT NULL::text, block_size text DEFAULT NULL::text, \
          buffer_size text DEFAULT NULL::text, \
          seed bigint DEFAULT NULL::bigint, name text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb, \
-         loader text DEFAULT NULL::text, workers integer DEFAULT NULL::integer, warm_start text DEFAULT NULL::text, \
+         prefetch text DEFAULT NULL::text, workers integer DEFAULT NULL::integer, warm_start text DEFAULT NULL::text, \
          group_by text DEFAULT NULL::text, grid jsonb DEFAULT NULL::jsonb, \
          sample double precision DEFAULT NULL::double precision, batch_size integer DEFAULT NULL::integer, \
          l1 double precision DEFAULT NULL::double precision, l2 double precision DEFAULT NULL::double precision, \
          optimizer text DEFAULT NULL::text, schedule text DEFAULT NULL::text, standardize boolean DEFAULT NULL::boolean, \
-         nulls text DEFAULT NULL::text, class_weight text DEFAULT NULL::text, hidden_layers integer[] DEFAULT NULL::integer[], \
+         nulls text DEFAULT NULL::text, class_weight text DEFAULT NULL::text, hidden_layer_sizes integer[] DEFAULT NULL::integer[], \
          validation_fraction double precision DEFAULT NULL::double precision, patience integer DEFAULT NULL::integer, \
-         notice boolean DEFAULT NULL::boolean, share boolean DEFAULT NULL::boolean, nodes text DEFAULT NULL::text, solver text DEFAULT NULL::text, prepare text DEFAULT NULL::text|\
+         \"verbose\" boolean DEFAULT NULL::boolean, shared_scan boolean DEFAULT NULL::boolean, servers text DEFAULT NULL::text, solver text DEFAULT NULL::text, statistics text DEFAULT NULL::text|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \
          learning_rate double precision, tuples bigint, seconds double precision, r2 double precision, validation_loss double precision, validation_score double precision, grid_point jsonb, group_value text)|v|u"
     );
@@ -206,13 +206,13 @@ fn the_functions_have_the_documented_signatures() {
         "source anyelement, seed bigint DEFAULT NULL::bigint, block_size text DEFAULT NULL::text, \
          buffer_size text DEFAULT NULL::text, shuffle text DEFAULT NULL::text, \
          epoch integer DEFAULT NULL::integer, sample double precision DEFAULT NULL::double precision, \
-         share boolean DEFAULT NULL::boolean|SETOF anyelement"
+         shared_scan boolean DEFAULT NULL::boolean|SETOF anyelement"
     );
     let predict = db.lines(
         "SELECT proname, pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc
          WHERE proname IN ('corgipile_predict', 'corgipile_predict_label', 'corgipile_predict_proba') ORDER BY proname, pg_get_function_arguments(oid) COLLATE \"C\"",
     );
-    let policies = ", nulls text DEFAULT 'as trained'::text, unseen text DEFAULT 'as trained'::text";
+    let policies = ", nulls text DEFAULT 'as trained'::text, handle_unknown text DEFAULT 'as trained'::text";
     let mut expected = Vec::new();
     for (suffix, result) in [("", "double precision"), ("_label", "text"), ("_proba", "double precision[]")] {
         for model in ["model jsonb", "model_id bigint", "name text"] {
@@ -222,7 +222,7 @@ fn the_functions_have_the_documented_signatures() {
                 (format!(r#"features "any"{policies}"#), result),
                 ("features corgipile.toc".to_owned(), &many),
                 ("features text".to_owned(), result),
-                (format!(r#"indices "any", "values" "any"{policies}"#), result),
+                (format!(r#"indices "any", feature_values "any"{policies}"#), result),
             ] {
                 expected.push(format!("corgipile_predict{suffix}|{model}, {arguments}|{result}"));
             }

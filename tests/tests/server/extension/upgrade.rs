@@ -22,7 +22,7 @@ CREATE OR REPLACE VIEW corgipile.all_training_history WITH (security_invoker = t
      CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
         AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
              shuffle_seconds float8, validation_loss float8, validation_score float8);
-CREATE OR REPLACE FUNCTION corgipile_evaluate(model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL, nodes text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION corgipile_evaluate(model_id bigint, source text, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL, servers text DEFAULT NULL)
 RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 200000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';

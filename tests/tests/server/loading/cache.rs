@@ -204,7 +204,7 @@ fn memory_comes_first_then_the_file_then_the_source() {
     let mut db = Database::new();
     clustered(&mut db, "t", 60_000);
     // a worker, which has a cache of its own, is taken by the time that the first epoch takes
-    let arguments = "'t', features => '{features_v}', max_epochs => 4, buffer_size => '10%', loader => 'in_process'";
+    let arguments = "'t', features => '{features_v}', max_epochs => 4, buffer_size => '10%', prefetch => 'off'";
     let all = 60_000 * 72; // a row of 16 floats, a label, a place
     let expected = outcome(&mut db, arguments, "\"cache\": \"off\"");
     let node = cache_of(&mut db, arguments, "");

@@ -31,16 +31,16 @@ fn nodes(session: &mut Session, arguments: &str) -> [Value; 2] {
 pub fn loader(session: &mut Session, arguments: &str) -> (String, String) {
     let [node, _] = nodes(session, arguments);
     let text = |property: &str| node[property].as_str().unwrap_or_default().to_owned();
-    (text("Loader"), text("Loader Because"))
+    (text("Prefetch"), text("Prefetch Because"))
 }
 
 /// Asserts that a training is the same with a worker as in process, and really has one.
 pub fn same_in_a_worker(session: &mut Session, arguments: &str) {
     let arguments = &in_several_buffers(arguments);
-    let with = |loader: &str| format!("{arguments}, seed => 5, loader => '{loader}'");
-    let (expected, got) = (outcome(session, &with("in_process")), outcome(session, &with("worker")));
+    let with = |loader: &str| format!("{arguments}, seed => 5, prefetch => '{loader}'");
+    let (expected, got) = (outcome(session, &with("off")), outcome(session, &with("on")));
     assert!(got == expected, "{arguments}: a worker gives {got:?}, not {expected:?}");
-    assert_eq!(loader(session, &with("worker")), ("worker".into(), String::new()), "{arguments}");
+    assert_eq!(loader(session, &with("on")), ("on".into(), String::new()), "{arguments}");
 }
 
 /// A table with a row for everything that a decoder knows.
@@ -76,7 +76,7 @@ fn a_worker_gives_the_same_models_of_every_kind() {
         "'softmax', label => 'class', features => '{reals}'",
         "'softmax', label => 'class', features => '{colour, amount}', options => '{\"class_weight\": \"balanced\"}'",
         "label => 'word', features => '{colour, day}', options => '{\"class_weight\": {\"no\": 3}}'",
-        "features => '{colour, amount}', options => '{\"standardize\": true, \"unseen\": \"zero\", \"weight\": \"weight\"}'",
+        "features => '{colour, amount}', options => '{\"standardize\": true, \"handle_unknown\": \"ignore\", \"weight\": \"weight\"}'",
         "features => '{features_k, features_v}'",
         "'softmax', label => 'class', features => '{features_k, features_v}', options => '{\"standardize\": true}'",
         "features => '{features_k, features_v}', options => '{\"dimensions\": 40, \"weight\": \"weight\"}'",
@@ -144,11 +144,11 @@ fn where_an_epoch_is_dear_a_worker_loads_the_others_and_the_model_is_the_same() 
     );
     // to load a tuple takes over a microsecond, and to learn from it about as much
     let dear = "'wide', 'softmax', features => '{x}', max_epochs => 150, seed => 1, options => '{\"cache\": \"off\"}'";
-    let expected = outcome(&mut db, &format!("{dear}, loader => 'in_process'"));
+    let expected = outcome(&mut db, &format!("{dear}, prefetch => 'off'"));
     assert!(outcome(&mut db, dear) == expected);
     // neighbours on the machine may disturb the epoch that is measured
     let mut plans = (0..10).map(|_| nodes(&mut db, dear));
-    let found = plans.find(|[tuples, _]| tuples["Loader"] == "worker from epoch 2");
+    let found = plans.find(|[tuples, _]| tuples["Prefetch"] == "from epoch 2");
     drop(plans);
     let [tuples, blocks] = found.expect("a worker pays");
     // the preparation pass, and all epochs
@@ -156,11 +156,11 @@ fn where_an_epoch_is_dear_a_worker_loads_the_others_and_the_model_is_the_same() 
     assert_eq!(blocks["Epochs"], 151);
     // rows that come while the first epoch is learned from are not seen, and make no other blocks
     let few = "'wide', 'softmax', features => '{x}', max_epochs => 2, seed => 1";
-    assert_eq!(loader(&mut db, few), ("in process".into(), "all tuples are cached".into()));
+    assert_eq!(loader(&mut db, few), ("off".into(), "all tuples are cached".into()));
     let cheap = "'SELECT label, x[1] AS a FROM wide', 'softmax', max_epochs => 2, options => '{\"cache\": \"off\"}'";
-    assert_eq!(loader(&mut db, cheap), ("in process".into(), "a worker would not pay".into()));
+    assert_eq!(loader(&mut db, cheap), ("off".into(), "a worker would not pay".into()));
     let join = "'SELECT w.label, w.x FROM wide w JOIN wide v USING (id)', 'softmax', max_epochs => 2";
-    assert_eq!(loader(&mut db, join), ("in process".into(), "the rows are in a spool already".into()));
+    assert_eq!(loader(&mut db, join), ("off".into(), "the rows are in a spool already".into()));
 }
 
 #[test]
@@ -171,9 +171,9 @@ fn a_worker_sees_what_the_transaction_has_not_committed() {
     same_in_a_worker(&mut db, "'own', max_epochs => 2");
     db.run("SAVEPOINT s; INSERT INTO own SELECT id + 10000, label, features_v FROM t; DELETE FROM own WHERE id < 100");
     same_in_a_worker(&mut db, "'own', max_epochs => 2");
-    assert_eq!(db.train("'own', max_epochs => 1, loader => 'worker'")[0].tuples, 5901);
+    assert_eq!(db.train("'own', max_epochs => 1, prefetch => 'on'")[0].tuples, 5901);
     db.run("ROLLBACK TO s");
-    assert_eq!(db.train("'own', max_epochs => 1, loader => 'worker'")[0].tuples, 3000);
+    assert_eq!(db.train("'own', max_epochs => 1, prefetch => 'on'")[0].tuples, 3000);
     // what is done to the table afterwards does not wait for the worker
     db.run("TRUNCATE own; INSERT INTO own SELECT * FROM t WHERE id % 10 = 1; ALTER TABLE own ADD extra int");
     same_in_a_worker(&mut db, "'own', features => '{features_v}', max_epochs => 2");
@@ -185,12 +185,12 @@ fn a_worker_sees_what_the_transaction_has_not_committed() {
     // models can be stored between trainings, in functions and in exception blocks
     db.run(
         "DO $$ BEGIN
-             PERFORM * FROM corgipile_train('t', max_epochs => 2, loader => 'worker', name => 'first');
+             PERFORM * FROM corgipile_train('t', max_epochs => 2, prefetch => 'on', name => 'first');
              BEGIN
-                 PERFORM corgipile_train('t', max_epochs => 2, loader => 'worker', name => 'second');
+                 PERFORM corgipile_train('t', max_epochs => 2, prefetch => 'on', name => 'second');
                  PERFORM 1 / 0;
              EXCEPTION WHEN division_by_zero THEN
-                 PERFORM corgipile_train('t', max_epochs => 2, loader => 'worker', name => 'third');
+                 PERFORM corgipile_train('t', max_epochs => 2, prefetch => 'on', name => 'third');
              END;
          END $$",
     );
@@ -221,29 +221,30 @@ fn without_a_worker_the_leader_loads_and_says_why() {
             db.run(before);
         }
         let arguments = format!("{source}, {features}");
-        let why = ("in process".to_owned(), why.to_owned());
-        assert_eq!(loader(&mut db, &format!("{arguments}, loader => 'worker'")), why);
+        let why = ("off".to_owned(), why.to_owned());
+        assert_eq!(loader(&mut db, &format!("{arguments}, prefetch => 'on'")), why);
         assert_eq!(loader(&mut db, &arguments), why);
-        assert_eq!(
-            loader(&mut db, &format!("{arguments}, loader => 'in_process'")),
-            ("in process".into(), String::new())
-        );
+        assert_eq!(loader(&mut db, &format!("{arguments}, prefetch => 'off'")), ("off".into(), String::new()));
         if !source.contains("random") {
-            let asked = outcome(&mut db, &format!("{arguments}, loader => 'worker'"));
-            assert!(asked == outcome(&mut db, &format!("{arguments}, loader => 'in_process'")), "{source}");
+            let asked = outcome(&mut db, &format!("{arguments}, prefetch => 'on'"));
+            assert!(asked == outcome(&mut db, &format!("{arguments}, prefetch => 'off'")), "{source}");
         }
-        let train = |loader: &str| format!("{before}; SELECT FROM corgipile_train({arguments}, loader => '{loader}')");
+        let train =
+            |loader: &str| format!("{before}; SELECT FROM corgipile_train({arguments}, prefetch => '{loader}')");
         if !source.contains("mine") {
-            let told = db.notices(&[&train("worker")]);
-            assert!(told.contains(&format!("the loader runs in process, without a worker: {}", why.1)), "{told}");
-            assert!(!db.notices(&[&train("auto")]).contains("the loader"));
+            let told = db.notices(&[&train("on")]);
+            assert!(told.contains(&format!("buffers are not prefetched: {}", why.1)), "{told}");
+            assert!(!db.notices(&[&train("auto")]).contains("prefetched"));
         }
     }
     db.run("RESET max_parallel_workers");
-    assert_eq!(loader(&mut db, &format!("'t', {features}, loader => 'worker'")).0, "worker");
-    db.rejects("SELECT corgipile_train('t', loader => 'thread')", "22023")
-        .says(&["unknown loader", "thread"])
-        .hints(&["auto, worker, in_process"]);
+    assert_eq!(loader(&mut db, &format!("'t', {features}, prefetch => 'on'")).0, "on");
+    db.rejects("SELECT corgipile_train('t', prefetch => 'thread')", "22023").says(&[
+        "option \"prefetch\" must be",
+        "auto",
+        "on",
+        "off",
+    ]);
 }
 
 #[test]
@@ -251,18 +252,18 @@ fn explain_shows_the_loader_and_the_figures_of_the_worker() {
     let mut db = Database::new();
     clustered(&mut db, "t", 6000);
     let arguments = "'t', max_epochs => 4, seed => 3, options => '{\"cache\": \"off\"}'";
-    for (loader, shown) in [("worker", "worker"), ("auto", "auto"), ("in_process", "in process")] {
-        let plan = db.lines(&format!("EXPLAIN SELECT * FROM corgipile_train({arguments}, loader => '{loader}')"));
-        assert!(plan.iter().any(|line| line.trim() == format!("Loader: {shown}")), "{plan:#?}");
+    for prefetch in ["on", "auto", "off"] {
+        let plan = db.lines(&format!("EXPLAIN SELECT * FROM corgipile_train({arguments}, prefetch => '{prefetch}')"));
+        assert!(plan.iter().any(|line| line.trim() == format!("Prefetch: {prefetch}")), "{plan:#?}");
     }
     let mrs = db.lines("EXPLAIN SELECT * FROM corgipile_train('t', shuffle => 'mrs')");
-    let expected = "Loader: in process (the strategy keeps tuples in the buffer)";
+    let expected = "Prefetch: off (the strategy keeps tuples in the buffer)";
     assert!(mrs.iter().any(|line| line.trim() == expected), "{mrs:#?}");
     assert!(db.parallel_workers().is_empty(), "EXPLAIN starts none");
 
     for more in ["", ", shuffle => 'shuffle_once'", ", shuffle => 'epoch_shuffle'"] {
-        let mut of = |loader| nodes(&mut db, &format!("{arguments}{more}, loader => '{loader}'"));
-        let (here, there) = (of("in_process"), of("worker"));
+        let mut of = |loader| nodes(&mut db, &format!("{arguments}{more}, prefetch => '{loader}'"));
+        let (here, there) = (of("off"), of("on"));
         let properties = [
             ["Actual Rows", "Actual Loops", "Buffers Filled", "Buffer Blocks", "Buffer Tuples", "Buffer Bytes"],
             ["Actual Rows", "Actual Loops", "Blocks Read", "Epochs", "Blocks", "Pages per Block"],
@@ -284,7 +285,7 @@ fn explain_shows_the_loader_and_the_figures_of_the_worker() {
         }
     }
     // the same in a plan whose source has plans of its own
-    let join = "'SELECT t.label, t.features_v FROM t JOIN t u USING (id)', max_epochs => 2, loader => 'worker'";
+    let join = "'SELECT t.label, t.features_v FROM t JOIN t u USING (id)', max_epochs => 2, prefetch => 'on'";
     let plan = db.lines(&format!("EXPLAIN ANALYZE SELECT * FROM corgipile_train({join})"));
     assert!(!plan.iter().any(|line| line.contains("never executed")), "{plan:#?}");
 }
@@ -300,24 +301,23 @@ fn privileges_and_row_security_hold_in_a_worker() {
          CREATE VIEW theirs AS SELECT label, features_v FROM t;"
     ));
     let mut reader = db.session_as(&role);
-    let train =
-        |source: &str| format!("SELECT * FROM corgipile_train('{source}', max_epochs => 1, loader => 'worker')");
+    let train = |source: &str| format!("SELECT * FROM corgipile_train('{source}', max_epochs => 1, prefetch => 'on')");
     reader.fails_with(&train("t"), "42501");
     db.run(&format!("GRANT SELECT (label, features_v) ON t TO {role}; GRANT SELECT ON theirs TO {role}"));
-    assert_eq!(reader.train("'t', features => '{features_v}', max_epochs => 1, loader => 'worker'")[0].tuples, 2000);
+    assert_eq!(reader.train("'t', features => '{features_v}', max_epochs => 1, prefetch => 'on'")[0].tuples, 2000);
     same_in_a_worker(&mut reader, "'t', features => '{features_v}', max_epochs => 2");
-    reader.fails_with("SELECT * FROM corgipile_train('t', features => '{id}', loader => 'worker')", "42501");
+    reader.fails_with("SELECT * FROM corgipile_train('t', features => '{id}', prefetch => 'on')", "42501");
     // the view's owner is a superuser
-    assert_eq!(reader.train("'theirs', max_epochs => 1, loader => 'worker'")[0].tuples, 4000);
+    assert_eq!(reader.train("'theirs', max_epochs => 1, prefetch => 'on'")[0].tuples, 4000);
     // a function's definer
     db.run(&format!(
         "CREATE FUNCTION train_all() RETURNS bigint SECURITY DEFINER LANGUAGE sql SET search_path FROM CURRENT AS
-             'SELECT max(tuples) FROM corgipile_train(''t'', max_epochs => 1, loader => ''worker'')';
+             'SELECT max(tuples) FROM corgipile_train(''t'', max_epochs => 1, prefetch => ''on'')';
          GRANT EXECUTE ON FUNCTION train_all() TO {role}"
     ));
     assert_eq!(reader.line("SELECT train_all()"), "4000");
     // a role that was set, not logged in as
     db.run(&format!("SET ROLE {role}"));
-    assert_eq!(db.train("'t', features => '{features_v}', max_epochs => 1, loader => 'worker'")[0].tuples, 2000);
+    assert_eq!(db.train("'t', features => '{features_v}', max_epochs => 1, prefetch => 'on'")[0].tuples, 2000);
     db.run("RESET ROLE");
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Longer than any stop may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 1000000, loader => 'worker')";
+const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 1000000, prefetch => 'on')";
 
 /// The segments of dynamic shared memory that a process has mapped.
 fn segments(db: &mut Session, pid: i32) -> BTreeSet<String> {
@@ -39,33 +39,33 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
     db.run("CREATE TABLE bad AS TABLE t; UPDATE bad SET features_v = '{1,NaN,3,4,5}' WHERE id = 3900");
     let at = db.line("SELECT ctid FROM bad WHERE id = 3900");
     // the first worker of a session leaves it with memory that the session's others share
-    db.run("BEGIN; SELECT corgipile_train('t', max_epochs => 1, loader => 'worker'); ROLLBACK");
+    db.run("BEGIN; SELECT corgipile_train('t', max_epochs => 1, prefetch => 'on'); ROLLBACK");
     let before = segments(&mut db, pid);
     for _ in 0..5 {
-        db.rejects("SELECT * FROM corgipile_train('bad', loader => 'worker')", "22003")
+        db.rejects("SELECT * FROM corgipile_train('bad', prefetch => 'on')", "22003")
             .says(&["feature features_v[2] is NaN in row", &at])
             .hints(&["Leave such rows out"]);
-        db.rejects("SELECT * FROM corgipile_train('quotients', features => '{q}', loader => 'worker')", "22012")
+        db.rejects("SELECT * FROM corgipile_train('quotients', features => '{q}', prefetch => 'on')", "22012")
             .says(&["division by zero"]);
-        db.rejects("SELECT corgipile_train('SELECT 1 AS label, id AS x FROM t', loader => 'worker')", "22000")
+        db.rejects("SELECT corgipile_train('SELECT 1 AS label, id AS x FROM t', prefetch => 'on')", "22000")
             .says(&["only one value"]);
-        db.rejects("SELECT corgipile_train('SELECT id % 3 AS label, id AS x FROM t', loader => 'worker')", "22000")
+        db.rejects("SELECT corgipile_train('SELECT id % 3 AS label, id AS x FROM t', prefetch => 'on')", "22000")
             .says(&["more than two values"]);
-        db.rejects("SELECT corgipile_train('SELECT * FROM t WHERE false', loader => 'worker')", "22000")
+        db.rejects("SELECT corgipile_train('SELECT * FROM t WHERE false', prefetch => 'on')", "22000")
             .says(&["no rows"]);
         db.rejects(
-            "SELECT corgipile_train('t', options => '{\"class_weight\": {\"7\": 2}}', loader => 'worker')",
+            "SELECT corgipile_train('t', options => '{\"class_weight\": {\"7\": 2}}', prefetch => 'on')",
             "22023",
         );
         // the leader's own
-        db.rejects("SELECT corgipile_train('t', 'linear', learning_rate => 1e8, loader => 'worker')", "22003")
+        db.rejects("SELECT corgipile_train('t', 'linear', learning_rate => 1e8, prefetch => 'on')", "22003")
             .says(&["diverged"]);
         // in a subtransaction, and the transaction goes on
         db.run(
             "DO $$ BEGIN
-                 PERFORM * FROM corgipile_train('bad', loader => 'worker');
+                 PERFORM * FROM corgipile_train('bad', prefetch => 'on');
              EXCEPTION WHEN numeric_value_out_of_range THEN
-                 PERFORM * FROM corgipile_train('t', max_epochs => 1, loader => 'worker', name => 'after');
+                 PERFORM * FROM corgipile_train('t', max_epochs => 1, prefetch => 'on', name => 'after');
                  DELETE FROM corgipile.stored_models WHERE name = 'after';
              END $$",
         );
@@ -82,7 +82,7 @@ fn while_the_leader_stands_still(db: &mut Database, source: &str, buffer: &str) 
     let slow = format!("SELECT label, features_v FROM {source} WHERE id > 1 OR pg_sleep(2)::text = ''");
     let sql = format!(
         "SELECT count(*) || ' epoch, ' || sum(tuples) || ' tuples' FROM corgipile_train($source${slow}$source$,
-             max_epochs => 1, loader => 'worker', shuffle => 'no_shuffle', block_size => '8kB', buffer_size => '{buffer}')"
+             max_epochs => 1, prefetch => 'on', shuffle => 'no_shuffle', block_size => '8kB', buffer_size => '{buffer}')"
     );
     let mut session = db.session();
     let leader = session.pid();
@@ -174,8 +174,8 @@ fn whoever_is_stopped_nothing_is_left() {
     let mut db = Database::new();
     clustered(&mut db, "t", 20_000);
     let spooled = "SELECT corgipile_train('SELECT t.label, t.features_v FROM t JOIN t u USING (id)',
-                   max_epochs => 1000000, loader => 'worker', options => '{\"cache\": \"on\"}')";
-    let nested = "DO $$ BEGIN PERFORM * FROM corgipile_train('t', max_epochs => 1000000, loader => 'worker');
+                   max_epochs => 1000000, prefetch => 'on', options => '{\"cache\": \"on\"}')";
+    let nested = "DO $$ BEGIN PERFORM * FROM corgipile_train('t', max_epochs => 1000000, prefetch => 'on');
                   EXCEPTION WHEN division_by_zero THEN NULL; END $$";
     for sql in [ENDLESS, spooled, nested] {
         let cancel = |db: &mut Database, leader: i32, _| db.run(&format!("SELECT pg_cancel_backend({leader})"));
@@ -199,7 +199,7 @@ fn if_no_worker_is_free_the_leader_loads() {
     stopped(&mut db, ENDLESS, |db, leader, _| {
         // of the whole server, of which one runs
         db.run("BEGIN; SET LOCAL max_parallel_workers = 1");
-        let why = loader(db, "'t', max_epochs => 1, loader => 'worker'");
+        let why = loader(db, "'t', max_epochs => 1, prefetch => 'on'");
         assert_eq!(why, ("in process".into(), "no worker process was free".into()));
         db.run(&format!("ROLLBACK; SELECT pg_cancel_backend({leader})"));
     });
@@ -211,9 +211,9 @@ fn trainings_with_workers_do_not_leak() {
     clustered(&mut db, "t", 4000);
     let pid = db.pid();
     let run = |db: &mut Database| {
-        db.run("SELECT * FROM corgipile_train('t', max_epochs => 2, loader => 'worker')");
+        db.run("SELECT * FROM corgipile_train('t', max_epochs => 2, prefetch => 'on')");
         db.fails_with(
-            "SELECT * FROM corgipile_train('t', max_epochs => 2, learning_rate => 1e38, loader => 'worker')",
+            "SELECT * FROM corgipile_train('t', max_epochs => 2, learning_rate => 1e38, prefetch => 'on')",
             "22003",
         );
     };
@@ -226,7 +226,7 @@ fn trainings_with_workers_do_not_leak() {
     let before = segments(&mut db, pid);
     db.run("BEGIN");
     for _ in 0..10 {
-        db.run("SELECT * FROM corgipile_train('t', max_epochs => 2, loader => 'worker')");
+        db.run("SELECT * FROM corgipile_train('t', max_epochs => 2, prefetch => 'on')");
     }
     no_segments_leak(&mut db, pid, &before, 10);
     db.run("COMMIT");

@@ -21,7 +21,7 @@ fn table(db: &mut Session) {
 fn found(db: &mut Session, arguments: &str) -> (Vec<String>, Vec<u8>) {
     let rows = db.column::<String>(&format!(
         "WITH found AS MATERIALIZED (SELECT * FROM corgipile_search({arguments}))
-         SELECT (rank, grid_point, score, score_deviation, loss, fold_scores, epochs, model_id IS NULL)::text FROM found
+         SELECT (rank, grid_point, mean_test_score, std_test_score, mean_test_loss, fold_scores, epochs, model_id IS NULL)::text FROM found
           ORDER BY rank"
     ));
     let id = db.value("SELECT max(model_id) FROM corgipile.models");
@@ -64,12 +64,12 @@ fn any_number_of_processes_finds_the_same_with_every_kind_of_model() {
     let mut db = Database::new();
     table(&mut db);
     for (model, label, features, more) in [
-        ("mlp", "animal", "{x}", r#"grid => '{"hidden_layers": [[3], [8, 4]], "l2": [0, 0.001]}'"#),
+        ("mlp", "animal", "{x}", r#"grid => '{"hidden_layer_sizes": [[3], [8, 4]], "l2": [0, 0.001]}'"#),
         ("mlp", "target", "{x}", r#"trials => 3, options => '{"objective": "regression"}'"#),
         ("softmax", "animal", "{x}", "trials => 4"),
         ("svm", "animal", "{x}", "trials => 4"),
         ("svm", "positive", "{x}", r#"grid => '{"batch_size": [1, 16], "l2": [0, 0.001]}'"#),
-        ("linear", "target", "{x}", r#"trials => 9, score => 'loss', options => '{"optimizer": "momentum"}'"#),
+        ("linear", "target", "{x}", r#"trials => 9, scoring => 'loss', options => '{"optimizer": "momentum"}'"#),
         ("logistic", "positive", "{k,v}", "trials => 4"),
         ("logistic", "positive", "{x}", r#"grid => '{"l2": [0, 0.1, 1]}', options => '{"solver": "newton"}'"#),
         ("logistic", "positive", "{animal,gap}", r#"trials => 4, options => '{"nulls": "impute"}'"#),
@@ -121,7 +121,7 @@ fn a_point_that_diverges_in_one_process_is_given_up_in_all() {
         let call = format!("'t', 'linear', 'target', '{{x}}', {rates}, folds => 10, {more}");
         assert_same(&mut db, &call);
         let diverged: i64 = db.value(&format!(
-            "SELECT count(*) FROM corgipile_search({call}, workers => 3) WHERE score IS NULL AND fold_scores = array_fill(NULL::float8, '{{10}}')"
+            "SELECT count(*) FROM corgipile_search({call}, workers => 3) WHERE mean_test_score IS NULL AND fold_scores = array_fill(NULL::float8, '{{10}}')"
         ));
         assert_eq!(diverged, 2, "{batch_size}");
     }
@@ -205,7 +205,7 @@ fn what_workers_cannot_read_is_searched_by_one_process() {
     }
     assert_same(&mut db, &format!("'SELECT t.* FROM t JOIN parts u USING (id)', {more}, shuffle => 'shuffle_once'"));
     // read together with other sessions, the order is that of the group
-    assert_eq!(processes(&mut db, &format!("'t', {more}, workers => 3, share => true")), 3);
+    assert_eq!(processes(&mut db, &format!("'t', {more}, workers => 3, shared_scan => true")), 3);
 }
 
 #[test]

@@ -90,14 +90,14 @@ fn all_processes_of_a_training_have_its_blocks() {
         ))
     };
     for more in ["", ", sample => 0.99", ", sample => 0.3", ", block_size => '1MB'"] {
-        let alone = weights(&mut db, &format!("{more}, loader => 'in_process', max_epochs => 2"));
-        assert_eq!(weights(&mut db, &format!("{more}, loader => 'worker', max_epochs => 2")), alone, "{more}");
-        assert_eq!(weights(&mut db, &format!("{more}, loader => 'in_process', max_epochs => 2")), alone, "{more}");
+        let alone = weights(&mut db, &format!("{more}, prefetch => 'off', max_epochs => 2"));
+        assert_eq!(weights(&mut db, &format!("{more}, prefetch => 'on', max_epochs => 2")), alone, "{more}");
+        assert_eq!(weights(&mut db, &format!("{more}, prefetch => 'off', max_epochs => 2")), alone, "{more}");
     }
     let together = weights(&mut db, ", workers => 2, max_epochs => 2");
     assert_eq!(weights(&mut db, ", workers => 2, max_epochs => 2"), together);
     assert!(together.ends_with('8'), "{together}");
-    let shared = weights(&mut db, ", workers => 2, max_epochs => 2, share => true");
+    let shared = weights(&mut db, ", workers => 2, max_epochs => 2, shared_scan => true");
     assert!(shared.ends_with('8'), "{shared}");
     // blocks that are held out are those of before, and the buffer is that of a call without a block_size
     let held_out = r#", options => '{"validation_fraction": 0.2, "validation_by": "block", "cache": "off"}'"#;

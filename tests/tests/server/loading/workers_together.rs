@@ -56,7 +56,7 @@ fn the_rows_that_are_held_out_are_those_of_a_single_process() {
             false,
         ),
         (
-            "'mlp', label => 'class', features => '{x}', hidden_layers => '{5}', options => '{\"validation_column\": \"test\"}'",
+            "'mlp', label => 'class', features => '{x}', hidden_layer_sizes => '{5}', options => '{\"validation_column\": \"test\"}'",
             true,
         ),
     ] {
@@ -135,7 +135,7 @@ fn a_training_of_several_processes_goes_on_bit_for_bit() {
         "'linear', label => 'a', features => '{k,v}', batch_size => 8, optimizer => 'momentum'",
         "label => 'label', features => '{x}', batch_size => 16, validation_fraction => 0.2",
         "label => 'label', features => '{x}', solver => 'newton'",
-        "'mlp', label => 'class', features => '{x}', hidden_layers => '{4}', batch_size => 8",
+        "'mlp', label => 'class', features => '{x}', hidden_layer_sizes => '{4}', batch_size => 8",
     ] {
         let rate = if training.contains("newton") { "" } else { ", learning_rate => 0.05" };
         let sizes = format!("seed => 4, buffer_size => '20%', block_size => '8kB', workers => 3{rate}");
@@ -195,15 +195,15 @@ fn newtons_method_and_networks_are_those_of_a_single_process() {
         ("'linear', label => 'a', features => '{x}', solver => 'newton', l2 => 0.1", 1e-5),
         ("label => 'label', features => '{k,v}', solver => 'newton', l2 => 0.01", 1e-5),
         (
-            "'mlp', label => 'class', features => '{x}', hidden_layers => '{6,4}', batch_size => 5000, learning_rate => 0.01",
+            "'mlp', label => 'class', features => '{x}', hidden_layer_sizes => '{6,4}', batch_size => 5000, learning_rate => 0.01",
             5e-3,
         ),
         (
-            "'mlp', label => 'label', features => '{k,v}', hidden_layers => '{5}', batch_size => 5000, learning_rate => 0.01",
+            "'mlp', label => 'label', features => '{k,v}', hidden_layer_sizes => '{5}', batch_size => 5000, learning_rate => 0.01",
             5e-3,
         ),
         (
-            "'mlp', label => 'a', features => '{x}', hidden_layers => '{5}', batch_size => 5000, learning_rate => 0.01, options => '{\"objective\": \"regression\"}'",
+            "'mlp', label => 'a', features => '{x}', hidden_layer_sizes => '{5}', batch_size => 5000, learning_rate => 0.01, options => '{\"objective\": \"regression\"}'",
             5e-3,
         ),
     ] {
@@ -218,7 +218,7 @@ fn newtons_method_and_networks_are_those_of_a_single_process() {
     }
     // so few rows that a single process would take one at a time
     db.run("CREATE TABLE few AS SELECT * FROM t LIMIT 300");
-    let few = "'few', 'mlp', label => 'class', features => '{x}', hidden_layers => '{3}', max_epochs => 2, block_size => '8kB', workers => 2";
+    let few = "'few', 'mlp', label => 'class', features => '{x}', hidden_layer_sizes => '{3}', max_epochs => 2, block_size => '8kB', workers => 2";
     assert!(db.train(few).iter().all(|epoch| epoch.tuples == 300));
     db.rejects("SELECT corgipile_train('t', 'mlp', 'class', '{x}', batch_size => 1, workers => 2)", "0A000")
         .says(&["hidden layers and batch_size 1"]);

@@ -52,7 +52,7 @@ fn coefficients_have_the_names_of_their_features() {
     let mut db = Database::with_small_table(200);
     let model = db.trained("'t', features => '{b,a}', seed => 1, name => 'm', options => '{\"standardize\": true}'");
     let rows = db.rows(
-        "SELECT feature, coefficient::float8, mean, scale FROM corgipile.coefficients
+        "SELECT feature, standardized_coefficient::float8, mean, scale FROM corgipile.coefficients
          WHERE name = 'm' AND model_id = $1",
         &[&model.id],
     );
@@ -84,9 +84,9 @@ fn coefficients_per_unit_are_those_of_the_features_as_they_are() {
         // the decision, from weights of standardized features and from those per unit
         let differ: f64 = db.value(&format!(
             "SELECT max(abs(standardized - per_unit)) FROM (
-               SELECT t.id, c.class, sum(coefficient * CASE feature WHEN '(intercept)' THEN 1
+               SELECT t.id, c.class, sum(standardized_coefficient * CASE feature WHEN '(intercept)' THEN 1
                                          ELSE (x[array_position(names, feature)] - coalesce(mean, 0)) / coalesce(scale, 1) END) AS standardized,
-                      sum(per_unit * CASE feature WHEN '(intercept)' THEN 1 ELSE x[array_position(names, feature)] END) AS per_unit
+                      sum(coefficient * CASE feature WHEN '(intercept)' THEN 1 ELSE x[array_position(names, feature)] END) AS per_unit
                  FROM corgipile.coefficients AS c, (SELECT id, {features}::float8[] AS x, {names} AS names FROM t WHERE id % 8 = 0) AS t
                 GROUP BY t.id, c.class) AS decisions"
         ));
@@ -99,7 +99,10 @@ fn coefficients_of_an_array_have_a_row_per_element() {
     let mut db = Database::new();
     clustered(&mut db, "t", 200);
     let model = db.trained("'t', seed => 1");
-    let rows = db.rows("SELECT DISTINCT feature, coefficient::real FROM corgipile.coefficients ORDER BY feature", &[]);
+    let rows = db.rows(
+        "SELECT DISTINCT feature, standardized_coefficient::real FROM corgipile.coefficients ORDER BY feature",
+        &[],
+    );
     assert_eq!(rows.len(), 6);
     let mut given: Vec<u32> = rows.iter().map(|row| row.get::<_, f32>(1).to_bits()).collect();
     let mut expected = model.bits();
@@ -202,7 +205,7 @@ fn a_model_that_an_administrator_has_damaged_is_an_error_and_no_crash() {
         "categories = '{\"z\": [\"x\"]}'",
         "features = '{a,a,a}'",
         "features = '{a,NULL,c}'",
-        "hyperparameters = '{\"nulls\": 1, \"unseen\": [1e400]}'",
+        "hyperparameters = '{\"nulls\": 1, \"handle_unknown\": [1e400]}'",
         "history = '{}'",
         "weights = '[5:7]={1,2,3}'",
     ] {

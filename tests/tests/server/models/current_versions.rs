@@ -50,7 +50,10 @@ fn all_versions_are_in_views_of_their_own_and_unnamed_models_in_both() {
     }
     // in the order of the features
     assert_eq!(db.lines("SELECT feature FROM corgipile.coefficients WHERE name = 'm'"), ["(intercept)", "a", "b", "c"]);
-    assert_eq!(db.lines("SELECT DISTINCT place FROM corgipile.all_coefficients ORDER BY 1"), ["0", "1", "2", "3"]);
+    assert_eq!(
+        db.lines("SELECT DISTINCT feature_number FROM corgipile.all_coefficients ORDER BY 1"),
+        ["0", "1", "2", "3"]
+    );
 }
 
 #[test]

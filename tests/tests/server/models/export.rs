@@ -23,13 +23,13 @@ const TRAININGS: [(&str, &str); 9] = [
     ("'svm', features => '{x}', label => 'mood', options => '{\"standardize\": true}'", "t.x"),
     ("'linear', features => '{x}', label => 'target', options => '{\"optimizer\": \"adam\"}'", "t.x"),
     ("'softmax', features => '{x}', label => 'animal', options => '{\"standardize\": true}'", "t.x"),
-    ("'logistic', features => '{k,v}', options => '{\"index_base\": 0, \"unseen\": \"zero\"}'", "t.k, t.v"),
+    ("'logistic', features => '{k,v}', options => '{\"index_base\": 0, \"handle_unknown\": \"ignore\"}'", "t.k, t.v"),
     (
         "'softmax', features => '{k,v}', label => 'animal', options => '{\"index_base\": 0, \"dimensions\": 9}'",
         "t.k, t.v",
     ),
     (
-        "'logistic', features => '{a,colour,b}', label => 'mood', options => '{\"nulls\": \"skip\", \"unseen\": \"zero\"}'",
+        "'logistic', features => '{a,colour,b}', label => 'mood', options => '{\"nulls\": \"skip\", \"handle_unknown\": \"ignore\"}'",
         "t",
     ),
     ("'linear', features => '{colour,a}', label => 'target', options => '{\"standardize\": true}'", "t"),

@@ -64,7 +64,7 @@ impl Two {
     /// The expression for this answer.
     fn expression(&mut self, table: &str, answer: &str) -> Result<String, String> {
         let export =
-            format!("SELECT corgipile_export('m', format => 'sql', answer => '{answer}', source => '{table}')");
+            format!("SELECT corgipile_export('m', format => 'sql', prediction => '{answer}', source => '{table}')");
         // lines of the expression are lines of one value
         self.here.attempt(&export).map(|lines| lines.join("\n")).map_err(|failure| failure.code)
     }
@@ -124,25 +124,25 @@ const TRAININGS: [&str; 33] = [
     "'t', 'linear', features => '{wide}', label => 'target', options => '{\"transform\": \"log\"}'",
     "'t', 'logistic', features => '{flags}'",
     "'t', 'logistic', features => '{bytes}', standardize => true",
-    "'t', 'logistic', features => '{k,v}', options => '{\"unseen\": \"zero\"}'",
+    "'t', 'logistic', features => '{k,v}', options => '{\"handle_unknown\": \"ignore\"}'",
     "'t', 'softmax', features => '{k,v}', label => 'animal', options => '{\"index_base\": 0, \"dimensions\": 9}'",
-    "'t', 'mlp', features => '{k,v}', standardize => true, hidden_layers => '{3}', options => '{\"transform\": \"log\", \"clip\": 1.5}'",
+    "'t', 'mlp', features => '{k,v}', standardize => true, hidden_layer_sizes => '{3}', options => '{\"transform\": \"log\", \"winsorize\": 1.5}'",
     "'t', 'logistic', features => '{a,b,n}', standardize => true",
     "'t', 'logistic', features => '{a,b,n}', nulls => 'skip'",
     "'t', 'linear', features => '{b,n,huge}', label => 'target', options => '{\"transform\": {\"log\": [\"huge\", \"n\"]}}'",
-    "'t', 'mlp', features => '{huge,a,colour}', standardize => true, hidden_layers => '{3}', options => '{\"transform\": \"none\", \"clip\": 0.75}'",
-    "'t', 'logistic', features => '{a,colour,b}', label => 'mood', nulls => 'skip', options => '{\"unseen\": \"zero\"}'",
+    "'t', 'mlp', features => '{huge,a,colour}', standardize => true, hidden_layer_sizes => '{3}', options => '{\"transform\": \"none\", \"winsorize\": 0.75}'",
+    "'t', 'logistic', features => '{a,colour,b}', label => 'mood', nulls => 'skip', options => '{\"handle_unknown\": \"ignore\"}'",
     "'t', 'linear', features => '{colour,a}', label => 'target', standardize => true",
     "'t', 'softmax', features => '{code,mood,flag,n}', label => 'animal', standardize => true",
     "'t', 'logistic', features => '{created.month,created.hour,created.dow,created.doy,created.epoch,day.year,a}', standardize => true",
     "'t', 'logistic', features => '{day.day,day.dow}', standardize => true",
-    "'t', 'mlp', features => '{x}', hidden_layers => '{4}', options => '{\"activation\": \"sigmoid\"}'",
-    "'t', 'mlp', features => '{x}', label => 'animal', hidden_layers => '{6,5}', options => '{\"activation\": \"tanh\", \"output\": \"softmax\"}'",
-    "'t', 'mlp', features => '{x}', label => 'animal', hidden_layers => '{6,5,3}', options => '{\"output\": \"sigmoid\"}'",
-    "'t', 'mlp', features => '{a,colour,b}', hidden_layers => '{5}', options => '{\"output\": \"softmax\"}'",
-    "'t', 'mlp', features => '{k,v}', hidden_layers => '{3,3}'",
-    "'t', 'mlp_regression', features => '{x}', label => 'target', hidden_layers => '{7}', options => '{\"activation\": \"tanh\"}'",
-    "'t', 'mlp_regression', features => '{a,code,b,huge}', label => 'target', hidden_layers => '{4,4}'",
+    "'t', 'mlp', features => '{x}', hidden_layer_sizes => '{4}', options => '{\"activation\": \"sigmoid\"}'",
+    "'t', 'mlp', features => '{x}', label => 'animal', hidden_layer_sizes => '{6,5}', options => '{\"activation\": \"tanh\", \"output\": \"softmax\"}'",
+    "'t', 'mlp', features => '{x}', label => 'animal', hidden_layer_sizes => '{6,5,3}', options => '{\"output\": \"sigmoid\"}'",
+    "'t', 'mlp', features => '{a,colour,b}', hidden_layer_sizes => '{5}', options => '{\"output\": \"softmax\"}'",
+    "'t', 'mlp', features => '{k,v}', hidden_layer_sizes => '{3,3}'",
+    "'t', 'mlp_regression', features => '{x}', label => 'target', hidden_layer_sizes => '{7}', options => '{\"activation\": \"tanh\"}'",
+    "'t', 'mlp_regression', features => '{a,code,b,huge}', label => 'target', hidden_layer_sizes => '{4,4}'",
     "'t', 'svm', features => '{a,colour,n}', label => 'animal'",
     "'SELECT *, floor(exp(a)) AS count FROM t', 'poisson', features => '{a,colour,n}', label => 'count'",
     "'t', 'logistic', features => '{a}', label => 'flag'",
@@ -204,7 +204,9 @@ fn nulls_and_what_was_not_met_are_taken_as_the_model_takes_them() {
         // neither is there anything to be met in dense features
         let has_unseen = features.contains("colour") || features.contains("k,");
         for nulls in ["impute", "skip", "error"] {
-            for unseen in [r#", options => '{"unseen": "zero"}'"#, r#", options => '{"unseen": "error"}'"#, ""] {
+            for unseen in
+                [r#", options => '{"handle_unknown": "ignore"}'"#, r#", options => '{"handle_unknown": "error"}'"#, ""]
+            {
                 if unseen.is_empty() == has_unseen {
                     continue;
                 }
@@ -250,7 +252,7 @@ fn what_cannot_be_predicted_is_an_error_there_too() {
         ],
     );
     fails(
-        "'t', features => '{k,v}', options => '{\"unseen\": \"error\"}'",
+        "'t', features => '{k,v}', options => '{\"handle_unknown\": \"error\"}'",
         &[
             ("SELECT ARRAY[1, 2] AS k, ARRAY[1] AS v", "2 indices, and 1 values"),
             ("SELECT ARRAY[1, 1] AS k, ARRAY[1, 2] AS v", "an index is given twice"),
@@ -259,7 +261,7 @@ fn what_cannot_be_predicted_is_an_error_there_too() {
         ],
     );
     fails(
-        "'t', features => '{colour,a}', options => '{\"unseen\": \"error\"}'",
+        "'t', features => '{colour,a}', options => '{\"handle_unknown\": \"error\"}'",
         &[("SELECT 'blue' AS colour, 1 AS a", "the model does not know this category of feature 1: blue")],
     );
 }
@@ -343,7 +345,9 @@ fn the_format_is_named_and_its_arguments_are_checked() {
     db.rejects("SELECT corgipile_export('number', 'sql', 'label')", "22023").says(&["regression"]).hints(&["value"]);
     db.rejects("SELECT corgipile_export('number', 'sql', 'probabilities')", "22023").says(&["no probabilities"]);
     db.train("'t', 'softmax', label => 'word', features => '{a}', max_epochs => 1, name => 'word'");
-    db.rejects("SELECT corgipile_export('word', 'sql')", "22023").says(&["text labels"]).hints(&["answer => 'label'"]);
+    db.rejects("SELECT corgipile_export('word', 'sql')", "22023")
+        .says(&["text labels"])
+        .hints(&["prediction => 'label'"]);
 }
 
 #[test]
@@ -364,7 +368,7 @@ fn outputs_next_to_nothing_are_no_error() {
         let name = format!("{activation}_{output}");
         let document = format!(
             r#"{{"corgipile_model": 1, "model": "mlp", "label": "y", "label_type": "integer", "classes": [{classes}], "features": ["x"],
-                "feature_kind": "array", "hidden_layers": [3, 3], "activation": "{activation}", "output": "{output}",
+                "feature_kind": "array", "hidden_layer_sizes": [3, 3], "activation": "{activation}", "output": "{output}",
                 "weights": [1,1e-38,-1, {deep}], "intercepts": [0,0,0, 0,0,-800, {intercepts}]}}"#
         );
         let id: i64 = db.value(&format!("SELECT corgipile_import('{document}', '{name}')"));

@@ -264,7 +264,7 @@ fn what_is_no_model_is_refused_by_the_key_that_is_wrong() {
             ],
         ),
         ("index_base", &["0", "1", "2", "-1", "\"1\"", "1e20"]),
-        ("hyperparameters", &["[]", "{\"unseen\": \"maybe\"}", "{\"nulls\": 1}", "{\"a\": 1e400}"]),
+        ("hyperparameters", &["[]", "{\"handle_unknown\": \"maybe\"}", "{\"nulls\": 1}", "{\"a\": 1e400}"]),
         ("skipped", &["-1", "1.5", "1e19", "9223372036854775808", "\"1\""]),
         ("preparation_seconds", &["-1", "1e300", "1e400", "\"1\""]),
         ("shuffle_bytes", &["-1", "1e30"]),

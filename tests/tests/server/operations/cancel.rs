@@ -242,7 +242,7 @@ fn a_timeout_stops_what_is_large_long_before_its_end() {
     );
     for sql in [
         "SELECT count(*) FROM corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1,
-                                              options => '{\"hidden_layers\": [1500000], \"batch_size\": 16}')",
+                                              options => '{\"hidden_layer_sizes\": [1500000], \"batch_size\": 16}')",
         "SELECT in_one('gzip')",
         "SELECT in_one('toc')",
     ] {

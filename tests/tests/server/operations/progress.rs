@@ -12,7 +12,7 @@ fn a_running_training_is_shown_to_other_sessions_until_it_is_stopped() {
     clustered(&mut db, "t", 20_000);
     for (source, relation, more, stop, code) in [
         ("t", "t", "", "pg_cancel_backend", "57014"),
-        ("t", "t", ", loader => 'worker', options => '{\"cache\": \"off\"}'", "pg_cancel_backend", "57014"),
+        ("t", "t", ", prefetch => 'on', options => '{\"cache\": \"off\"}'", "pg_cancel_backend", "57014"),
         ("t", "t", ", workers => 2", "pg_cancel_backend", "57014"),
         ("SELECT t.* FROM t JOIN t u USING (id)", "NULL", "", "pg_cancel_backend", "57014"),
         ("t", "t", ", trials => 3, folds => 2", "pg_cancel_backend", "57014"),
@@ -27,7 +27,7 @@ fn a_running_training_is_shown_to_other_sessions_until_it_is_stopped() {
         let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
         db.wait_for(&format!("SELECT epoch > 2 AND blocks_done > 0 {of_training}"), "t");
         let columns = format!(
-            "SELECT datname = current_database(), usename = current_user, relation, epochs,
+            "SELECT datname = current_database(), usename = current_user, relation, epochs_total,
                     blocks_done BETWEEN 1 AND blocks_total, loss > 0, tuples >= 40000, tuples_per_second > 0,
                     started_at BETWEEN now() - interval '1 min' AND now(), estimated_end > now() {of_training}"
         );
@@ -77,7 +77,7 @@ fn others_see_no_more_than_that_a_training_runs() {
     let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
     db.wait_for(&format!("SELECT epoch > 1 {of_training}"), "t");
     let columns = format!(
-        "SELECT datname = current_database(), usename, relation, epochs, loss IS NULL, tuples IS NULL,
+        "SELECT datname = current_database(), usename, relation, epochs_total, loss IS NULL, tuples IS NULL,
                 started_at IS NULL {of_training}"
     );
     let all = format!("t|{alice}|t|1000000|f|f|f");
@@ -101,7 +101,7 @@ fn a_training_by_aggregate_is_shown() {
         let thread = session.in_background(&train);
         let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
         let columns = format!(
-            "SELECT relation, epoch > 2, epochs, blocks_total IS NULL, loss > 0, tuples >= 40000, tuples_per_second > 0 {of_training}"
+            "SELECT relation, epoch > 2, epochs_total, blocks_total IS NULL, loss > 0, tuples >= 40000, tuples_per_second > 0 {of_training}"
         );
         db.wait_for(&columns, &format!("{relation}|t|1000000|t|t|t|t"));
         db.line(&format!("SELECT pg_cancel_backend({pid})"));
@@ -119,7 +119,7 @@ fn a_training_that_is_cancelled_in_a_notice_is_not_shown() {
     let pid = session.pid();
     for i in 0..30 {
         let train = "SELECT * FROM corgipile_train('t', features => '{features_v}', max_epochs => 1000000,
-                                                   options => '{\"notice\": true}')";
+                                                   options => '{\"verbose\": true}')";
         let thread = session.in_background(train);
         db.wait_for(&format!("SELECT epoch > {i} FROM corgipile.stat_progress_train WHERE pid = {pid}"), "t");
         db.line(&format!("SELECT pg_cancel_backend({pid})"));
@@ -138,7 +138,7 @@ fn no_end_is_estimated_from_what_has_not_been_learned_from() {
     let pid = session.pid();
     // one buffer, read in no time, and learned from for seconds
     let train = "SELECT * FROM corgipile_train('t', 'mlp', features => '{features_v}', buffer_size => '100%',
-                     max_epochs => 1000000, options => '{\"hidden_layers\": [2000, 500]}')";
+                     max_epochs => 1000000, options => '{\"hidden_layer_sizes\": [2000, 500]}')";
     let thread = session.in_background(train);
     let seen = format!(
         "SELECT epoch, tuples, loss IS NULL, tuples_per_second IS NULL, estimated_end IS NULL

@@ -231,10 +231,10 @@ fn rows_that_are_read_into_a_file_count_against_temp_file_limit() {
     let mut db = Database::new();
     clustered(&mut db, "t", 20_000);
     // read once, by one process and by a worker
-    for loader in ["in_process", "worker"] {
+    for loader in ["off", "on"] {
         let join = format!(
             "SELECT count(*) FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t AS u USING (id)', max_epochs => 2,
-                                                  loader => '{loader}')"
+                                                  prefetch => '{loader}')"
         );
         db.run("SET work_mem = '64MB'; SET temp_file_limit = '256kB'");
         db.rejects(&join, "53400");

@@ -190,14 +190,14 @@ fn sparse_arrays_that_make_no_sense_are_errors_that_say_why() {
 #[test]
 fn indices_beyond_the_model_count_as_zero_if_it_was_trained_so() {
     let mut db = Database::new();
-    Stored { options: "{\"unseen\": \"zero\"}", ..SPARSE }.store(&mut db, "zero");
+    Stored { options: "{\"handle_unknown\": \"ignore\"}", ..SPARSE }.store(&mut db, "zero");
     SPARSE.store(&mut db, "error");
     let arrays = "'{2,7,4}'::int[], '{1,5,3}'::real[]";
     let p: Vec<f64> = db.value(&format!("SELECT corgipile_predict_proba('zero', {arrays})"));
     assert_near(&p, &[sigmoid(1.125), sigmoid(-1.125)]);
     db.fails_with(&format!("SELECT corgipile_predict_proba('error', {arrays})"), "2202E")
         .says(&["index 7", "3"])
-        .hints(&["unseen"]);
+        .hints(&["handle_unknown"]);
     // Below the base nothing can be meant.
     db.fails_with("SELECT corgipile_predict('zero', '{0}'::int[], '{1}'::int[])", "2202E").hints(&["index_base"]);
 }

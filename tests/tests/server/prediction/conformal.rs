@@ -42,7 +42,7 @@ fn an_interval_is_as_wide_as_the_order_statistic_of_the_distances() {
                         "WITH scores AS (
                              SELECT abs(target::real::float8 - corgipile_predict('{model}', {features})) AS score
                                FROM t WHERE id < 1000 ORDER BY 1 OFFSET {rank} - 1 LIMIT 1)
-                         SELECT max(abs(i.low - (f - score)) / (abs(f) + score)), max(abs(i.high - (f + score)) / (abs(f) + score))
+                         SELECT max(abs(i.lower - (f - score)) / (abs(f) + score)), max(abs(i.upper - (f + score)) / (abs(f) + score))
                            FROM t, scores, corgipile_predict('{model}', {features}) AS f,
                                 corgipile_predict_interval('{model}', {features}, {coverage}) AS i"
                     ),
@@ -53,7 +53,7 @@ fn an_interval_is_as_wide_as_the_order_statistic_of_the_distances() {
             assert!(low < 1e-6 && high < 1e-6, "{model} {features} {coverage}: {low} {high}");
         }
         let inside: f64 = db.value(&format!(
-            "SELECT avg((target BETWEEN low AND high)::int)::float8
+            "SELECT avg((target BETWEEN lower AND upper)::int)::float8
                FROM t, corgipile_predict_interval('{model}', {features}) WHERE id >= 1000"
         ));
         assert!((0.87..0.93).contains(&inside), "{model} {features}: {inside}");
@@ -109,7 +109,7 @@ fn a_model_without_probabilities_is_calibrated_by_its_decisions_and_networks_lik
     }
     db.run(&format!("SELECT corgipile_calibrate('numbers', '{}')", held_out("target")));
     let inside: f64 = db.value(
-        "SELECT avg((target BETWEEN low AND high)::int)::float8 FROM t, corgipile_predict_interval('numbers', x)
+        "SELECT avg((target BETWEEN lower AND upper)::int)::float8 FROM t, corgipile_predict_interval('numbers', x)
           WHERE id BETWEEN 1000 AND 3000",
     );
     assert!((0.87..0.93).contains(&inside), "numbers: {inside}");
@@ -127,7 +127,7 @@ fn with_too_few_rows_intervals_are_infinite_and_sets_have_all_labels() {
     );
     assert_eq!(db.line("SELECT corgipile_predict_interval('mixed', t) FROM t WHERE id = 1"), "(-Infinity,Infinity)");
     assert_eq!(db.line("SELECT corgipile_predict_set('softmax', t) FROM t WHERE id = 1"), "{ant,bee,cat}");
-    let finite = "SELECT low > '-Infinity' AND high < 'Infinity' FROM t, corgipile_predict_interval('mixed', t, 0.8) WHERE id = 1";
+    let finite = "SELECT lower > '-Infinity' AND upper < 'Infinity' FROM t, corgipile_predict_interval('mixed', t, 0.8) WHERE id = 1";
     assert_eq!(db.line(finite), "t");
 }
 
@@ -189,7 +189,7 @@ fn of_many_rows_a_bounded_number_of_scores_is_kept() {
                 "SELECT count(*)::float8 - ceil({coverage}::float8 * 20001)
                    FROM (SELECT abs((i * 7919 % 100003)::float8 + 0.25 - 10.25) AS score FROM generate_series(1, 20000) i) s,
                         corgipile_predict_interval('mixed', (SELECT r FROM (SELECT 0 AS a, 0 AS b, 'low' AS level) r), {coverage}) AS p
-                  WHERE score <= (high - low) / 2"
+                  WHERE score <= (upper - lower) / 2"
             ),
             &[],
         );

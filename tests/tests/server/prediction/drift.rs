@@ -31,7 +31,7 @@ fn verdicts(db: &mut Session, model: &str, source: &str) -> Vec<String> {
 fn what_a_training_keeps_is_what_the_rows_are_like() {
     let mut db = Database::new();
     table(&mut db);
-    for (name, more) in [("m", ""), ("worker", ", options => '{\"loader\": \"worker\"}'"), ("two", ", workers => 2")] {
+    for (name, more) in [("m", ""), ("worker", ", options => '{\"prefetch\": \"on\"}'"), ("two", ", workers => 2")] {
         train(&mut db, name, more);
     }
     let kept = |column: &str| {
@@ -46,7 +46,7 @@ fn what_a_training_keeps_is_what_the_rows_are_like() {
                                 ARRAY[stddev_pop(a), stddev_pop(b), stddev_pop(flag::int)]::float8[] AS deviations,
                                 ARRAY[avg((a IS NULL)::int), 0, 0, avg((c IS NULL)::int)]::float8[] AS missing FROM t) e
                   WHERE m.name = 'm' AND (abs((v->>'mean')::float8 - means[i]) > 1e-5
-                     OR abs((v->>'deviation')::float8 - deviations[i]) > 1e-5 OR abs((v->>'missing')::float8 - missing[i]) > 1e-9)";
+                     OR abs((v->>'stddev')::float8 - deviations[i]) > 1e-5 OR abs((v->>'null_fraction')::float8 - missing[i]) > 1e-9)";
     assert_eq!(db.line(wrong), "0");
     let counts = "SELECT profile->'features'->3->'counts', profile->'rows' FROM corgipile.models WHERE name = 'm'";
     let expected = "SELECT jsonb_agg(count ORDER BY c), 20000 FROM (SELECT c, count(*) FROM t GROUP BY c) s";
@@ -104,18 +104,18 @@ fn rows_like_those_of_the_training_say_nothing_and_what_has_changed_is_named() {
     for (source, expected) in [
         ("SELECT a + 1 AS a, b, flag, c FROM t", "a|shifted"),
         ("SELECT a, b * 3 AS b, flag, c FROM t", "b|shifted"),
-        ("SELECT a, CASE WHEN id % 4 > 0 THEN b END AS b, flag, c FROM t", "b|missing"),
+        ("SELECT a, CASE WHEN id % 4 > 0 THEN b END AS b, flag, c FROM t", "b|nulls"),
         ("SELECT a, b, id % 2 = 0 AS flag, c FROM t", "flag|shifted"),
-        ("SELECT a, b, flag, CASE WHEN id % 80 = 0 THEN 'new' ELSE c END AS c FROM t", "c|unseen"),
-        ("SELECT a, b, flag, 'x' AS c FROM t", "c|shifted, missing"),
-        ("SELECT NULL::real AS a, b, flag, c FROM t", "a|missing"),
+        ("SELECT a, b, flag, CASE WHEN id % 80 = 0 THEN 'new' ELSE c END AS c FROM t", "c|unknown"),
+        ("SELECT a, b, flag, 'x' AS c FROM t", "c|shifted, nulls"),
+        ("SELECT NULL::real AS a, b, flag, c FROM t", "a|nulls"),
     ] {
         assert_eq!(verdicts(&mut db, "m", source), [expected], "{source}");
     }
     let unseen =
-        "SELECT unseen FROM corgipile_drift('m', 'SELECT a, b, flag, ''new''::text AS c FROM t') WHERE feature = 'c'";
+        "SELECT unknown FROM corgipile_drift('m', 'SELECT a, b, flag, ''new''::text AS c FROM t') WHERE feature = 'c'";
     assert_eq!(db.line(unseen), "20000");
-    let nothing = "SELECT new_mean IS NULL, psi IS NULL, new_missing FROM corgipile_drift('m', 'SELECT NULL::real AS a, b, flag, c FROM t')
+    let nothing = "SELECT new_mean IS NULL, psi IS NULL, new_null_fraction FROM corgipile_drift('m', 'SELECT NULL::real AS a, b, flag, c FROM t')
                     WHERE feature = 'a'";
     assert_eq!(db.line(nothing), "t|t|1");
 }
@@ -129,19 +129,19 @@ fn nulls_of_a_category_that_had_none_are_missing_and_not_unseen() {
         db.run(&format!("SELECT corgipile_train('{full}', name => '{name}', max_epochs => 1, seed => 1{nulls})"));
         let drift = |change: &str| {
             format!(
-                "SELECT verdict, round(new_missing::numeric, 4), unseen, psi IS NULL
+                "SELECT verdict, round(new_null_fraction::numeric, 4), unknown, psi IS NULL
                    FROM corgipile_drift('{name}', $s$SELECT a, flag, {change} AS c FROM ({full}) f$s$) WHERE feature = 'c'"
             )
         };
         assert_eq!(db.line(&drift("c")), "NULL|0.0000|0|f");
         let (quarter, few) = ("(row_number() OVER (ORDER BY a)) % 4 = 0", "(row_number() OVER (ORDER BY a)) % 80 = 0");
-        assert_eq!(db.line(&drift(&format!("CASE WHEN NOT {quarter} THEN c END"))), "missing|0.2500|0|f");
-        assert_eq!(db.line(&drift("NULL::text")), "missing|1.0000|0|t");
+        assert_eq!(db.line(&drift(&format!("CASE WHEN NOT {quarter} THEN c END"))), "nulls|0.2500|0|f");
+        assert_eq!(db.line(&drift("NULL::text")), "nulls|1.0000|0|t");
         // a text that is not known is unseen, beside them
         let both = format!("CASE WHEN {few} THEN 'new' WHEN NOT {quarter} THEN c END");
         let rows: i64 = db.value(&format!("SELECT count(*) FROM ({full}) f"));
         let (new, missing) = (rows / 80, (rows / 4 - rows / 80) as f64 / rows as f64);
-        assert_eq!(db.line(&drift(&both)), format!("missing, unseen|{missing:.4}|{new}|f"));
+        assert_eq!(db.line(&drift(&both)), format!("nulls, unknown|{missing:.4}|{new}|f"));
     }
 }
 
@@ -229,7 +229,7 @@ fn dates_hashed_columns_and_networks_are_compared_too() {
     let later = "SELECT at, CASE WHEN n > 900 THEN who END AS who, n FROM t WHERE extract(month FROM at) > 6";
     assert_eq!(verdicts(&mut db, "m", later), ["at.month|shifted", "n|shifted"]);
     let gone = "SELECT at, CASE WHEN n > 900 THEN who END AS who, n FROM t";
-    assert_eq!(verdicts(&mut db, "m", gone), ["who|missing"]);
+    assert_eq!(verdicts(&mut db, "m", gone), ["who|nulls"]);
 }
 
 #[test]
@@ -245,8 +245,8 @@ fn a_document_whose_profile_cannot_be_is_refused() {
         "'{profile,features,0,shares,0}', '1.5'",
         "'{profile,features,0,edges,3}', '-1e30'",
         "'{profile,features,0,mean}', '1e999'",
-        "'{profile,features,0,deviation}', '-1'",
-        "'{profile,features,0,missing}', '2'",
+        "'{profile,features,0,stddev}', '-1'",
+        "'{profile,features,0,null_fraction}', '2'",
         "'{profile,features,3,counts}', '[1]'",
         "'{profile,features,3,mean}', '1'",
         "'{profile,features,0,other}', '1'",
@@ -267,7 +267,7 @@ fn rows_that_a_training_leaves_out_are_not_taken_for_a_change() {
          FROM generate_series(1, 3000) i",
     );
     let verdicts = |db: &mut Database, model: &str| -> Vec<(Option<String>, Option<f64>, Option<f64>)> {
-        let sql = format!("SELECT verdict, missing, mean FROM corgipile_drift('{model}', 's') ORDER BY feature");
+        let sql = format!("SELECT verdict, null_fraction, mean FROM corgipile_drift('{model}', 's') ORDER BY feature");
         db.rows(&sql, &[]).iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
     };
     db.train("'s', features => '{a}', nulls => 'skip', name => 'skips', max_epochs => 1");

@@ -144,17 +144,17 @@ fn evaluation_handles_what_training_has_not_seen_as_prediction_does() {
     let mut db = Database::new();
     table(&mut db);
     MIXED.store(&mut db, "categories");
-    Stored { options: "{\"unseen\": \"zero\"}", ..MIXED }.store(&mut db, "categories, zero");
+    Stored { options: "{\"handle_unknown\": \"ignore\"}", ..MIXED }.store(&mut db, "categories, zero");
     SPARSE.store(&mut db, "indices");
-    Stored { options: "{\"unseen\": \"zero\"}", ..SPARSE }.store(&mut db, "indices, zero");
+    Stored { options: "{\"handle_unknown\": \"ignore\"}", ..SPARSE }.store(&mut db, "indices, zero");
     let categories = "SELECT target AS label, a, CASE id WHEN 7 THEN 'none' ELSE level END AS level, b FROM t";
     let indices = "SELECT sign AS label, k || 9 AS k, v || 1::real AS v FROM t";
     db.fails_with(&format!("SELECT * FROM corgipile_evaluate('categories', $${categories}$$)"), "22023")
         .says(&["none", "level"])
-        .hints(&["unseen"]);
+        .hints(&["handle_unknown"]);
     db.fails_with(&format!("SELECT * FROM corgipile_evaluate('indices', '{indices}')"), "2202E")
         .says(&["9", "k"])
-        .hints(&["unseen"]);
+        .hints(&["handle_unknown"]);
     let loss: f64 = db.value(&format!(
         "SELECT avg((corgipile_predict('categories, zero', s) - label::float8) ^ 2) / 2 FROM ({categories}) s"
     ));

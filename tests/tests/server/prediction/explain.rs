@@ -101,7 +101,7 @@ fn permutation_importance_is_that_of_scikit_learn_and_a_function_of_the_seed() {
     DENSE.store(&mut db, "m");
     let source = "SELECT sign AS label, ARRAY[a, b, c]::real[] AS x FROM t";
     let sql =
-        "SELECT feature, importance, deviation, effect FROM corgipile_importance('m', $1, repeats => 200, seed => $2)";
+        "SELECT feature, importance, stddev, effect FROM corgipile_importance('m', $1, repeats => 200, seed => $2)";
     let rows = db.rows(sql, &[&source, &7_i64]);
     assert_eq!(rows.len(), 3);
     for (i, row) in rows.iter().enumerate() {

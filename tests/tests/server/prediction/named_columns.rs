@@ -90,8 +90,8 @@ fn a_row_that_does_not_fit_the_model_is_an_error_that_says_why() {
         (mixed, "SELECT 1 AS a, 2 AS b, NULL::text AS level", "22004", "feature level", "coalesce"),
         (mixed, "SELECT 'NaN'::real AS a, 2 AS b, 'low' AS level", "22003", "feature a", ""),
         (mixed, "SELECT 1 AS a, 1e300::float8 AS b, 'low' AS level", "22003", "feature b", ""),
-        (mixed, "SELECT 1 AS a, 2 AS b, 'Low' AS level", "22023", "\"Low\" of column \"level\"", "unseen"),
-        (mixed, "SELECT 1 AS a, 2 AS b, '' AS level", "22023", "\"level\"", "unseen"),
+        (mixed, "SELECT 1 AS a, 2 AS b, 'Low' AS level", "22023", "\"Low\" of column \"level\"", "handle_unknown"),
+        (mixed, "SELECT 1 AS a, 2 AS b, '' AS level", "22023", "\"level\"", "handle_unknown"),
         (mixed, "SELECT 1 AS a, 2 AS b, 3 AS level", "42804", "integer", "text or an enum"),
         (mixed, "SELECT '1' AS a, 2 AS b, 'low' AS level", "42804", "text", "numbers"),
         (mixed, "SELECT '{1}'::real[] AS a, 2 AS b, 'low' AS level", "42804", "real[]", "numbers"),
@@ -104,7 +104,7 @@ fn a_row_that_does_not_fit_the_model_is_an_error_that_says_why() {
         (sparse, "SELECT '{1}'::int[] AS k", "42703", "\"v\"", "k"),
         (sparse, "SELECT '{1}'::real[] AS k, '{1}'::real[] AS v", "42804", "\"k\"", "integers"),
         (sparse, "SELECT '{1}'::int[] AS k, '{a}'::text[] AS v", "42804", "\"v\"", "numbers"),
-        (sparse, "SELECT '{1,9}'::int[] AS k, '{1,2}'::real[] AS v", "2202E", "index 9", "unseen"),
+        (sparse, "SELECT '{1,9}'::int[] AS k, '{1,2}'::real[] AS v", "2202E", "index 9", "handle_unknown"),
         (sparse, "SELECT '{1,2}'::int[] AS k, '{1,NaN}'::real[] AS v", "22003", "v[2]", ""),
     ] {
         let failure = db.fails_with(&format!("SELECT corgipile_predict({id}, t) FROM ({row}) t"), code);
@@ -125,7 +125,7 @@ fn unseen_categories_count_as_zero_if_the_model_was_trained_so() {
     let mut db = Database::new();
     levels(&mut db);
     db.run("UPDATE t SET level = 'extreme' WHERE id <= 2");
-    Stored { options: "{\"unseen\": \"zero\"}", ..MIXED }.store(&mut db, "zero");
+    Stored { options: "{\"handle_unknown\": \"ignore\"}", ..MIXED }.store(&mut db, "zero");
     MIXED.store(&mut db, "error");
     let z: Vec<f64> =
         db.column("SELECT corgipile_predict('zero', t) - (0.5 * a - 3 * b + 0.25) FROM t WHERE id <= 3 ORDER BY id");

@@ -22,12 +22,12 @@ fn calls_are_told_apart_by_their_arguments() {
         ("'m', t".into(), "1"),
         ("'m', t.*".into(), "1"),
         (format!("model_id => {id}, features => t"), "1"),
-        (format!("{id}, t, unseen => 'error'"), "1"),
-        (format!("{id}, unseen => 'error', nulls => 'error', features => t"), "1"),
+        (format!("{id}, t, handle_unknown => 'error'"), "1"),
+        (format!("{id}, handle_unknown => 'error', nulls => 'error', features => t"), "1"),
         (format!("{id}, t, 'error'"), "1"),
         (format!("{id}, k, v"), "-1"),
         ("'m', k, v".into(), "-1"),
-        ("name => 'm', indices => k, \"values\" => v".into(), "-1"),
+        ("name => 'm', indices => k, feature_values => v".into(), "-1"),
         (format!("{id}, '{{1}}'::int[], ARRAY[-9.5]"), "-1"),
         (format!("(SELECT {id}::bigint), (SELECT k FROM t), (SELECT v FROM t)"), "-1"),
     ] {
@@ -140,7 +140,7 @@ fn models_of_a_million_dimensions_predict_and_list_their_weights() {
     );
     assert_eq!(sum, -0.5 * 50000.0);
     let listed = db.line(
-        "SELECT count(*), count(DISTINCT feature), sum(coefficient::float8), sum(scale) FROM corgipile.coefficients
+        "SELECT count(*), count(DISTINCT feature), sum(standardized_coefficient::float8), sum(scale) FROM corgipile.coefficients
          WHERE name = 'scaled'",
     );
     let sum: i64 = (1..=i64::from(dim)).map(|i| i % 97).sum();
@@ -193,7 +193,7 @@ fn coefficients_are_named_after_what_they_weigh() {
     SOFTMAX.store(&mut db, "softmax");
     let mut listed = |name: &str| {
         db.lines(&format!(
-            "SELECT class, feature, coefficient, mean, scale FROM corgipile.coefficients WHERE name = '{name}'"
+            "SELECT class, feature, standardized_coefficient, mean, scale FROM corgipile.coefficients WHERE name = '{name}'"
         ))
     };
     let none = |rows: &[(&str, &str)]| -> Vec<String> {

@@ -100,7 +100,7 @@ fn wrong_features_are_told_with_the_model_and_its_features_in_order() {
         ("corgipile_predict_label('it''s', 1)", "2202E", "model 4 \"it's\"", "x[1], x[2], x[3]"),
         ("corgipile_predict('mixed', ROW(1, 'low', 2))", "42703", "no column \"a\"", "corgipile_predict('mixed', t)"),
         ("corgipile_predict(3, ROW(1, 'low', 2))", "42703", "model 3 \"mixed\"", "corgipile_predict('mixed', t)"),
-        ("corgipile_predict('mixed', 1, 'tall', 2)", "22023", "\"tall\" of column \"level\"", "unseen"),
+        ("corgipile_predict('mixed', 1, 'tall', 2)", "22023", "\"tall\" of column \"level\"", "handle_unknown"),
         (
             "corgipile_predict('mixed', 'NaN'::real, 'low', 2)",
             "22003",
@@ -195,15 +195,16 @@ fn texts_are_features_behind_a_feature_and_policies_behind_an_array_or_a_row() {
     for call in ["'three', 3, 'y'", "'two', 'skip', 'x', NULL", "'two', 'skip', 'x', 'y'"] {
         db.fails_with(&format!("SELECT corgipile_predict({call})"), "2202E").says(&["features,"]);
     }
-    db.fails_with("SELECT corgipile_predict('two', 'skip', unseen => 'zero')", "42804").says(&["not of type unknown"]);
+    db.fails_with("SELECT corgipile_predict('two', 'skip', handle_unknown => 'ignore')", "42804")
+        .says(&["not of type unknown"]);
     DENSE.store(&mut db, "dense");
     for (policies, code) in [
         ("", "22004"),
         (", NULL", "22004"),
         (", 'as trained', NULL", "22004"),
         (", 'skip'", "00000"),
-        (", nulls => 'skip', unseen => 'as trained'", "00000"),
-        (", 'skip', 'zero'", "00000"),
+        (", nulls => 'skip', handle_unknown => 'as trained'", "00000"),
+        (", 'skip', 'ignore'", "00000"),
         (", 'skipp'", "22023"),
     ] {
         for features in ["ARRAY[1, NULL, 3]", "ARRAY[1, 3], ARRAY[1, NULL]"] {

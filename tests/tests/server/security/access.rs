@@ -92,7 +92,7 @@ fn row_security_holds_for_every_function_and_process() {
     see(&mut session, "t", 2000, "a,b");
     see(&mut session, "SELECT o.label, t.a, t.b FROM t JOIN t o USING (id)", 2000, "a,b");
     assert_eq!(session.line("SELECT max(id) FROM corgipile_shuffle(NULL::t)"), "2000");
-    for more in ["loader => 'worker'", "workers => 2", "shuffle => 'shuffle_once'", "sample => 1"] {
+    for more in ["prefetch => 'on'", "workers => 2", "shuffle => 'shuffle_once'", "sample => 1"] {
         assert_eq!(session.line(&format!("{train}, {more})")), "2000", "{more}");
     }
     let factor = |source: &str| format!("SELECT corgipile_cluster_factor('{source}', 'label', '{{a,b}}')");

@@ -315,7 +315,7 @@ pub const CALLS: &[&str] = &[
     "SELECT * FROM corgipile.stat_models()",
     "SELECT * FROM public.corgipile_options('mlp') AS a, public.corgipile_options() AS b",
     "SELECT * FROM corgipile.progress()",
-    "SELECT * FROM corgipile.reading_groups()",
+    "SELECT * FROM corgipile.shared_scans()",
     "SELECT corgipile.toc_eq(m, m), corgipile.toc_ne(m, m), corgipile.toc_lt(m, m), corgipile.toc_le(m, m), corgipile.toc_gt(m, m),
             corgipile.toc_ge(m, m), corgipile.toc_cmp(m, m), corgipile.toc_hash(m), corgipile.toc_hash_extended(m, 1::bigint)
        FROM (SELECT public.corgipile_toc('{{1,2},{3,4}}') AS m) AS s",

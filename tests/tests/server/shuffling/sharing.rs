@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A cursor over the rows of a table that shares, a block of a page at a time.
 fn open(session: &mut Session, seed: u32, more: &str) {
     session.run(&format!(
-        "BEGIN; DECLARE c CURSOR FOR SELECT id FROM corgipile_shuffle(NULL::t, seed => {seed}, share => true,
+        "BEGIN; DECLARE c CURSOR FOR SELECT id FROM corgipile_shuffle(NULL::t, seed => {seed}, shared_scan => true,
                                                     block_size => '8kB', buffer_size => '8kB'{more})"
     ));
 }
@@ -33,7 +33,7 @@ fn by_turns(one: (&mut Session, usize), other: (&mut Session, usize)) -> [Vec<i3
 }
 
 fn members(db: &mut Database) -> String {
-    let of_database = "FROM corgipile.stat_reading_groups WHERE datname = current_database()";
+    let of_database = "FROM corgipile.stat_shared_scans WHERE datname = current_database()";
     db.line(&format!("SELECT count(*) {of_database}"))
 }
 
@@ -58,16 +58,16 @@ fn each_reader_has_every_row_once_and_takes_the_blocks_that_the_other_has_read()
         assert_eq!(sorted(rows[1].clone()), ids);
         let seen = db.lines(
             "SELECT relation, epoch, blocks_remaining, blocks_drawn + blocks_followed = blocks, blocks_followed > 0
-               FROM corgipile.stat_reading_groups WHERE datname = current_database()",
+               FROM corgipile.stat_shared_scans WHERE datname = current_database()",
         );
         assert_eq!(seen[0].rsplit_once('|').expect("columns").0, "t|1|0|t");
         assert!(seen.iter().any(|row| row.ends_with('t')) && seen.len() == 2, "{seen:?}");
         let drawn: i64 = db.value(
-            "SELECT sum(blocks_drawn)::bigint FROM corgipile.stat_reading_groups
+            "SELECT sum(blocks_drawn)::bigint FROM corgipile.stat_shared_scans
                                      WHERE datname = current_database()",
         );
         let blocks: i64 =
-            db.value("SELECT max(blocks) FROM corgipile.stat_reading_groups WHERE datname = current_database()");
+            db.value("SELECT max(blocks) FROM corgipile.stat_shared_scans WHERE datname = current_database()");
         assert!(drawn < 2 * blocks, "{drawn} blocks were drawn by two readers of {blocks}");
         one.run("COMMIT");
         other.run("ROLLBACK");
@@ -114,7 +114,7 @@ fn readers_of_samples_and_of_a_table_that_grows_have_their_own_rows() {
     );
     assert_eq!(sorted(std::mem::take(&mut rows[1])), alone);
     let groups = db.line(
-        "SELECT count(DISTINCT reading_group) FROM corgipile.stat_reading_groups
+        "SELECT count(DISTINCT scan_group) FROM corgipile.stat_shared_scans
                            WHERE datname = current_database()",
     );
     assert_eq!(groups, "1");
@@ -133,7 +133,7 @@ fn who_ends_in_any_way_is_no_member_any_more_and_disturbs_nobody() {
         let pid = session.pid();
         open(&mut session, i as u32, "");
         fetch(&mut session, 500);
-        db.wait_for("SELECT count(*) FROM corgipile.stat_reading_groups WHERE datname = current_database()", "2");
+        db.wait_for("SELECT count(*) FROM corgipile.stat_shared_scans WHERE datname = current_database()", "2");
         match end {
             "cancel" => {
                 let waits = session.in_background("SELECT pg_sleep(100)");
@@ -144,7 +144,7 @@ fn who_ends_in_any_way_is_no_member_any_more_and_disturbs_nobody() {
             "terminate" => db.run(&format!("SELECT pg_terminate_backend({pid})")),
             statement => drop(session.attempt(statement)),
         }
-        db.wait_for("SELECT count(*) FROM corgipile.stat_reading_groups WHERE datname = current_database()", "1");
+        db.wait_for("SELECT count(*) FROM corgipile.stat_shared_scans WHERE datname = current_database()", "1");
         rows.extend(fetch(&mut reader, 100));
     }
     rows.extend(fetch(&mut reader, 10_000));
@@ -169,7 +169,7 @@ fn trainings_share_whatever_reads_for_them_and_record_it() {
     fetch(&mut reader, 100);
     for (arguments, tuples) in [
         ("'t'", 5000),
-        ("'t', loader => 'worker'", 5000),
+        ("'t', prefetch => 'on'", 5000),
         ("'t', workers => 3", 5000),
         ("'t', options => '{\"cache\": \"off\"}'", 5000),
         ("'SELECT * FROM t WHERE id % 2 = 0'", 2500),
@@ -179,10 +179,10 @@ fn trainings_share_whatever_reads_for_them_and_record_it() {
         let call = format!(
             "{arguments}, features => '{{features_v}}', max_epochs => 3, block_size => '8kB', buffer_size => '10%', seed => 7"
         );
-        let rows = db.train(&format!("{call}, share => true"));
+        let rows = db.train(&format!("{call}, shared_scan => true"));
         assert!(rows.iter().all(|row| row.tuples == tuples), "{arguments}");
         let id = rows[0].model_id;
-        let recorded = "hyperparameters->'share', hyperparameters->>'order_digest' ~ '^[0-9a-f]{16}$'";
+        let recorded = "hyperparameters->'shared_scan', hyperparameters->>'order_digest' ~ '^[0-9a-f]{16}$'";
         assert_eq!(db.line(&format!("SELECT {recorded} FROM corgipile.models WHERE model_id = {id}")), "true|t");
         assert_eq!(members(&mut db), "1", "{arguments}");
         let id = db.train(&call)[0].model_id;
@@ -197,13 +197,13 @@ fn alone_a_training_gives_the_same_model_as_without_share() {
     clustered(&mut db, "t", 5000);
     for arguments in [
         "options => '{\"cache\": \"off\"}'",
-        "loader => 'worker', options => '{\"cache\": \"off\"}'",
+        "prefetch => 'on', options => '{\"cache\": \"off\"}'",
         "sample => 0.4, shuffle => 'block_only'",
         "standardize => true, buffer_size => '100%'",
     ] {
         let weights = |db: &mut Database, share: bool| {
             let rows = db.train(&format!(
-                "'t', features => '{{features_v}}', max_epochs => 4, block_size => '8kB', seed => 7, share => {share}, {arguments}"
+                "'t', features => '{{features_v}}', max_epochs => 4, block_size => '8kB', seed => 7, shared_scan => {share}, {arguments}"
             ));
             db.line(&format!("SELECT weights, intercepts FROM corgipile.models WHERE model_id = {}", rows[0].model_id))
         };
@@ -216,15 +216,15 @@ fn the_setting_is_the_default_and_asks_nothing_of_other_strategies() {
     let mut db = Database::new();
     clustered(&mut db, "t", 500);
     let shuffled = |more: &str| format!("EXPLAIN (COSTS OFF) SELECT * FROM corgipile_shuffle(NULL::t{more})");
-    let shows = |lines: Vec<String>| lines.iter().any(|line| line.trim() == "Share: on");
+    let shows = |lines: Vec<String>| lines.iter().any(|line| line.trim() == "Shared Scan: on");
     assert!(!shows(db.lines(&shuffled(""))));
-    assert!(shows(db.lines(&shuffled(", share => true"))));
-    db.run("SET corgipile.share = on");
+    assert!(shows(db.lines(&shuffled(", shared_scan => true"))));
+    db.run("SET corgipile.shared_scan = on");
     assert!(shows(db.lines(&shuffled(""))));
-    assert!(!shows(db.lines(&shuffled(", share => false"))));
+    assert!(!shows(db.lines(&shuffled(", shared_scan => false"))));
     assert!(!shows(db.lines(&shuffled(", shuffle => 'no_shuffle'"))));
-    db.fails_with("SELECT count(*) FROM corgipile_shuffle(NULL::t, shuffle => 'mrs', share => true)", "0A000");
-    db.fails_with("SELECT corgipile_train('t', shuffle => 'shuffle_once', share => true)", "0A000");
+    db.fails_with("SELECT count(*) FROM corgipile_shuffle(NULL::t, shuffle => 'mrs', shared_scan => true)", "0A000");
+    db.fails_with("SELECT corgipile_train('t', shuffle => 'shuffle_once', shared_scan => true)", "0A000");
 }
 
 #[test]
@@ -235,9 +235,9 @@ fn explain_says_what_was_shared_or_why_nothing_was() {
     let line = |db: &mut Database, table: &str| {
         let lines = db.lines(&format!(
             "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
-             SELECT * FROM corgipile_shuffle(NULL::{table}, share => true, block_size => '8kB')"
+             SELECT * FROM corgipile_shuffle(NULL::{table}, shared_scan => true, block_size => '8kB')"
         ));
-        let share = lines.iter().find_map(|line| line.trim().strip_prefix("Share: ").map(str::to_owned));
+        let share = lines.iter().find_map(|line| line.trim().strip_prefix("Shared Scan: ").map(str::to_owned));
         share.expect("a line about it")
     };
     let pages: i64 = db.value("SELECT pg_relation_size('t') / 8192");
@@ -261,7 +261,7 @@ fn others_see_no_more_than_that_somebody_reads() {
     fetch(&mut session, 10);
     let columns = format!(
         "SELECT datname = current_database(), usename, relation, epoch, blocks > 0, blocks_remaining > 0, blocks_drawn > 0
-           FROM corgipile.stat_reading_groups WHERE pid = {pid}"
+           FROM corgipile.stat_shared_scans WHERE pid = {pid}"
     );
     let all = format!("t|{alice}|t|1|t|t|t");
     assert_eq!(db.session_as(&alice).line(&columns), all);
@@ -273,11 +273,12 @@ fn others_see_no_more_than_that_somebody_reads() {
 fn a_shared_model_can_be_continued_and_is_recorded_as_shared_from_then_on() {
     let mut db = Database::new();
     clustered(&mut db, "t", 2000);
-    let first = db.train("'t', features => '{features_v}', max_epochs => 2, share => true, name => 'm'")[0].model_id;
+    let first =
+        db.train("'t', features => '{features_v}', max_epochs => 2, shared_scan => true, name => 'm'")[0].model_id;
     let more = db.train("'t', warm_start => 'm', max_epochs => 2, name => 'm2'")[0].model_id;
     let digests: Vec<String> = db.column(&format!(
         "SELECT hyperparameters->>'order_digest' FROM corgipile.models
-          WHERE model_id IN ({first}, {more}) AND hyperparameters @> '{{\"share\": true}}' ORDER BY model_id"
+          WHERE model_id IN ({first}, {more}) AND hyperparameters @> '{{\"shared_scan\": true}}' ORDER BY model_id"
     ));
     assert!(digests.len() == 2 && digests[0] != digests[1], "{digests:?}");
 }

@@ -24,17 +24,17 @@ const SETUP: &str = "
 /// Statements, the table that each reads, and how many of its rows if that does not depend on how it is done.
 const STATEMENTS: &[(&str, &str, Option<u64>)] = &[
     (
-        "SELECT * FROM corgipile_train('audited', features => '{x}', max_epochs => 2, loader => 'in_process', standardize => false)",
+        "SELECT * FROM corgipile_train('audited', features => '{x}', max_epochs => 2, prefetch => 'off', standardize => false)",
         "audited",
         Some(6000), // once before the first epoch
     ),
     (
-        "SELECT corgipile_train('audited', features => '{x}', max_epochs => 2, loader => 'in_process', standardize => false)",
+        "SELECT corgipile_train('audited', features => '{x}', max_epochs => 2, prefetch => 'off', standardize => false)",
         "audited",
         Some(6000), // once before the first epoch
     ),
     ("SELECT * FROM corgipile_train('audited', features => '{x}', max_epochs => 2, workers => 2)", "audited", None),
-    ("SELECT corgipile_train('audited', features => '{x}', max_epochs => 2, loader => 'worker')", "audited", None),
+    ("SELECT corgipile_train('audited', features => '{x}', max_epochs => 2, prefetch => 'on')", "audited", None),
     ("SELECT * FROM corgipile_train('toasted', features => '{x}', max_epochs => 5)", "toasted", None),
     (
         "SELECT * FROM corgipile_train('sparse', features => '{indices,x}', max_epochs => 2, workers => 2)",
@@ -73,12 +73,12 @@ const STATEMENTS: &[(&str, &str, Option<u64>)] = &[
         None,
     ),
     (
-        "SELECT * FROM corgipile_train('SELECT label, x FROM audited WHERE id > 10', features => '{x}', max_epochs => 2, loader => 'worker')",
+        "SELECT * FROM corgipile_train('SELECT label, x FROM audited WHERE id > 10', features => '{x}', max_epochs => 2, prefetch => 'on')",
         "audited",
         None,
     ),
     (
-        "CALL corgipile_train_in_steps('audited', features => '{x}', max_epochs => 2, name => 'steps', step => 1)",
+        "CALL corgipile_train_in_steps('audited', features => '{x}', max_epochs => 2, name => 'steps', epochs_per_step => 1)",
         "audited",
         None,
     ),
@@ -222,7 +222,7 @@ fn an_error_leaves_other_extensions_hooks_in_order() {
     let source = "SELECT fails(id) AS label, x FROM audited";
     for call in [
         format!("SELECT * FROM corgipile_train('{source}', features => '{{x}}')"),
-        format!("SELECT corgipile_train('{source}', features => '{{x}}', loader => 'in_process')"),
+        format!("SELECT corgipile_train('{source}', features => '{{x}}', prefetch => 'off')"),
         format!("SELECT corgipile_cluster_factor('{source}', 'label', '{{x}}')"),
         format!("SELECT * FROM corgipile_compress('{source}', 'packed', features => '{{x}}')"),
         "SELECT * FROM corgipile_shuffle(NULL::audited) a, LATERAL fails(a.id)".to_owned(),

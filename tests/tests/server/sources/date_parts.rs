@@ -45,7 +45,7 @@ fn a_training_on_parts_is_one_on_what_extract_gives_bit_for_bit() {
         );
     }
     // and wherever the rows are read
-    for more in ["loader => 'worker'", "options => '{\"cache\": \"off\"}'"] {
+    for more in ["prefetch => 'on'", "options => '{\"cache\": \"off\"}'"] {
         let trained = db.trained(&format!("'visits', features => '{DEFAULTS}', {training}, {more}"));
         assert_eq!(trained.bits(), parts.bits(), "{more}");
     }

@@ -71,7 +71,7 @@ fn sources_without_rows_are_refused_and_shuffled_to_nothing() {
     for source in ["empty", "dead", "childless", "parts", "m", "v"] {
         for call in [
             format!("corgipile_train('{source}', features => '{{a,b,c}}')"),
-            format!("corgipile_train('{source}', features => '{{a,b,c}}', loader => 'worker')"),
+            format!("corgipile_train('{source}', features => '{{a,b,c}}', prefetch => 'on')"),
             format!("corgipile_train('{source}', features => '{{a,b,c}}', workers => 2)"),
             format!("corgipile_train('{source}', features => '{{a,b,c}}', sample => 0.5)"),
             format!("corgipile_train('{source}', features => '{{a,b,c}}', options => '{{\"standardize\": true}}')"),

@@ -39,7 +39,7 @@ fn a_hashed_column_is_sparse_features_of_its_buckets() {
         ("svm", r#", "l2": 0.01"#),
         ("linear", r#", "batch_size": 8"#),
         ("softmax", r#", "optimizer": "adam""#),
-        ("mlp", r#", "hidden_layers": [3], "batch_size": 4"#),
+        ("mlp", r#", "hidden_layer_sizes": [3], "batch_size": 4"#),
     ] {
         let arguments = format!("'{model}', {TRAINING}, learning_rate => 0.05");
         let hashed = db.trained(&format!(
@@ -58,7 +58,7 @@ fn a_hashed_column_is_sparse_features_of_its_buckets() {
     let names: Vec<String> = db.column("SELECT feature FROM corgipile.coefficients WHERE model_id = 1");
     let expected = ["(intercept)", "a", "hash[0]", "hash[1]", "hash[2]", "hash[3]", "hash[4]", "hash[5]", "hash[6]"];
     assert_eq!(names, expected);
-    let weights: Vec<f32> = db.column("SELECT coefficient FROM corgipile.coefficients WHERE model_id = 1");
+    let weights: Vec<f32> = db.column("SELECT standardized_coefficient FROM corgipile.coefficients WHERE model_id = 1");
     assert_eq!(weights[1..], db.model(1).weights);
 }
 
@@ -69,17 +69,17 @@ fn every_way_of_reading_hashes_the_same() {
     let train = |features: &str, more: &str| {
         format!("'t', features => '{features}', seed => 11, max_epochs => 3, options => '{{{HASH}}}', {more}")
     };
-    let expected = db.trained(&train("{who,a,site}", "loader => 'in_process'")).bits();
-    assert_eq!(db.trained(&train("{who,a,site}", "loader => 'worker'")).bits(), expected);
+    let expected = db.trained(&train("{who,a,site}", "prefetch => 'off'")).bits();
+    assert_eq!(db.trained(&train("{who,a,site}", "prefetch => 'on'")).bits(), expected);
     // the buckets come behind all other features, wherever their columns are
-    assert_eq!(db.trained(&train("{a,who,site}", "loader => 'in_process'")).bits(), expected);
+    assert_eq!(db.trained(&train("{a,who,site}", "prefetch => 'off'")).bits(), expected);
     for kind in ["varchar(10)", "char(5)", "char(9)", "person"] {
         if kind == "person" {
             db.run("CREATE TYPE person AS ENUM ('dan', 'cid', 'bob', 'ann')");
         }
         let source = format!("SELECT label, a, who::{kind} AS who, site FROM t");
         let trained =
-            db.trained(&train("{who,a,site}", "loader => 'in_process'").replacen("'t'", &format!("'{source}'"), 1));
+            db.trained(&train("{who,a,site}", "prefetch => 'off'").replacen("'t'", &format!("'{source}'"), 1));
         assert_close(&trained.parameters(), &db.model(1).parameters(), 1e-5);
     }
     let workers = db.train(&train("{who,a,site}", "workers => 2"));
@@ -124,7 +124,7 @@ fn predictions_evaluations_exports_and_warm_starts_hash_the_same() {
     let of_row = |row: &str, policy: &str| {
         format!("SELECT corgipile_predict_proba('m', r, {policy}) IS NULL FROM (SELECT {row}) AS r(who, a, site)")
     };
-    assert!(!db.value::<bool>(&of_row("NULL::text, 0.5, 'never met'", "unseen => 'error'")));
+    assert!(!db.value::<bool>(&of_row("NULL::text, 0.5, 'never met'", "handle_unknown => 'error'")));
     assert!(db.value::<bool>(&of_row("NULL::text, 0.5, 'x'", "nulls => 'skip'")));
     db.fails_with(&of_row("NULL::text, 0.5, 'x'", "nulls => 'error'"), "22004").says(&["who"]);
 }
@@ -139,7 +139,7 @@ fn a_column_of_many_categories_is_hashed_and_the_record_trains_the_same_model() 
          FROM generate_series(1, 12000) i",
     );
     let train = "'t', features => '{kind,who,body,n}', seed => 1, max_epochs => 2, loader";
-    let told = db.notices(&[&format!("SELECT * FROM corgipile_train({train} => 'in_process')")]);
+    let told = db.notices(&[&format!("SELECT * FROM corgipile_train({train} => 'off')")]);
     assert!(told.contains("columns of more than 10000 categories are hashed into 262144 buckets: who, body"), "{told}");
     let stored = "SELECT cardinality(weights), cardinality(feature_mean), categories->'kind'->>0, categories->'who', hyperparameters->'hash'
                     FROM corgipile.models WHERE model_id = 1";
@@ -150,7 +150,7 @@ fn a_column_of_many_categories_is_hashed_and_the_record_trains_the_same_model() 
     let mean = "SELECT abs(feature_fill[11] - (SELECT avg(n) FROM t)) < 1e-6 FROM corgipile.models WHERE model_id = 1";
     assert!(db.value::<bool>(mean));
     let first = db.model(1).bits();
-    assert_eq!(db.trained(&format!("{train} => 'worker'")).bits(), first);
+    assert_eq!(db.trained(&format!("{train} => 'on'")).bits(), first);
     let record = "options => (SELECT hyperparameters - '{preparation,pages_per_block,buffer_blocks,workers,loader}'::text[] FROM corgipile.models WHERE model_id = 1)";
     assert_eq!(db.trained(&format!("'t', features => '{{kind,who,body,n}}', {record}")).bits(), first);
     let right = db.evaluate(1, "t").accuracy;
@@ -159,7 +159,7 @@ fn a_column_of_many_categories_is_hashed_and_the_record_trains_the_same_model() 
     let weights = db.model(1).weights;
     assert!(weights[11 + 39_288] > 0.0 && weights[11 + 234_991] == 0.0);
     let of_network =
-        db.train("'t', 'mlp', features => '{kind,who}', seed => 1, max_epochs => 1, hidden_layers => '{2}'");
+        db.train("'t', 'mlp', features => '{kind,who}', seed => 1, max_epochs => 1, hidden_layer_sizes => '{2}'");
     assert_eq!(
         db.line(&format!("SELECT categories->'who' FROM corgipile.models WHERE model_id = {}", of_network[0].model_id)),
         r#"{"buckets": 4096}"#

@@ -267,7 +267,7 @@ fn a_linear_regression_of_two_values_is_made_and_remarked_upon_once() {
     assert_eq!(told("label", ""), 1);
     assert_eq!(told("label = 1", ""), 1);
     assert_eq!(told("7 - 3 * label", ", workers => 2"), 1);
-    assert_eq!(told("label", ", loader => ''worker''".replace("''", "'").as_str()), 1);
+    assert_eq!(told("label", ", prefetch => ''on''".replace("''", "'").as_str()), 1);
     assert_eq!(told("id % 3", ""), 0);
     assert_eq!(told("5", ""), 0);
     // nobody measures the targets

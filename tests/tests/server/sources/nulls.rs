@@ -57,7 +57,7 @@ fn every_way_of_reading_imputes_the_same() {
     table(&mut db);
     for features in ["{a,b,c}", "{x}", "{a,colour,b}"] {
         for arguments in [
-            "loader => 'worker'",
+            "prefetch => 'on'",
             "workers => 2, block_size => '8kB', buffer_size => '50%'",
             "shuffle => 'shuffle_once'",
             "shuffle => 'mrs', options => '{\"cache\": \"off\"}'",
@@ -309,7 +309,7 @@ fn what_is_imputed_or_left_out_is_told() {
     assert_eq!(told.matches("imputed").count(), 1, "{told}");
     let told = db.notices(&["SELECT FROM corgipile_evaluate('m', 't')"]);
     assert!(told.contains(&format!("NULLs are imputed in {any} of 840 rows")), "{told}");
-    for more in ["", ", loader => 'worker'", ", workers => 2, block_size => '8kB', buffer_size => '50%'"] {
+    for more in ["", ", prefetch => 'on'", ", workers => 2, block_size => '8kB', buffer_size => '50%'"] {
         let told = db.notices(&[&train(&format!("options => '{{\"nulls\": \"skip\"}}'{more}"))]);
         let percent = any.parse::<f64>().expect("a number") / 8.4;
         assert!(
@@ -326,7 +326,7 @@ fn what_training_has_not_met_counts_as_none_of_what_it_has() {
     db.run("CREATE TABLE known AS SELECT * FROM t WHERE colour IS NOT NULL");
     let id = db.trained("'known', 'linear', features => '{c,colour}', seed => 1, standardize => false").id;
     assert_eq!(
-        db.line("SELECT hyperparameters->>'unseen', hyperparameters->>'nulls' FROM corgipile.models"),
+        db.line("SELECT hyperparameters->>'handle_unknown', hyperparameters->>'nulls' FROM corgipile.models"),
         "zero|impute"
     );
     // by hand: the intercept, the weight of c, and nothing of a colour
@@ -342,10 +342,13 @@ fn what_training_has_not_met_counts_as_none_of_what_it_has() {
         let expected: f64 = db.value(&format!("SELECT sqrt(avg(({by_hand} - label) ^ 2)) FROM ({source}) r"));
         assert_close(&[rmse], &[expected], 1e-6);
         let code = if row.starts_with('N') { "22004" } else { "22023" };
-        db.rejects(&format!("SELECT corgipile_predict({id}, r, unseen => 'error') FROM ({source}) r"), code);
-        db.rejects(&format!("SELECT * FROM corgipile_evaluate({id}, $s${source}$s$, unseen => 'error')"), "22023")
-            .says(&["colour"])
-            .hints(&["unseen"]);
+        db.rejects(&format!("SELECT corgipile_predict({id}, r, handle_unknown => 'error') FROM ({source}) r"), code);
+        db.rejects(
+            &format!("SELECT * FROM corgipile_evaluate({id}, $s${source}$s$, handle_unknown => 'error')"),
+            "22023",
+        )
+        .says(&["colour"])
+        .hints(&["handle_unknown"]);
     }
     let told = db.notices(&[&format!(
         "SELECT FROM corgipile_evaluate({id}, $s$SELECT label, c, CASE WHEN id <= 5 THEN 'blue' ELSE 'red' END AS colour FROM t$s$)"
@@ -355,12 +358,14 @@ fn what_training_has_not_met_counts_as_none_of_what_it_has() {
         "{told}"
     );
     // a model that was told so refuses by itself
-    db.trained("'known', 'linear', features => '{c,colour}', name => 'strict', options => '{\"unseen\": \"error\"}'");
+    db.trained(
+        "'known', 'linear', features => '{c,colour}', name => 'strict', options => '{\"handle_unknown\": \"error\"}'",
+    );
     let blue = "(SELECT 0.5 AS c, 'blue' AS colour) r";
     db.rejects(&format!("SELECT corgipile_predict('strict', r) FROM {blue}"), "22023")
         .says(&["blue"])
-        .hints(&["unseen"]);
-    db.run(&format!("SELECT corgipile_predict('strict', r, unseen => 'zero') FROM {blue}"));
+        .hints(&["handle_unknown"]);
+    db.run(&format!("SELECT corgipile_predict('strict', r, handle_unknown => 'ignore') FROM {blue}"));
 }
 
 #[test]
@@ -382,6 +387,9 @@ fn indices_beyond_the_largest_count_as_zero() {
         db.line(&format!("SELECT corgipile_predict_proba({id}, '{{1,9}}'::int[], '{{1,7}}'::real[]) = corgipile_predict_proba({id}, '{{1}}'::int[], '{{1}}'::real[])")),
         "t"
     );
-    db.rejects(&format!("SELECT corgipile_predict({id}, '{{9}}'::int[], '{{7}}'::real[], unseen => 'error')"), "2202E")
-        .hints(&["unseen"]);
+    db.rejects(
+        &format!("SELECT corgipile_predict({id}, '{{9}}'::int[], '{{7}}'::real[], handle_unknown => 'error')"),
+        "2202E",
+    )
+    .hints(&["handle_unknown"]);
 }

@@ -183,7 +183,7 @@ fn no_worker_runs_another_extensions_scan() {
             )
         };
         for (more, told) in [
-            (", loader => 'worker'", "the loader runs in process, without a worker: custom scan of another extension"),
+            (", prefetch => 'on'", "buffers are not prefetched: custom scan of another extension"),
             (", workers => 3", "by 1 of 3 processes: custom scan of another extension"),
             ("", ""),
         ] {
@@ -191,7 +191,7 @@ fn no_worker_runs_another_extensions_scan() {
             let heard = db.notices(&[&load, &train(more)]);
             assert!(heard.contains(told), "{source}{more}: {heard}");
             assert!(!heard.contains("WARNING"), "{source}{more}: {heard}");
-            assert!(!told.is_empty() || !heard.contains("loader"), "{source}{more}: {heard}");
+            assert!(!told.is_empty() || !heard.contains("prefetched"), "{source}{more}: {heard}");
         }
         let plan = db.lines(&format!("EXPLAIN ANALYZE {}", train("")));
         assert!(plan.iter().any(|line| line.contains("custom scan of another extension")), "{plan:#?}");

@@ -46,7 +46,7 @@ fn a_partitioned_table_trains_as_the_one_table_with_the_same_pages() {
         "shuffle => 'block_only'".into(),
         "shuffle => 'sliding_window'".into(),
         "shuffle => 'mrs'".into(),
-        "loader => 'worker'".into(),
+        "prefetch => 'on'".into(),
         "buffer_size => '50%', workers => 2".into(),
         "options => '{\"standardize\": true, \"batch_size\": 16}'".into(),
     ] {
@@ -202,7 +202,7 @@ fn expressions_over_several_tables_may_have_subqueries() {
                 |source: &str| format!("$${source}$$, features => '{{a}}', max_epochs => 2, shuffle => 'no_shuffle'");
             let expected = db.trained(&train(&copy)).bits();
             assert_eq!(db.trained(&train(&source)).bits(), expected, "{source}");
-            let in_worker = db.trained(&format!("{}, loader => 'worker'", train(&source)));
+            let in_worker = db.trained(&format!("{}, prefetch => 'on'", train(&source)));
             assert_eq!(in_worker.bits(), expected, "{source}");
         }
     }

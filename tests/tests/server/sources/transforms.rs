@@ -65,7 +65,7 @@ fn columns_that_span_decades_are_chosen_and_told_and_the_record_trains_the_same_
         let record = format!("SELECT hyperparameters->'transform' FROM corgipile.models WHERE model_id = {id}");
         assert_eq!(db.line(&record), r#"{"log": ["wide", "signed", "gaps"]}"#);
         let chosen = db.model(id).bits();
-        assert_eq!(db.trained(&train(", loader => 'worker'")).bits(), chosen, "worker");
+        assert_eq!(db.trained(&train(", prefetch => 'on'")).bits(), chosen, "worker");
         let options = format!(
             "options => (SELECT hyperparameters - '{{pages_per_block,buffer_blocks,seed,max_epochs,workers,model,label}}'::text[] FROM corgipile.models WHERE model_id = {id})"
         );

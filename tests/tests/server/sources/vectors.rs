@@ -87,7 +87,7 @@ fn every_model_learns_the_bits_of_arrays(mut db: Database) {
             "model => 'svm', learning_rate => 0.01",
             "model => 'linear', label => 'target'",
             "model => 'softmax', label => 'class'",
-            "model => 'mlp', label => 'class', hidden_layers => '{5}'",
+            "model => 'mlp', label => 'class', hidden_layer_sizes => '{5}'",
             "standardize => true, optimizer => 'adam', batch_size => 16",
             "standardize => false, learning_rate => 0.01, l2 => 0.01",
         ] {
@@ -101,12 +101,12 @@ fn groups_grids_and_processes_learn_the_bits_of_arrays(mut db: Database) {
     for (arguments, options) in [
         ("group_by => 'g'", ""),
         (r#"grid => '{"learning_rate": [0.1, 0.01], "l2": [0, 0.01]}'"#, ""),
-        ("loader => 'worker'", ""),
+        ("prefetch => 'on'", ""),
         ("workers => 2", ""),
         ("sample => 0.5", ""),
         ("validation_fraction => 0.2", r#""keep": "best""#),
-        ("loader => 'in_process'", r#""cache": "off""#),
-        ("loader => 'in_process'", r#""cache": "on""#),
+        ("prefetch => 'off'", r#""cache": "off""#),
+        ("prefetch => 'off'", r#""cache": "on""#),
     ] {
         assert_same_models(&mut db, 10, arguments, options);
     }

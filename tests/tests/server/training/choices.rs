@@ -67,7 +67,7 @@ fn what_is_chosen_is_told_recorded_and_what_the_definition_says() {
     assert_close(&[rate(&mut db, id)], &[raw], 1e-6);
     // 20 epochs of 4,000 rows, of which none is held out, in 2,000 steps would be 40 rows a step
     db.train(&format!("'t', 'mlp', {FEATURES}, seed => 1, max_epochs => 1"));
-    let last = "SELECT hyperparameters->>'batch_size', hyperparameters->>'optimizer', hyperparameters->>'activation', hidden_layers::text
+    let last = "SELECT hyperparameters->>'batch_size', hyperparameters->>'optimizer', hyperparameters->>'activation', hidden_layer_sizes::text
                   FROM corgipile.models ORDER BY model_id DESC LIMIT 1";
     assert_eq!(db.line(last), "2|adam|relu|{100}");
     // what is given is taken as it is, and nothing is chosen

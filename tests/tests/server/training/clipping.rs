@@ -27,7 +27,7 @@ fn r2(db: &mut Session, id: i64, source: &str) -> f64 {
 }
 
 fn clip(db: &mut Session, id: i64) -> String {
-    db.line(&format!("SELECT hyperparameters->'clip' FROM corgipile.models WHERE model_id = {id}"))
+    db.line(&format!("SELECT hyperparameters->'winsorize' FROM corgipile.models WHERE model_id = {id}"))
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_network_for_numbers_bears_values_that_are_far_out_and_says_how_many_there_a
         "values beyond 5 standard deviations from the mean of their feature are cut off: {beyond} in 2000 rows"
     );
     assert!(told.contains(&expected), "{told}");
-    let as_they_are = db.train(&format!("{ARRAYS}, options => '{{\"clip\": \"none\"}}'"))[0].model_id;
+    let as_they_are = db.train(&format!("{ARRAYS}, options => '{{\"winsorize\": \"none\"}}'"))[0].model_id;
     let rows = "SELECT x, y FROM heavy WHERE id > 2000";
     let without = r2(&mut db, as_they_are, rows);
     assert!(without < 0.0, "what this is about: {without}");
@@ -52,7 +52,7 @@ fn a_network_for_numbers_bears_values_that_are_far_out_and_says_how_many_there_a
     assert!(found > 0.9, "{found}");
     assert_eq!([clip(&mut db, id), clip(&mut db, as_they_are)], ["5.0", "\"none\""]);
     // nothing is told where nothing is cut
-    let told = db.notices(&[&format!("SELECT FROM corgipile_train({ARRAYS}, options => '{{\"clip\": 1000}}')")]);
+    let told = db.notices(&[&format!("SELECT FROM corgipile_train({ARRAYS}, options => '{{\"winsorize\": 1000}}')")]);
     assert!(!told.contains("cut off"), "{told}");
 }
 
@@ -65,7 +65,7 @@ fn predictions_cut_as_training_did_from_arrays_pairs_values_and_shared_memory() 
     let (of_rows, cut) =
         ("FROM heavy, corgipile.models m WHERE model_id = {id}".replace("{id}", &id.to_string()), "cut(x, m, 5)");
     let value = format!("corgipile_export({id})");
-    let plain = format!("({value} - 'feature_mean' - 'feature_scale') #- '{{hyperparameters,clip}}'");
+    let plain = format!("({value} - 'feature_mean' - 'feature_scale') #- '{{hyperparameters,winsorize}}'");
     db.run(&format!("CREATE TABLE kept AS SELECT {value} AS value, {plain} AS plain"));
     let differ: i64 = db.value(&format!(
         "SELECT count(*) FROM kept, (SELECT x, {cut} AS cut {of_rows}) r
@@ -86,7 +86,7 @@ fn predictions_cut_as_training_did_from_arrays_pairs_values_and_shared_memory() 
     sorted.sort();
     assert_eq!(packed, sorted, "from compressed rows");
     let evaluate = format!("SELECT * FROM corgipile_evaluate({id}, 'packed')");
-    db.fails_with(&evaluate, "0A000").says(&["option clip", "compressed"]);
+    db.fails_with(&evaluate, "0A000").says(&["option winsorize", "compressed"]);
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn every_way_to_train_cuts_alike() {
     for (features, call, options) in [
         ("{x}", "x", "{}"),
         ("{a,b,c}", "a, b, c", r#"{"transform": "none"}"#),
-        ("{side,a,b,c}", "learned", r#"{"transform": "none", "clip": 3}"#),
-        ("{k,x}", "k, x", r#"{"standardize": true, "clip": 3}"#),
+        ("{side,a,b,c}", "learned", r#"{"transform": "none", "winsorize": 3}"#),
+        ("{k,x}", "k, x", r#"{"standardize": true, "winsorize": 3}"#),
     ] {
         let train = |epochs: u32, more: &str| {
             format!(
@@ -105,17 +105,17 @@ fn every_way_to_train_cuts_alike() {
             )
         };
         let whole = db.trained(&train(4, ""));
-        assert_eq!(db.trained(&train(4, ", loader => 'worker'")).bits(), whole.bits(), "{features}");
+        assert_eq!(db.trained(&train(4, ", prefetch => 'on'")).bits(), whole.bits(), "{features}");
         let first = db.trained(&train(3, ""));
         let continued = db.trained(&format!("'learned', warm_start => '{}', max_epochs => 1", first.id));
         assert_eq!(continued.bits(), whole.bits(), "{features}");
         assert_eq!(clip(&mut db, continued.id), clip(&mut db, whole.id));
         for (given, words) in [("4", ["cut off", "elsewhere"]), ("\"none\"", ["cut off", "elsewhere"])] {
             let otherwise = format!(
-                "SELECT FROM corgipile_train('learned', warm_start => '{}', options => '{{\"clip\": {given}}}')",
+                "SELECT FROM corgipile_train('learned', warm_start => '{}', options => '{{\"winsorize\": {given}}}')",
                 first.id
             );
-            db.fails_with(&otherwise, "22023").says(&words).hints(&["Leave option clip out"]);
+            db.fails_with(&otherwise, "22023").says(&words).hints(&["Leave option winsorize out"]);
         }
         let point = db.train(&train(4, ", grid => '{\"l2\": [0, 0.001]}'"))[0].model_id;
         assert_eq!(db.model(point).bits(), whole.bits(), "{features}");
@@ -161,35 +161,37 @@ fn classes_are_not_cut_unless_it_is_said_and_what_cannot_be_cut_is_refused() {
     let train = |more: &str| format!("'learned', 'mlp', 'class', '{{x}}', seed => 1, max_epochs => 2{more}");
     let by_default = db.trained(&train(""));
     for word in ["none", "auto"] {
-        let same = db.trained(&train(&format!(", options => '{{\"clip\": \"{word}\"}}'")));
+        let same = db.trained(&train(&format!(", options => '{{\"winsorize\": \"{word}\"}}'")));
         assert_eq!(same.bits(), by_default.bits(), "{word}");
     }
-    let cut = db.trained(&train(", options => '{\"clip\": 2}'"));
+    let cut = db.trained(&train(", options => '{\"winsorize\": 2}'"));
     assert_ne!(cut.bits(), by_default.bits());
     assert_eq!([clip(&mut db, by_default.id), clip(&mut db, cut.id)], ["NULL", "2.0"]);
     let given = |model: &str, features: &str, options: &str| {
         format!("SELECT FROM corgipile_train('learned', '{model}', 'y', '{features}', options => '{options}')")
     };
     for (model, features, options, words) in [
-        ("linear", "{x}", r#"{"clip": 5}"#, &["clip", "model mlp"][..]),
-        ("mlp", "{x}", r#"{"clip": 0}"#, &["clip", "above 0"]),
-        ("mlp", "{x}", r#"{"clip": -1}"#, &["clip", "above 0"]),
-        ("mlp", "{x}", r#"{"clip": 1e60}"#, &["clip", "above 0"]),
-        ("mlp", "{x}", r#"{"clip": "some"}"#, &["clip", "none"]),
-        ("mlp", "{x}", r#"{"clip": 5, "standardize": false}"#, &["clip", "standardized"]),
-        ("mlp", "{k,x}", r#"{"clip": 5}"#, &["clip", "standardized"]),
+        ("linear", "{x}", r#"{"winsorize": 5}"#, &["winsorize", "model mlp"][..]),
+        ("mlp", "{x}", r#"{"winsorize": 0}"#, &["winsorize", "above 0"]),
+        ("mlp", "{x}", r#"{"winsorize": -1}"#, &["winsorize", "above 0"]),
+        ("mlp", "{x}", r#"{"winsorize": 1e60}"#, &["winsorize", "above 0"]),
+        ("mlp", "{x}", r#"{"winsorize": "some"}"#, &["winsorize", "none"]),
+        ("mlp", "{x}", r#"{"winsorize": 5, "standardize": false}"#, &["winsorize", "standardized"]),
+        ("mlp", "{k,x}", r#"{"winsorize": 5}"#, &["winsorize", "standardized"]),
     ] {
         db.rejects(&given(model, features, options), "22023").says(words);
     }
     db.run("SELECT * FROM corgipile_compress('learned', 'packed', label => 'y', features => '{x}', seed => 1)");
     let packed = |options: &str| format!("SELECT FROM corgipile_train('packed', 'mlp', 'y', options => '{options}')");
-    db.rejects(&packed(r#"{"objective": "regression", "clip": 5}"#), "0A000").says(&["option clip"]);
+    db.rejects(&packed(r#"{"objective": "regression", "winsorize": 5}"#), "0A000").says(&["option winsorize"]);
     db.run(&packed(r#"{"objective": "regression", "max_epochs": 1, "learning_rate": 1e-6}"#));
     let id: i64 = db.value("SELECT max(model_id) FROM corgipile.models");
     assert_eq!(clip(&mut db, id), "NULL", "nothing is standardized");
-    let forged =
-        format!("SELECT corgipile_import(jsonb_set(corgipile_export({}), '{{hyperparameters,clip}}', '-1'))", cut.id);
-    db.fails_with(&forged, "22023").says(&["clip", "above 0"]);
+    let forged = format!(
+        "SELECT corgipile_import(jsonb_set(corgipile_export({}), '{{hyperparameters,winsorize}}', '-1'))",
+        cut.id
+    );
+    db.fails_with(&forged, "22023").says(&["winsorize", "above 0"]);
     // a decay that was said stays, and so does one of a grid
     let decays = |db: &mut Session, more: &str| -> Vec<f64> {
         let epochs = db.train(&format!("{ARRAYS}, max_epochs => 3{more}"));

@@ -39,27 +39,27 @@ fn a_sample_of_pages_is_read_before_the_first_epoch() {
     let pages: i64 = db.value("SELECT pg_relation_size('wide') / 8192");
     assert!(pages > 4096, "{pages}");
     let call = |more: &str| format!("'wide', {REST}, block_size => '8kB'{more}");
-    let (sampled, all) = (blocks_read(&mut db, &call("")), blocks_read(&mut db, &call(", prepare => 'exact'")));
+    let (sampled, all) = (blocks_read(&mut db, &call("")), blocks_read(&mut db, &call(", statistics => 'exact'")));
     assert_eq!((sampled, all), (pages as u64 + 1024, 2 * pages as u64));
     // the same seed draws the same sample, whoever reads it
     let first = model(&mut db, &call(""));
     assert_eq!(model(&mut db, &call("")), first);
-    assert_eq!(model(&mut db, &call(", loader => 'worker'")), first);
-    let exact = model(&mut db, &call(", prepare => 'exact'"));
+    assert_eq!(model(&mut db, &call(", prefetch => 'on'")), first);
+    let exact = model(&mut db, &call(", statistics => 'exact'"));
     assert_ne!(exact, first);
     let accuracy = |db: &mut Session, prepare: &str| -> f64 {
         db.value(&format!(
             "SELECT (SELECT value FROM corgipile_evaluate(max(model_id), 'wide') WHERE metric = 'accuracy')
-               FROM corgipile_train('wide', label => 'label', features => '{{x}}', seed => 3, prepare => '{prepare}')"
+               FROM corgipile_train('wide', label => 'label', features => '{{x}}', seed => 3, statistics => '{prepare}')"
         ))
     };
     let (sampled, all) = (accuracy(&mut db, "sample"), accuracy(&mut db, "exact"));
     assert!((sampled - all).abs() < 0.002, "{sampled} {all}");
     // what is recorded trains the same model again
     let recorded: String =
-        db.value("SELECT hyperparameters->>'prepare' FROM corgipile.models ORDER BY model_id DESC LIMIT 1");
+        db.value("SELECT hyperparameters->>'statistics' FROM corgipile.models ORDER BY model_id DESC LIMIT 1");
     assert_eq!(recorded, "exact");
-    db.fails_with("SELECT * FROM corgipile_train('wide', prepare => 'half')", "22023").says(&["sample", "exact"]);
+    db.fails_with("SELECT * FROM corgipile_train('wide', statistics => 'half')", "22023").says(&["sample", "exact"]);
 }
 
 #[test]
@@ -92,16 +92,16 @@ fn what_a_sample_does_not_contain_makes_the_training_begin_again_with_all_rows()
         let notices = db.notices(&[&format!("SELECT FROM corgipile_train({})", call(", max_epochs => 1"))]);
         assert!(notices.contains("begins again with all rows") && notices.contains(missing), "{change}: {notices}");
         assert_eq!(notices.matches("learning rate").count(), 1, "what the sample made choose is not said: {notices}");
-        let exact = model(&mut db, &call(", max_epochs => 2, prepare => 'exact'"));
+        let exact = model(&mut db, &call(", max_epochs => 2, statistics => 'exact'"));
         assert_eq!(model(&mut db, &call(", max_epochs => 2")), exact, "{change}");
-        assert_eq!(model(&mut db, &call(", max_epochs => 2, loader => 'worker'")), exact, "{change} by a worker");
+        assert_eq!(model(&mut db, &call(", max_epochs => 2, prefetch => 'on'")), exact, "{change} by a worker");
         for more in [r#", validation_fraction => 0.2"#, r#", grid => '{"l2": [0, 0.1]}'"#] {
-            let exact = model(&mut db, &call(&format!(", max_epochs => 2, prepare => 'exact'{more}")));
+            let exact = model(&mut db, &call(&format!(", max_epochs => 2, statistics => 'exact'{more}")));
             assert_eq!(model(&mut db, &call(&format!(", max_epochs => 2{more}"))), exact, "{change}{more}");
         }
         for shuffle in ["no_shuffle", "block_only", "shuffle_once", "epoch_shuffle", "sliding_window", "mrs"] {
             let call =
-                |prepare: &str| call(&format!(", max_epochs => 1, shuffle => '{shuffle}', prepare => '{prepare}'"));
+                |prepare: &str| call(&format!(", max_epochs => 1, shuffle => '{shuffle}', statistics => '{prepare}'"));
             assert_eq!(model(&mut db, &call("sample")), model(&mut db, &call("exact")), "{change} {shuffle}");
         }
         db.run("DROP TABLE changed, wide");
@@ -122,7 +122,7 @@ fn numbers_whose_tail_a_sample_lacks_are_measured_in_all_rows() {
     for seed in 1..=4 {
         let call = |prepare: &str| {
             format!(
-                "'tail', model => 'linear', label => 'y', features => '{{x}}', max_epochs => 4, seed => {seed}, prepare => '{prepare}'"
+                "'tail', model => 'linear', label => 'y', features => '{{x}}', max_epochs => 4, seed => {seed}, statistics => '{prepare}'"
             )
         };
         let r2 = |db: &mut Session, prepare: &str| -> f64 {
@@ -143,7 +143,7 @@ fn a_part_of_the_table_has_the_epochs_that_suit_its_rows() {
     for sample in ["0.1", "0.9"] {
         let call = |prepare: &str| {
             format!(
-                "'wide', label => 'label', features => '{{x}}', seed => 3, sample => {sample}, prepare => '{prepare}'"
+                "'wide', label => 'label', features => '{{x}}', seed => 3, sample => {sample}, statistics => '{prepare}'"
             )
         };
         assert_eq!(model(&mut db, &call("sample")), model(&mut db, &call("exact")), "{sample}");
@@ -208,7 +208,7 @@ fn a_large_table_has_as_many_epochs_as_make_five_million_steps() {
     assert!((auto - twenty).abs() < 0.001, "{auto} {twenty}");
     let notices = db.notices(&[&call("")]);
     assert!(notices.contains("4 epochs, learning rate"), "{notices}");
-    assert_eq!(accuracy(&mut db, ", loader => 'worker'", 4), auto);
+    assert_eq!(accuracy(&mut db, ", prefetch => 'on'", 4), auto);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn steps_train_the_model_of_one_call_bit_for_bit() {
         ("seed => 3, learning_rate => 0.01, optimizer => 'adam', batch_size => 8, l2 => 0.01", 2),
         (r#"seed => 3, model => 'svm', class_weight => 'balanced', options => '{"weight": "w", "keep": "best"}'"#, 3),
         ("seed => 3, validation_fraction => 0.3, shuffle => 'block_only'", 2),
-        ("seed => 3, model => 'mlp', hidden_layers => '{4}', workers => 2, block_size => '16kB'", 2),
+        ("seed => 3, model => 'mlp', hidden_layer_sizes => '{4}', workers => 2, block_size => '16kB'", 2),
         (r#"seed => 3, options => '{"solver": "newton"}'"#, 1),
         ("seed => 3, patience => 1", 1),
         // each step says again what the first has said
@@ -34,7 +34,7 @@ fn steps_train_the_model_of_one_call_bit_for_bit() {
         table(&mut db);
         let whole = db.train(&format!("'t', {arguments}, max_epochs => 7"));
         db.run(&format!(
-            "CALL corgipile_train_in_steps('t', {arguments}, max_epochs => 7, name => 'm', step => {step})"
+            "CALL corgipile_train_in_steps('t', {arguments}, max_epochs => 7, name => 'm', epochs_per_step => {step})"
         ));
         let models = models(&mut db);
         assert_eq!(models.len(), 1, "one version: {models:?}");
@@ -42,7 +42,7 @@ fn steps_train_the_model_of_one_call_bit_for_bit() {
         assert_eq!(db.model(models[0].0).bits(), db.model(whole[0].model_id).bits(), "{arguments}");
         // there is nothing left to do
         db.run(&format!(
-            "CALL corgipile_train_in_steps('t', {arguments}, max_epochs => 7, name => 'm', step => {step})"
+            "CALL corgipile_train_in_steps('t', {arguments}, max_epochs => 7, name => 'm', epochs_per_step => {step})"
         ));
         assert_eq!(self::models(&mut db), models);
     }
@@ -76,14 +76,15 @@ fn what_ends_a_call_costs_a_step() {
 fn patience_ends_it_and_wrong_arguments_are_errors() {
     let mut db = Database::new();
     table(&mut db);
-    let call = "CALL corgipile_train_in_steps('t', seed => 3, patience => 2, max_epochs => 50, step => 4, name => 'm')";
+    let call = "CALL corgipile_train_in_steps('t', seed => 3, patience => 2, max_epochs => 50, epochs_per_step => 4, name => 'm')";
     db.run(call);
     let models = models(&mut db);
     assert!(models[0].1 < 50, "{models:?}");
     db.run(call);
     assert_eq!(self::models(&mut db), models);
     db.fails_with("CALL corgipile_train_in_steps('t', max_epochs => 2)", "22004").says(&["argument name"]);
-    db.fails_with("CALL corgipile_train_in_steps('t', name => 'n', step => 0)", "22023").says(&["argument step"]);
+    db.fails_with("CALL corgipile_train_in_steps('t', name => 'n', epochs_per_step => 0)", "22023")
+        .says(&["argument step"]);
     db.run("BEGIN");
     db.fails_with("CALL corgipile_train_in_steps('t', name => 'n', max_epochs => 2)", "2D000");
     db.run("ROLLBACK");

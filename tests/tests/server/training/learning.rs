@@ -93,13 +93,13 @@ fn epochs_and_decay_are_chosen_together_with_the_rate_only() {
     let found = |epochs: usize, decay: &str| (epochs, format!("{epochs}|{decay}"));
     // a million steps are 40 epochs, and 0.8913 to the power of 40 is a hundredth
     assert_eq!(chosen(""), found(40, "0.8913"));
-    assert_eq!(chosen(", loader => 'worker'"), found(40, "0.8913"));
+    assert_eq!(chosen(", prefetch => 'on'"), found(40, "0.8913"));
     assert_eq!(chosen(", workers => 2"), found(40, "0.8913"));
     assert_eq!(chosen(", model => 'svm', max_epochs => 3"), found(3, "0.8913"));
     assert_eq!(chosen(", options => '{\"decay\": 0.5}'"), found(40, "0.5"));
     assert_eq!(chosen(", learning_rate => 0.1"), found(20, "0.95"));
     assert_eq!(chosen(", optimizer => 'adam'"), found(20, "0.95"));
-    assert_eq!(chosen(", model => 'mlp', hidden_layers => '{2}'"), found(20, "0.95"));
+    assert_eq!(chosen(", model => 'mlp', hidden_layer_sizes => '{2}'"), found(20, "0.95"));
     let points = "SELECT grid_point->>'max_epochs', max(epoch)
                     FROM corgipile_train('t', seed => 1, grid => '[{\"max_epochs\": 2}, {\"l2\": 0.1}, {\"learning_rate\": 0.1}]')
                    GROUP BY grid_point ORDER BY 2";

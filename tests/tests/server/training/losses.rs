@@ -44,7 +44,7 @@ fn a_loss_is_an_option_of_model_linear_or_a_model_of_its_own() {
     let squared = db.train("'counts', 'linear', 'y', '{a,b}', seed => 1, max_epochs => 5")[0].model_id;
     assert_eq!(
         db.line(&format!("SELECT hyperparameters->>'loss' FROM corgipile.models WHERE model_id = {squared}")),
-        "squared"
+        "squared_error"
     );
 }
 
@@ -313,7 +313,7 @@ fn what_a_loss_cannot_be_is_refused() {
     counts(&mut db);
     for (call, code, word) in [
         (
-            "'counts', 'poisson', 'y', '{a,b}', options => '{\"loss\": \"squared\"}'",
+            "'counts', 'poisson', 'y', '{a,b}', options => '{\"loss\": \"squared_error\"}'",
             "22023",
             "must be \"poisson\" for model poisson",
         ),
@@ -334,7 +334,7 @@ fn what_a_loss_cannot_be_is_refused() {
             "must be \"squared_hinge\" for model squared_hinge",
         ),
         (
-            "'counts', 'logistic', 'y', '{a,b}', options => '{\"loss\": \"squared\"}'",
+            "'counts', 'logistic', 'y', '{a,b}', options => '{\"loss\": \"squared_error\"}'",
             "22023",
             "applies only to models linear and svm",
         ),
@@ -395,7 +395,7 @@ fn searches_intervals_and_importance_know_the_losses() {
     db.run("SELECT corgipile_calibrate('rates', 'SELECT * FROM counts WHERE id % 4 = 1')");
     let (least, inside): (f64, f64) = {
         let row = &db.rows(
-            "SELECT min((i).low), avg((y BETWEEN (i).low AND (i).high)::int)::float8
+            "SELECT min((i).lower), avg((y BETWEEN (i).lower AND (i).upper)::int)::float8
                FROM (SELECT y, corgipile_predict_interval('rates', ARRAY[a, b]) AS i FROM counts WHERE id % 4 = 3) AS p",
             &[],
         )[0];

@@ -14,7 +14,7 @@ const TWO_VALUES: [(&str, &str, &str); 32] = [
     ("buffer_size", "'10%'", r#""20%""#),
     ("seed", "1", "2"),
     ("name", "'one'", r#""other""#),
-    ("loader", "'in_process'", r#""worker""#),
+    ("prefetch", "'off'", r#""on""#),
     ("workers", "1", "2"),
     ("warm_start", "'none'", r#""neither""#),
     ("group_by", "'a'", r#""b""#),
@@ -28,14 +28,14 @@ const TWO_VALUES: [(&str, &str, &str); 32] = [
     ("standardize", "true", "false"),
     ("nulls", "'skip'", r#""error""#),
     ("class_weight", "'balanced'", r#"{"1": 2}"#),
-    ("hidden_layers", "'{4}'", "[5]"),
+    ("hidden_layer_sizes", "'{4}'", "[5]"),
     ("validation_fraction", "0.1", "0.2"),
     ("patience", "2", "3"),
-    ("notice", "true", "false"),
-    ("share", "true", "false"),
-    ("nodes", "'auto'", "\"off\""),
+    ("verbose", "true", "false"),
+    ("shared_scan", "true", "false"),
+    ("servers", "'auto'", "\"off\""),
     ("solver", "'sgd'", r#""newton""#),
-    ("prepare", "'sample'", r#""exact""#),
+    ("statistics", "'sample'", r#""exact""#),
 ];
 
 /// What is recorded of the last training.
@@ -77,10 +77,10 @@ fn an_option_as_an_argument_is_recorded_as_a_key_is() {
         ("svm", "nulls", "'skip'", r#""skip""#),
         ("svm", "class_weight", "'balanced'", r#""balanced""#),
         ("svm", "class_weight", r#"'{"1": 2, "0": 3}'"#, r#"{"1": 2, "0": 3}"#),
-        ("mlp", "hidden_layers", "'{4,3}'", "[4, 3]"),
+        ("mlp", "hidden_layer_sizes", "'{4,3}'", "[4, 3]"),
         ("svm", "validation_fraction", "0.25", "0.25"),
         ("svm", "patience", "2", "2"),
-        ("svm", "notice", "true", "true"),
+        ("svm", "verbose", "true", "true"),
         ("svm", "sample", "0.5", "0.5"),
         ("svm", "block_size", "'8kB'", r#""8kB""#),
         ("svm", "learning_rate", "0.125", "0.125"),
@@ -95,7 +95,7 @@ fn an_option_as_an_argument_is_recorded_as_a_key_is() {
         };
         let by_name = recorded(&format!("{name} => {sql}"));
         assert_eq!(by_name, recorded(&format!("options => '{{\"{name}\": {json}}}'")), "{name}");
-        if !["notice", "features", "group_by", "class_weight"].contains(&name) {
+        if !["verbose", "features", "group_by", "class_weight"].contains(&name) {
             let stored = format!("\"{name}\": {json}");
             assert!(by_name.0.contains(&stored), "{stored}: {}", by_name.0);
         }
@@ -109,7 +109,7 @@ fn what_is_wrong_with_a_value_is_said_however_it_is_given() {
         ("batch_size => 0", "option \"batch_size\" must be a whole number from 1 to"),
         ("l2 => 'NaN'", "option \"l2\" must be"),
         ("optimizer => 'Adem'", "option \"optimizer\" must be"),
-        ("hidden_layers => '{4}'", "option \"hidden_layers\" applies only to model mlp"),
+        ("hidden_layer_sizes => '{4}'", "option \"hidden_layer_sizes\" applies only to model mlp"),
         ("class_weight => '{1'", "option \"class_weight\" must be"),
         (r#"options => '{"max_epochs": 0}'"#, "argument \"max_epochs\": 0 is not in 1 to"),
         (r#"options => '{"max_epochs": 1.5}'"#, "option \"max_epochs\" must be a whole number of type int"),
@@ -148,7 +148,7 @@ fn every_argument_can_be_a_parameter_and_explain_shows_them() {
         "Class Weight: balanced",
         "Validation: 0.2 of the rows",
         "patience 2",
-        "Share: on",
+        "Shared Scan: on",
     ] {
         assert!(plan.contains(line), "{line}: {plan}");
     }

@@ -33,10 +33,10 @@ fn training_is_that_of_scikit_learn_from_the_same_weights() {
     let mut db = Database::new();
     rows(&mut db);
     for (name, label, options, rate) in [
-        ("sigmoid", "four", r#""hidden_layers": [5, 4], "activation": "sigmoid""#, 1.0),
-        ("tanh", "four", r#""hidden_layers": [6], "activation": "tanh", "l2": 0.01"#, 0.3),
-        ("relu", "two", r#""hidden_layers": [4, 3, 2], "activation": "relu""#, 0.2),
-        ("binary", "two", r#""hidden_layers": [5], "l2": 0.02, "activation": "sigmoid""#, 1.0),
+        ("sigmoid", "four", r#""hidden_layer_sizes": [5, 4], "activation": "sigmoid""#, 1.0),
+        ("tanh", "four", r#""hidden_layer_sizes": [6], "activation": "tanh", "l2": 0.01"#, 0.3),
+        ("relu", "two", r#""hidden_layer_sizes": [4, 3, 2], "activation": "relu""#, 0.2),
+        ("binary", "two", r#""hidden_layer_sizes": [5], "l2": 0.02, "activation": "sigmoid""#, 1.0),
     ] {
         let golden = &golden[name];
         for features in ["{x}", "{a,b,c}", "{k,v}"] {
@@ -86,7 +86,7 @@ fn rings(db: &mut Session) {
     );
 }
 
-const SMALL: &str = r#""hidden_layers": [12, 6], "batch_size": 20, "activation": "tanh", "standardize": false"#;
+const SMALL: &str = r#""hidden_layer_sizes": [12, 6], "batch_size": 20, "activation": "tanh", "standardize": false"#;
 
 #[test]
 fn what_no_linear_model_can_learn_is_learned_and_judged() {
@@ -180,7 +180,7 @@ fn whatever_goes_with_other_models_goes_with_networks() {
         "label",
         "{x}",
         r#""l2": 0"#,
-        ", max_epochs => 2, name => 'grid', grid => '{\"hidden_layers\": [[3], [4, 2]]}'",
+        ", max_epochs => 2, name => 'grid', grid => '{\"hidden_layer_sizes\": [[3], [4, 2]]}'",
     );
     let points: Vec<i64> = db.column(&format!("SELECT DISTINCT model_id FROM corgipile_train({grid}) ORDER BY 1"));
     for (id, layers) in points.into_iter().zip(["[3]", "[4, 2]"]) {
@@ -199,7 +199,7 @@ fn whatever_goes_with_other_models_goes_with_networks() {
     }
     // In another process that loads, and by the plain function.
     let alone = db.trained(&train("label", "{x}", r#""l2": 0"#, "")).bits();
-    assert_eq!(db.trained(&train("label", "{x}", r#""l2": 0"#, ", loader => 'worker'")).bits(), alone);
+    assert_eq!(db.trained(&train("label", "{x}", r#""l2": 0"#, ", prefetch => 'on'")).bits(), alone);
     let function = train("label", "{x}", r#""l2": 0"#, ", name => 'function'");
     db.run(&format!("SELECT corgipile_train({function})"));
     let id = db.value("SELECT model_id FROM corgipile.models WHERE name = 'function'");
@@ -224,10 +224,10 @@ fn ten_epochs_and_ten_are_twenty() {
         let losses = |epochs: &[corgipile_tests::Epoch]| epochs.iter().map(|e| (e.epoch, e.loss)).collect::<Vec<_>>();
         assert_eq!(losses(&second), losses(&whole)[10..], "{options}");
         assert_eq!(db.model(second[0].model_id).bits(), db.model(whole[0].model_id).bits(), "{options}");
-        for other in [r#"{"hidden_layers": [12, 7]}"#, r#"{"activation": "relu"}"#, r#"{"output": "softmax"}"#] {
+        for other in [r#"{"hidden_layer_sizes": [12, 7]}"#, r#"{"activation": "relu"}"#, r#"{"output": "softmax"}"#] {
             let sql = format!("SELECT * FROM corgipile_train('rings', warm_start => '{first}', options => '{other}')");
             if !(label == "ring" && other.contains("output")) {
-                db.fails_with(&sql, "22023").hints(&["hidden_layers"]);
+                db.fails_with(&sql, "22023").hints(&["hidden_layer_sizes"]);
             }
         }
     }
@@ -239,7 +239,7 @@ fn networks_are_exported_dumped_shared_and_read_back() {
     let (mut db, mut other) = (cluster.session(), cluster.session());
     rows(&mut db);
     for (label, features, call) in [("animal", "{x}", "x"), ("two", "{k,v}", "k, v"), ("animal", "{a,colour}", "t")] {
-        let options = r#"{"hidden_layers": [5, 4], "activation": "relu", "standardize": true}"#;
+        let options = r#"{"hidden_layer_sizes": [5, 4], "activation": "relu", "standardize": true}"#;
         let id = db.train(&format!(
             "'t', 'mlp', '{label}', '{features}', seed => 1, name => 'm', max_epochs => 3, options => '{options}'"
         ))[0]
@@ -254,7 +254,9 @@ fn networks_are_exported_dumped_shared_and_read_back() {
         let imported: i64 = db.value(&format!("SELECT corgipile_import({quoted}, name => 'copy')"));
         assert_eq!(db.lines(&ask(&imported.to_string())), expected, "imported");
         let described = |id: i64| {
-            format!("SELECT hidden_layers, activation, output, classes FROM corgipile.models WHERE model_id = {id}")
+            format!(
+                "SELECT hidden_layer_sizes, activation, output, classes FROM corgipile.models WHERE model_id = {id}"
+            )
         };
         let description = db.line(&described(id));
         assert!(description.starts_with("{5,4}|relu|"), "{description}");
@@ -274,36 +276,36 @@ fn networks_are_exported_dumped_shared_and_read_back() {
 fn rows_and_values_that_are_no_networks_are_refused() {
     let mut db = Database::new();
     rows(&mut db);
-    let id =
-        db.train("'t', 'mlp', 'two', '{x}', options => '{\"hidden_layers\": [5, 4]}', max_epochs => 1")[0].model_id;
+    let id = db.train("'t', 'mlp', 'two', '{x}', options => '{\"hidden_layer_sizes\": [5, 4]}', max_epochs => 1")[0]
+        .model_id;
     let model = db.line(&format!("SELECT corgipile_export({id})"));
     let with = |change: &str| format!("SELECT corgipile_import('{model}'::jsonb || '{change}')");
     for (change, words) in [
-        (r#"{"hidden_layers": [4, 5]}"#, &["\"weights\""][..]),
-        (r#"{"hidden_layers": [9]}"#, &["\"weights\""]),
-        (r#"{"hidden_layers": []}"#, &["\"hidden_layers\""]),
-        (r#"{"hidden_layers": [0, 4]}"#, &["\"hidden_layers\""]),
-        (r#"{"hidden_layers": [4294967295, 4294967295]}"#, &["\"hidden_layers\""]),
-        (r#"{"hidden_layers": [2147483647, 2147483647]}"#, &["\"intercepts\"", "4294967295"]),
+        (r#"{"hidden_layer_sizes": [4, 5]}"#, &["\"weights\""][..]),
+        (r#"{"hidden_layer_sizes": [9]}"#, &["\"weights\""]),
+        (r#"{"hidden_layer_sizes": []}"#, &["\"hidden_layer_sizes\""]),
+        (r#"{"hidden_layer_sizes": [0, 4]}"#, &["\"hidden_layer_sizes\""]),
+        (r#"{"hidden_layer_sizes": [4294967295, 4294967295]}"#, &["\"hidden_layer_sizes\""]),
+        (r#"{"hidden_layer_sizes": [2147483647, 2147483647]}"#, &["\"intercepts\"", "4294967295"]),
         (r#"{"activation": "sin"}"#, &["\"activation\""]),
         (r#"{"output": "softmax"}"#, &["\"intercepts\"", "10 numbers", "11"]),
         (r#"{"intercepts": [1, 2]}"#, &["\"intercepts\"", "2 numbers", "10"]),
         (r#"{"weights": [1, 2]}"#, &["\"weights\"", "2 numbers", "5 for each feature", "24"]),
-        (r#"{"model": "logistic"}"#, &["\"hidden_layers\"", "mlp"]),
+        (r#"{"model": "logistic"}"#, &["\"hidden_layer_sizes\"", "mlp"]),
         (r#"{"classes": ["1"]}"#, &["\"classes\""]),
     ] {
         db.rejects(&with(change), "22023").says(words);
     }
     db.rejects(&format!("SELECT corgipile_import('{model}'::jsonb - 'output')"), "22023").says(&["\"output\""]);
     for change in [
-        "hidden_layers = NULL",
-        "hidden_layers = '{4,5}'",
-        "hidden_layers = '{{5,4}}'",
-        "hidden_layers = '{{5},{4}}'",
-        "hidden_layers = '{5,NULL}'",
-        "hidden_layers = '{}'",
-        "hidden_layers = '{-1,3}'",
-        "hidden_layers = '{2147483647,2147483647}'",
+        "hidden_layer_sizes = NULL",
+        "hidden_layer_sizes = '{4,5}'",
+        "hidden_layer_sizes = '{{5,4}}'",
+        "hidden_layer_sizes = '{{5},{4}}'",
+        "hidden_layer_sizes = '{5,NULL}'",
+        "hidden_layer_sizes = '{}'",
+        "hidden_layer_sizes = '{-1,3}'",
+        "hidden_layer_sizes = '{2147483647,2147483647}'",
         "activation = 'x'",
         "output = NULL",
         "output = 'softmax'",
@@ -335,17 +337,17 @@ fn what_networks_cannot_do_is_said() {
     )
     .says(&["\"activation\"", "model mlp"]);
     for (options, words) in [
-        (r#"{"hidden_layers": []}"#, &["\"hidden_layers\""][..]),
-        (r#"{"hidden_layers": 5}"#, &["\"hidden_layers\""]),
-        (r#"{"hidden_layers": [2.5]}"#, &["\"hidden_layers\""]),
-        (r#"{"hidden_layers": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}"#, &["\"hidden_layers\"", "16"]),
+        (r#"{"hidden_layer_sizes": []}"#, &["\"hidden_layer_sizes\""][..]),
+        (r#"{"hidden_layer_sizes": 5}"#, &["\"hidden_layer_sizes\""]),
+        (r#"{"hidden_layer_sizes": [2.5]}"#, &["\"hidden_layer_sizes\""]),
+        (r#"{"hidden_layer_sizes": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}"#, &["\"hidden_layer_sizes\"", "16"]),
         (r#"{"activation": "softplus"}"#, &["\"activation\"", "tanh"]),
         (r#"{"output": "linear"}"#, &["\"output\""]),
         (r#"{"schedule": "theorem1", "mu": 1}"#, &["\"schedule\"", "convex"]),
     ] {
         db.rejects(&train(&format!(", options => '{options}'")), "22023").says(words);
     }
-    db.rejects(&train(r#", options => '{"hidden_layers": [100000, 100000]}'"#), "54000").says(&["too large"]);
+    db.rejects(&train(r#", options => '{"hidden_layer_sizes": [100000, 100000]}'"#), "54000").says(&["too large"]);
     let wide = "SELECT 1 AS label, ARRAY[10000000] AS k, ARRAY[1.0] AS v UNION ALL SELECT 0, ARRAY[1], ARRAY[1.0]";
     db.rejects(&format!("SELECT * FROM corgipile_train('{wide}', 'mlp', features => '{{k,v}}')"), "54000");
     db.rejects(&train(", learning_rate => 1e30, max_epochs => 50, options => '{\"activation\": \"relu\"}'"), "22003");
@@ -359,7 +361,7 @@ fn a_large_network_stops_within_a_mini_batch() {
            FROM generate_series(1, 600) i",
     );
     let sql = r#"SELECT * FROM corgipile_train('wide', 'mlp', max_epochs => 1000,
-                     options => '{"hidden_layers": [2000, 2000], "batch_size": 1000000}')"#;
+                     options => '{"hidden_layer_sizes": [2000, 2000], "batch_size": 1000000}')"#;
     let started = std::time::Instant::now();
     db.run("SET statement_timeout = '500ms'");
     db.fails_with(sql, "57014");
@@ -384,7 +386,7 @@ fn digits_and_particles_are_told_apart() {
             .map(|seed| {
                 let model = db.trained(&format!(
                     "'{set}_train', 'mlp', features => '{{features_v}}', max_epochs => {max_epochs}, seed => {seed},
-                     standardize => true, hidden_layers => '{{200,50}}', batch_size => 250, learning_rate => 0.001"
+                     standardize => true, hidden_layer_sizes => '{{200,50}}', batch_size => 250, learning_rate => 0.001"
                 ));
                 db.evaluate(model.id, &format!("{set}_test")).accuracy
             })

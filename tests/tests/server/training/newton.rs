@@ -16,7 +16,7 @@ fn table(db: &mut Session) {
 
 /// Weights and intercept of a model.
 fn weights(db: &mut Session, name: &str) -> Vec<f64> {
-    db.column(&format!("SELECT per_unit FROM corgipile.coefficients WHERE name = '{name}' ORDER BY feature"))
+    db.column(&format!("SELECT coefficient FROM corgipile.coefficients WHERE name = '{name}' ORDER BY feature"))
 }
 
 fn assert_near(found: &[f64], expected: &[f64], what: &str) {
@@ -43,7 +43,7 @@ fn the_model_is_the_same_whatever_the_order_the_scaling_and_the_buffer() {
         ", shuffle => 'no_shuffle'",
         ", shuffle => 'shuffle_once', seed => 3",
         ", seed => 9, buffer_size => '10%'",
-        ", loader => 'worker'",
+        ", prefetch => 'on'",
     ]
     .into_iter()
     .enumerate()
@@ -83,7 +83,7 @@ fn groups_grids_validation_and_warm_starts_are_those_of_their_own_trainings() {
     );
     let of = |db: &mut Session, key: &str, value: &str| -> Vec<f64> {
         db.column(&format!(
-            "SELECT per_unit FROM corgipile.coefficients JOIN corgipile.models USING (model_id)
+            "SELECT coefficient FROM corgipile.coefficients JOIN corgipile.models USING (model_id)
               WHERE hyperparameters->>'{key}' = '{value}' AND starts_with(models.name, '{}') ORDER BY feature",
             if key == "group" { "g" } else { "p" }
         ))

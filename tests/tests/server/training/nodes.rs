@@ -89,7 +89,7 @@ impl Spread {
 /// The same training on nodes and on one server, in the natural order; their parameters.
 fn both(near: &mut Session, table: &str, arguments: &str) -> [Vec<f64>; 2] {
     let in_order = format!("{arguments}, shuffle => 'no_shuffle', buffer_size => '100%', seed => 1, max_epochs => 4");
-    let there = near.trained(&format!("'{table}', nodes => 'east,north,south', {in_order}"));
+    let there = near.trained(&format!("'{table}', servers => 'east,north,south', {in_order}"));
     let here = near.trained(&format!("'{table}_dealt', {in_order}"));
     [there.parameters(), here.parameters()]
 }
@@ -123,9 +123,9 @@ const TRAININGS: [&str; 19] = [
     "label => 'class', features => '{a,b}', model => 'svm'",
     "label => 'class', features => '{a,b,cat}', model => 'softmax'",
     "label => 'class', features => '{v}', model => 'softmax', schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 100}'",
-    "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01",
-    "label => 'class', features => '{k,kv}', model => 'mlp', hidden_layers => '{5,4}', learning_rate => 0.01",
-    "label => 'y', features => '{a,b,cat}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01, options => '{\"objective\": \"regression\"}'",
+    "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layer_sizes => '{6}', learning_rate => 0.01",
+    "label => 'class', features => '{k,kv}', model => 'mlp', hidden_layer_sizes => '{5,4}', learning_rate => 0.01",
+    "label => 'y', features => '{a,b,cat}', model => 'mlp', hidden_layer_sizes => '{6}', learning_rate => 0.01, options => '{\"objective\": \"regression\"}'",
 ];
 
 #[test]
@@ -155,7 +155,7 @@ fn buffers_of_every_order_have_every_row_once() {
     for strategy in ["corgipile", "block_only", "shuffle_once", "epoch_shuffle", "no_shuffle"] {
         for batch_size in &[1, 1000, 10, 5000][..sample(4, 2)] {
             let arguments = format!(
-                "'SELECT half, a, b FROM t WHERE id % 2 = 0', label => 'half', nodes => 'auto', shuffle => '{strategy}', seed => 3,
+                "'SELECT half, a, b FROM t WHERE id % 2 = 0', label => 'half', servers => 'auto', shuffle => '{strategy}', seed => 3,
                  batch_size => {batch_size}, max_epochs => 3, block_size => '8kB', buffer_size => '20%'"
             );
             let first = spread.near().train(&arguments);
@@ -174,22 +174,24 @@ fn early_stopping_and_explain_know_of_nodes() {
     spread.by_hash();
     let near = spread.near();
     let stopped = near.train(
-        "'t', label => 'half', features => '{a,b}', nodes => 'auto', batch_size => 50, max_epochs => 50, patience => 1",
+        "'t', label => 'half', features => '{a,b}', servers => 'auto', batch_size => 50, max_epochs => 50, patience => 1",
     );
     assert!(stopped.len() < 50, "{}", stopped.len());
-    let call = "SELECT * FROM corgipile_train('t', label => 'half', features => '{a,b}', batch_size => 50, max_epochs => 2, nodes => 'auto')";
+    let call = "SELECT * FROM corgipile_train('t', label => 'half', features => '{a,b}', batch_size => 50, max_epochs => 2, servers => 'auto')";
     let plan = near.lines(&format!("EXPLAIN {call}")).join("\n");
-    assert!(plan.contains("Nodes: east, north, south"), "{plan}");
+    assert!(plan.contains("Servers: east, north, south"), "{plan}");
     assert!(!plan.contains("Bytes Sent"), "{plan}");
     let plan = near.lines(&format!("EXPLAIN ANALYZE {call}")).join("\n");
-    for shown in ["Nodes: east, north, south", "Node Requests: ", "Bytes Sent to Nodes: ", "Waited for Slowest Node: "]
+    for shown in
+        ["Servers: east, north, south", "Node Requests: ", "Bytes Sent to Servers: ", "Waited for Slowest Node: "]
     {
         assert!(plan.contains(shown), "{shown}: {plan}");
     }
-    let plan = near
-        .lines("EXPLAIN SELECT * FROM corgipile_train('base', label => 'half', features => '{a,b}', nodes => 'auto')");
-    assert!(plan.join("\n").contains("Nodes: none: the source is a table of this server"), "{plan:?}");
-    let plan = near.lines(&format!("EXPLAIN {}", call.replace(", nodes => 'auto'", "")));
+    let plan = near.lines(
+        "EXPLAIN SELECT * FROM corgipile_train('base', label => 'half', features => '{a,b}', servers => 'auto')",
+    );
+    assert!(plan.join("\n").contains("Servers: none: the source is a table of this server"), "{plan:?}");
+    let plan = near.lines(&format!("EXPLAIN {}", call.replace(", servers => 'auto'", "")));
     assert!(!plan.join("\n").contains("Nodes"), "{plan:?}");
 }
 
@@ -202,7 +204,7 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
     spread.spread("by_label", "LIST (half)", ["IN (0)", "IN (1)", "IN (7)"]);
     let told = |spread: &Spread, table: &str, model: &str, more: &str| {
         let call = format!(
-            "SELECT accuracy FROM corgipile_train('{table}', '{model}', {}, features => '{{a,b}}', nodes => 'auto', seed => 1{more})
+            "SELECT accuracy FROM corgipile_train('{table}', '{model}', {}, features => '{{a,b}}', servers => 'auto', seed => 1{more})
              ORDER BY epoch DESC LIMIT 1",
             if model == "linear" { "'y'" } else { "'half'" }
         );
@@ -221,7 +223,7 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
     assert_eq!(told(&spread, "t_north", "logistic", ""), (false, false), "on a single server nothing is averaged");
     let accuracy = |near: &mut Session, table: &str, nodes: &str| {
         let epochs =
-            near.train(&format!("'{table}', label => 'half', features => '{{a,b}}', nodes => '{nodes}', seed => 1"));
+            near.train(&format!("'{table}', label => 'half', features => '{{a,b}}', servers => '{nodes}', seed => 1"));
         near.evaluate(epochs[0].model_id, "base").accuracy
     };
     let near = spread.near();
@@ -250,30 +252,30 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         ),
         ("'SELECT half, a, b + random() AS b FROM t'", "", "the source computes something"),
         ("'SELECT * FROM t WHERE random() >= 0'", "", "a filter is not one that postgres_fdw sends to the server"),
-        ("'t'", ", workers => 2", "nodes do not train with several workers"),
+        ("'t'", ", workers => 2", "servers do not train with several workers"),
     ];
     for (source, more, why) in cases {
         let call =
-            |nodes: &str| format!("SELECT tuples FROM corgipile_train({source}, {quick}{more}, nodes => '{nodes}')");
+            |nodes: &str| format!("SELECT tuples FROM corgipile_train({source}, {quick}{more}, servers => '{nodes}')");
         let notices = spread.nodes.near.notices(&[&call("auto")]);
         assert!(notices.contains(&format!("the rows come here to be trained on: {why}")), "{source}{more}: {notices}");
         let failure = spread.near().rejects(&call("east,north,south"), "0A000");
         assert_eq!(failure.message, format!("the rows cannot be trained on where they are: {why}"), "{source}{more}");
     }
     let named = |spread: &mut Spread, nodes: &str| {
-        spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, nodes => '{nodes}')"), "0A000").message
+        spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, servers => '{nodes}')"), "0A000").message
     };
     assert!(named(&mut spread, "east,north").ends_with("some are on server \"south\", which is not named"));
     spread.near().run("CREATE SERVER west FOREIGN DATA WRAPPER postgres_fdw");
     assert!(named(&mut spread, "east,north,south,west").ends_with("server \"west\", which is named, has none of them"));
     for wrong in ["", "east,,north", "east,east"] {
-        spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, nodes => '{wrong}')"), "22023");
+        spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, servers => '{wrong}')"), "22023");
     }
     // what the transaction has written is seen
     let sums = |near: &mut Session, write: &str| {
         near.run(&format!("BEGIN; {write}"));
-        let trained = near.train(&format!("'t', {quick}, nodes => 'auto'"))[0].tuples;
-        let refused = near.attempt(&format!("SELECT corgipile_train('t', {quick}, nodes => 'east,north,south')"));
+        let trained = near.train(&format!("'t', {quick}, servers => 'auto'"))[0].tuples;
+        let refused = near.attempt(&format!("SELECT corgipile_train('t', {quick}, servers => 'east,north,south')"));
         near.run("ROLLBACK");
         (trained, refused.unwrap_err().message)
     };
@@ -292,7 +294,7 @@ fn servers_that_are_not_alike_are_told_of() {
     let Some(mut spread) = Spread::new(servers_that_are_not_alike_are_told_of) else { return };
     spread.by_hash();
     let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
-    let call = |nodes: &str| format!("SELECT tuples FROM corgipile_train('t', {quick}, nodes => '{nodes}')");
+    let call = |nodes: &str| format!("SELECT tuples FROM corgipile_train('t', {quick}, servers => '{nodes}')");
     let check = |spread: &mut Spread, code: &str, message: &str| {
         let failure = spread.near().rejects(&call("east,north,south"), code);
         assert_eq!(failure.message, message);
@@ -333,7 +335,7 @@ fn servers_that_are_not_alike_are_told_of() {
     north.run(&format!("DROP {step}; ALTER FUNCTION corgipile.real_step(bytea) RENAME TO node_step"));
     // rows that do not go together
     north.run("UPDATE t SET v = v || 1::real");
-    let arrays = "SELECT corgipile_train('t', label => 'half', features => '{v}', nodes => 'auto')";
+    let arrays = "SELECT corgipile_train('t', label => 'half', features => '{v}', servers => 'auto')";
     let failure = spread.near().rejects(arrays, "22000");
     let message = "the rows of the servers do not go together: the arrays in column \"v\" have 3 numbers on one server and 4 on another";
     assert_eq!(failure.message, message);
@@ -364,7 +366,7 @@ fn names_on_a_server_mean_what_postgresql_has_written() {
     let tuples: i64 = near.value("SELECT count(*) FROM t WHERE a > 0.5::real AND cat <> 'r\\ed''s'");
     let call = "'SELECT * FROM t WHERE a > 0.5::real AND cat <> ''r\\ed''''s''', label => 'half', features => '{a,b}', max_epochs => 1,
                 learning_rate => 0.01, batch_size => 100";
-    assert_eq!(near.train(&format!("{call}, nodes => 'east,north,south'"))[0].tuples, tuples);
+    assert_eq!(near.train(&format!("{call}, servers => 'east,north,south'"))[0].tuples, tuples);
 }
 
 #[test]
@@ -376,7 +378,7 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
         .near()
         .run(&format!("GRANT SELECT ON t TO {role}; GRANT USAGE ON FOREIGN SERVER east, north, south TO {role}"));
     let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
-    let call = format!("SELECT tuples FROM corgipile_train('t', {quick}, nodes => 'east,north,south')");
+    let call = format!("SELECT tuples FROM corgipile_train('t', {quick}, servers => 'east,north,south')");
     // without a mapping there is no way, as PostgreSQL itself says
     spread.nodes.near.session_as(&role).fails_with(&call, "42704");
     let grant = "GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO far";
@@ -416,14 +418,14 @@ fn rows_that_cannot_be_learned_from_are_an_error_of_their_server() {
     north.run("UPDATE t SET a = 'NaN' WHERE id = (SELECT max(id) FROM t)");
     let failure = spread
         .near()
-        .rejects("SELECT corgipile_train('t', label => 'half', features => '{a,b}', nodes => 'auto')", "22003");
+        .rejects("SELECT corgipile_train('t', label => 'half', features => '{a,b}', servers => 'auto')", "22003");
     assert!(failure.message.starts_with("server \"north\": "), "{failure:#?}");
     spread.near().rejects(
-        "SELECT corgipile_train('SELECT * FROM t WHERE id < 0', label => 'half', features => '{a,b}', nodes => 'auto')",
+        "SELECT corgipile_train('SELECT * FROM t WHERE id < 0', label => 'half', features => '{a,b}', servers => 'auto')",
         "22000",
     );
     let failure = spread.near().rejects(
-        "SELECT corgipile_train('SELECT * FROM t WHERE half = 1', label => 'half', features => '{b}', nodes => 'auto')",
+        "SELECT corgipile_train('SELECT * FROM t WHERE half = 1', label => 'half', features => '{b}', servers => 'auto')",
         "22000",
     );
     assert_eq!(failure.message, "label column \"half\" has only one value: 1");

@@ -16,7 +16,7 @@ fn rows_that_differ_from_server_to_server_give_a_model_of_all_of_them() {
     for (features, least) in [("{b}", 0.53), ("{b,cat}", 0.53), ("{a,b}", 0.64)] {
         let training = format!("label => 'half', features => '{features}', seed => 1, max_epochs => 10");
         let here = near.train(&format!("'base', {training}"));
-        let there = near.train(&format!("'by_site', {training}, nodes => 'auto'"));
+        let there = near.train(&format!("'by_site', {training}, servers => 'auto'"));
         let [here, there] = [here, there].map(|epochs| {
             let evaluated = near.evaluate(epochs[0].model_id, "base");
             (epochs[9].loss, evaluated.loss, evaluated.accuracy)
@@ -37,7 +37,7 @@ fn a_model_that_is_worse_than_a_constant_is_told_of_on_nodes_too() {
                      standardize => false, learning_rate => 0.01, batch_size => 1000, max_epochs => 3{nodes})"
             )])
         };
-        let (there, here) = (told("t", ", nodes => 'auto'"), told("base", ""));
+        let (there, here) = (told("t", ", servers => 'auto'"), told("base", ""));
         let worse = "is worse than one that always says the same";
         assert_eq!((there.contains(worse), here.contains(worse)), (is_bad, is_bad), "{there}\n{here}");
     }
@@ -56,7 +56,7 @@ fn no_other_session_waits_for_the_end_of_a_training() {
     for server in ["east", "north", "south"] {
         near.run(&format!("ALTER USER MAPPING FOR CURRENT_USER SERVER {server} OPTIONS (SET user 'one')"));
     }
-    let call = "'t', label => 'half', features => '{a,b}', batch_size => 4, max_epochs => 30, seed => 1, learning_rate => 0.01, nodes => 'auto'";
+    let call = "'t', label => 'half', features => '{a,b}', batch_size => 4, max_epochs => 30, seed => 1, learning_rate => 0.01, servers => 'auto'";
     assert_eq!(near.train(call).len(), 30);
     // what comes here after all is read in one session
     near.run("DROP EXTENSION dblink CASCADE");
@@ -72,7 +72,7 @@ fn a_transaction_that_sees_rows_as_they_were_does_not_train_on_later_ones() {
     let [_, mut north, _] = spread.sessions();
     let call = |nodes: &str| {
         format!(
-            "SELECT max(tuples) FROM corgipile_train('t', label => 'half', features => '{{a,b}}', batch_size => 100, max_epochs => 2, nodes => '{nodes}')"
+            "SELECT max(tuples) FROM corgipile_train('t', label => 'half', features => '{{a,b}}', batch_size => 100, max_epochs => 2, servers => '{nodes}')"
         )
     };
     for level in ["REPEATABLE READ", "SERIALIZABLE"] {

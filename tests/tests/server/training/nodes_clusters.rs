@@ -45,12 +45,12 @@ fn blocks_on_servers_differ_as_those_of_one_table() {
             "model => 'trained'",
             "model => 'trained on categories'",
         ] {
-            let there = factor(near, name, &format!("{arguments}, nodes => 'east,north,south'"));
+            let there = factor(near, name, &format!("{arguments}, servers => 'east,north,south'"));
             let here = factor(near, &format!("{name}_here"), arguments);
             assert!((there - here).abs() <= 1e-9 * here, "{name}, {arguments}: {there} {here}");
         }
         // from its definition
-        let there = factor(near, name, "label => 'y', features => '{a,b}', model => 'linear', nodes => 'auto'");
+        let there = factor(near, name, "label => 'y', features => '{a,b}', model => 'linear', servers => 'auto'");
         let expected: f64 = near.value(&format!(
             "WITH s AS (SELECT avg(y::float8) AS ym, stddev_pop(y::float8) AS ys, avg(a::float8) AS am, stddev_pop(a::float8) AS \"as\",
                                avg(b::float8) AS bm, stddev_pop(b::float8) AS bs FROM {name}_here),
@@ -68,7 +68,7 @@ fn blocks_on_servers_differ_as_those_of_one_table() {
     // of one server, by its foreign table
     let near = spread.near();
     let arguments = "label => 'half', features => '{a,b}'";
-    let there = factor(near, "t_north", &format!("{arguments}, nodes => 'north'"));
+    let there = factor(near, "t_north", &format!("{arguments}, servers => 'north'"));
     let here = factor(near, "t_here_north", arguments);
     assert!((there - here).abs() <= 1e-9 * here, "{there} {here}");
 }
@@ -81,7 +81,7 @@ fn blocks_that_cannot_be_measured_there_are_measured_here_or_are_an_error() {
     spread.by_hash();
     let call = |source: &str, nodes: &str| {
         format!(
-            "SELECT corgipile_cluster_factor('{source}', label => 'half', features => '{{a,b}}', nodes => '{nodes}')"
+            "SELECT corgipile_cluster_factor('{source}', label => 'half', features => '{{a,b}}', servers => '{nodes}')"
         )
     };
     let why = "the source is a table of this server";
@@ -94,7 +94,7 @@ fn blocks_that_cannot_be_measured_there_are_measured_here_or_are_an_error() {
     let one = call("SELECT * FROM t WHERE half = 1", "auto");
     let message = spread.near().fails_with(&one, "22000").message;
     assert_eq!(message, "label column \"half\" has only one value: 1");
-    spread.near().fails_with(&call("t", "east,east"), "22023").says(&["nodes"]);
+    spread.near().fails_with(&call("t", "east,east"), "22023").says(&["servers"]);
     let [_, mut north, _] = spread.sessions();
     north.run("UPDATE t SET a = 'NaN' WHERE id = (SELECT max(id) FROM t)");
     let failure = spread.near().fails_with(&call("t", "auto"), "22003");

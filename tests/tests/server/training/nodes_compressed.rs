@@ -49,7 +49,7 @@ fn compress(spread: &mut Spread, table: &str) {
 /// The same training on nodes and, by mini-batches that are three of theirs, on one server; their parameters.
 fn both(near: &mut Session, table: &str, arguments: &str) -> [Vec<f64>; 2] {
     let in_order = format!("{arguments}, shuffle => 'no_shuffle', buffer_size => '100%', seed => 1, max_epochs => 4");
-    let there = near.trained(&format!("'packed_{table}', nodes => 'east,north,south', {in_order}"));
+    let there = near.trained(&format!("'packed_{table}', servers => 'east,north,south', {in_order}"));
     let here = near.trained(&format!("'merged_{table}', {in_order}"));
     [there.parameters(), here.parameters()]
 }
@@ -82,13 +82,13 @@ fn nodes_learn_from_compressed_tables_what_one_server_learns_from_mini_batches_o
             "label => 'class', features => '{sparse}', learning_rate => 0.1, model => 'softmax'",
             "label => 'class', features => '{dense}', learning_rate => 0.01, model => 'svm_one_vs_rest'",
             "label => 'half', features => '{sparse}', schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 2000}'",
-            "label => 'class', features => '{sparse}', learning_rate => 0.1, model => 'mlp', hidden_layers => '{6}', optimizer => 'sgd'",
-            "label => 'y', features => '{sparse}', learning_rate => 0.01, model => 'mlp', hidden_layers => '{5}', optimizer => 'momentum', options => '{\"objective\": \"regression\"}'",
+            "label => 'class', features => '{sparse}', learning_rate => 0.1, model => 'mlp', hidden_layer_sizes => '{6}', optimizer => 'sgd'",
+            "label => 'y', features => '{sparse}', learning_rate => 0.01, model => 'mlp', hidden_layer_sizes => '{5}', optimizer => 'momentum', options => '{\"objective\": \"regression\"}'",
         ] {
             assert_equal(both(near, table, training), &format!("{table}, {training}"));
         }
     }
-    let call = "SELECT FROM corgipile_train('packed_t', label => 'half', features => '{dense}', learning_rate => 0.01, max_epochs => 1, nodes => 'auto')";
+    let call = "SELECT FROM corgipile_train('packed_t', label => 'half', features => '{dense}', learning_rate => 0.01, max_epochs => 1, servers => 'auto')";
     let told = spread.nodes.near.notices(&[call]);
     assert!(told.contains("3 compressed mini-batches, one of each process or server, make a step together"), "{told}");
     assert!(!told.contains("come here"), "{told}");
@@ -102,12 +102,12 @@ fn nodes_do_with_compressed_tables_what_one_server_does() {
     let Some(mut spread) = Spread::new(nodes_do_with_compressed_tables_what_one_server_does) else { return };
     spread.spread("t", "RANGE (id)", ["FROM (MINVALUE) TO (50)", "FROM (50) TO (900)", "FROM (900) TO (MAXVALUE)"]);
     compress(&mut spread, "t");
-    let there = "nodes => 'east,north,south'";
+    let there = "servers => 'east,north,south'";
     let sizes = "seed => 4, block_size => '8kB', buffer_size => '40%', learning_rate => 0.02";
     for training in [
         "label => 'half', features => '{dense}'",
         "label => 'class', features => '{sparse}', model => 'softmax', optimizer => 'adam'",
-        "label => 'class', features => '{dense}', model => 'mlp', hidden_layers => '{6}'",
+        "label => 'class', features => '{dense}', model => 'mlp', hidden_layer_sizes => '{6}'",
         "label => 'half', features => '{sparse}', options => '{\"averaging\": true, \"validation_fraction\": 0.2}'",
     ] {
         // to go on, bit for bit
@@ -129,7 +129,7 @@ fn nodes_do_with_compressed_tables_what_one_server_does() {
         };
         let [_, mut north, _] = spread.sessions();
         let expected = ask(&mut north, "packed_t", "");
-        let found = ask(spread.near(), "packed_t_north", ", nodes => 'north'");
+        let found = ask(spread.near(), "packed_t_north", ", servers => 'north'");
         assert_eq!(found.len(), expected.len(), "{training}");
         for (found, expected) in found.iter().zip(&expected) {
             assert_eq!(found.0, expected.0, "{training}: the same mini-batches are held out");
@@ -176,7 +176,7 @@ fn models_are_judged_by_compressed_rows_where_they_are() {
         ("svm", "label => 'class', features => '{sparse}', model => 'svm_one_vs_rest'"),
         ("softmax", "label => 'class', features => '{dense}', model => 'softmax'"),
         ("linear", "label => 'y', features => '{dense}', model => 'linear'"),
-        ("network", "label => 'class', features => '{sparse}', model => 'mlp', hidden_layers => '{6}'"),
+        ("network", "label => 'class', features => '{sparse}', model => 'mlp', hidden_layer_sizes => '{6}'"),
     ] {
         near.train(&format!(
             "'here', {arguments}, learning_rate => 0.01, name => '{name}', max_epochs => 2, seed => 1"

@@ -18,7 +18,7 @@ fn metrics(near: &mut Session, arguments: &str) -> Vec<(String, Option<f64>)> {
 /// Asserts that a model is worth the same by a table on three servers and by all of its rows on one.
 pub fn assert_same(near: &mut Session, model: &str, there: &str, here: &str, more: &str) {
     let what = format!("{model} on {there}{more}");
-    let on_nodes = metrics(near, &format!("'{model}', $${there}$${more}, nodes => 'east,north,south'"));
+    let on_nodes = metrics(near, &format!("'{model}', $${there}$${more}, servers => 'east,north,south'"));
     let on_one = metrics(near, &format!("'{model}', $${here}$${more}"));
     assert_eq!(on_nodes.len(), on_one.len(), "{what}");
     for ((name, there), (other, here)) in on_nodes.into_iter().zip(on_one) {
@@ -46,11 +46,11 @@ const MODELS: [(&str, &str); 14] = [
     ("poisson", "label => 'half', features => '{a,b}', model => 'poisson'"),
     ("svm of three", "label => 'class', features => '{a,b}', model => 'svm'"),
     ("softmax", "label => 'class', features => '{a,b,cat}', model => 'softmax'"),
-    ("network", "label => 'class', features => '{a,b}', model => 'mlp', hidden_layers => '{6}'"),
-    ("network of two", "label => 'half', features => '{v}', model => 'mlp', hidden_layers => '{6}'"),
+    ("network", "label => 'class', features => '{a,b}', model => 'mlp', hidden_layer_sizes => '{6}'"),
+    ("network of two", "label => 'half', features => '{v}', model => 'mlp', hidden_layer_sizes => '{6}'"),
     (
         "network of numbers",
-        "label => 'y', features => '{a,b,cat}', model => 'mlp', hidden_layers => '{6}', options => '{\"objective\": \"regression\"}'",
+        "label => 'y', features => '{a,b,cat}', model => 'mlp', hidden_layer_sizes => '{6}', options => '{\"objective\": \"regression\"}'",
     ),
 ];
 
@@ -115,7 +115,7 @@ fn areas_of_rows_on_servers_are_those_of_all_pairs() {
                 })
                 .sum::<f64>()
                 / classes.len() as f64;
-            let all = metrics(near, &format!("'{model}', $${source}$$, nodes => '{nodes}'"));
+            let all = metrics(near, &format!("'{model}', $${source}$$, servers => '{nodes}'"));
             let area = all.iter().find(|(name, _)| name == "roc_auc").and_then(|(_, value)| *value).expect("an area");
             assert!((area - expected).abs() < 1e-12, "{model}, {source}: {area} {expected}");
         }
@@ -160,12 +160,12 @@ fn what_is_told_of_rows_is_told_of_all_servers_together() {
     train_all(near);
     near.train(
         "'SELECT * FROM base WHERE cat <> ''grey''', label => 'half', features => '{a,c,cat}', name => 'no grey', max_epochs => 1,
-         options => '{\"nulls\": \"impute\", \"unseen\": \"zero\"}'",
+         options => '{\"nulls\": \"impute\", \"handle_unknown\": \"ignore\"}'",
     );
     for (model, more) in [("nulls", ""), ("nulls", ", nulls => 'skip'"), ("no grey", ""), ("logistic", "")] {
         let call =
             |table: &str, nodes: &str| format!("SELECT * FROM corgipile_evaluate('{model}', '{table}'{more}{nodes})");
-        let there = spread.nodes.near.notices(&[&call("t", ", nodes => 'east,north,south'")]);
+        let there = spread.nodes.near.notices(&[&call("t", ", servers => 'east,north,south'")]);
         let here = spread.nodes.near.notices(&[&call("base", "")]);
         assert_eq!(there, here, "{model}{more}");
         assert_eq!(there.is_empty(), model == "logistic", "{model}{more}: {there}");
@@ -173,7 +173,7 @@ fn what_is_told_of_rows_is_told_of_all_servers_together() {
     let message = spread
         .near()
         .fails_with(
-            "SELECT * FROM corgipile_evaluate('logistic', 'SELECT * FROM t WHERE id < 0', nodes => 'auto')",
+            "SELECT * FROM corgipile_evaluate('logistic', 'SELECT * FROM t WHERE id < 0', servers => 'auto')",
             "22000",
         )
         .message;
@@ -187,7 +187,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     train_all(spread.near());
     let call = |source: &str, nodes: &str| {
         format!(
-            "SELECT value FROM corgipile_evaluate('logistic', '{source}', nodes => '{nodes}') WHERE metric = 'tuples'"
+            "SELECT value FROM corgipile_evaluate('logistic', '{source}', servers => '{nodes}') WHERE metric = 'tuples'"
         )
     };
     let is_told = |spread: &mut Spread, source: &str, why: &str, code: &str, rows: &str| {
@@ -212,7 +212,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     assert!(message.ends_with("some are on server \"south\", which is not named"), "{message}");
     for wrong in ["", "east,,north", "east,east"] {
         let failure = spread.near().fails_with(&call("t", wrong), "22023");
-        assert!(failure.message.contains("nodes"), "{failure:#?}");
+        assert!(failure.message.contains("servers"), "{failure:#?}");
     }
     // what the transaction has written is seen
     spread.near().run("BEGIN; DELETE FROM t WHERE id <= 100");
@@ -235,7 +235,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     assert_eq!(spread.near().line(&call("t", "north,south,east")), "1200");
     // rows that the model cannot judge
     north.run("UPDATE t SET cat = 'pink' WHERE id = (SELECT max(id) FROM t)");
-    let strict = call("t", "auto").replace("'t'", "'t', unseen => 'error'");
+    let strict = call("t", "auto").replace("'t'", "'t', handle_unknown => 'error'");
     let failure = spread.near().fails_with(&strict, "22023");
     assert!(failure.message.starts_with("server \"north\": ") && failure.message.contains("pink"), "{failure:#?}");
     north.run("UPDATE t SET cat = 'red', half = 2 WHERE id = (SELECT max(id) FROM t)");
@@ -282,7 +282,7 @@ fn who_judges_has_the_rights_of_the_mappings_and_no_others() {
     let mut reader = spread.nodes.near.session_as(&role);
     let call = |model: i64| {
         format!(
-            "SELECT value FROM corgipile_evaluate({model}, 't', nodes => 'east,north,south') WHERE metric = 'tuples'"
+            "SELECT value FROM corgipile_evaluate({model}, 't', servers => 'east,north,south') WHERE metric = 'tuples'"
         )
     };
     assert_eq!(reader.lines(&call(logistic)), ["1200"]);
@@ -309,7 +309,7 @@ fn what_stops_an_evaluation_stops_it_on_every_server() {
         let session = spread.nodes.near.session();
         let token = session.cancel_token();
         let background =
-            session.in_background("SELECT * FROM corgipile_evaluate('softmax', 't', nodes => 'east,north,south')");
+            session.in_background("SELECT * FROM corgipile_evaluate('softmax', 't', servers => 'east,north,south')");
         for node in [&mut east, &mut north, &mut south] {
             node.wait_for(sessions, "1");
         }

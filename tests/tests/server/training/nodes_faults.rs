@@ -15,7 +15,7 @@ const SESSIONS: &str =
 fn whatever_stops_a_training_leaves_nothing_on_any_server() {
     let Some(mut spread) = Spread::new(whatever_stops_a_training_leaves_nothing_on_any_server) else { return };
     spread.by_hash();
-    let endless = "SELECT * FROM corgipile_train('t', label => 'half', features => '{a,b}', nodes => 'east,north,south', batch_size => 10,
+    let endless = "SELECT * FROM corgipile_train('t', label => 'half', features => '{a,b}', servers => 'east,north,south', batch_size => 10,
                      max_epochs => 1000000, learning_rate => 0.001)";
     let [mut east, mut north, mut south] = spread.sessions();
     let backend = "FROM pg_stat_activity WHERE query LIKE '%corgipile.node_step%' AND pid <> pg_backend_pid()";
@@ -88,7 +88,7 @@ fn faults_at_random_moments_leave_nothing_and_no_wrong_model() {
     let trainings = ["", ", options => '{\"validation_fraction\": 0.2, \"patience\": 3}'", ", grid => '{\"l2\": [0, 0.01]}'", ", group_by => 'class'"]
         .map(|more| {
             format!(
-                "SELECT DISTINCT model_id FROM corgipile_train('t', label => 'half', features => '{{a,b,cat}}', nodes => 'east,north,south',
+                "SELECT DISTINCT model_id FROM corgipile_train('t', label => 'half', features => '{{a,b,cat}}', servers => 'east,north,south',
                      batch_size => 10, max_epochs => 12, learning_rate => 0.01, seed => 5{more}) ORDER BY 1"
             )
         });
@@ -207,7 +207,7 @@ fn a_network_that_is_gone_ends_a_training_on_both_sides_of_it() {
     }
     let training = |server: &str, epochs: u32| {
         format!(
-            "SELECT max(model_id) FROM corgipile_train('{server}', label => 'half', features => '{{a,b}}', nodes => 'east,{server}',
+            "SELECT max(model_id) FROM corgipile_train('{server}', label => 'half', features => '{{a,b}}', servers => 'east,{server}',
                  batch_size => 10, max_epochs => {epochs}, learning_rate => 0.001, seed => 1)"
         )
     };

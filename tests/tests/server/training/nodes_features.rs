@@ -17,7 +17,7 @@ const MODELS: [(&str, &str); 3] = [
 /// Names, verdicts and all numbers of a comparison.
 fn drift(near: &mut Session, arguments: &str) -> Vec<(String, Option<String>, Vec<Option<f64>>)> {
     let call = format!(
-        "SELECT feature, verdict, ARRAY[psi, ks, mean, new_mean, deviation, new_deviation, missing, new_missing, unseen::float8]
+        "SELECT feature, verdict, ARRAY[psi, ks, mean, new_mean, stddev, new_stddev, null_fraction, new_null_fraction, unknown::float8]
          FROM corgipile_drift({arguments})"
     );
     near.rows(&call, &[]).iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
@@ -75,8 +75,8 @@ fn features_on_servers_are_those_of_all_rows_on_one() {
             }
         }
     }
-    let unseen = "SELECT verdict, unseen FROM corgipile_drift('columns', $$SELECT a, b, c, 'pink' AS cat FROM t$$, 'auto') WHERE feature = 'cat'";
-    assert_eq!(near.lines(unseen), ["shifted, unseen|1200"]);
+    let unseen = "SELECT verdict, unknown FROM corgipile_drift('columns', $$SELECT a, b, c, 'pink' AS cat FROM t$$, 'auto') WHERE feature = 'cat'";
+    assert_eq!(near.lines(unseen), ["shifted, unknown|1200"]);
     // what is kept: all rows are in a sample of so few, in another sequence
     let kept = |near: &mut Session, model: &str, source: &str, nodes: &str| {
         let call = format!("SELECT tuples, features FROM corgipile_profile('{model}', '{source}', '{nodes}')");
@@ -89,10 +89,10 @@ fn features_on_servers_are_those_of_all_rows_on_one() {
         assert_eq!(there.0, here.0, "{model}");
         let (there, here) = (there.1["features"].as_array().unwrap(), here.1["features"].as_array().unwrap());
         for (there, here) in there.iter().zip(here) {
-            for part in ["edges", "shares", "sampled", "counts", "unseen", "missing"] {
+            for part in ["edges", "shares", "sampled", "counts", "unknown", "null_fraction"] {
                 assert_eq!(there[part], here[part], "{model}: {there} {here}");
             }
-            for part in ["mean", "deviation"] {
+            for part in ["mean", "stddev"] {
                 let [there, here] = [there, here].map(|feature| feature[part].as_f64().unwrap_or_default());
                 assert!((there - here).abs() <= 1e-9 * here.abs().max(1e-3), "{model}: {part} {there} {here}");
             }
@@ -126,7 +126,7 @@ fn features_that_cannot_be_measured_there_are_measured_here_or_are_an_error() {
         let profile = format!("SELECT corgipile_profile('columns', '{source}', 'east,north,south')");
         assert_eq!(spread.near().fails_with(&profile, "0A000").message, failure.message);
     }
-    spread.near().fails_with(&call("t", "east,east"), "22023").says(&["nodes"]);
+    spread.near().fails_with(&call("t", "east,east"), "22023").says(&["servers"]);
     let message = spread.near().fails_with(&call("SELECT * FROM t WHERE id < 0", "auto"), "22000").message;
     assert_eq!(message, "there are no rows to compare");
     // a server whose rows are no features of the model

@@ -58,7 +58,7 @@ const STATEMENTS: &[&str] = &[
     "corgipile_train('t', label => 'half', features => '{k,kv}', l1 => 0.001, batch_size => 300, @)",
     "corgipile_train('t', label => 'y', features => '{a,b}', model => 'huber', solver => 'sgd', batch_size => 400, @)",
     "corgipile_train('t', label => 'half', features => '{a,b}', solver => 'newton', @)",
-    "corgipile_train('t', label => 'class', features => '{a,b}', model => 'mlp', hidden_layers => '{4}', batch_size => 200, @)",
+    "corgipile_train('t', label => 'class', features => '{a,b}', model => 'mlp', hidden_layer_sizes => '{4}', batch_size => 200, @)",
     "corgipile_train('t', label => 'half', features => '{a,b}', group_by => 'class', batch_size => 50, @)",
     "corgipile_train('t', label => 'half', features => '{a,b}', model => 'svm', batch_size => 100, options => '{\"probability\": true, \"validation_fraction\": 0.2}', @)",
     "corgipile_train('t', label => 'half', features => '{a,b}', class_weight => 'balanced', grid => '{\"l2\": [0, 0.01]}', batch_size => 200, @)",
@@ -73,7 +73,7 @@ const STATEMENTS: &[&str] = &[
 fn messages_that_no_server_writes_are_errors_that_say_so() {
     let Some(mut spread) = Spread::new(messages_that_no_server_writes_are_errors_that_say_so) else { return };
     spread.by_hash();
-    let nodes = "nodes => 'east,north,south'";
+    let nodes = "servers => 'east,north,south'";
     spread.near().run(&format!(
         "SELECT corgipile_train('t', label => 'half', features => '{{a,b,cat}}', batch_size => 100, max_epochs => 1, seed => 1,
                                 name => 'begun', {nodes})"

@@ -67,8 +67,8 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
     let held = "\"probability\": true, \"validation_column\": \"held\"";
     let binary = format!("label => 'half', features => '{{a,b}}', {svm}, seed => 1, options => '{{{held}}}'");
     for table in ["t", "by_label", "one_empty"] {
-        assert_fitted(near, &format!("'{table}', {binary}, nodes => 'east,north,south'"));
-        assert_fitted(near, &format!("'{table}', {binary}, nodes => 'east,north,south', group_by => 'cat'"));
+        assert_fitted(near, &format!("'{table}', {binary}, servers => 'east,north,south'"));
+        assert_fitted(near, &format!("'{table}', {binary}, servers => 'east,north,south', group_by => 'cat'"));
         for (training, models, outputs) in [
             (format!("label => 'half', features => '{{a,b}}', {svm}, options => '{{{held}}}'"), 1, 1),
             (
@@ -91,7 +91,7 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
                 1,
             ),
         ] {
-            let there = sigmoids(near, table, &format!("{training}, nodes => 'east,north,south'"));
+            let there = sigmoids(near, table, &format!("{training}, servers => 'east,north,south'"));
             let here = sigmoids(near, &format!("{table}_dealt"), &training);
             assert_eq!(here.len(), models * 2 * outputs, "{training}");
             assert!(here.iter().any(|number| *number < 0.0), "{here:?}");
@@ -101,9 +101,9 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
     // a group that lies on one server, and a warm start that only fits anew
     spread.spread("by_cat", "LIST (cat)", ["IN ('red')", "IN ('green', 'blue')", "IN ('grey')"]);
     let near = spread.near();
-    assert_fitted(near, &format!("'by_cat', {binary}, nodes => 'auto', group_by => 'cat'"));
-    let first = near.train(&format!("'t', {binary}, nodes => 'auto'"));
-    let call = format!("'t', warm_start => '{}', max_epochs => 1, nodes => 'east,north,south'", first[0].model_id);
+    assert_fitted(near, &format!("'by_cat', {binary}, servers => 'auto', group_by => 'cat'"));
+    let first = near.train(&format!("'t', {binary}, servers => 'auto'"));
+    let call = format!("'t', warm_start => '{}', max_epochs => 1, servers => 'east,north,south'", first[0].model_id);
     let then = near.train(&call)[0].model_id;
     let told = spread.nodes.near.notices(&[&format!("SELECT FROM corgipile_train({call})")]);
     assert!(!told.contains("come here"), "{told}");
@@ -117,7 +117,7 @@ fn few_rows_that_servers_hold_out_are_told() {
     let Some(mut spread) = Spread::new(few_rows_that_servers_hold_out_are_told) else { return };
     spread.by_hash();
     let call = "SELECT FROM corgipile_train('SELECT * FROM t WHERE id <= 60', label => 'half', features => '{a,b}', model => 'svm',
-                    options => '{\"probability\": true, \"validation_column\": \"held\"}', nodes => 'auto', seed => 1)";
+                    options => '{\"probability\": true, \"validation_column\": \"held\"}', servers => 'auto', seed => 1)";
     let told = spread.nodes.near.notices(&[call]);
     assert!(told.contains("probabilities hardly rest on anything: only 4 rows of a class are held out"), "{told}");
     let call = call.replace("id <= 60", "NOT held");

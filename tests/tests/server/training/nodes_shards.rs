@@ -86,7 +86,7 @@ fn distribute(spread: &mut Spread, schema: &str, table: &str, first: usize) {
 
 /// A training of a source where its rows are.
 fn there(near: &mut Session, source: &str, arguments: &str) -> Model {
-    near.trained(&format!("{source}, nodes => 'auto', {arguments}, seed => 1"))
+    near.trained(&format!("{source}, servers => 'auto', {arguments}, seed => 1"))
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn shards_are_trained_on_where_they_are() {
             "SELECT metric, round(value::numeric, 9) FROM corgipile_evaluate('judged', '{table}'{more}) WHERE value IS NOT NULL"
         ))
     };
-    assert_eq!(judged(near, "t", ", nodes => 'east,north,south'"), judged(near, "dealt", ""));
+    assert_eq!(judged(near, "t", ", servers => 'east,north,south'"), judged(near, "dealt", ""));
     let plan =
-        near.lines("EXPLAIN SELECT * FROM corgipile_train('t', label => 'half', features => '{a}', nodes => 'auto')");
+        near.lines("EXPLAIN SELECT * FROM corgipile_train('t', label => 'half', features => '{a}', servers => 'auto')");
     assert!(plan.iter().any(|line| line.contains("east, north, south")), "{plan:#?}");
 }
 
@@ -152,7 +152,7 @@ fn what_shards_cannot_be_asked_for_is_told() {
     ));
     let call = |source: &str| {
         format!(
-            "SELECT * FROM corgipile_train($${source}$$, label => 'half', features => '{{a}}', nodes => 'east,north,south')"
+            "SELECT * FROM corgipile_train($${source}$$, label => 'half', features => '{{a}}', servers => 'east,north,south')"
         )
     };
     let refused = |near: &mut Session, source: &str, why: &str| {
@@ -188,7 +188,7 @@ fn what_shards_cannot_be_asked_for_is_told() {
     reader.fails_with(&call("t"), "42501");
     reader.run("CREATE TEMP TABLE mine AS SELECT i % 2 AS half, i::real AS a FROM generate_series(1, 100) i");
     reader.train("'mine', label => 'half', name => 'mine', max_epochs => 1");
-    reader.fails_with("SELECT * FROM corgipile_evaluate('mine', 't', nodes => 'east,north,south')", "42501");
+    reader.fails_with("SELECT * FROM corgipile_evaluate('mine', 't', servers => 'east,north,south')", "42501");
     let near = spread.near();
     near.run(&format!(
         "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON t USING (id > 0); GRANT SELECT ON t TO {role}"
@@ -199,7 +199,7 @@ fn what_shards_cannot_be_asked_for_is_told() {
     near.run(&format!("INSERT INTO t {}", rows(50)));
     assert_eq!(
         near.lines(
-            "SELECT max(tuples) FROM corgipile_train('SELECT half, a FROM ONLY t', label => 'half', nodes => 'auto')"
+            "SELECT max(tuples) FROM corgipile_train('SELECT half, a FROM ONLY t', label => 'half', servers => 'auto')"
         ),
         ["50"]
     );
@@ -233,7 +233,7 @@ fn citus_itself_spreads_a_table_that_is_trained_on_where_it_is() {
          INSERT INTO t SELECT * FROM base",
     );
     let newton = "label => 'half', features => '{a,b}', solver => 'newton'";
-    let far = session.trained(&format!("'SELECT * FROM t WHERE id > 100', {newton}, nodes => 'first,second'"));
+    let far = session.trained(&format!("'SELECT * FROM t WHERE id > 100', {newton}, servers => 'first,second'"));
     let here = session.trained(&format!("'SELECT * FROM base WHERE id > 100', {newton}"));
     assert_equal([far.parameters(), here.parameters()], "Citus");
 }

@@ -36,7 +36,7 @@ fn both(near: &mut Session, table: &str, arguments: &str) -> [(Vec<f64>, Vec<[f6
         let judged = rows.iter().filter_map(|row| Some([row.get::<_, Option<f64>>(1)?, row.get::<_, Option<f64>>(2)?]));
         (near.model(rows[0].get(0)).parameters(), judged.collect())
     };
-    [train(table, ", nodes => 'east,north,south'"), train(&format!("{table}_parted"), "")]
+    [train(table, ", servers => 'east,north,south'"), train(&format!("{table}_parted"), "")]
 }
 
 /// Asserts that both learned and judged the same, but for rounding.
@@ -66,7 +66,7 @@ fn held_out_rows_judge_on_their_servers_as_on_one() {
             "label => 'y', features => '{a,b,c}', model => 'huber'",
             "label => 'class', features => '{a,b,cat}', model => 'softmax'",
             "label => 'class', features => '{a,b}', model => 'svm', options => '{\"averaging\": true}'",
-            "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layers => '{6}', learning_rate => 0.01",
+            "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layer_sizes => '{6}', learning_rate => 0.01",
         ] {
             let arguments = format!("{}, batch_size => 64, max_epochs => 4", with_held(training));
             assert_same(both(near, table, &arguments), &format!("{table}, {arguments}"));
@@ -79,7 +79,7 @@ fn held_out_rows_judge_on_their_servers_as_on_one() {
     for (which, what) in [("NOT held", "no rows to validate on"), ("held", "no rows to train on")] {
         let call = format!(
             "SELECT corgipile_train('SELECT * FROM t WHERE {which}', label => 'half', features => '{{a,b}}',
-                 nodes => 'east,north,south', options => '{{\"validation_column\": \"held\"}}')"
+                 servers => 'east,north,south', options => '{{\"validation_column\": \"held\"}}')"
         );
         spread.near().rejects(&call, "22000").says(&[what]);
     }
@@ -102,7 +102,7 @@ fn what_a_fraction_holds_out_is_that_of_the_own_server() {
             rows.iter().map(|row| (row.get::<_, i64>(0), [row.get::<_, f64>(1), row.get(2)])).collect::<Vec<_>>()
         };
         let there = ask(&mut spread.east.session(), "t", "");
-        let here = ask(spread.near(), "t_east", ", nodes => 'east'");
+        let here = ask(spread.near(), "t_east", ", servers => 'east'");
         assert_eq!(there.len(), here.len());
         for ((tuples, found), (of_one, expected)) in here.iter().zip(&there) {
             assert_eq!(tuples, of_one, "{by}: the same rows are held out");
@@ -126,25 +126,26 @@ fn a_training_on_nodes_goes_on_bit_for_bit() {
         "label => 'half', features => '{k,kv}', batch_size => 16, optimizer => 'adam', l1 => 0.001",
         "label => 'y', features => '{a,b,c}', model => 'linear', batch_size => 8, optimizer => 'momentum'",
         "label => 'class', features => '{v}', model => 'softmax', batch_size => 8",
-        "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layers => '{6}', batch_size => 8",
+        "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layer_sizes => '{6}', batch_size => 8",
         "label => 'half', features => '{a,b,c}', solver => 'newton', l2 => 0.01",
     ] {
         let rate = if training.contains("newton") { "" } else { ", learning_rate => 0.02" };
-        let sizes = format!("seed => 4, buffer_size => '40%', block_size => '8kB', nodes => 'east,north,south'{rate}");
+        let sizes =
+            format!("seed => 4, buffer_size => '40%', block_size => '8kB', servers => 'east,north,south'{rate}");
         let whole = near.trained(&format!("'t', {training}, {sizes}, max_epochs => 3")).bits();
         let first = near.train(&format!("'t', {training}, {sizes}, max_epochs => 1"))[0].model_id;
-        let then = near.train(&format!("'t', warm_start => '{first}', nodes => 'east,north,south', max_epochs => 2"));
+        let then = near.train(&format!("'t', warm_start => '{first}', servers => 'east,north,south', max_epochs => 2"));
         assert_eq!(then.iter().map(|epoch| epoch.epoch).collect::<Vec<_>>(), [2, 3], "{training}");
         assert_eq!(near.model(then[0].model_id).bits(), whole, "{training}");
         // by this server, and what this server has begun
-        let then = near.train(&format!("'t_dealt', warm_start => '{first}', nodes => 'off', max_epochs => 1"));
+        let then = near.train(&format!("'t_dealt', warm_start => '{first}', servers => 'off', max_epochs => 1"));
         assert_eq!(then[0].epoch, 2, "{training}");
     }
     // wherever rows are, they may be those that the model was trained on
     for (source, epoch) in [("base", 2), ("SELECT * FROM base WHERE id > 100", 1)] {
         let training = format!("'{source}', label => 'half', features => '{{a,b}}', batch_size => 16, max_epochs => 1");
         let first = near.train(&training)[0].model_id;
-        let then = near.train(&format!("'t', warm_start => '{first}', nodes => 'east,north,south', max_epochs => 1"));
+        let then = near.train(&format!("'t', warm_start => '{first}', servers => 'east,north,south', max_epochs => 1"));
         assert_eq!((then[0].epoch, then[0].tuples), (epoch, 1200), "{source}");
     }
 }
@@ -155,7 +156,7 @@ fn models_of_a_grid_are_those_of_their_own_calls() {
     spread.by_hash();
     let near = spread.near();
     let training = "'t', label => 'half', max_epochs => 3, seed => 5, buffer_size => '40%', block_size => '8kB', learning_rate => 0.02,
-                    nodes => 'east,north,south'";
+                    servers => 'east,north,south'";
     for (features, more) in [("{a,b}", ""), ("{k,kv}", ""), ("{a,b}", "\"validation_column\": \"held\"")] {
         let training = format!("{training}, features => '{features}'");
         let points = [
@@ -197,7 +198,7 @@ fn models_of_a_grid_are_those_of_their_own_calls() {
     // one of them diverges, and the others are trained
     let told = spread.nodes.near.notices(&[
         "SELECT count(DISTINCT model_id) FROM corgipile_train('t', 'linear', label => 'y', features => '{a,b}', standardize => false,
-             nodes => 'auto', options => '{\"validation_column\": \"held\"}', max_epochs => 2, grid => '{\"learning_rate\": [1e30, 0.001], \"batch_size\": [8, 16]}')",
+             servers => 'auto', options => '{\"validation_column\": \"held\"}', max_epochs => 2, grid => '{\"learning_rate\": [1e30, 0.001], \"batch_size\": [8, 16]}')",
     ]);
     assert_eq!(told.matches("diverged").count(), 2, "{told}");
 }
@@ -216,7 +217,7 @@ fn newtons_method_on_nodes_is_that_of_one_server() {
             "label => 'y', features => '{a,b,c}', model => 'linear'",
         ] {
             let train = format!("{training}, solver => 'newton', max_epochs => 20, buffer_size => '40%'");
-            let there = near.train(&format!("'{table}', {train}, nodes => 'east,north,south'"));
+            let there = near.train(&format!("'{table}', {train}, servers => 'east,north,south'"));
             let here = near.train(&format!("'{table}_dealt', {train}"));
             assert_eq!(there.len(), here.len(), "{table}, {training}: as many passes");
             let [there, here] = [there, here].map(|epochs| near.model(epochs[0].model_id).parameters());
@@ -242,7 +243,7 @@ fn a_mapping_that_needs_no_password_is_told_of() {
     let call = |nodes: &str| {
         format!(
             "SELECT tuples FROM corgipile_train('t', label => 'half', features => '{{a,b}}', max_epochs => 1, learning_rate => 0.01,
-                 batch_size => 100, nodes => '{nodes}')"
+                 batch_size => 100, servers => '{nodes}')"
         )
     };
     let message = "server \"east\": the user mapping has no password";
@@ -262,7 +263,7 @@ fn a_model_of_a_group_is_that_of_its_rows_wherever_they_are() {
     // each server has all rows of a group
     spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
     let near = spread.near();
-    let sizes = "seed => 3, block_size => '8kB', buffer_size => '40%', nodes => 'east,north,south'";
+    let sizes = "seed => 3, block_size => '8kB', buffer_size => '40%', servers => 'east,north,south'";
     for table in ["t", "by_group"] {
         for training in [
             "label => 'half', features => '{a,b}', batch_size => 16",
@@ -317,7 +318,7 @@ fn every_group_goes_on_from_one_model_wherever_its_rows_are() {
     spread.spread("by_group", "LIST (cat)", ["IN ('red')", "IN ('green', 'grey')", "IN ('blue')"]);
     let near = spread.near();
     let sizes =
-        "seed => 3, block_size => '8kB', buffer_size => '40%', standardize => false, nodes => 'east,north,south'";
+        "seed => 3, block_size => '8kB', buffer_size => '40%', standardize => false, servers => 'east,north,south'";
     for table in ["t", "by_group"] {
         for training in [
             "label => 'half', features => '{a,b}', batch_size => 16, learning_rate => 0.05",
@@ -330,7 +331,7 @@ fn every_group_goes_on_from_one_model_wherever_its_rows_are() {
             let together = near.rows(
                 &format!(
                     "SELECT group_value, min(model_id), min(epoch), max(validation_loss)
-                     FROM corgipile_train('{table}', warm_start => '{first}', group_by => 'cat', nodes => 'east,north,south', max_epochs => 2)
+                     FROM corgipile_train('{table}', warm_start => '{first}', group_by => 'cat', servers => 'east,north,south', max_epochs => 2)
                      GROUP BY 1 ORDER BY 1"
                 ),
                 &[],
@@ -343,7 +344,7 @@ fn every_group_goes_on_from_one_model_wherever_its_rows_are() {
                 let alone = near.rows(
                     &format!(
                         "SELECT min(model_id), max(validation_loss) FROM corgipile_train('SELECT * FROM {table} WHERE cat = ''{group}''',
-                             warm_start => '{first}', nodes => 'auto', max_epochs => 2)"
+                             warm_start => '{first}', servers => 'auto', max_epochs => 2)"
                     ),
                     &[],
                 );
@@ -396,8 +397,8 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there() {
         "label => 'half', features => '{a,b}', model => 'svm', batch_size => 8, options => '{\"averaging\": true}'",
         "label => 'y', features => '{a,b}', model => 'linear', batch_size => 50",
         "label => 'half', features => '{v}', batch_size => 16, schedule => 'theorem1', options => '{\"mu\": 0.1, \"a\": 100}'",
-        "label => 'class', features => '{a,b}', model => 'mlp', hidden_layers => '{5}', batch_size => 8",
-        "label => 'half', features => '{k,kv}', model => 'mlp', hidden_layers => '{5}', batch_size => 8",
+        "label => 'class', features => '{a,b}', model => 'mlp', hidden_layer_sizes => '{5}', batch_size => 8",
+        "label => 'half', features => '{k,kv}', model => 'mlp', hidden_layer_sizes => '{5}', batch_size => 8",
         "label => 'half', features => '{a,b}', batch_size => 16, patience => 1, max_epochs => 12, learning_rate => 2",
         "label => 'half', features => '{a,b}', solver => 'newton', l2 => 0.01",
     ];
@@ -411,7 +412,7 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there() {
         let training = if holds_out { with_held(&training) } else { training };
         for table in ["by_group", "mixed"] {
             let together =
-                of_groups(near, &format!("'{table}', {training}, group_by => 'cat', nodes => 'east,north,south'"));
+                of_groups(near, &format!("'{table}', {training}, group_by => 'cat', servers => 'east,north,south'"));
             assert_eq!(together.iter().map(|of| of.0.as_str()).collect::<Vec<_>>(), ["blue", "green", "grey", "red"]);
             for (group, epochs, bits) in together {
                 let (part, servers) = match (table, group.as_str()) {
@@ -422,7 +423,7 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there() {
                 };
                 let source = format!("SELECT * FROM {table}{part} WHERE cat = ''{group}''");
                 // without groups, every step is asked for
-                let alone = of_groups(near, &format!("'{source}', {training}, nodes => '{servers}'"));
+                let alone = of_groups(near, &format!("'{source}', {training}, servers => '{servers}'"));
                 let what = format!("{table}, {group}, {training}");
                 assert_eq!((alone.len(), &alone[0].1), (1, &epochs), "{what}");
                 assert_eq!(alone[0].2, bits, "{what}");
@@ -434,12 +435,14 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there() {
         "label => 'half', features => '{{k,kv}}', batch_size => 16, optimizer => 'adam', learning_rate => 0.02, {sizes}"
     );
     let train = |epochs: u32, name: &str| {
-        format!("'by_group', {training}, group_by => 'cat', max_epochs => {epochs}, name => '{name}', nodes => 'auto'")
+        format!(
+            "'by_group', {training}, group_by => 'cat', max_epochs => {epochs}, name => '{name}', servers => 'auto'"
+        )
     };
     let whole = of_groups(near, &train(4, "whole"));
     of_groups(near, &train(2, "half"));
     for (group, epochs, bits) in whole {
-        let goes_on = format!("'by_group', warm_start => 'half/{group}', max_epochs => 2, nodes => 'auto'");
+        let goes_on = format!("'by_group', warm_start => 'half/{group}', max_epochs => 2, servers => 'auto'");
         let then = of_groups(near, &goes_on);
         assert_eq!((&then[0].0, &then[0].1[..]), (&group, &epochs[2..]));
         assert_eq!(then[0].2, bits, "{group}");
@@ -448,7 +451,7 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there() {
     let requests = |near: &mut Session, table: &str, batch_size: u32| {
         let plan = near.lines(&format!(
             "EXPLAIN ANALYZE SELECT * FROM corgipile_train('{table}', label => 'half', features => '{{a,b}}', learning_rate => 0.02,
-                 max_epochs => 2, {sizes}, batch_size => {batch_size}, group_by => 'cat', nodes => 'auto')"
+                 max_epochs => 2, {sizes}, batch_size => {batch_size}, group_by => 'cat', servers => 'auto')"
         ));
         let line = plan.iter().find_map(|line| line.trim().strip_prefix("Node Requests: ").map(str::to_owned));
         line.expect("requests are shown").parse::<u32>().expect("a number")
@@ -462,7 +465,7 @@ fn a_group_that_lies_whole_on_one_server_is_trained_there() {
     south.run("UPDATE by_group SET held = true WHERE cat = 'blue'");
     let call = format!(
         "SELECT string_agg(DISTINCT group_value || ' ' || (grid_point->>'batch_size'), ',' ORDER BY group_value || ' ' || (grid_point->>'batch_size'))
-         FROM corgipile_train('by_group', 'linear', label => 'y', features => '{{a,b}}', {sizes}, max_epochs => 2, group_by => 'cat', nodes => 'auto',
+         FROM corgipile_train('by_group', 'linear', label => 'y', features => '{{a,b}}', {sizes}, max_epochs => 2, group_by => 'cat', servers => 'auto',
              options => '{{\"validation_column\": \"held\"}}', grid => '[{{\"batch_size\": 1, \"learning_rate\": 1e30}}, {{\"batch_size\": 1, \"learning_rate\": 0.001}}, {{\"batch_size\": 8, \"learning_rate\": 0.001}}]')"
     );
     let told = spread.nodes.near.notices(&[&call]);
@@ -495,7 +498,7 @@ fn values_that_are_equal_are_one_group_whatever_each_server_calls_it() {
         format!("warm_start => '{first}'"),
     ] {
         let found = near.lines(&format!(
-            "SELECT round(group_value::numeric), tuples FROM corgipile_train('named', {begin}, max_epochs => 1, group_by => 'site', nodes => 'auto') ORDER BY 1"
+            "SELECT round(group_value::numeric), tuples FROM corgipile_train('named', {begin}, max_epochs => 1, group_by => 'site', servers => 'auto') ORDER BY 1"
         ));
         assert_eq!(found, ["1|300", "2|150", "3|150"], "{begin}");
     }

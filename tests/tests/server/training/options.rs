@@ -34,7 +34,7 @@ fn an_unknown_key_is_refused_and_all_keys_are_listed() {
         "schedule",
         "standardize",
         "transform",
-        "unseen",
+        "handle_unknown",
         "weight",
     ];
     rejects(&mut db, "logistic", r#"{"batchsize": 2}"#).says(&["batchsize"]).hints(&known);
@@ -46,7 +46,7 @@ fn values_out_of_range_and_of_wrong_types_name_their_key() {
     for (key, values) in [
         ("standardize", &["1", "\"true\"", "null"][..]),
         ("nulls", &["\"ignore\"", "true"]),
-        ("unseen", &["\"skip\"", "0"]),
+        ("handle_unknown", &["\"skip\"", "0"]),
         ("hash", &["true", "\"on\""]),
         ("transform", &["true", "\"ln\""]),
         ("l1", &["-1", "\"a\"", "null"]),
@@ -96,7 +96,7 @@ fn keys_that_have_nothing_to_say_to_the_other_choices_are_refused() {
         (r#"{"schedule": "theorem1"}"#, ["\"mu\"", "l2"]),
         (r#"{"index_base": 0}"#, ["\"index_base\"", "sparse"]),
         (r#"{"dimensions": 10}"#, ["\"dimensions\"", "sparse"]),
-        (r#"{"unseen": "zero"}"#, ["\"unseen\"", "categories"]),
+        (r#"{"handle_unknown": "ignore"}"#, ["\"handle_unknown\"", "categories"]),
         (r#"{"hash": 8}"#, ["\"hash\"", "text"]),
     ] {
         rejects(&mut db, "logistic", options).says(&words);
@@ -237,7 +237,7 @@ fn null_means_the_default_for_every_function_that_trains_or_shuffles() {
         (
             "corgipile_train('t', seed => 1",
             "model => 'logistic', label => 'label', max_epochs => 100, shuffle => 'corgipile', block_size => 'auto', \
-             buffer_size => 'auto', loader => 'auto', workers => 1",
+             buffer_size => 'auto', prefetch => 'auto', workers => 1",
         ),
     ] {
         let name = call.split_once('(').expect("a call").0;
@@ -269,7 +269,25 @@ fn a_misspelt_word_is_told_what_was_probably_meant() {
         (r#"{"optimizer": "Adam"}"#, "adam"),
         (r#"{"schedule": "exponental"}"#, "exponential"),
         (r#"{"nulls": "skipp"}"#, "skip"),
-        (r#"{"unseen": "zeros"}"#, "zero"),
+        (r#"{"handle_unknown": "ignored"}"#, "ignore"),
+        // names of scikit-learn's and others, and earlier ones
+        (r#"{"epochs": 2}"#, "max_epochs"),
+        (r#"{"alpha": 0.1}"#, "l2"),
+        (r#"{"C": 1}"#, "l2"),
+        (r#"{"learning_rate_init": 0.1}"#, "learning_rate"),
+        (r#"{"eta0": 0.1}"#, "learning_rate"),
+        (r#"{"n_iter_no_change": 2}"#, "patience"),
+        (r#"{"tol": 0.1}"#, "tolerance"),
+        (r#"{"sample_weight": "w"}"#, "weight"),
+        (r#"{"random_state": 1}"#, "seed"),
+        (r#"{"hidden_layers": [2]}"#, "hidden_layer_sizes"),
+        (r#"{"unseen": "zero"}"#, "handle_unknown"),
+        (r#"{"clip": 5}"#, "winsorize"),
+        (r#"{"loader": "worker"}"#, "prefetch"),
+        (r#"{"nodes": "auto"}"#, "servers"),
+        (r#"{"share": true}"#, "shared_scan"),
+        (r#"{"notice": true}"#, "verbose"),
+        (r#"{"prepare": "exact"}"#, "statistics"),
         (r#"{"cache": "autoo"}"#, "auto"),
         (r#"{"keep": "bst"}"#, "best"),
         (r#"{"class_weight": "balance"}"#, "balanced"),
@@ -284,7 +302,7 @@ fn a_misspelt_word_is_told_what_was_probably_meant() {
     hints(&train("mlp", r#"{"max_epoch": 2}"#), "max_epochs");
     for (arguments, meant) in [
         ("shuffle => 'corgpile'", "corgipile"),
-        ("loader => 'in-process'", "in_process"),
+        ("prefetch => 'offf'", "off"),
         (r#"grid => '{"learning_rat": [1]}'"#, "learning_rate"),
     ] {
         hints(&format!("SELECT corgipile_train('t', {arguments})"), meant);
@@ -321,24 +339,24 @@ fn what_corgipile_options_shows_holds() {
     assert_eq!(all.len(), arguments.len() + 33, "arguments and options");
     assert_eq!(names(&mut db, "NULL"), all);
     for (model, absent, present) in [
-        ("logistic", &["hidden_layers", "activation", "output"][..], &["class_weight", "mu"][..]),
+        ("logistic", &["hidden_layer_sizes", "activation", "output"][..], &["class_weight", "mu"][..]),
         ("linear", &["class_weight", "output"], &["a", "l1"]),
-        ("mlp", &["mu", "a"], &["hidden_layers", "class_weight"]),
+        ("mlp", &["mu", "a"], &["hidden_layer_sizes", "class_weight"]),
     ] {
         let names = names(&mut db, &format!("'{model}'"));
         let has = |name: &&str| names.iter().any(|known| known == name);
         assert!(!absent.iter().any(has) && present.iter().all(has), "{model}: {names:?}");
     }
-    let default = "SELECT \"default\" FROM corgipile_options('mlp') WHERE name = 'batch_size'";
+    let default = "SELECT default_value FROM corgipile_options('mlp') WHERE name = 'batch_size'";
     assert_eq!(db.line(default), "max_epochs * rows / 2000, from 1 to 32");
     // the type of an argument is that of the declaration
     let types = "SELECT o.name FROM corgipile_options() o, pg_proc p, unnest(p.proargnames[:p.pronargs], p.proargtypes) AS a(name, type)
                   WHERE p.proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype AND a.name = o.name AND a.type <> o.type::regtype";
     assert_eq!(db.lines(types), Vec::<String>::new());
     // a default that is given is the same as none
-    let defaults = "SELECT name, \"default\", type FROM corgipile_options('logistic')
-                     WHERE applies_to = 'all models' AND \"default\" IS NOT NULL AND \"default\" !~ '[, ]'
-                       AND name NOT IN ('index_base', 'unseen', 'hash', 'seed', 'max_epochs')";
+    let defaults = "SELECT name, default_value, type FROM corgipile_options('logistic')
+                     WHERE applies_to = 'all models' AND default_value IS NOT NULL AND default_value !~ '[, ]'
+                       AND name NOT IN ('index_base', 'handle_unknown', 'hash', 'seed', 'max_epochs')";
     let record = "SELECT hyperparameters FROM corgipile.models ORDER BY model_id DESC LIMIT 1";
     db.run(&train("logistic", "{}"));
     let (expected, defaults) = (db.line(record), db.lines(defaults));

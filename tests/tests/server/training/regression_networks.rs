@@ -137,7 +137,7 @@ fn a_regression_network_goes_on_is_trained_again_and_travels() {
 fn groups_grids_and_validation_are_those_of_every_model() {
     let mut db = Database::new();
     bowl(&mut db);
-    let grid = r#"[{"hidden_layers": [20]}, {"hidden_layers": [1], "activation": "tanh"}]"#;
+    let grid = r#"[{"hidden_layer_sizes": [20]}, {"hidden_layer_sizes": [1], "activation": "tanh"}]"#;
     let rows = db.rows(
         &format!(
             "SELECT group_value, grid_point::text, r2, validation_score FROM corgipile_train('bowl', 'mlp', 'y', '{{x}}', seed => 1,
@@ -153,7 +153,7 @@ fn groups_grids_and_validation_are_those_of_every_model() {
     }
     // as a part of the rows, in a worker, from a compressed table
     let alone = db.trained(&format!("'bowl', 'mlp', 'y', '{{x}}', {QUICK}")).bits();
-    assert_eq!(db.trained(&format!("'bowl', 'mlp', 'y', '{{x}}', {QUICK}, loader => 'worker'")).bits(), alone);
+    assert_eq!(db.trained(&format!("'bowl', 'mlp', 'y', '{{x}}', {QUICK}, prefetch => 'on'")).bits(), alone);
     db.run("SELECT * FROM corgipile_compress('bowl', 'packed', label => 'y', features => '{x}', batch_rows => 50, seed => 1)");
     let id = db.train("'packed', 'mlp', 'y', options => '{\"objective\": \"regression\", \"standardize\": false}'")[0]
         .model_id;

@@ -52,7 +52,7 @@ fn a_sample_is_fixed_by_the_seed_and_the_same_rows_in_every_epoch() {
     let first = mean(&mut db, 1, 3, "");
     assert_eq!(mean(&mut db, 1, 3, ""), first, "a seed repeats it");
     assert_ne!(mean(&mut db, 2, 3, "").0, first.0, "another seed, another sample");
-    assert_eq!(mean(&mut db, 1, 3, ", loader => 'worker'"), first, "a worker reads the same");
+    assert_eq!(mean(&mut db, 1, 3, ", prefetch => 'on'"), first, "a worker reads the same");
     // with all rows in the buffer and in one batch, epochs of the same rows differ in rounding at most
     let one_batch = "buffer_size => '100%', shuffle => 'no_shuffle', learning_rate => 1e-30,
                      options => '{\"batch_size\": 100000}'";

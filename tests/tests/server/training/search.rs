@@ -40,7 +40,7 @@ fn folds_are_disjoint_and_complete_and_the_same_with_every_strategy() {
     // of folds of 1800 rows each, the mean of the mean squares is that of all rows if each row is in one of them
     let all: f64 = db.value("SELECT var_pop(target) / 2 FROM t");
     let losses = |db: &mut Session, strategy: &str| {
-        let more = "features => '{x}', score => 'loss', buffer_size => '30%'";
+        let more = "features => '{x}', scoring => 'loss', buffer_size => '30%'";
         fold_scores(db, &format!("'t', 'linear', 'target', {more}, {NOTHING}, shuffle => '{strategy}'"))
     };
     let expected = losses(&mut db, STRATEGIES[0]);
@@ -50,7 +50,7 @@ fn folds_are_disjoint_and_complete_and_the_same_with_every_strategy() {
     // another draw of rows has other sums of random numbers
     let other = fold_scores(
         &mut db,
-        &format!("'t', 'linear', 'target', '{{x}}', score => 'loss', {}", NOTHING.replace("11", "12")),
+        &format!("'t', 'linear', 'target', '{{x}}', scoring => 'loss', {}", NOTHING.replace("11", "12")),
     );
     assert!(expected.iter().zip(&other).all(|(a, b)| (a / b - 1.0).abs() > 1e-4), "{expected:?} {other:?}");
     for strategy in &STRATEGIES[1..] {
@@ -73,7 +73,7 @@ fn folds_of_partitions_are_the_same_with_every_strategy() {
     );
     let mut found = Vec::new();
     for strategy in ["corgipile", "shuffle_once"] {
-        let more = format!("score => 'loss', {NOTHING}, shuffle => '{strategy}'");
+        let more = format!("scoring => 'loss', {NOTHING}, shuffle => '{strategy}'");
         found.push(fold_scores(&mut db, &format!("'parted', 'linear', 'target', '{{x}}', {more}")));
     }
     assert!(found[0].iter().zip(&found[1]).all(|(a, b)| (a / b - 1.0).abs() < 1e-5), "{found:?}");
@@ -146,7 +146,7 @@ fn the_model_is_the_one_that_the_best_point_makes_of_all_rows() {
         ),
         ("linear", "target", "{x}", ", validation_fraction => 0.3", r#"[{"l2": 0.0001}, {"l2": 0.5}]"#),
         ("softmax", "animal", "{x}", ", shuffle => 'sliding'", r#"[{"l2": 0.001}, {"l2": 1.5}]"#),
-        ("mlp", "animal", "{x}", ", folds_by => 'site'", r#"[{"hidden_layers": [4], "l2": 0.0001}]"#),
+        ("mlp", "animal", "{x}", ", folds_by => 'site'", r#"[{"hidden_layer_sizes": [4], "l2": 0.0001}]"#),
         ("logistic", "positive", "{k,v}", ", folds_by_time => 'day'", r#"[{"l2": 0.0001}, {"l2": 0.9}]"#),
     ] {
         let more = more.replace(", shuffle => 'sliding'", ", buffer_size => '20%'");
@@ -195,7 +195,7 @@ fn scores_are_those_of_rows_that_were_not_learned_from() {
                 let row = &db.rows(&sql, &[])[0];
                 (row.get(0), row.get(1))
             };
-            let (score, loss): (f64, f64) = (row.get("score"), row.get("loss"));
+            let (score, loss): (f64, f64) = (row.get("mean_test_score"), row.get("mean_test_loss"));
             // the rows are the same, the order of those that are learned from is another one
             assert!((score - expected.0).abs() < 0.02, "{model} {point}: {score} {expected:?}");
             assert!((loss / expected.1 - 1.0).abs() < 0.05, "{model} {point}: {loss} {expected:?}");
@@ -211,15 +211,15 @@ fn points_are_ranked_by_the_mean_over_the_folds() {
         db.run(&format!(
             "DROP TABLE IF EXISTS found; CREATE TABLE found AS
              SELECT * FROM corgipile_search('t', label => 'positive', features => '{{x}}', trials => 8, folds => 4, seed => 2,
-                                            score => '{score}', max_epochs => 2)"
+                                            scoring => '{score}', max_epochs => 2)"
         ));
         let sign = if score == "loss" { "" } else { "-" };
         let wrong: i64 = db.value(&format!(
             "SELECT count(*) FROM (
-               SELECT found.*, f.*, row_number() OVER (ORDER BY {sign}f.mean, found.loss) AS place
+               SELECT found.*, f.*, row_number() OVER (ORDER BY {sign}f.mean, found.mean_test_loss) AS place
                  FROM found, LATERAL (SELECT avg(s) AS mean, stddev_samp(s) AS deviation, count(*) AS folds
                                         FROM unnest(fold_scores) s) f) AS checked
-              WHERE abs(score - mean) > 1e-12 OR abs(score_deviation - deviation) > 1e-12 OR folds <> 4 OR rank <> place
+              WHERE abs(mean_test_score - mean) > 1e-12 OR abs(std_test_score - deviation) > 1e-12 OR folds <> 4 OR rank <> place
                  OR epochs <> 2 OR (model_id IS NULL) = (rank = 1)"
         ));
         assert_eq!((wrong, db.value::<i64>("SELECT count(*) FROM found")), (0, 8));
@@ -319,7 +319,7 @@ fn compressed_tables_are_searched_by_mini_batches() {
     db.run("SELECT * FROM corgipile_compress('t', 'c', label => 'positive', features => '{x}', batch_rows => 50, seed => 1)");
     let rows =
         ranked(&mut db, "'c', label => 'positive', seed => 3, trials => 3, max_epochs => 3, learning_rate => 0.1");
-    let score: f64 = rows[0].get("score");
+    let score: f64 = rows[0].get("mean_test_score");
     assert!(score > 0.72, "{score}");
 }
 
@@ -351,7 +351,7 @@ fn points_are_ranked_by_their_loss_where_labels_of_a_fold_are_all_the_same() {
     let rows = ranked(&mut db, call);
     let scores: Vec<Vec<Option<f64>>> = rows.iter().map(|row| row.get("fold_scores")).collect();
     assert!(scores.iter().flatten().all(Option::is_none), "{scores:?}");
-    let losses: Vec<f64> = rows.iter().map(|row| row.get("loss")).collect();
+    let losses: Vec<f64> = rows.iter().map(|row| row.get("mean_test_loss")).collect();
     assert!(losses[0] < losses[1] / 10.0, "{losses:?}");
     let best: serde_json::Value = rows[0].get("grid_point");
     assert_eq!(best["learning_rate"], 0.1);

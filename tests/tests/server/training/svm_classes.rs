@@ -68,9 +68,9 @@ fn coefficients_are_those_of_each_class_under_its_name() {
         // class after class, as the weights are stored: two features of each
         let wrong = format!(
             "SELECT m.model, count(*), cardinality(m.classes) * 3,
-                    count(*) FILTER (WHERE c.class = m.classes[c.output]
-                                       AND c.coefficient = CASE c.place WHEN 0 THEN m.intercepts[c.output]
-                                                                        ELSE m.weights[(c.output - 1) * 2 + c.place] END)
+                    count(*) FILTER (WHERE c.class = m.classes[c.class_number]
+                                       AND c.standardized_coefficient = CASE c.feature_number WHEN 0 THEN m.intercepts[c.class_number]
+                                                                        ELSE m.weights[(c.class_number - 1) * 2 + c.feature_number] END)
                FROM corgipile.models m JOIN corgipile.all_coefficients c USING (model_id) WHERE m.name = '{loss}'
               GROUP BY m.model, m.classes"
         );
@@ -165,7 +165,7 @@ fn the_squared_hinge_is_an_svm_of_two_classes_and_of_more_wherever_a_loss_is() {
     let of = |id| format!("SELECT weights, intercepts FROM corgipile.models WHERE model_id = {id}");
     assert_eq!(db.line(&of(gone_on)), db.line(&of(whole)));
     let best: f64 = db.value(&format!(
-        "SELECT score FROM corgipile_search('species', 'svm', 'name', '{{a,b}}', trials => 2, folds => 3, max_epochs => 3, seed => 1, {loss}) LIMIT 1"
+        "SELECT mean_test_score FROM corgipile_search('species', 'svm', 'name', '{{a,b}}', trials => 2, folds => 3, max_epochs => 3, seed => 1, {loss}) LIMIT 1"
     ));
     assert!(best > 0.95, "{best}");
     let importance: f64 =

@@ -84,8 +84,12 @@ fn what_was_learned_about_the_rows_is_known_already() {
     ] {
         both(&mut db, &format!("{arguments}, {SIZES}"), "");
     }
-    for loader in ["worker", "in_process"] {
-        both(&mut db, &format!("label => 'answer', features => '{{x}}', {SIZES}"), &format!(", loader => '{loader}'"));
+    for loader in ["on", "off"] {
+        both(
+            &mut db,
+            &format!("label => 'answer', features => '{{x}}', {SIZES}"),
+            &format!(", prefetch => '{loader}'"),
+        );
     }
 }
 
@@ -511,12 +515,15 @@ fn a_category_that_the_model_does_not_have_and_a_damaged_state_say_what_to_do() 
     table(&mut db);
     db.train("'t', label => 'answer', features => '{number,site}', max_epochs => 1, name => 'm'");
     let elsewhere = "SELECT answer, number, CASE id WHEN 9 THEN ''west'' ELSE site END AS site FROM t";
-    for loader in ["in_process", "worker"] {
-        db.rejects(&format!("SELECT corgipile_train('{elsewhere}', warm_start => 'm', loader => '{loader}')"), "22023")
-            .says(&["category west of column \"site\"", "was not trained on"])
-            .hints(&["keeps its categories", "query as source"]);
+    for loader in ["off", "on"] {
+        db.rejects(
+            &format!("SELECT corgipile_train('{elsewhere}', warm_start => 'm', prefetch => '{loader}')"),
+            "22023",
+        )
+        .says(&["category west of column \"site\"", "was not trained on"])
+        .hints(&["keeps its categories", "query as source"]);
         let odd = "SELECT CASE id WHEN 9 THEN ''maybe'' ELSE answer END AS answer, number, site FROM t";
-        db.rejects(&format!("SELECT corgipile_train('{odd}', warm_start => 'm', loader => '{loader}')"), "22023")
+        db.rejects(&format!("SELECT corgipile_train('{odd}', warm_start => 'm', prefetch => '{loader}')"), "22023")
             .says(&["label maybe"])
             .hints(&["no, yes"]);
     }
@@ -691,10 +698,10 @@ fn a_default_that_does_not_fit_the_model_is_refused_by_name() {
     );
     let sparse = r#"label => 'answer', features => '{k,v}', options => '{"index_base": 0}'"#;
     fails(sparse, r#"options => '{"index_base": 1}'"#, &["index_base"]);
-    let network = r#"model => 'mlp', label => 'answer', features => '{x}', options => '{"activation": "relu", "hidden_layers": [3], "output": "softmax"}'"#;
+    let network = r#"model => 'mlp', label => 'answer', features => '{x}', options => '{"activation": "relu", "hidden_layer_sizes": [3], "output": "softmax"}'"#;
     fails(network, r#"options => '{"activation": "sigmoid"}'"#, &["activation"]);
     fails(network, r#"options => '{"output": "sigmoid"}'"#, &["output"]);
-    fails(network, r#"options => '{"hidden_layers": [16, 16]}'"#, &["hidden"]);
+    fails(network, r#"options => '{"hidden_layer_sizes": [16, 16]}'"#, &["hidden"]);
 }
 
 #[test]
@@ -710,7 +717,7 @@ fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
     );
     // what a training with the arguments of the comment is, one without them is, too
     let arguments = "model => 'logistic', label => 'label', shuffle => 'corgipile', block_size => 'auto', \
-                     buffer_size => 'auto', loader => 'auto', workers => 1";
+                     buffer_size => 'auto', prefetch => 'auto', workers => 1";
     for argument in arguments.split(", ").map(|argument| argument.trim().replace(" => ", " ").replace('\'', "")) {
         assert!(comment.contains(&argument), "{argument} in {comment}");
     }

@@ -169,7 +169,7 @@ const WAYS: [&str; 9] = [
     "'svm', 'word', features => '{a,b}', optimizer => 'adam', batch_size => 16, options => '{\"averaging\": true%}'",
     "'huber', 'b', features => '{a}', options => '{\"l2\": 0.01%}'",
     "'softmax', 'word', features => '{a,b}', l1 => 0.001, options => '{\"keep\": \"best\"%}'",
-    "'mlp', 'word', features => '{a,b}', hidden_layers => '{4}', options => '{\"l2\": 0.01%}'",
+    "'mlp', 'word', features => '{a,b}', hidden_layer_sizes => '{4}', options => '{\"l2\": 0.01%}'",
     "'logistic', features => '{a,b}', options => '{\"class_weight\": \"balanced\", \"validation_fraction\": 0.2%}'",
 ];
 
@@ -306,7 +306,7 @@ fn what_is_skipped_and_imputed_is_told_by_group() {
         "CREATE TABLE g AS SELECT CASE WHEN id % 10 > 0 THEN label END AS label, CASE WHEN id % 7 > 1 THEN a END AS a, b,
                 CASE WHEN id <= 100 THEN 'first' ELSE 'second' END AS site FROM t",
     );
-    for more in ["", ", standardize => false, learning_rate => 0.01", ", workers => 2", ", loader => 'worker'"] {
+    for more in ["", ", standardize => false, learning_rate => 0.01", ", workers => 2", ", prefetch => 'on'"] {
         let training = |source: &str| format!("$${source}$$, features => '{{a,b}}', max_epochs => 2 {more}");
         let of_model = "SELECT skipped || ' ' || imputed FROM corgipile.models WHERE model_id = ";
         let groups = db.rows(
@@ -343,7 +343,7 @@ fn weights_are_frequencies_or_precisions_as_the_user_says() {
             ));
             db.column::<f64>(&format!(
                 "SELECT unnest(ARRAY[coefficient, std_error, p_value])
-                   FROM corgipile_coefficients('m', $${source}$$, weights => {weights})"
+                   FROM corgipile_coefficients('m', $${source}$$, weight_type => {weights})"
             ))
         };
         let twice = estimates("twice", "", "NULL");
@@ -361,7 +361,7 @@ fn weights_are_frequencies_or_precisions_as_the_user_says() {
         assert_close(&estimates("SELECT *, 3 AS v2 FROM t", "v2", "'precisions'"), &plain, 1e-5);
         assert!(frequencies.iter().zip(&precisions).any(|(a, b)| (a - b).abs() > 1e-3 * a.abs()));
     }
-    db.fails_with("SELECT * FROM corgipile_coefficients('m', 't', weights => 'counts')", "22023").says(&[
+    db.fails_with("SELECT * FROM corgipile_coefficients('m', 't', weight_type => 'counts')", "22023").says(&[
         "weights",
         "counts",
         "precisions, frequencies",

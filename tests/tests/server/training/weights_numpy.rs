@@ -39,7 +39,7 @@ fn coefficients(db: &mut Session, source: &str, options: &Value) -> Result<(i64,
         Err(failure) => return Err(format!("{failure:?}")),
     };
     let sql = format!(
-        "SELECT per_unit FROM corgipile.all_coefficients WHERE model_id = {id} ORDER BY output, feature = '(intercept)', place"
+        "SELECT coefficient FROM corgipile.all_coefficients WHERE model_id = {id} ORDER BY class_number, feature = '(intercept)', feature_number"
     );
     Ok((id, db.column(&sql)))
 }

@@ -71,7 +71,7 @@ impl Options {
     fn null(&self) -> Result<Regex, SourceError> {
         let words: Vec<String> = self.nulls.iter().map(|word| regex::escape(word)).collect();
         let either = format!("^(|{})$", words.join("|"));
-        Regex::new(&either).map_err(|error| SourceError::Invalid(format!("nulls: {error}")))
+        Regex::new(&either).map_err(|error| SourceError::Invalid(format!("null_values: {error}")))
     }
 }
 
@@ -227,7 +227,7 @@ fn types_of(
 /// What is missing, or one of the words that are numbers: COPY writes `Infinity`, and others `inf`.
 fn words(null: &Regex) -> Result<Regex, SourceError> {
     let either = format!("{null}|^[+-]?(?i:inf|infinity|nan)$");
-    Regex::new(&either).map_err(|error| SourceError::Invalid(format!("nulls: {error}")))
+    Regex::new(&either).map_err(|error| SourceError::Invalid(format!("null_values: {error}")))
 }
 
 fn either(one: &DataType, other: &DataType) -> DataType {

@@ -97,16 +97,16 @@ pub const OPTIONS: &[Case] = &[
     ),
     Case(
         "hidden layers of a model without them",
-        "SELECT corgipile_train('passengers', label => 'survived', hidden_layers => '{10}')",
+        "SELECT corgipile_train('passengers', label => 'survived', hidden_layer_sizes => '{10}')",
         "22023",
-        r#"option "hidden_layers" applies only to model mlp"#,
+        r#"option "hidden_layer_sizes" applies only to model mlp"#,
         "",
     ),
     Case(
         "a layer of no units",
-        "SELECT corgipile_train('passengers', label => 'survived', model => 'mlp', hidden_layers => '{0}')",
+        "SELECT corgipile_train('passengers', label => 'survived', model => 'mlp', hidden_layer_sizes => '{0}')",
         "22023",
-        r#"option "hidden_layers" must be an array of one to 16 whole numbers from 1 to 134217727, not [0]"#,
+        r#"option "hidden_layer_sizes" must be an array of one to 16 whole numbers from 1 to 134217727, not [0]"#,
         "",
     ),
     Case(

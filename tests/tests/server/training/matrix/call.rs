@@ -107,7 +107,7 @@ impl Call {
 
     /// A call that says nothing but where the rows are: the rest is that of a training before.
     pub fn next(before: &Self) -> Self {
-        let kept = |key: &str| ["source", "label", "loader", "workers", "cache"].contains(&key);
+        let kept = |key: &str| ["source", "label", "prefetch", "workers", "cache"].contains(&key);
         let arguments = before.arguments.iter().filter(|(key, _)| kept(key));
         Self {
             arguments: arguments.map(|(key, value)| (key.clone(), value.clone())).collect(),

@@ -236,7 +236,7 @@ pub const INVARIANCES: &[Invariance] = &[
 const IN_GRIDS: [&str; 14] = [
     "learning_rate",
     "batch_size",
-    "hidden_layers",
+    "hidden_layer_sizes",
     "l1",
     "l2",
     "momentum",

@@ -81,7 +81,7 @@ fn look_at(db: &mut Session, id: &str) -> Result<Trained, Failure> {
            FROM corgipile.all_training_history WHERE model_id = {id} ORDER BY epoch"
     ))?;
     let coefficients = db.attempt(&format!(
-        "SELECT output, feature, per_unit FROM corgipile.all_coefficients WHERE model_id = {id} ORDER BY output, place"
+        "SELECT class_number, feature, coefficient FROM corgipile.all_coefficients WHERE model_id = {id} ORDER BY class_number, feature_number"
     ))?;
     let metrics = db.attempt(&format!("SELECT value FROM corgipile_evaluate({id}::bigint, 't')"))?;
     let all = |lines: &[String]| lines.iter().flat_map(|line| numbers(line)).collect::<Vec<f64>>();
