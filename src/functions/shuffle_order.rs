@@ -24,7 +24,7 @@ fn corgipile_shuffle_order(call: Call<'_>) {
 
 /// The order that the arguments ask for.
 fn order(arguments: &Arguments) -> Result<TupleOrder<fn()>> {
-    let strategy = arguments.get::<String>(0).ok_or(ArgumentError::NullArgument("strategy"))?;
+    let strategy = arguments.get::<String>(0).ok_or(ArgumentError::NullArgument("shuffle"))?;
     let tuples = within("tuples", arguments.get(1), 0..=MAX_TUPLES)?;
     let tuples_per_block = within("tuples_per_block", arguments.get::<i32>(2).map(i64::from), 1..=i32::MAX.into())?;
     let buffer_tuples = within("buffer_tuples", arguments.get(3), 1..=i64::MAX)?;

@@ -82,8 +82,8 @@ const NO_NUMBER: f64 = -1.0;
 struct Header {
     magic: u64,
     learning_rate: f64,
-    l1: f64,
-    l2: f64,
+    /// l1 and l2
+    penalties: [f64; 2],
     reach: f64,
     loss_number: f64,
     schedule_numbers: [f64; 2],
@@ -105,8 +105,7 @@ impl Header {
         Header {
             magic: MAGIC,
             learning_rate: hyper.learning_rate,
-            l1: hyper.l1,
-            l2: hyper.l2,
+            penalties: [hyper.l1, hyper.l2],
             reach: hyper.reach,
             loss_number: hyper.loss_number,
             schedule_numbers: schedule_numbers.map(|number| number.unwrap_or(NO_NUMBER)),
@@ -129,8 +128,8 @@ impl Header {
             schedule: Schedule::new(self.schedule, schedule_numbers)?,
             optimizer: Optimizer::new(self.optimizer, self.optimizer_numbers)?,
             batch_size: self.batch_size,
-            l1: self.l1,
-            l2: self.l2,
+            l1: self.penalties[0],
+            l2: self.penalties[1],
             bounded: self.bounded != 0,
             reach: self.reach,
             averaging: false,

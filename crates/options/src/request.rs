@@ -48,8 +48,6 @@ pub struct Request {
     pub workers: u32,
     /// the training that is continued
     pub resume: Option<WarmStart>,
-    /// was the seed said, and not drawn?
-    pub seed_is_given: bool,
     /// how the best of the points is found, if only that one is to be stored
     pub search: Option<SearchSpec>,
 }
@@ -132,7 +130,7 @@ impl Request {
         check_columns(&label, features.as_deref(), &options, group_by.as_deref())?;
         let shuffling = Shuffling::parse(shuffle, seed, block_size, buffer_size)?;
         let shuffling = shuffling.with_sample(sample)?.with_share(options.shared_scan)?;
-        let shuffling = Shuffling { pages_per_block, ..shuffling };
+        let shuffling = Shuffling { pages_per_block, seed_is_given, ..shuffling };
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
         }
@@ -163,7 +161,6 @@ impl Request {
             loader: self::loader(loader)?,
             workers,
             resume,
-            seed_is_given,
             search,
         };
         request.check_solver()?;

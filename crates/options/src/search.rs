@@ -78,7 +78,7 @@ impl SearchArguments {
 
     /// What is asked for, and how rows fall into groups for it.
     pub fn read(&self, options: &Options, seed: i64, workers: u32) -> Result<(SearchSpec, RowGroupSpec)> {
-        let score = self.score.as_deref().map(|given| argument_choice("score", given)).transpose()?;
+        let score = self.score.as_deref().map(|given| argument_choice("scoring", given)).transpose()?;
         let stratify = self.stratify.unwrap_or(true);
         let by = match (&self.folds_by, &self.folds_by_time) {
             (Some(_), Some(_)) => return Err(invalid("folds_by", "it does not go with folds_by_time")),
@@ -137,7 +137,7 @@ impl SearchSpec {
         let other = if kind.is_classifier() { Score::R2 } else { Score::Accuracy };
         if self.score == Some(other) {
             let hint = format!("It can be \"{}\" or \"loss\".", of_kind.name());
-            return Err(refused("score", format!("model {kind} has no {}", other.name()), hint));
+            return Err(refused("scoring", format!("model {kind} has no {}", other.name()), hint));
         }
         self.score =
             self.score.or(Some(if Loss::of(kind).is_none_or(Loss::goes_with_r2) { of_kind } else { Score::Loss }));

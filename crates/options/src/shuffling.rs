@@ -21,6 +21,9 @@ pub struct Shuffling {
     #[serde(with = "text")]
     pub strategy: Strategy,
     pub seed: i64,
+    /// does a training's call have the seed, or was it drawn?
+    #[serde(skip)]
+    pub seed_is_given: bool,
     #[serde(with = "text")]
     pub block_size: BlockSize,
     #[serde(with = "text")]
@@ -64,6 +67,7 @@ impl Shuffling {
         Shuffling {
             strategy: Strategy::NoShuffle,
             seed: 0,
+            seed_is_given: false,
             block_size: BlockSize::Auto,
             buffer_size: BufferSize::Bytes(4 << 20),
             pages_per_block: None,

@@ -180,7 +180,7 @@ impl Training {
         let planned = source.plan(&spec, &shuffling_of(&request, passes))?;
         let place = Place::new(&request, &spec, &planned)?;
         let comes_here = !matches!(place, Place::There(_));
-        if request.seed_is_given && planned.has_extension_nodes() && comes_here && !flags.explain_only() {
+        if request.shuffling.seed_is_given && planned.has_extension_nodes() && comes_here && !flags.explain_only() {
             notice_open_order();
         }
         let owned_spec = OwnedSpec::new(&spec, source.columns());

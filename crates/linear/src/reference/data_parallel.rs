@@ -9,7 +9,7 @@ use loss::exchange::{Interrupted, OpenExchange, mean, sum};
 use super::arrays::{Arrays, weights_of};
 use super::engine::ReferenceEngine;
 use super::lazy;
-use super::state::{END, Progress, TrainerState};
+use super::state::{END, Progress, StepsTaken, TrainerState};
 use super::training::MakeStep;
 
 impl ReferenceEngine {
@@ -110,7 +110,7 @@ impl ReferenceEngine {
     /// Makes dimensions and the count of steps those of whoever has most of them, and what l1 has taken the mean.
     fn agree(&mut self, exchange: &mut OpenExchange<'_>, shares: &[f64]) -> Result<(), Interrupted> {
         let now = &mut self.training.state.now;
-        let Progress { dim, steps, unbiased: [first, second], l1_applied, .. } = *now;
+        let Progress { dim, taken: StepsTaken { steps, unbiased: [first, second] }, l1_applied, .. } = *now;
         let mine = [dim, steps, first.to_bits(), second.to_bits(), l1_applied.to_bits()];
         let all = exchange.gather_all(bytemuck::cast_slice(&mine))?;
         let numbers = all.iter().filter_map(|words| bytemuck::try_pod_read_unaligned(bytemuck::cast_slice(words)).ok());
@@ -120,8 +120,8 @@ impl ReferenceEngine {
         {
             most = most.max(dim);
             now.l1_applied += share * f64::from_bits(applied);
-            if steps > now.steps {
-                (now.steps, now.unbiased) = (steps, [f64::from_bits(first), f64::from_bits(second)]);
+            if steps > now.taken.steps {
+                now.taken = StepsTaken { steps, unbiased: [f64::from_bits(first), f64::from_bits(second)] };
             }
         }
         self.make_room(most as usize)?;

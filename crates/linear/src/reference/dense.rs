@@ -361,10 +361,10 @@ pub(super) fn step(state: &mut TrainerState, arrays: &mut Arrays) {
     }
     let intercepts = &mut arrays.intercepts;
     with_method!(state.hyper.optimizer, method => {
-        let rule = method.rule(state.now.unbiased, step.scaled_rate);
+        let rule = method.rule(state.now.taken.unbiased, step.scaled_rate);
         rule.step(arrays.weights, arrays.first, arrays.second, arrays.gradient, step.share);
         let (first, second) = (&mut *intercepts.first, &mut *intercepts.second);
-        let rule = method.rule(state.now.unbiased, step.rate);
+        let rule = method.rule(state.now.taken.unbiased, step.rate);
         rule.step(intercepts.values, first, second, intercepts.gradient, step.share);
     });
     if state.hyper.batch_size > 1 {

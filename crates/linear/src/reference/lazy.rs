@@ -27,7 +27,7 @@ pub(crate) fn bring_up_to_date(state: &TrainerState, arrays: &mut Arrays, featur
         threshold: state.threshold(),
         l1_applied: state.now.l1_applied,
         time: state.now.time,
-        steps: state.now.steps,
+        steps: state.now.taken.steps,
         outputs: state.now.outputs as usize,
     };
     with_method!(state.hyper.optimizer, method => method.catch_up(&steps, &mut arrays.lazy_weights(), features));

@@ -192,7 +192,7 @@ fn step_along<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, r
 
 #[inline(always)]
 fn step_along_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, row: Row, step: Step) {
-    let rule = method.rule(state.now.unbiased, step.scaled_rate);
+    let rule = method.rule(state.now.taken.unbiased, step.scaled_rate);
     match &*arrays.out {
         [factor] if M::Rule::IS_PLAIN => {
             let entries = Entries::new(row.indices, row.values, arrays.weights.len()).expect(BEYOND);
@@ -205,7 +205,7 @@ fn step_along_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays
         }
     }
     arrays.intercepts.gradient.copy_from_slice(arrays.out);
-    step_intercepts(arrays, method.rule(state.now.unbiased, step.rate), step);
+    step_intercepts(arrays, method.rule(state.now.taken.unbiased, step.rate), step);
 }
 
 /// [`step`], compiled once for each instruction set.
@@ -235,7 +235,7 @@ pub(super) fn step<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arra
 
 #[inline(always)]
 fn step_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, mut touched: u32, step: Step) {
-    let rule = method.rule(state.now.unbiased, step.scaled_rate);
+    let rule = method.rule(state.now.taken.unbiased, step.scaled_rate);
     // a list that came from outside may end anywhere: at a feature that is not there or was touched already
     while let Some(next) = arrays.next.get_mut((touched as usize).wrapping_sub(1)) {
         let after = std::mem::take(next);
@@ -247,7 +247,7 @@ fn step_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, mut 
         weights_of(arrays.gradient, state, j).fill(0.0);
         touched = after;
     }
-    step_intercepts(arrays, method.rule(state.now.unbiased, step.rate), step);
+    step_intercepts(arrays, method.rule(state.now.taken.unbiased, step.rate), step);
 }
 
 /// Steps the weights of one feature, which is up to date.

@@ -36,10 +36,7 @@ pub(crate) struct Progress {
     /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a
     /// [multiple](loss::optimizers::wrap) of what every weight's last digit is
     pub(crate) l1_applied: f64,
-    /// 1 - β1^t and 1 - β2^t after t steps of adam
-    pub(crate) unbiased: [f64; 2],
-    /// t
-    pub(crate) steps: u64,
+    pub(crate) taken: StepsTaken,
     /// of the tuples in the pending gradient, the weights times the squares of the rows' lengths, with the constant 1;
     /// only of use if steps are bounded
     pub(crate) squares: f64,
@@ -55,6 +52,15 @@ pub(crate) struct Progress {
     pub(crate) pending_l1: u32,
     /// sparse: the first of the features that the pending gradient has touched
     pub(crate) touched: u32,
+}
+
+/// Steps so far, t.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct StepsTaken {
+    pub(crate) steps: u64,
+    /// 1 - β1^t and 1 - β2^t of adam
+    pub(crate) unbiased: [f64; 2],
 }
 
 /// The numbers of one step.
@@ -87,11 +93,11 @@ impl TrainerState {
 
     /// Writes or reads what changes, of a training that is flushed.
     pub(crate) fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
-        let [first, second] = &mut self.now.unbiased;
+        let [first, second] = &mut self.now.taken.unbiased;
         for number in [&mut self.now.rate, &mut self.now.scale, &mut self.now.l1_applied, first, second] {
             coder.finite(std::slice::from_mut(number))?;
         }
-        [&mut self.now.dim, &mut self.now.steps].into_iter().try_for_each(|count| coder.value(count))?;
+        [&mut self.now.dim, &mut self.now.taken.steps].into_iter().try_for_each(|count| coder.value(count))?;
         [&mut self.now.time, &mut self.now.epoch].into_iter().try_for_each(|count| coder.value(count))?;
         if coder.is_reading() && !(self.now.rate > 0.0 && self.shrink() > 0.0) {
             // it is about to be that of the next epoch
@@ -159,10 +165,10 @@ impl TrainerState {
         let share = self.bounded_share(self.now.pending) as f32;
         self.now.pending = 0;
         self.now.squares = 0.0;
-        self.now.steps = self.now.steps.saturating_add(1);
+        self.now.taken.steps = self.now.taken.steps.saturating_add(1);
         self.now.time += u32::from(self.sparse);
         self.now.scale *= self.shrink();
-        self.now.unbiased = self.hyper.optimizer.count_step(self.now.unbiased);
+        self.now.taken.unbiased = self.hyper.optimizer.count_step(self.now.taken.unbiased);
         let mut cut = 0.0;
         if self.hyper.l1 > 0.0 {
             self.now.pending_l1 += 1;
@@ -179,7 +185,7 @@ impl TrainerState {
     /// The same for one tuple of a [plain](TrainerState::is_plain) training.
     #[inline(always)]
     pub(crate) fn begin_plain_step(&mut self) -> Step {
-        self.now.steps = self.now.steps.saturating_add(1);
+        self.now.taken.steps = self.now.taken.steps.saturating_add(1);
         self.now.time += 1;
         self.now.scale *= self.shrink();
         Step { share: 1.0, rate: self.now.rate as f32, scaled_rate: (self.now.rate / self.now.scale) as f32, cut: 0.0 }
@@ -225,8 +231,8 @@ impl TrainerState {
     /// Adds what another training, of the same epoch, has counted.
     pub(crate) fn add(&mut self, other: &TrainerState) {
         self.now.dim = self.now.dim.max(other.now.dim);
-        if other.now.steps > self.now.steps {
-            (self.now.steps, self.now.unbiased) = (other.now.steps, other.now.unbiased);
+        if other.now.taken.steps > self.now.taken.steps {
+            self.now.taken = other.now.taken;
         }
         self.now.totals.add(&other.now.totals);
     }

@@ -65,7 +65,7 @@ impl Training {
         let opened =
             Cluster::open(&there.rows, &there.columns, |rows| task(rows, &spec, &self.source.columns, &shuffling));
         let cluster = opened_or_told(opened, self.request.nodes_may_be_off(), Errand::Training)?;
-        if cluster.is_none() && there.order_varies_here && self.request.seed_is_given {
+        if cluster.is_none() && there.order_varies_here && self.request.shuffling.seed_is_given {
             notice_open_order();
         }
         Ok(cluster)

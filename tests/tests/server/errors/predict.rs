@@ -365,7 +365,7 @@ pub const CASES: &[Case] = &[
         "ArgumentError::InvalidArgument",
         "SELECT * FROM corgipile_coefficients('dense', 't', 95)",
         "22023",
-        "invalid value for argument \"level\": 95 is not between 0 and 1",
+        "invalid value for argument \"confidence_level\": 95 is not between 0 and 1",
         "",
     ),
     Case(

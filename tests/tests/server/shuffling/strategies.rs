@@ -456,7 +456,7 @@ fn an_order_that_cannot_be_is_an_error() {
         ("'mrs', 10, 0, 5, 1", "22023", "tuples_per_block"),
         ("'mrs', 10, 1, 0, 1", "22023", "buffer_tuples"),
         ("'mrs', 10, 1, 5, 1, 0", "22023", "epoch"),
-        ("NULL, 10, 1, 5, 1", "22004", "strategy"),
+        ("NULL, 10, 1, 5, 1", "22004", "shuffle"),
         ("'mrs', NULL, 1, 5, 1", "22004", "tuples"),
         ("'mrs', 10, NULL, 5, 1", "22004", "tuples_per_block"),
         ("'mrs', 10, 1, NULL, 1", "22004", "buffer_tuples"),

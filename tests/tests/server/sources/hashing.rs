@@ -138,7 +138,7 @@ fn a_column_of_many_categories_is_hashed_and_the_record_trains_the_same_model() 
                 repeat('x', 9000) || i % 3 AS body, CASE WHEN i % 11 > 0 THEN i % 10 END AS n
          FROM generate_series(1, 12000) i",
     );
-    let train = "'t', features => '{kind,who,body,n}', seed => 1, max_epochs => 2, loader";
+    let train = "'t', features => '{kind,who,body,n}', seed => 1, max_epochs => 2, prefetch";
     let told = db.notices(&[&format!("SELECT * FROM corgipile_train({train} => 'off')")]);
     assert!(told.contains("columns of more than 10000 categories are hashed into 262144 buckets: who, body"), "{told}");
     let stored = "SELECT cardinality(weights), cardinality(feature_mean), categories->'kind'->>0, categories->'who', hyperparameters->'hash'
@@ -151,7 +151,7 @@ fn a_column_of_many_categories_is_hashed_and_the_record_trains_the_same_model() 
     assert!(db.value::<bool>(mean));
     let first = db.model(1).bits();
     assert_eq!(db.trained(&format!("{train} => 'on'")).bits(), first);
-    let record = "options => (SELECT hyperparameters - '{preparation,pages_per_block,buffer_blocks,workers,loader}'::text[] FROM corgipile.models WHERE model_id = 1)";
+    let record = "options => (SELECT hyperparameters - '{preparation,pages_per_block,buffer_blocks,workers,prefetch}'::text[] FROM corgipile.models WHERE model_id = 1)";
     assert_eq!(db.trained(&format!("'t', features => '{{kind,who,body,n}}', {record}")).bits(), first);
     let right = db.evaluate(1, "t").accuracy;
     assert!(right > 0.99, "{right}");

@@ -327,7 +327,7 @@ fn what_training_has_not_met_counts_as_none_of_what_it_has() {
     let id = db.trained("'known', 'linear', features => '{c,colour}', seed => 1, standardize => false").id;
     assert_eq!(
         db.line("SELECT hyperparameters->>'handle_unknown', hyperparameters->>'nulls' FROM corgipile.models"),
-        "zero|impute"
+        "ignore|impute"
     );
     // by hand: the intercept, the weight of c, and nothing of a colour
     let by_hand =

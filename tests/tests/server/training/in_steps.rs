@@ -84,7 +84,7 @@ fn patience_ends_it_and_wrong_arguments_are_errors() {
     assert_eq!(self::models(&mut db), models);
     db.fails_with("CALL corgipile_train_in_steps('t', max_epochs => 2)", "22004").says(&["argument name"]);
     db.fails_with("CALL corgipile_train_in_steps('t', name => 'n', epochs_per_step => 0)", "22023")
-        .says(&["argument step"]);
+        .says(&["argument epochs_per_step"]);
     db.run("BEGIN");
     db.fails_with("CALL corgipile_train_in_steps('t', name => 'n', max_epochs => 2)", "2D000");
     db.run("ROLLBACK");

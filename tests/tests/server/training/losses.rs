@@ -137,7 +137,7 @@ fn counts_of_features_with_a_long_tail_are_those_of_the_least_deviance_and_what_
     }
     // and so are the points that a search draws
     let worst: f64 = db.value(
-        "SELECT max(loss) FROM corgipile_search('skewed', 'poisson', 'y', '{a,b}', seed => 1, trials => 4, name => 'found')",
+        "SELECT max(mean_test_loss) FROM corgipile_search('skewed', 'poisson', 'y', '{a,b}', seed => 1, trials => 4, name => 'found')",
     );
     let found: f64 = db.value("SELECT value FROM corgipile_evaluate('found', 'skewed') WHERE metric = 'd2'");
     let best: f64 = db.value("SELECT value FROM corgipile_evaluate('m', 'skewed') WHERE metric = 'd2'");
@@ -321,7 +321,7 @@ fn what_a_loss_cannot_be_is_refused() {
         (
             "'counts', 'linear', 'y', '{a,b}', options => '{\"loss\": \"squared_hinge\"}'",
             "22023",
-            "must be \"squared\" or \"huber\" or \"epsilon_insensitive\" or \"quantile\" or \"poisson\" for model linear",
+            "must be \"squared_error\" or \"huber\" or \"epsilon_insensitive\" or \"quantile\" or \"poisson\" for model linear",
         ),
         (
             "'counts', 'svm', 'y', '{a,b}', options => '{\"loss\": \"huber\"}'",

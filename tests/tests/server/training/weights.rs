@@ -362,7 +362,7 @@ fn weights_are_frequencies_or_precisions_as_the_user_says() {
         assert!(frequencies.iter().zip(&precisions).any(|(a, b)| (a - b).abs() > 1e-3 * a.abs()));
     }
     db.fails_with("SELECT * FROM corgipile_coefficients('m', 't', weight_type => 'counts')", "22023").says(&[
-        "weights",
+        "weight_type",
         "counts",
         "precisions, frequencies",
     ]);
