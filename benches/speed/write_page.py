@@ -233,7 +233,7 @@ def bounds(parts):
     missed = [(part, figure) for part, figure in judged if not met(*figure[1:])]
     text = fill(
         f"The parts have {len(judged)} bounds, goals that were set before measuring. {len(judged) - len(missed)} are "
-        f"met, {len(missed)} missed. [What limits speed](../explanation/speed.md) explains them."
+        f"met, {len(missed)} missed. [What limits speed](../operate/speed.md) explains them."
     )
     text += "\n\n"
     if missed:

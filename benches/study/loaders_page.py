@@ -73,7 +73,7 @@ PARTS=python` speed and bytes; both write this page, of which nothing is written
 `docs/results/python_quality.csv`, `docs/results/python_learning.csv`, `docs/results/python_speed.csv` and
 `docs/results/python_bytes.csv`.
 `benches/python/requirements.txt` has the versions of the other loaders, all of which run on Python 3.11. The
-[how-to](../how-to/pytorch.md) shows how the loader is used.
+[how-to](../python/pytorch.md) shows how the loader is used.
 """
 
 MARGIN = 0.02

@@ -53,6 +53,7 @@ OTHER_PAGES = (
         "Versions of PostgreSQL",
         "What an epoch costs on several versions, cold and warm, in time and processor time",
     ),
+    ("measurements.md", "Measurements", "How good and how fast it is, and with which command each number was measured"),
     (
         "python.md",
         "The Python loader",

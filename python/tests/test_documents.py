@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "pytorch.md"
+PAGE = Path(__file__).parents[2] / "docs" / "python" / "pytorch.md"
 
 
 @pytest.mark.torch

@@ -18,6 +18,14 @@ pub fn data_directory() -> Option<PathBuf> {
     env::var_os("CORGIPILE_DATA").map(PathBuf::from).filter(|directory| directory.is_dir())
 }
 
+/// The directory of the flights that the documents' examples read: `$CORGIPILE_FLIGHTS`, or else where `scripts/flights` puts
+/// them. `None` if they are not there.
+pub fn flights_directory() -> Option<PathBuf> {
+    let fetched = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/flights");
+    let directory = env::var_os("CORGIPILE_FLIGHTS").map_or_else(fetched, PathBuf::from);
+    directory.canonicalize().ok().filter(|directory| directory.join("flights.csv").is_file())
+}
+
 /// Says that a test, given as its function, does not apply here: on standard error, and as a line of
 /// `$CORGIPILE_SKIPPED_FILE`, so that nothing is left out in silence.
 pub fn skip<T>(_test: T, reason: &str) {

@@ -25,6 +25,11 @@ impl Database {
         db
     }
 
+    /// A copy of the database that [`Document::flights`](crate::Document::flights) has made.
+    pub fn with_flights(template: &str) -> Self {
+        Self::copy_of(template)
+    }
+
     /// A database without corgipile.
     pub fn empty() -> Self {
         Self::copy_of("template0")

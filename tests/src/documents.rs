@@ -5,24 +5,30 @@
 //!
 //! The convention: every fenced block says what it is.
 //! - ` ```sql `: statements, run in the order of the document, in one psql session per document; none may fail.
+//! - ` ```sql setup `: the same, and in the tutorial the statements that load the flights: see below.
 //! - ` ```sql fails=22023 `: the last statement must fail with this SQLSTATE.
 //! - ` ```psql `: a transcript. Lines that begin with a prompt (`=> `, `mydb=# `, and `-> ` for the lines that follow)
 //!   are run, the others are what psql has printed.
 //! - ` ```psql compare `: the same, and what psql prints must be what the document says; `...` stands for anything.
 //! - ` ```text `, `sh`, `json`, `toml`, `rust`: not SQL, not run. `python`: run by the tests of the Python package.
 //!
-//! A page that creates an extension that the server has not, such as `vector`, is left out, which is told.
+//! A page that names `flights` begins where the set-up of the tutorial ends: with the extension and this table. The data are
+//! those that `scripts/flights` fetches, and the CSV files are in the folder where psql runs. A page is skipped, which is
+//! reported, if there are no such files, or if it creates an extension that the server has not, such as `vector`.
 //!
 //! Any other block, and SQL in an indented block that would go untested, is an error of the document. So is a figure in
 //! the prose that is not the one of the output that it repeats: `figures.rs` has the marks.
 
-use crate::{figures, server};
+use crate::{data, figures, server};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const NOT_RUN: [&str; 6] = ["text", "sh", "json", "toml", "rust", "python"];
 const MARK: &str = "corgipile-document-mark";
+
+/// The page whose set-up other pages build upon.
+const TUTORIAL: &str = "docs/start/tutorial.md";
 
 /// A Markdown file.
 pub struct Document {
@@ -32,6 +38,8 @@ pub struct Document {
 
 struct Block {
     line: usize,
+    /// Is it part of the set-up that other pages build upon?
+    setup: bool,
     /// Statements, or input and what it printed.
     steps: Vec<Step>,
     compare: bool,
@@ -80,10 +88,46 @@ impl Document {
         self.blocks.len()
     }
 
+    /// Whether the examples read the flights.
+    pub fn needs_flights(&self) -> bool {
+        self.steps().any(|step| step.input.contains("flights"))
+    }
+
+    /// Whether the page itself loads the flights.
+    pub fn has_setup(&self) -> bool {
+        self.blocks.iter().any(|block| block.setup)
+    }
+
+    /// The name of a database in which the set-up of the tutorial has run. It is made once for all tests of a server.
+    ///
+    /// # Errors
+    /// Why there is none: the files are missing, or a statement of the set-up failed.
+    pub fn flights() -> Result<String, String> {
+        server::once("flights", || {
+            let name = "corgipile_flights";
+            let path = Self::root().join(TUTORIAL);
+            let text = std::fs::read_to_string(&path).map_err(|e| format!("{TUTORIAL}: {e}"))?;
+            // not by `read`: a figure of the tutorial that is wrong should fail its own test alone
+            let mut tutorial = Self { path, blocks: parse(&text)? };
+            tutorial.blocks.retain(|block| block.setup);
+            server::admin()
+                .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'"))
+                .map_err(|e| e.to_string())?;
+            tutorial.run(name)?;
+            // CREATE DATABASE does not copy what somebody, such as an autovacuum worker, is connected to.
+            let close = format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false");
+            server::admin().batch_execute(&close).map_err(|e| e.to_string())?;
+            Ok(name.to_owned())
+        })
+    }
+
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.blocks.iter().flat_map(|block| &block.steps)
+    }
+
     /// The extensions that the examples create.
     pub fn extensions(&self) -> impl Iterator<Item = &str> {
-        let steps = self.blocks.iter().flat_map(|block| &block.steps);
-        steps.flat_map(|step| {
+        self.steps().flat_map(|step| {
             let created = step.input.split("CREATE EXTENSION ").skip(1);
             created.filter_map(|rest| rest.trim_start_matches("IF NOT EXISTS ").split([' ', ';', '\n']).next())
         })
@@ -109,8 +153,7 @@ impl Document {
 
     /// Every step, after a mark and followed by what became of it.
     fn script(&self) -> String {
-        let steps = self.blocks.iter().flat_map(|block| &block.steps);
-        steps.map(|step| format!("\\echo {MARK}\n{}\n\\echo :ERROR :SQLSTATE\n", step.input)).collect()
+        self.steps().map(|step| format!("\\echo {MARK}\n{}\n\\echo :ERROR :SQLSTATE\n", step.input)).collect()
     }
 }
 
@@ -178,6 +221,10 @@ fn line_matches(expected: &str, printed: &str) -> bool {
 fn psql(database: &str, script: &str) -> Result<String, String> {
     let folder = std::env::temp_dir().join(format!("{database}-files"));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for file in data::flights_directory().into_iter().flat_map(std::fs::read_dir).flatten() {
+        let file = file.expect("an entry can be read");
+        std::os::unix::fs::symlink(file.path(), folder.join(file.file_name())).expect("a link can be made");
+    }
     let result = psql_in(&folder, database, script);
     std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     result
@@ -227,7 +274,7 @@ fn block(line: usize, info: &str, body: &[&str]) -> Result<Option<Block>, String
     let statements = || vec![Step { input: body.join("\n"), output: Vec::new() }];
     let (steps, compare, fails) = match words[..] {
         [language] if NOT_RUN.contains(&language) => return Ok(None),
-        ["sql"] => (statements(), false, None),
+        ["sql"] | ["sql", "setup"] => (statements(), false, None),
         ["sql", fails] if fails.starts_with("fails=") => {
             (statements(), false, Some(fails["fails=".len()..].to_owned()))
         }
@@ -235,7 +282,7 @@ fn block(line: usize, info: &str, body: &[&str]) -> Result<Option<Block>, String
         ["psql", "compare"] => (transcript(line, body)?, true, None),
         _ => return Err(format!("{line}: unknown kind of block \"{info}\"")),
     };
-    Ok(Some(Block { line, steps, compare, fails }))
+    Ok(Some(Block { line, setup: words.contains(&"setup"), steps, compare, fails }))
 }
 
 fn transcript(line: usize, body: &[&str]) -> Result<Vec<Step>, String> {

@@ -32,7 +32,7 @@ mod waiting;
 mod writers;
 
 pub use cluster::Cluster;
-pub use data::{DataSet, data_directory, generated_directory, skip};
+pub use data::{DataSet, data_directory, flights_directory, generated_directory, skip};
 pub use database::Database;
 pub use documents::Document;
 pub use extension::{hooked, parts};

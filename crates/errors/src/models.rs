@@ -80,7 +80,7 @@ pub enum ModelError {
     #[error("{0}")]
     #[report(ERRCODE_UNDEFINED_OBJECT =>
         "There are no models in this database yet. A restore fills the tables of schemas whose names sort before \
-         corgipile first: docs/how-to/models-and-versions.md says how to restore tables that predict.")]
+         corgipile first: docs/deploy/models.md says how to restore tables that predict.")]
     /// with the message of a model that does not exist: the database has no models
     NoModels(String),
     #[error("there is no version {version} of model \"{name}\"")]

@@ -122,7 +122,7 @@ fn main() {
          Values of eight bytes, integers of whole bytes, no checksum.\n\n{paper}\n\
          ## As stored\n\n\
          Integers of as few bits as will do; values as f32 or decimals where that is exact; a header with a checksum of 16 bytes\n\
-         ([format](../reference/toc-format.md)). auto is the smallest but gzip and snappy, chosen for each mini-batch: the last column says\n\
+         ([format](../internals/toc-format.md)). auto is the smallest but gzip and snappy, chosen for each mini-batch: the last column says\n\
          how often which.\n\n{stored}"
     );
     let skipped = match &skipped[..] {

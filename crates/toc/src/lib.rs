@@ -14,7 +14,7 @@
 //! - [`map_values`] changes the values and leaves the rest as it is; [`map_entries`] changes all entries.
 //! - [`info`] reads the header; [`paper_bytes`] says what the layout of the paper would take.
 //!
-//! docs/reference/toc-format.md describes the bytes.
+//! docs/internals/toc-format.md describes the bytes.
 
 #![deny(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! What the bytes of all encodings begin with: a header with a checksum.
 //!
-//! docs/reference/toc-format.md describes every byte.
+//! docs/internals/toc-format.md describes every byte.
 
 use crate::bytes::Reader;
 use crate::values::Kind;

