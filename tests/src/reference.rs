@@ -258,8 +258,7 @@ impl<'a> Reference<'a> {
             "corgipile_train" => &["Argument", "Type", "Default", "Range", "Meaning"],
             _ => &["Argument", "Type", "Default", "Meaning"],
         };
-        let sentence =
-            |(other, names): &(String, Vec<String>)| format!("As for [`{other}`](#{other}): {}.\n", names.join(", "));
+        let sentence = |(other, names): &(String, Vec<String>)| format!("As for `{other}`: {}.\n", names.join(", "));
         let mut blocks: Vec<String> = elsewhere.iter().map(sentence).collect();
         if !table_rows.is_empty() {
             let table = table(head, table_rows);
