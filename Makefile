@@ -64,7 +64,7 @@ test: ## Test everything: pure crates, the extension in a real server (PG=17: an
 	@PG=$(PG) TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
 
 test-all: export CORGIPILE_FULL := 1
-test-all: test ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions
+test-all: test ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions, other clients
 
 test-extensions: deps ## Test the extension in a server that has preloaded all other extensions it has (PG=17-extensions: one that has many; TESTS=...)
 	@CORGIPILE_DATA=$(TEST_DATA) scripts/test-extensions $(TESTS)

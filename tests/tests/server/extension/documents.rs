@@ -35,6 +35,7 @@ pages! {
     speed: "docs/operate/speed.md",
     troubleshooting: "docs/operate/troubleshooting.md",
     pytorch: "docs/python/pytorch.md",
+    functions: "docs/reference/functions.md",
     model_format: "docs/reference/model-format.md",
     install: "docs/start/install.md",
     tutorial: "docs/start/tutorial.md",
