@@ -8,7 +8,7 @@ PG ?=
 TORCH ?=
 # Put before the paths of `make install` and `make uninstall`, to build a package.
 DESTDIR ?=
-# Real data sets: `make test` and `make accuracy` look for them here; `make demo DATA=...` trains on one of them.
+# Real data sets: `make test` and `make accuracy` look for them here.
 TEST_DATA := $(if $(DATA),$(DATA),../shared/data)
 
 CARGO_TARGET_DIR ?= target
@@ -52,9 +52,9 @@ build: deps ## Build the extension in release mode, to install and to measure
 	@scripts/build --release
 
 # With the build of the tests, which takes a fraction of the time of a release build; its epochs take longer.
-demo: deps ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
+demo: deps ## Train on a sorted table in four orders, and see what each costs and gives
 	@scripts/build
-	@scripts/with-postgres --library $(TEST_LIBRARY) -- demo/run $(DATA)
+	@scripts/with-postgres --library $(TEST_LIBRARY) -- demo/run
 
 check: deps ## For each edit: formatting, clippy, unit tests of the pure crates, and a few tests in a server
 	@scripts/check

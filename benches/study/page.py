@@ -28,6 +28,7 @@ standard deviation over five seeds.
 # Pages that others write: `make study` with `ONLY=joader`, `ONLY=share` and `ONLY=python`, `make bench`, `make bench
 # PARTS=compression` and `make soak`.
 OTHER_PAGES = (
+    ("demo.md", "The demo", "What `make demo` prints: four orders of one table, after 1 to 20 passes"),
     (
         "joader.md",
         "Many jobs, one read",
