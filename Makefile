@@ -40,7 +40,7 @@ TEST_LIBRARY := $(CARGO_TARGET_DIR)/debug/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
+.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures soak bench accuracy study results install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -85,7 +85,7 @@ wheel: deps ## Build the wheel of the Python package into target/wheels
 architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
 	@scripts/architectures $(PARTS)
 
-soak: build ## Do the worst to a server for long, and write docs/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
+soak: build ## Do the worst to a server for long, and write target/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
 	@MOMENTS=$(MOMENTS) SEED=$(SEED) scripts/soak
 
 bench: build ## Measure speed and write docs/results/speed.md (PARTS="epoch peers": these only)
@@ -96,11 +96,14 @@ accuracy: build ## Compare accuracy with a full shuffle's on real data (DATA=../
 	@scripts/with-postgres --library $(LIBRARY) -- benches/accuracy/run $(TEST_DATA)
 
 # Autovacuum and checkpoints would disturb what is timed.
-study: ## Make docs/results again: tables and figures of all strategies (ONLY=..., SETS=..., QUICK=1: see benches/study/run)
+study: ## Measure all strategies, and write the pages of docs/results and the CSV files of target/results (ONLY=..., SETS=..., QUICK=1: see benches/study/run)
 	@scripts/deps --study
 	@scripts/build --release
 	@scripts/with-postgres --library $(LIBRARY) --set shared_buffers=2GB --set jit=off --set autovacuum=off \
 	  --set max_wal_size=8GB -- env ONLY=$(ONLY) SETS=$(SETS) QUICK=$(QUICK) benches/study/run $(TEST_DATA)
+
+results: ## Pack what docs/results has and what was measured here (target/results), to publish with a release
+	@scripts/results
 
 # What PGXN's client calls first. It installs nothing, as `build` may.
 all: $(LIBRARY)
