@@ -40,7 +40,7 @@ TEST_LIBRARY := $(CARGO_TARGET_DIR)/debug/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures soak bench accuracy study results install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
+.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures soak bench accuracy study results docs install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -144,6 +144,9 @@ release: ## Check that everything is ready for a release, run all tests, build a
 
 fresh: ## Try `make demo` and `make test` on a fresh machine: SUITE=bookworm, trixie, ... (WHO=root or user, DO=demo: these only)
 	@scripts/fresh "$(SUITE)" $(or $(WHO),both) $(DO)
+
+docs: ## Make the site of the documents in target/docs/site, and check its links
+	@scripts/docs
 
 reference: ## Write the pages of docs/reference that come from the catalog and the errors
 	@scripts/build

@@ -14,8 +14,9 @@ from markdown import figure, page, seconds, table
 
 OUTCOME = """Does CorgiPile learn as well as training on shuffled data, and how fast?
 
-- **Met**: {met}
-- **Missed**: {missed}"""
+**Met**: {met}
+
+**Missed**: {missed}"""
 
 HOW_TO_READ = """A row is a data set and a model, at the end of training. The line at 0 is `shuffle_once`, a full
 shuffle of the table before training. A blue dot is CorgiPile, on or near the line; the dark bar is `epoch_shuffle`, a
