@@ -83,7 +83,7 @@ What following gives up:
 - Orders hang together. With dependent sampling a job's order is uniform *given* what the others draw. With following it
   is uniform by itself, where a job wants everything, or a part that was drawn at random (blocks of a table are such
   elements): every order of its elements is equally likely, but jobs that run together have nearly the same one. What
-  that does to [models that are trained so](sharing.md) was measured.
+  that does to models that are trained so is measured by `make study ONLY=share`.
 - Where a job wants certain elements, those that others want, too, come sooner. With dependent sampling they do not.
 - On a walk the next epoch has the same order again, as long as anybody is on it. Following draws anew, but from what
   the others still need: epochs of jobs that began at different moments hang together, too.
@@ -91,7 +91,7 @@ What following gives up:
 """
 
 AGAIN = """`make study ONLY=joader` simulates everything again and writes this page; nothing in it is written by hand.
-All counts are in `docs/results/raw/joader.csv` afterwards. In `python`,
+All counts are in `target/results/raw/joader.csv` afterwards. In `python`,
 `cargo run --release -p joader --example simulate` draws any other case, from a log of events.
 """
 

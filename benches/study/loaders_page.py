@@ -70,8 +70,8 @@ mapped nothing is counted. Machine: {machines}.
 
 AGAIN = """`make study ONLY=python` measures how rows are mixed and what is learned from them, and `make bench
 PARTS=python` speed and bytes; both write this page, of which nothing is written by hand. What they measured is in
-`docs/results/python_quality.csv`, `docs/results/python_learning.csv`, `docs/results/python_speed.csv` and
-`docs/results/python_bytes.csv`.
+`target/results/python_quality.csv`, `target/results/python_learning.csv`, `target/results/python_speed.csv` and
+`target/results/python_bytes.csv`.
 `benches/python/requirements.txt` has the versions of the other loaders, all of which run on Python 3.11. The
 [how-to](../python/pytorch.md) shows how the loader is used.
 """

@@ -26,7 +26,7 @@ DATA = """- Dense sets are standardized, except mnist (pixels / 255) and blogfee
 RATE = """The learning rate is found for each set, model and batch size with `shuffle_once` alone and seed 100. From a
 first guess the search goes to the neighbouring rate (1, 0.3, 0.1, ...) as long as the training objective (loss and
 penalty) of the final model falls. Then it takes the smallest rate that comes within 0.2% of the lowest objective. All
-strategies use that rate. [rates.csv](rates.csv) has all rates that were tried."""
+strategies use that rate. `target/results/rates.csv` has all rates that were tried."""
 
 MEASURES = """- Seeds 1 to 5, means over them. `no_shuffle` has one order and runs once (of networks, with all seeds).
 - Loss and score (accuracy, of linear models R2) are those of the stored model, by `corgipile_evaluate` on the whole

@@ -12,7 +12,7 @@
 //! What is automatic depends on what a seek costs. Where it is expensive, blocks are large, and the buffer, a tenth of
 //! the table, holds many of them. Where it is cheap, blocks are small, and a buffer of some hundreds of them fits the
 //! caches of the processor: an epoch of 1.7 GB in memory took 147 ns a row with a tenth of it as the buffer, and 103
-//! with 16 MB (docs/results/calls.md).
+//! with 16 MB (`benches/speed/run calls`).
 
 use crate::size::{BlockSize, BufferSize, CHEAP_BLOCK_BYTES, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};
 use std::ops::Range;

@@ -56,7 +56,7 @@ pub trait Opened: Send + Sync {
 const DEFAULT_BYTES: u64 = 1 << 20;
 
 /// How many elements there are at least then, if there are as many rows: a buffer of a tenth of a thousand mixes sorted
-/// rows nearly as a full shuffle does (docs/results/joader_service.md).
+/// rows nearly as a full shuffle does (`make bench PARTS=joader`).
 const DEFAULT_ELEMENTS: u64 = 1000;
 
 /// What rows and elements depend on: the source with the data set's columns, and how many of both there are.
