@@ -18,6 +18,7 @@ mod tests {
             static METHODS: Cell<*const pg_sys::MemoryContextMethods> = const { Cell::new(std::ptr::null()) };
         }
 
+        #[expect(ffi_unwind_calls, reason = "the barrier of who allocates")]
         unsafe extern "C-unwind" fn alloc(context: pg_sys::MemoryContext, size: pg_sys::Size) -> *mut std::ffi::c_void {
             match BEFORE.get() {
                 Some(0) => {
