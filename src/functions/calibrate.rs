@@ -20,12 +20,12 @@ use train::model_rows::{ModelRows, parameters_for, tell_of_rows};
 const USUAL_COVERAGE: f64 = 0.9;
 
 #[pg_extern(sql = false)]
-fn corgipile_calibrate(call: Call<'_>) -> Value {
+fn corgipile_calibrate(call: Call<'_>) -> Value<'_> {
     calibrate(call).or_raise()
 }
 
 /// Calibrates the model with the rows of the source.
-fn calibrate(call: Call<'_>) -> Result<Value> {
+fn calibrate(call: Call<'_>) -> Result<Value<'_>> {
     let (model, source) = model_and_source(call)?;
     model::check_may_change(model.id)?;
     let policies = Policies::of_call(&model, [call.get(2), call.get(3)])?;

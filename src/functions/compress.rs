@@ -181,7 +181,7 @@ struct Written {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_compress(call: Call<'_>) -> Value {
+fn corgipile_compress(call: Call<'_>) -> Value<'_> {
     let written = compress(&call.arguments()).or_raise();
     let encodings: Map<String, Json> = written.encodings.into_iter().map(|(name, n)| (name, json!(n))).collect();
     call.row(&[
@@ -238,10 +238,9 @@ fn compress(arguments: &Arguments) -> Result<Written> {
         written.cells += rows.len() as f64 * rows.columns() as f64;
         written.bytes += bytes.len() as i64;
         *written.encodings.entry(info.encoding.to_string()).or_default() += 1;
-        let value = Bytes::new(&bytes)?;
+        let value = Bytes::new(connection.context(), &bytes)?;
         table.insert(&[labels.typed(), value.typed(toc_type)]);
         value.free();
-        labels.free();
     }
     written.skipped = batches.skipped();
     batches.finish();
@@ -303,8 +302,7 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, EncodingTotals)>> {
     let mut all = vec![EncodingTotals::default(); Encoding::ALL.len()];
     let mut auto = EncodingTotals::default();
     let mut seen = 0;
-    while let Some((labels, rows)) = batches.next(request.batch_rows)? {
-        labels.free();
+    while let Some((_, rows)) = batches.next(request.batch_rows)? {
         // the rest at the end is smaller than the other mini-batches
         if seen == REPORTED || (seen > 0 && rows.len() < request.batch_rows) {
             break;

@@ -6,6 +6,7 @@
 //!   and borrows from what it lies in. Whoever reads one compares the type before following a pointer.
 //! - What the executor gives ([`executor::node::Node`], [`tuples::slot::Slot`], [`snapshot::Snapshot`]) has the
 //!   lifetime of the callback or the query, and looks for itself whether what it needs is there.
+//! - What is allocated in a memory context has its lifetime, or a context of its own ([`context`]).
 //! - What rests on a promise of its caller is an `unsafe fn` that says which.
 #![allow(unsafe_code)]
 // The extension alone uses what is here: nobody asks for what it does not need.
@@ -14,6 +15,7 @@
 pub mod call;
 pub mod catalog;
 pub mod compat;
+pub mod context;
 mod declared;
 pub mod detoasted;
 pub mod encoding;

@@ -8,11 +8,12 @@ use options::call::{TrainArguments, invalid};
 use options::entry::invalid as refuse;
 use options::request::Request;
 use options::rows::{Nulls, Standardize};
-use pg::call::arguments::Arguments;
+use pg::call::function::Call;
 use pg::values::varlena::Bytes;
 
 /// The state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
-pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
+pub fn of_call(call: Call<'_>) -> Result<Bytes<'_>> {
+    let arguments = call.arguments();
     let options = arguments.json(3).map_err(|e| ArgumentError::unread("options", e))?;
     let model: String = arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?;
     // a training reads a source, a state does not; without a seed one would be drawn
@@ -40,7 +41,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
         skip_nulls: options.nulls == Some(Nulls::Skip),
         standardizer: None,
     };
-    state.bytes()
+    state.bytes(call.context())
 }
 
 /// Refuses what only a training that reads the table can do.

@@ -29,8 +29,8 @@ choice! {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export(call: Call<'_>) -> Value {
-    model(call).and_then(|model| model::export(&model)).map(jsonb::from_text).or_raise()
+fn corgipile_export(call: Call<'_>) -> Value<'_> {
+    model(call).and_then(|model| model::export(&model)).map(|text| jsonb::from_text(call.context(), text)).or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -39,13 +39,13 @@ fn corgipile_export_as(call: Call<'_>) -> Option<String> {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export_onnx(call: Call<'_>) -> Value {
-    model(call).and_then(|model| export_onnx(&model)).or_raise()
+fn corgipile_export_onnx(call: Call<'_>) -> Value<'_> {
+    model(call).and_then(|model| export_onnx(call, &model)).or_raise()
 }
 
 /// A model as a graph of ONNX: a bytea is just that, its bytes.
-fn export_onnx(model: &Rc<Model>) -> Result<Value> {
-    Ok(Bytes::new(&graph::graph(model)?)?.into_value())
+fn export_onnx<'m>(call: Call<'m>, model: &Rc<Model>) -> Result<Value<'m>> {
+    Ok(Bytes::new(call.context(), &graph::graph(model)?)?.into_value())
 }
 
 /// A model as a text of this format.

@@ -36,6 +36,7 @@ fn total_bytes() -> usize {
     size_of::<Directory>() + ALIGN + settings::shared_models_size()
 }
 
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 #[pg_guard]
 unsafe extern "C-unwind" fn request() {
     // SAFETY: called in the postmaster, when shared memory may be asked for.
@@ -50,6 +51,7 @@ unsafe extern "C-unwind" fn request() {
     }
 }
 
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 #[pg_guard]
 unsafe extern "C-unwind" fn startup() {
     // SAFETY: called in the postmaster when it has made its shared memory, also after a crash: it is zeroed then, and

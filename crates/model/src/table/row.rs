@@ -152,6 +152,7 @@ pub fn find<R>(id: i64, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
 
 /// The active snapshot, with what the commands of this transaction have done since it was taken. In a worker these are
 /// the commands of the transaction that it works for, none of which can come after it was started.
+#[expect(ffi_unwind_calls, reason = "these raise no errors")]
 fn with_own_commands() -> pg_sys::SnapshotData {
     // SAFETY: a function is called with an active snapshot, which outlives the call, and with it the lists that the
     // copy points to. Nobody registers the copy, whose counts say that it is active, as the original is: PostgreSQL

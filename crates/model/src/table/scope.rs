@@ -12,6 +12,7 @@ pub struct LookupScope([u32; 8]);
 impl LookupScope {
     /// As it is now.
     #[inline]
+    #[expect(ffi_unwind_calls, reason = "these raise no errors")]
     pub fn now() -> LookupScope {
         // SAFETY: a function is called with an active snapshot, in a transaction;
         // none of these functions raises errors.

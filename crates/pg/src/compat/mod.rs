@@ -256,6 +256,7 @@ pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
 ///
 /// # Safety
 /// There is a snapshot for which what the values belong to is kept.
+#[expect(ffi_unwind_calls, reason = "the caller's barrier")]
 pub(super) unsafe fn toast_snapshot(room: &mut pg_sys::SnapshotData) -> pg_sys::Snapshot {
     #[cfg(not(feature = "pg18"))]
     {
@@ -281,6 +282,7 @@ pub(super) unsafe fn toast_snapshot(room: &mut pg_sys::SnapshotData) -> pg_sys::
 ///
 /// # Safety
 /// The relations are open, and the snapshot is one for them.
+#[expect(ffi_unwind_calls, reason = "the caller's barrier")]
 pub(super) unsafe fn begin_index_scan(
     relation: pg_sys::Relation,
     index: pg_sys::Relation,

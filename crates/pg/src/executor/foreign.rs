@@ -6,12 +6,13 @@
 
 use super::node::Flags;
 use super::plan::child;
-use super::planned::Planned;
+use super::planned::{PLAN, Planned};
 use super::remote_rows::{ForeignRows, NotForeign, is_of_postgres_fdw};
 use super::running::Running;
 use crate::catalog::names::quote_identifier;
 use crate::catalog::types::qualified_type_name;
 use crate::compat::{prunes_at_start, scans_as};
+use crate::context::OwnContext;
 use crate::snapshot::Snapshot;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
@@ -44,9 +45,12 @@ impl Planned {
 
     /// An ERROR, as the executor's, unless the user may read what the plan reads. Other extensions hear of it.
     fn check_privileges(&self) {
-        let Planned { statement, text, is_part, .. } = *self;
-        let plan =
-            Planned { statement, text, hazard: None, has_extension_nodes: false, is_part, maybe_distributed: None };
+        let memory = OwnContext::new(PLAN);
+        // SAFETY: a finished plan, and its text.
+        let (statement, text) = memory
+            .context()
+            .enter(|| unsafe { (pg_sys::copyObjectImpl(self.statement.cast()).cast(), pg_sys::pstrdup(self.text)) });
+        let plan = Planned::new(memory, statement, text, self.is_part);
         Snapshot::with_active(|snapshot| Running::start(plan, snapshot, 0, Flags::TO_SHOW)).finish();
     }
 

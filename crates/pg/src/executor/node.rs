@@ -276,9 +276,9 @@ impl<'a> Node<'a> {
         require_unread();
         // SAFETY: nobody reads a row, and the per-tuple memory is reset as ExecScan does.
         unsafe {
+            self.reset_tuple_memory();
             let ps = &mut (*self.0).ss.ps;
             let context = ps.ps_ExprContext;
-            pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
             (*context).ecxt_scantuple = (*self.0).ss.ss_ScanTupleSlot;
             let passes = pg_sys::ExecQual(ps.qual, context);
             if !passes && !ps.instrument.is_null() {
@@ -291,16 +291,33 @@ impl<'a> Node<'a> {
     /// Runs `f` in memory that goes away with it: what functions of PostgreSQL leave behind while values are read
     /// (a numeric that had to be detoasted, say) would else stay until the query ends.
     pub fn in_tuple_memory<R>(self, f: impl FnOnce() -> R) -> R {
+        require_unread();
         // SAFETY: the node's expression context lives as long as the node. An ERROR in f resets the current context
-        // anyway. What f gives lives on its own: values in this memory cannot be part of it,
-        // for they borrow from the row.
+        // anyway. What f gives lives on its own: values that are read borrow from the row, and those that are made are in
+        // a Context of their own.
         unsafe {
             let memory = (*(*self.0).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
             let caller = pg_sys::MemoryContextSwitchTo(memory);
             let result = f();
             pg_sys::MemoryContextSwitchTo(caller);
-            pg_sys::MemoryContextReset(memory);
+            self.reset_tuple_memory();
             result
+        }
+    }
+
+    /// Empties the memory of a row, and the slot whose row [`Node::project`] has made there.
+    ///
+    /// # Safety
+    /// Nobody reads a row, or anything else in that memory.
+    #[inline]
+    unsafe fn reset_tuple_memory(self) {
+        // SAFETY: the expression context and the slot are the node's, and there as long as it is.
+        unsafe {
+            let ps = &(*self.0).ss.ps;
+            if !ps.ps_ProjInfo.is_null() && Slot::filled(ps.ps_ResultTupleSlot).is_some() {
+                pg_sys::ExecClearTuple(ps.ps_ResultTupleSlot);
+            }
+            pg_sys::MemoryContextReset((*ps.ps_ExprContext).ecxt_per_tuple_memory);
         }
     }
 

@@ -68,6 +68,7 @@ pub(crate) unsafe fn plan_query(
     }
 }
 
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 #[pg_guard]
 unsafe extern "C-unwind" fn set_rel_pathlist(
     root: *mut pg_sys::PlannerInfo,

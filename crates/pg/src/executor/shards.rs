@@ -26,7 +26,7 @@ const AS_EVERYBODY_READS: [(&CStr, &CStr); 4] = [
 
 /// An analysed query that may be one on a distributed table.
 pub(super) struct MaybeDistributed {
-    /// in the memory context in which it was made
+    /// in the memory of the plan
     query: *mut pg_sys::Query,
 }
 

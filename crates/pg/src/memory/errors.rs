@@ -5,6 +5,7 @@
 //! guards nest until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of this
 //! module before the two (`--wrap`, build.rs), for the calls of this library alone.
 //! Another one keeps a panic from needing libc's memory.
+#![expect(ffi_unwind_calls, reason = "what barriers call themselves, and the end of the process")]
 
 use super::state::{self, begin};
 use pgrx::pg_sys;

@@ -35,6 +35,7 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 /// Raises PostgreSQL's error if there is hardly any memory left. Called before anything of Rust's, in a process that
 /// has just loaded the library: libc ends a process that has none for the library's thread-local variables when they
 /// are first touched.
+#[expect(ffi_unwind_calls, reason = "a barrier has thread-local variables")]
 pub fn expect_some() {
     unsafe extern "C-unwind" {
         fn palloc(size: usize) -> *mut c_void;

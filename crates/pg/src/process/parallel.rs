@@ -12,7 +12,7 @@
 mod failing_launches;
 
 use super::all_gather::AllGather;
-use super::dsm::{attempt, delete_owner};
+use super::dsm::no_room;
 use super::library::{self, build};
 use super::queue::Queue;
 use crate::errors::{Error, raise};
@@ -63,7 +63,7 @@ pub struct Launch<'a> {
 /// Why there are no workers.
 pub type Unavailable = Cow<'static, str>;
 
-/// Why, if there is no room for what processes share; PostgreSQL's own words behind it, if it has any.
+/// Why, if there is no room for what processes share; what is missing behind it, if that is known.
 pub const NO_SHARED_MEMORY: &str = "no shared memory";
 
 /// Keys of what is in the segment of a parallel context. PostgreSQL's own are from 0xFFFFFFFFFFFF0001 on.
@@ -91,11 +91,13 @@ const ENTRY: &CStr = c"corgipile_worker_main";
 
 const CACHE_LINE: usize = 64;
 
+/// Bytes that PostgreSQL may add for what a session has: settings, snapshots, queues of errors, and a segment that it makes
+/// for its first workers.
+const OF_POSTGRES: usize = 1 << 20;
+
 /// Worker processes, as their leader sees them.
 pub struct Workers {
     context: *mut pg_sys::ParallelContext,
-    /// of the segment
-    owner: pg_sys::ResourceOwner,
     up: Vec<Queue>,
     down: Vec<Queue>,
     /// for an [`AllGather`]: where it begins, and its size
@@ -170,13 +172,11 @@ impl Workers {
     fn prepare(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
         unsafe {
-            let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile workers".as_ptr());
             pg_sys::EnterParallelMode();
             let context =
                 pg_sys::CreateParallelContext(LIBRARY.as_ptr(), ENTRY.as_ptr(), launch.workers.max(1) as c_int);
             let mut workers = Workers {
                 context,
-                owner,
                 up: Vec::new(),
                 down: Vec::new(),
                 shared: null_mut(),
@@ -185,17 +185,19 @@ impl Workers {
                 is_there: Rc::new(Cell::new(true)),
             };
             workers.estimate(launch);
+            if let Some(why) = no_room(pg_sys::shm_toc_estimate(&mut (*context).estimator) + OF_POSTGRES) {
+                workers.destroy();
+                return Err(Cow::Owned(format!("{NO_SHARED_MEMORY}: {why}")));
+            }
             pg_sys::PushActiveSnapshot(launch.snapshot.as_ptr());
-            let made = attempt(owner, || pg_sys::InitializeParallelDSM(context));
+            pg_sys::InitializeParallelDSM(context);
             pg_sys::PopActiveSnapshot();
-            let refused = match made {
-                Err(why) => Cow::Owned(format!("{NO_SHARED_MEMORY}: {why}")),
-                // without a word if there are too many segments
-                Ok(()) if (*context).nworkers == 0 || (*context).seg.is_null() => Cow::Borrowed(NO_SHARED_MEMORY),
-                Ok(()) => return Ok(workers),
-            };
-            workers.destroy();
-            Err(refused)
+            // without a word if there are too many segments
+            if (*context).nworkers == 0 || (*context).seg.is_null() {
+                workers.destroy();
+                return Err(Cow::Borrowed(NO_SHARED_MEMORY));
+            }
+            Ok(workers)
         }
     }
 
@@ -350,13 +352,10 @@ impl Workers {
     /// # Safety
     /// Nobody uses what was shared.
     unsafe fn destroy(self) {
-        // SAFETY: the context was created in launch. It knows its segment, which is the owner's: the context goes
-        // first, or it would detach what the owner has detached.
-        // The owner then has what an ERROR has kept PostgreSQL from finishing.
+        // SAFETY: the context was created in launch.
         unsafe {
             self.is_there.set(false);
             pg_sys::DestroyParallelContext(self.context);
-            delete_owner(self.owner);
             pg_sys::ExitParallelMode();
         }
     }

@@ -306,6 +306,7 @@ fn functions() -> Result<[pg_sys::Oid; 6]> {
 /// The next result of what was sent: its last value. None at the end.
 ///
 /// dblink_get_result() gives a set of rows, whose columns its caller says: here one of type text.
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 fn result(held: *mut Held) -> Option<Option<String>> {
     // SAFETY: the function is dblink's, called as PostgreSQL's executor calls a function in FROM: with a place for a
     // set of rows, whose columns are said. All that it makes is in the session's memory of a call.

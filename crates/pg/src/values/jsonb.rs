@@ -4,6 +4,7 @@
 use super::typed::TypedDatum;
 use super::varlena::Value;
 use crate::catalog::types::existing_base_type;
+use crate::context::Context;
 use crate::encoding::require_utf8;
 use crate::errors::Error;
 use pgrx::PgTryBuilder;
@@ -113,15 +114,15 @@ impl Unreadable {
 ///
 /// # Errors
 /// PostgreSQL's own if it does not fit jsonb.
-pub fn from_text(text: String) -> Value {
+pub fn from_text(context: Context<'_>, text: String) -> Value<'_> {
     let mut text = text.into_bytes();
     allocation::expect(allocation::try_reserve_exact(&mut text, 1));
     let text = CString::new(text).unwrap_or_default(); // JSON has no bytes 0
     // SAFETY: jsonb_in takes any C string.
-    unsafe {
+    context.value(|| unsafe {
         let function = pg_sys::Oid::from(pg_sys::F_JSONB_IN);
-        Value(pg_sys::OidInputFunctionCall(function, text.as_ptr().cast_mut(), pg_sys::JSONBOID, -1))
-    }
+        pg_sys::OidInputFunctionCall(function, text.as_ptr().cast_mut(), pg_sys::JSONBOID, -1)
+    })
 }
 
 /// The type with this name, as SQL writes it; None if there is none.

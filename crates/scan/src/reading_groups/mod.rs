@@ -22,6 +22,7 @@ use foldhash::quality::FixedState;
 use pg::interrupts::check_for_interrupts;
 use pg::process::dsm::{SegmentPool, Words, words_of};
 use pg::process::late_memory;
+use pg::process::parallel::NO_SHARED_MEMORY;
 use pg::tuples::heap::HeapRelation;
 use pgrx::prelude::*;
 use shuffle::{Board, Job};
@@ -173,9 +174,7 @@ impl ReadingGroup {
         found: Found,
         reads: &Reads,
     ) -> Result<Option<ReadingGroup>, NotShared> {
-        let Some(segment) = segments.attach_new(found.handle) else {
-            return segments.refused().map_or(Ok(None), |why| Err(no_memory(&why)));
-        };
+        let Some(segment) = segments.attach_new(found.handle) else { return Ok(None) };
         // SAFETY: leaves the board, if it is one, and the place.
         unsafe { segments.on_detach(&segment, detached) };
         let words = segment.into_words();
@@ -197,7 +196,7 @@ impl ReadingGroup {
         let blocks = reads.blocks(pages_per_block);
         let room = board::room_for(blocks);
         let Some(segment) = segments.make(board::bytes(room)) else {
-            return Err(no_memory(&segments.refused().unwrap_or_default()));
+            return Err(format!("{NO_SHARED_MEMORY}: {}", segments.refused().unwrap_or_default()).into());
         };
         // SAFETY: as in attach().
         unsafe { segments.on_detach(&segment, detached) };
@@ -263,10 +262,6 @@ impl Reads {
         let role = unsafe { pg_sys::GetSessionUserId() }.to_u32();
         Member { pid: my_pid(), role, relation: self.relation }
     }
-}
-
-fn no_memory(why: &str) -> NotShared {
-    format!("no shared memory: {why}").into()
 }
 
 /// Takes this process out of the group whose segment it detaches.

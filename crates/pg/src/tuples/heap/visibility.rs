@@ -88,6 +88,7 @@ impl Visibility {
     ///
     /// # Safety
     /// As [`Visibility::of_page`], whose barrier is around.
+    #[expect(ffi_unwind_calls, reason = "the caller's barrier")]
     unsafe fn ask(&self, page: Page, number: pg_sys::OffsetNumber, line: Line) -> bool {
         // SAFETY: the caller's promise.
         unsafe {

@@ -6,7 +6,6 @@
 
 use super::visibility::{Page, Visibility};
 use crate::tuples::page::Line;
-use crate::tuples::toast::guardless::HeapTupleSatisfiesVisibility;
 use pgrx::pg_sys::{MultiXactStatus, TransactionId};
 use pgrx::prelude::*;
 use rand_xoshiro::SplitMix64;
@@ -245,7 +244,7 @@ unsafe fn expected(
         tuple.t_tableOid = pg_sys::Oid::from(1);
         pgrx::itemptr::item_pointer_set_all(&mut tuple.t_self, 0, 1);
         // SAFETY: the tuple's data is a header, and the caller has pinned the buffer.
-        unsafe { HeapTupleSatisfiesVisibility(&mut tuple, snapshot, buffer) }
+        unsafe { pg_sys::HeapTupleSatisfiesVisibility(&mut tuple, snapshot, buffer) }
     };
     (1..).zip(lines).filter(|(_, line)| line.is_normal() && sees(line)).map(|(number, _)| number).collect()
 }
