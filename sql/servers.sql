@@ -190,7 +190,7 @@ BEGIN
             $q$SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'corgipile'$q$);
         IF answer IS NULL THEN
             PERFORM corgipile.raise_of_server(server, '55000', 'extension corgipile is not installed in its database', NULL,
-                                              'CREATE EXTENSION corgipile there.');
+                                              'Run CREATE EXTENSION corgipile in that database.');
         END IF;
         -- Each takes the locks of this call up to its own number: those that are taken are of an earlier one that leads to the
         -- same database, for whose transaction it would wait in vain.

@@ -25,7 +25,7 @@ pub enum ArgumentError {
     /// none of the words that it may be
     UnknownWord { key: &'static str, given: String, known: Vec<&'static str> },
     #[error("\"{0}\" is given as an argument and in options, with different values")]
-    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "Give it once.")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "Give it only once.")]
     GivenTwice(String),
     #[error("options must be a JSON object")]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE =>
@@ -192,9 +192,9 @@ fn meant(what: &str, given: &str, known: &str) -> String {
 fn model_meant(given: &str, resembling: Option<String>) -> String {
     let name = given.to_lowercase().replace([' ', '-'], "_");
     match MODELS_ELSEWHERE.iter().find(|(_, names)| names.contains(&name.as_str())) {
-        Some((here, _)) => format!("Say {here}."),
+        Some((here, _)) => format!("Use {here}."),
         None => resembling.unwrap_or_else(|| {
-            format!("If it is the column to predict, say label => '{}'.", given.replace('\'', "''"))
+            format!("If it is the column to predict, use label => '{}'.", given.replace('\'', "''"))
         }),
     }
 }

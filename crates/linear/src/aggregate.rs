@@ -57,7 +57,7 @@ pub enum StateError {
     #[error("target {0} is negative")]
     NegativeTarget(f32),
     /// Two states to be merged are of different trainings.
-    #[error("the states are of different trainings")]
+    #[error("the states belong to different trainings")]
     Different,
     /// The epoch's loss or a parameter is infinite or NaN.
     #[error("the model diverged in epoch {0}")]

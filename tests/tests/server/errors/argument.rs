@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'forest')",
         "22023",
         r#"unknown model "forest""#,
-        "If it is the column to predict, say label => 'forest'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, mlp_regression, logistic_regression, ...",
+        "If it is the column to predict, use label => 'forest'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, mlp_regression, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::Unknown",
@@ -58,7 +58,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_search('t', features => '{a,b}', folds_by_time => 'a')",
         "22023",
         r#"invalid value for argument "folds_by_time": column "a" is a feature"#,
-        "Say by features which columns the model learns from, without this one.",
+        "Use by features which columns the model learns from, without this one.",
     ),
     Case(
         "ArgumentError::InvalidArgument",
@@ -107,7 +107,7 @@ pub const CASES: &[Case] = &[
         r#"SELECT corgipile_train('t', l2 => 0.1, options => '{"l2": 0.2}')"#,
         "22023",
         r#""l2" is given as an argument and in options, with different values"#,
-        "Give it once.",
+        "Give it only once.",
     ),
     Case(
         "ArgumentError::OptionsNotAnObject",

@@ -56,8 +56,8 @@ fn a_model_that_the_transaction_cannot_see_is_told_from_none() {
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
     other.models();
     let id = db.train("'t', max_epochs => 1, name => 'm'")[0].model_id;
-    let hint = "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
-                transaction: run it again.";
+    let hint = "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, \
+                after this transaction began. Run it again.";
     for (model, named) in [(id.to_string(), id.to_string()), ("'m'".to_owned(), "\"m\"".to_owned())] {
         let failure =
             other.fails_with(&format!("SAVEPOINT s; SELECT corgipile_predict({model}, ARRAY[1, 2, 3])"), "42704");
@@ -73,7 +73,7 @@ fn a_version_that_the_transaction_cannot_see_is_not_stored_again() {
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
     other.models();
     db.train("'t', max_epochs => 1, name => 'm'");
-    let message = "could not store a version of model \"m\": another transaction has stored one meanwhile";
+    let message = "could not store a version of model \"m\": another transaction has just stored one";
     let failure = other.fails_with("SELECT corgipile_train('t', max_epochs => 1, name => 'm')", "40001");
     failure.is("40001", message, "Train again in a new transaction.");
 }
@@ -86,7 +86,7 @@ fn a_model_that_no_jsonb_holds_is_not_exported() {
     db.fails_with(&format!("SELECT corgipile_export({id})"), "54000").is(
         "54000",
         "the model's numbers are 268800000 bytes of JSON, more than type jsonb can hold",
-        "There may be 256 MB; take it to another server with pg_dump or COPY.",
+        "The limit is 256 MB; copy the model to another server with pg_dump or COPY.",
     );
 }
 
@@ -99,7 +99,7 @@ fn who_waits_for_the_end_of_the_extension_is_told() {
     db.wait_for_waiters(1);
     db.run("COMMIT");
     let failure = waiting.join().1.expect_err("the table of models is gone");
-    let hint = "Extension corgipile was dropped meanwhile, or its table renamed.";
+    let hint = "Extension corgipile was dropped in the meantime, or its table was renamed.";
     failure.is("42P01", "relation corgipile.stored_models does not exist", hint);
 }
 
@@ -196,7 +196,7 @@ fn bytes_that_are_no_compressed_value_are_refused() {
     let result = db.attempt_copy_in_binary("COPY received FROM STDIN WITH (FORMAT binary)", b"nothing");
     result.expect_err("they are no value").is(
         "22P03",
-        "the bytes are no value of type corgipile.toc: ...",
-        "Make such values with corgipile_compress() or corgipile_toc().",
+        "invalid bytes for type corgipile.toc: ...",
+        "Create such values with corgipile_compress() or corgipile_toc().",
     );
 }

@@ -178,7 +178,7 @@ const REFUSED: [(&str, &str, &str, &str); 13] = [
         "there is no server \"files\" of postgres_fdw",
         "Servers are: north, south.",
     ),
-    ("SELECT corgipile_publish('m', 9)", "42704", "there is no version 9 of model \"m\"", "See corgipile.models..."),
+    ("SELECT corgipile_publish('m', 9)", "42704", "version 9 of model \"m\" does not exist", "See corgipile.models..."),
     ("SELECT corgipile_publish('nobody')", "42704", "model \"nobody\" does not exist", "..."),
     ("SELECT corgipile_publish(99)", "42704", "model 99 does not exist", "..."),
     ("SELECT corgipile_publish(NULL::text)", "22004", "argument \"name\" must not be null", "..."),

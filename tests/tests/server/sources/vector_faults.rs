@@ -100,7 +100,7 @@ fn bytes_that_are_no_vector_are_refused(mut db: Database) {
                 for source in ["bad", "SELECT * FROM bad ORDER BY ctid"] {
                     let train = format!("SELECT corgipile_train('{source}', features => '{{{column}}}')");
                     let failure = db.rejects(&train, "XX001");
-                    failure.says(&["feature vector is damaged, or has a layout that is not known,", "row"]);
+                    failure.says(&["feature vector is damaged or has an unknown layout", "row"]);
                     assert!(failure.hint.contains("pgvector"), "{failure:?}");
                 }
             }

@@ -260,7 +260,7 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         let notices = spread.nodes.near.notices(&[&call("auto")]);
         assert!(notices.contains(&format!("the rows come here to be trained on: {why}")), "{source}{more}: {notices}");
         let failure = spread.near().rejects(&call("east,north,south"), "0A000");
-        assert_eq!(failure.message, format!("the rows cannot be trained on where they are: {why}"), "{source}{more}");
+        assert_eq!(failure.message, format!("the rows cannot be trained on on their servers: {why}"), "{source}{more}");
     }
     let named = |spread: &mut Spread, nodes: &str| {
         spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, servers => '{nodes}')"), "0A000").message
@@ -304,7 +304,7 @@ fn servers_that_are_not_alike_are_told_of() {
     let [_, mut north, _] = spread.sessions();
     north.run("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'corgipile'");
     let here: String = spread.near().value("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'");
-    let message = format!("server \"north\": it has version 0.0.1 of extension corgipile, and this one {here}");
+    let message = format!("server \"north\": it has version 0.0.1 of extension corgipile, this server {here}");
     check(&mut spread, "55000", &message);
     north.run("DROP EXTENSION corgipile");
     check(&mut spread, "55000", "server \"north\": extension corgipile is not installed in its database");
@@ -320,7 +320,7 @@ fn servers_that_are_not_alike_are_told_of() {
     let setup = format!("CREATE EXTENSION corgipile; CREATE TABLE t ({COLUMNS})");
     spread.nodes.north.session_in("latin").run(&setup);
     spread.near().run("ALTER SERVER north OPTIONS (SET dbname 'latin')");
-    check(&mut spread, "0A000", "server \"north\": its database has the encoding LATIN1, and not UTF8");
+    check(&mut spread, "0A000", "server \"north\": its database has the encoding LATIN1, not UTF8");
     spread.near().run("ALTER SERVER north OPTIONS (SET dbname 'postgres')");
     spread.near().run("DROP EXTENSION dblink");
     check(&mut spread, "55000", "extension dblink is not installed in this database");
@@ -331,17 +331,17 @@ fn servers_that_are_not_alike_are_told_of() {
         "ALTER {step} RENAME TO real_step; CREATE {step} RETURNS bytea LANGUAGE sql AS 'SELECT ''\\x00''::bytea'"
     ));
     let failure = spread.near().rejects(&call("auto"), "08P01");
-    assert_eq!(failure.message, "server \"north\": its answer makes no sense");
+    assert_eq!(failure.message, "server \"north\": unexpected reply");
     north.run(&format!("DROP {step}; ALTER FUNCTION corgipile.real_step(bytea) RENAME TO node_step"));
     // rows that do not go together
     north.run("UPDATE t SET v = v || 1::real");
     let arrays = "SELECT corgipile_train('t', label => 'half', features => '{v}', servers => 'auto')";
     let failure = spread.near().rejects(arrays, "22000");
-    let message = "the rows of the servers do not go together: the arrays in column \"v\" have 3 numbers on one server and 4 on another";
+    let message = "the rows of the servers do not match: the arrays in column \"v\" have 3 numbers on one server and 4 on another";
     assert_eq!(failure.message, message);
     north.run("UPDATE t SET half = 2");
     let failure = spread.near().rejects(&call("auto"), "22000");
-    let message = "the rows of the servers do not go together: label column \"half\" has more than 2 different values";
+    let message = "the rows of the servers do not match: label column \"half\" has more than 2 different values";
     assert_eq!(failure.message, message);
 }
 
@@ -392,7 +392,7 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
     }
     let mut reader = spread.nodes.near.session_as(&role);
     let failure = reader.fails_with(&call, "42501");
-    assert_eq!(failure.message, "server \"east\": role far may not work on this server for a training on another one");
+    assert_eq!(failure.message, "server \"east\": role far lacks the privilege to take part in a training of another server");
     failure.hints(&[grant]);
     for mut session in spread.sessions() {
         session.run(grant);
@@ -434,7 +434,7 @@ fn rows_that_cannot_be_learned_from_are_an_error_of_their_server() {
 #[test]
 fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
     let mut db = Database::with_small_table(10);
-    let message = "no training on another server has asked for this";
+    let message = "this function was not called by a training on another server";
     for sql in [
         r"SELECT corgipile.node_step('\x')",
         "SELECT corgipile.node_training('{}')",
@@ -442,7 +442,7 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
     ] {
         assert_eq!(db.fails_with(sql, "55000").message, message, "{sql}");
     }
-    let nonsense = "a training on another server has asked for what makes no sense";
+    let nonsense = "unexpected request from a training on another server";
     for task in ["", "{}", r#"{"sql": "SELECT 1"}"#, "NULL"] {
         let sql = format!("SELECT * FROM corgipile.node_training('{task}')");
         assert_eq!(db.fails_with(&sql, "08P01").message, nonsense, "{sql}");
@@ -478,7 +478,7 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
     let role = db.role("nobody");
     let read = call("SELECT label, a FROM t");
     let failure = db.session_as(&role).fails_with(&read, "42501");
-    assert_eq!(failure.message, format!("role {role} may not work on this server for a training on another one"));
+    assert_eq!(failure.message, format!("role {role} lacks the privilege to take part in a training of another server"));
     let grant = format!("GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO {role}");
     failure.hints(&[&grant]);
     db.session_as(&role).fails_with(r"SELECT corgipile.node_step('\x')", "42501");
@@ -537,7 +537,7 @@ fn a_small_message_makes_neither_an_endless_loop_nor_gigabytes() {
             points.join(",")
         ))
     };
-    let nonsense = "a training on another server has asked for what makes no sense";
+    let nonsense = "unexpected request from a training on another server";
     for (groups, points, code) in [
         // no points times so many groups are no models
         ("9223372036854775808", vec![], "08P01"),

@@ -206,7 +206,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
         ("SELECT * FROM t WHERE random() >= 0", "a filter is not one that postgres_fdw sends to the server", "1200"),
     ] {
         let message = is_told(&mut spread, source, why, "0A000", rows);
-        assert_eq!(message, format!("the rows cannot be evaluated on where they are: {why}"), "{source}");
+        assert_eq!(message, format!("the rows cannot be evaluated on on their servers: {why}"), "{source}");
     }
     let message = spread.near().fails_with(&call("t", "east,north"), "0A000").message;
     assert!(message.ends_with("some are on server \"south\", which is not named"), "{message}");
@@ -223,7 +223,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     let [_, mut north, _] = spread.sessions();
     north.run("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'corgipile'");
     let here: String = spread.near().value("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'");
-    let why = format!("server \"north\": it has version 0.0.1 of extension corgipile, and this one {here}");
+    let why = format!("server \"north\": it has version 0.0.1 of extension corgipile, this server {here}");
     assert_eq!(is_told(&mut spread, "t", &why, "55000", "1200"), why);
     north.run("DROP EXTENSION corgipile");
     let why = "server \"north\": extension corgipile is not installed in its database";
@@ -248,7 +248,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
         "ALTER {step} RENAME TO real_step; CREATE {step} RETURNS bytea LANGUAGE sql AS 'SELECT ''\\x00''::bytea'"
     ));
     let failure = spread.near().fails_with(&call("t", "auto"), "08P01");
-    assert_eq!(failure.message, "server \"north\": its answer makes no sense");
+    assert_eq!(failure.message, "server \"north\": unexpected reply");
     spread.near().run("ALTER SERVER south OPTIONS (SET port '1')");
     let failure = spread.near().fails_with(&call("t", "auto"), "08001");
     assert!(failure.message.starts_with("server \"south\": "), "{failure:#?}");

@@ -83,7 +83,7 @@ pub const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers')",
         "42703",
         r#"column "label" does not exist in the source"#,
-        "Say which column to predict: label => '...'. {COLUMNS}",
+        "Name the column to predict: label => '...'. {COLUMNS}",
     ),
     Case(
         "a label without quotes is a column to SQL",
@@ -111,7 +111,7 @@ pub const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers', 'survived')",
         "22023",
         r#"unknown model "survived""#,
-        "If it is the column to predict, say label => 'survived'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, ...",
+        "If it is the column to predict, use label => 'survived'. Known models are: logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp, ...",
     ),
     Case(
         "the label's argument by another name",
@@ -143,7 +143,7 @@ pub const FEATURES: &[Case] = &[
         r#"SELECT corgipile_train('passengers', label => 'survived', features => '{"age, fare"}')"#,
         "42703",
         r#"column "age, fare" does not exist in the source"#,
-        "Give each name by itself: '{age,fare}'. {COLUMNS}",
+        "Give the names as an array: '{age,fare}'. {COLUMNS}",
     ),
     Case(
         "a misspelt feature",
@@ -170,7 +170,7 @@ pub const FEATURES: &[Case] = &[
         "a feature twice",
         "SELECT corgipile_train('passengers', label => 'survived', features => '{age,age}')",
         "22023",
-        r#"invalid value for argument "features": column "age" is there twice"#,
+        r#"invalid value for argument "features": column "age" appears twice"#,
         "Name each column once.",
     ),
     Case(
@@ -191,7 +191,7 @@ pub const FEATURES: &[Case] = &[
         "all features left out",
         "SELECT corgipile_train('vectors', features => '{-x}')",
         "42703",
-        "there are no features in the source",
+        "the source has no features",
         "Features are one column of arrays, ...",
     ),
     Case(

@@ -65,7 +65,7 @@ pub const MODELS_IN_USE: &[Case] = &[
         "SELECT * FROM corgipile_evaluate('survival', 'SELECT * FROM passengers WHERE age > 100')",
         "22000",
         "there are no rows to evaluate on",
-        "Check the source: its table, and what it leaves out.",
+        "Check the source: its table and its conditions.",
     ),
     Case(
         "model and table in the wrong order",
