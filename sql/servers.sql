@@ -166,7 +166,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'extension dblink is not installed in this database'
             USING ERRCODE = 'object_not_in_prerequisite_state',
-                  HINT = 'CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.';
+                  HINT = 'Run CREATE EXTENSION dblink; it comes with PostgreSQL.';
     END IF;
     names := corgipile.servers_to_publish_to(servers);
     FOREACH server IN ARRAY names LOOP

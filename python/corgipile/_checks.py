@@ -31,7 +31,7 @@ def check_number(name: str, number: Any, least: int, most: int = 2**31 - 1, hint
             raise TypeError
         whole = operator.index(number)
     except TypeError:
-        raise TypeError(f"{name}: {called(number)} is no whole number{hint}") from None
+        raise TypeError(f"{name}: {called(number)} is not an integer{hint}") from None
     if not least <= whole <= most:
         raise ValueError(f"{name}: {whole} is not between {least} and {most}{hint}")
     return whole

@@ -16,7 +16,7 @@ def number_of_text(text: str) -> float:
         ValueError: it is none there.
     """
     if _NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return float(text)
 
 
@@ -27,7 +27,7 @@ def whole_of_text(text: str) -> int:
         ValueError: it is none there.
     """
     if _WHOLE.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no whole number")
+        raise ValueError(f"{text!r} is not an integer")
     return int(text)
 
 

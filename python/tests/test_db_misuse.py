@@ -138,10 +138,10 @@ def test_arguments_of_the_wrong_type_are_refused_by_name(conn: Any, named: str, 
         return lambda: db.watch(conn, **{"rounds": 0, "file": silent, **given})
 
     calls: list[tuple[str, Any, Any]] = [
-        ("rows: 'x' is no whole number", TypeError, report(rows="x")),
-        ("rows: 2.5 is no whole number", TypeError, report(rows=2.5)),
-        ("rows: nan is no whole number", TypeError, report(rows=float("nan"))),
-        ("rows: True is no whole number", TypeError, report(rows=True)),
+        ("rows: 'x' is not an integer", TypeError, report(rows="x")),
+        ("rows: 2.5 is not an integer", TypeError, report(rows=2.5)),
+        ("rows: nan is not an integer", TypeError, report(rows=float("nan"))),
+        ("rows: True is not an integer", TypeError, report(rows=True)),
         ("rows: 0 is not between 1 and", ValueError, report(rows=0)),
         ("rows: .* is not between 1 and", ValueError, report(rows=2**64)),
         ("path: a path is needed", TypeError, report(path=None)),
@@ -151,18 +151,18 @@ def test_arguments_of_the_wrong_type_are_refused_by_name(conn: Any, named: str, 
         ("source: .* has a character", ValueError, report(source="a\0b")),
         ("model: a pair of name and version", ValueError, report(model=(named,))),
         ("model is a name or an id, not NoneType", TypeError, report(model=None)),
-        ("version: '1' is no whole number", TypeError, report(model=(named, "1"))),
-        ("version: 'x' is no whole number", TypeError, lambda: Model.from_database(conn, named, "x")),  # type: ignore[arg-type]
-        ("version: 1.0 is no whole number", TypeError, lambda: Model.from_database(conn, named, 1.0)),  # type: ignore[arg-type]
+        ("version: '1' is not an integer", TypeError, report(model=(named, "1"))),
+        ("version: 'x' is not an integer", TypeError, lambda: Model.from_database(conn, named, "x")),  # type: ignore[arg-type]
+        ("version: 1.0 is not an integer", TypeError, lambda: Model.from_database(conn, named, 1.0)),  # type: ignore[arg-type]
         ("version: 0 is not between", ValueError, lambda: Model.from_database(conn, named, 0)),
         ("version: .* is not between", ValueError, lambda: Model.from_database(conn, named, 2**31)),
         ("model: .* has a character", ValueError, lambda: Model.from_database(conn, "a\0b")),
-        ("pid: 'x' is no whole number", TypeError, lambda: db.running(conn, "x")),  # type: ignore[arg-type]
+        ("pid: 'x' is not an integer", TypeError, lambda: db.running(conn, "x")),  # type: ignore[arg-type]
         ("interval: a number of seconds is needed", TypeError, watch(interval="1")),
         ("interval: a number of seconds is needed", TypeError, watch(interval=None)),
         ("interval is nan, and must be at least 0", ValueError, watch(interval=float("nan"))),
         ("interval is inf, and must be at least 0", ValueError, watch(interval=float("inf"))),
-        ("rounds: '1' is no whole number", TypeError, watch(rounds="1")),
+        ("rounds: '1' is not an integer", TypeError, watch(rounds="1")),
         ("rounds: -1 is not between", ValueError, watch(rounds=-1)),
         ("file: a file that is open", TypeError, watch(file="out.txt")),
         ("source: .* has a character", ValueError, lambda: db.train(conn, "a\0b")),

@@ -103,20 +103,20 @@ def test_a_prediction_is_the_sum_that_the_document_says() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"corgipile_model": 2}, "'corgipile_model' of the model is 2, a version that is unknown"),
+        ({"corgipile_model": 2}, "'corgipile_model' of the model is 2, an unknown version"),
         ({"corgipile_model": ...}, "is no model: key 'corgipile_model' is missing"),
         ({"surprise": 1}, "'surprise' of the model is unknown"),
         ({"model": "forest"}, "'model' of the model is 'forest'"),
         ({"classes": ["a"]}, "'classes' of the model has less than two"),
         ({"classes": ["a", "b", "c"]}, "'classes' of the model has 3 elements, and must have 2"),
-        ({"weights": [1.0]}, "'weights' of the model has numbers for 1 features, but features and categories are 11"),
+        ({"weights": [1.0]}, "'weights' of the model has numbers for 1 features, but there are 11 features and categories"),
         ({"weights": "no base64!"}, "'weights' of the model is neither base64 nor"),
         ({"weights": [float("nan")] * 11}, "'weights' of the model has numbers that are not finite"),
         ({"weights": ...}, "'weights' of the model is missing"),
-        ({"intercepts": [0, 1]}, "'intercepts' of the model has 2 numbers, and must have 1"),
+        ({"intercepts": [0, 1]}, "'intercepts' of the model has 2 numbers, but must have 1"),
         ({"feature_scale": ...}, "'feature_scale' of the model is missing"),
         ({"feature_scale": [0.0] * 6}, "'feature_scale' of the model has a number that is not above 0"),
-        ({"feature_mean": [0.0] * 5}, "'feature_mean' of the model has 5 numbers, and the model 6"),
+        ({"feature_mean": [0.0] * 5}, "'feature_mean' of the model has 5 numbers, but the model 6"),
         ({"feature_kind": "sparse"}, "'feature_kind' of the model is 'sparse', which does not fit"),
         ({"categories": {"nowhere": ["a"]}}, "'categories' of the model does not fit"),
         ({"categories": {"site": ["a", None, "b"]}}, "'categories' of the model has a column that is no array"),
@@ -195,14 +195,14 @@ SPARSE = ARRAY | {"feature_kind": "sparse", "index_base": 1}
 @pytest.mark.parametrize("number", ["1_0", "\u0661", "1 0", "0x1p3", "", "1e", "."])
 def test_text_is_a_number_where_it_is_one_in_sql(number: str) -> None:
     """Python's float() takes some of these."""
-    message = re.escape(f"feature 'v', row 1: {number!r} is no number")
+    message = re.escape(f"feature 'v', row 1: {number!r} is not a number")
     with pytest.raises(ValueError, match=message):
         Model.from_dict(ARRAY).predict({"v": ["{1,2}", f"{{{number},1}}"]})
     with pytest.raises(ValueError, match=message):
         Model.from_dict(SPARSE).predict({"v": ["{1:1}/2", f"{{2:{number}}}/2"]})
     for good, value in ((" 1. ", 1), ("+.5e1", 5), ("-1E0", -1)):
         assert Model.from_dict(ARRAY).predict({"v": [f"[{good},0]"]}).tolist() == [value]
-    with pytest.raises(ValueError, match="feature 'v', row 0: '1_0' is no whole number"):
+    with pytest.raises(ValueError, match="feature 'v', row 0: '1_0' is not an integer"):
         Model.from_dict(SPARSE).predict({"v": ["{1_0:1}/2"]})
     with pytest.raises(ValueError, match="feature 'v', row 0: index 1 is there twice"):
         Model.from_dict(SPARSE).predict({"v": ["{1:1,1:2}/2"]})

@@ -165,8 +165,8 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path, file: str) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["serve", "--memory", "much"], "'much' is no number of bytes such as 8GiB"),
-        (["serve", "--memory", "1KB"], "'1KB' is no number of bytes such as 8GiB"),
+        (["serve", "--memory", "much"], "'much' is not a number of bytes such as 8GiB"),
+        (["serve", "--memory", "1KB"], "'1KB' is not a number of bytes such as 8GiB"),
         (["create", "rows"], "the following arguments are required: path"),
         (["top", "--interval", "x"], "invalid float value"),
         ([], "the following arguments are required: COMMAND"),

@@ -199,9 +199,9 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
         ("features: a dictionary", lambda: corgipile.tfrecord(file, features=["a"])),  # type: ignore[arg-type]
         ("lists: a text", lambda: corgipile.parquet(file, lists=None)),  # type: ignore[arg-type]
         ("memory_map: True or False", lambda: corgipile.arrow(file, memory_map="no")),  # type: ignore[arg-type]
-        ("dense: 2.5 is no whole number", lambda: corgipile.libsvm(file, dense=2.5)),  # type: ignore[arg-type]
-        ("dense: nan is no whole number", lambda: corgipile.libsvm(file, dense=float("nan"))),  # type: ignore[arg-type]
-        ("dense: None is no whole number", lambda: corgipile.libsvm(file, dense=None)),  # type: ignore[arg-type]
+        ("dense: 2.5 is not an integer", lambda: corgipile.libsvm(file, dense=2.5)),  # type: ignore[arg-type]
+        ("dense: nan is not an integer", lambda: corgipile.libsvm(file, dense=float("nan"))),  # type: ignore[arg-type]
+        ("dense: None is not an integer", lambda: corgipile.libsvm(file, dense=None)),  # type: ignore[arg-type]
         ("zero_based: True, False", lambda: corgipile.libsvm(file, zero_based=1)),  # type: ignore[arg-type]
         ("table: a text", lambda: corgipile.postgres(None)),  # type: ignore[call-overload]
         ("connection: a text", lambda: corgipile.postgres("t", connection=None)),  # type: ignore[call-overload]
@@ -209,7 +209,7 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
         ("snapshot: a text", lambda: corgipile.postgres("t", snapshot=1)),  # type: ignore[call-overload]
         ("columns: a dictionary of arrays", lambda: corgipile.arrays(None)),  # type: ignore[arg-type]
         ("columns: a dictionary of arrays", lambda: corgipile.arrays([np.arange(3)])),  # type: ignore[arg-type]
-        ("fingerprint: 'a' is no whole number", lambda: corgipile.arrays({"i": [1]}, fingerprint="a")),  # type: ignore[arg-type]
+        ("fingerprint: 'a' is not an integer", lambda: corgipile.arrays({"i": [1]}, fingerprint="a")),  # type: ignore[arg-type]
         ("path: a path is needed", lambda: build_index(None)),  # type: ignore[arg-type]
         ("delimiter: a character", lambda: build_index(file, delimiter=9)),  # type: ignore[arg-type]
         ("directory: a path", lambda: build_index(file, directory=9)),  # type: ignore[arg-type]
@@ -230,14 +230,14 @@ def test_arguments_of_data_sets_loaders_and_copies_of_the_wrong_type_are_refused
     source, data = corgipile.arrays({"i": np.arange(5)}), rows()
     given: Any
     for given in ({"seed": None}, {"seed": "1"}, {"seed": 1.0}, {"seed": float("nan")}, {"threads": 2.0}):
-        with pytest.raises(TypeError, match=f"{next(iter(given))}: .* is no whole number"):
+        with pytest.raises(TypeError, match=f"{next(iter(given))}: .* is not an integer"):
             rows(**given)
     with pytest.raises(TypeError, match="shuffle: a text"):
         rows(shuffle=None)
     with pytest.raises(TypeError, match="cache_dir: a path"):
         rows(shuffle="corgi2", cache_dir=3)
     for name in ("rank", "world_size"):
-        with pytest.raises(TypeError, match=f"{name}: '1' is no whole number"):
+        with pytest.raises(TypeError, match=f"{name}: '1' is not an integer"):
             corgipile.CorgiPileDataset(source, **{"rank": 0, "world_size": 2, name: "1"})
     for workers, error in [("2", TypeError), (None, TypeError), (1.5, TypeError), (-1, ValueError), (1025, ValueError)]:
         with pytest.raises(error, match="num_workers: "):

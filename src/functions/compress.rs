@@ -126,7 +126,7 @@ fn within(argument: &'static str, given: Option<i32>, range: std::ops::RangeIncl
     if range.contains(&number) {
         return Ok(number);
     }
-    let reason = format!("{number} is not from {} to {}", range.start(), range.end());
+    let reason = format!("{number} is not between {} and {}", range.start(), range.end());
     Err(ArgumentError::InvalidArgument { argument, reason, hint: None }.into())
 }
 

@@ -13,7 +13,7 @@ use std::cell::Cell;
 
 /// An allocation has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("out of memory: {bytes} bytes could not be allocated")]
+#[error("out of memory: could not allocate {bytes} bytes")]
 pub struct OutOfMemory {
     /// The size of the allocation, in bytes.
     pub bytes: usize,

@@ -126,10 +126,10 @@ impl<'a> Listed<'a> {
         if let Some(name) = names.first() {
             return Err(ArgumentError::InvalidArgument {
                 argument: "features",
-                reason: format!("\"{name}\" does not go with \"{}\"", signs[0]),
+                reason: format!("\"{name}\" cannot be combined with \"{}\"", signs[0]),
                 hint: Some(
-                    "Name all features; or take all columns but some, such as '{*,-id}', or the default without some, \
-                     such as '{-id}'."
+                    "Name all features; or use '{*,-id}' for all columns except id, or '{-id}' for \
+                     the default columns except id."
                         .into(),
                 ),
             }
@@ -230,11 +230,11 @@ impl Candidate<'_> {
             LeftOut::Identity(Identity::Catalog(Uniqueness::Index)) => "identifies rows: unique index".to_owned(),
             LeftOut::Identity(Identity::Statistics) => "identifies rows: unique, by ANALYZE".to_owned(),
             LeftOut::NearlyUnique => format!("{type_name}, nearly unique"),
-            LeftOut::Array => format!("{type_name}, an array beside columns"),
-            LeftOut::BesideArray => format!("{type_name}, a column beside an array"),
-            LeftOut::NoNumber => format!("{type_name}, no number"),
+            LeftOut::Array => format!("{type_name}, an array among other columns"),
+            LeftOut::BesideArray => format!("{type_name}, a column in addition to an array"),
+            LeftOut::NoNumber => format!("{type_name}, not a number"),
             LeftOut::Time if TimeType::from_oid(base_type(self.column.type_oid)).is_some() => {
-                format!("{type_name}: date_parts gives its parts")
+                format!("{type_name}: use date_parts for its parts")
             }
             LeftOut::Time | LeftOut::Type => type_name,
         };
@@ -255,7 +255,7 @@ impl Candidate<'_> {
             count => format!("about {count} categories"),
         });
         let numbers = texts.filter(|texts| texts.are_numbers);
-        let numbers = numbers.map(|_| "holds numbers: cast it to a number if it is one".to_owned());
+        let numbers = numbers.map(|_| "contains numbers: cast it to a number if it is one".to_owned());
         let known: Vec<String> = categories.into_iter().chain(numbers).collect();
         match known.is_empty() {
             true => self.column.name.clone(),
@@ -366,7 +366,7 @@ impl Choice<'_> {
         let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
         pg::notice(
             format!("features: {chosen}{told}"),
-            "Name the features to have others; '{*,-id}' takes every column that can be one but id.",
+            "To change this, name the features; '{*,-id}' uses every possible column except id.",
         );
     }
 }

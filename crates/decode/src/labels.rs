@@ -428,6 +428,6 @@ mod tests {
         assert_eq!(booleans.add_text("yes"), Some((0, false)));
         assert_eq!(booleans.add_text("true"), Some((0, true)));
         let message = in_subtransaction(|| Distinct::new(pg_sys::JSONOID, pg_sys::Oid::INVALID).len().to_string());
-        assert_eq!(message, "values of type json cannot be told apart");
+        assert_eq!(message, "values of type json cannot be compared");
     }
 }

@@ -22,7 +22,7 @@ pub fn notice_imputed(decoder: &Decoder) {
     let more = if features.len() > NAMED { " features" } else { "" };
     pg::notice(
         format!("NULLs are imputed in {}: {}{more}", share(counts.rows, rows), some_of(&features)),
-        "The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.",
+        "Predictions impute in the same way. Option nulls can be \"skip\" or \"error\" instead.",
     );
 }
 
@@ -41,8 +41,8 @@ pub fn notice_clipped(decoder: &Decoder) {
         let rows = decoder.decoded();
         pg::notice(
             format!(
-                "values beyond {deviations} standard deviations from the mean of their feature are cut off: {values} in \
-                 {rows} rows"
+                "values more than {deviations} standard deviations from the mean of their feature are clipped: \
+                 {values} in {rows} rows"
             ),
             "The model predicts in the same way. Option winsorize can be another number of them, or \"none\".",
         );
@@ -76,8 +76,8 @@ pub fn notice_collinear(features: &[String], condition: f64) {
                 "features are nearly linear combinations of others (condition number {condition:.0e} or more): {}",
                 some_of(features)
             ),
-            "The weights of these features and of those others mean nothing by themselves. Leave features out, or train with \
-             an l2, such as 0.001.",
+            "The weights of these features, and of the ones they depend on, cannot be interpreted. Leave features out, \
+             or train with an l2, such as 0.001.",
         );
     }
 }
@@ -85,8 +85,8 @@ pub fn notice_collinear(features: &[String], condition: f64) {
 /// Tells that a seed does not fix the order of the rows.
 pub fn notice_open_order() {
     pg::notice(
-        "rows come in the order of another extension's scan: the same seed need not give the same model",
-        "A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.",
+        "rows are read in the order of another extension's scan: the same seed may give another model",
+        "To fix their order, use a query with ORDER BY over unique columns as source, or copy the rows into a table.",
     );
 }
 

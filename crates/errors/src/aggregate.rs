@@ -28,7 +28,7 @@ pub enum AggregateError {
     #[report(ERRCODE_DATATYPE_MISMATCH =>
         "Pass dense features as an array of numbers, sparse features as an array of integers and one of numbers.")]
     FeatureType(String),
-    #[error("{0} is not available in the aggregate")]
+    #[error("{0} cannot be used with the aggregate")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use corgipile_train().")]
     NotByAggregate(Cow<'static, str>),
 }

@@ -28,7 +28,7 @@ impl Display for Errand {
 /// Why rows of other servers are not trained on there.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum NodeError {
-    #[error("the rows cannot be {0} on their servers: {1}")]
+    #[error("the rows cannot be {0} where they are: {1}")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
         "Leave servers out, and they come here; with \"auto\" they do where they have to.")]
     Unfit(Errand, String),

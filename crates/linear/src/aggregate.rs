@@ -51,7 +51,7 @@ pub enum StateError {
         dim: usize,
     },
     /// A label that the model does not know: neither -1 nor 1, or no class number; or one that is not finite.
-    #[error("label {0} is none of the model's")]
+    #[error("label {0} is not one of the model's")]
     Label(f32),
     /// A target below 0 of a model that predicts what is above.
     #[error("target {0} is negative")]
@@ -144,7 +144,7 @@ impl Header {
     #[inline(always)]
     fn state(&self) -> Result<TrainerState, StateError> {
         if self.magic != MAGIC {
-            return Err(StateError::Corrupt("it does not begin like one"));
+            return Err(StateError::Corrupt("it has the wrong beginning"));
         }
         let hyper = self.hyperparameters().ok_or(StateError::Corrupt("unknown hyperparameters"))?;
         hyper.validate().map_err(|_| StateError::Corrupt("hyperparameters out of range"))?;

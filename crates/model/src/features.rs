@@ -240,7 +240,7 @@ impl<'de> Deserialize<'de> for Coding {
             type Value = Coding;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an array of texts, or {\"buckets\": number}")
+                f.write_str("an array of strings, or {\"buckets\": number}")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Coding, A::Error> {
@@ -270,7 +270,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Texts<T> {
             type Value = Texts<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                write!(f, "an array of at most {MAX_TEXTS} texts")
+                write!(f, "an array of at most {MAX_TEXTS} strings")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Texts<T>, A::Error> {

@@ -60,7 +60,7 @@ impl Fault {
 
     /// A value that PostgreSQL can read and Rust cannot.
     pub fn unreadable(key: &str, unreadable: Unreadable) -> Fault {
-        let hint = format!("Objects and arrays may be nested in {} levels.", Unreadable::LEVELS);
+        let hint = format!("Objects and arrays may be nested at most {} levels deep.", Unreadable::LEVELS);
         Fault { hint: Some(hint).filter(|_| unreadable == Unreadable::TooDeep), ..Fault::new(key, unreadable.reason()) }
     }
 
@@ -83,4 +83,4 @@ impl From<Fault> for Error {
 }
 
 /// The hint about documents in general.
-pub const DOCUMENT_HINT: &str = "corgipile_export() gives such objects; docs/reference/model-format.md describes them.";
+pub const DOCUMENT_HINT: &str = "corgipile_export() returns such objects; docs/reference/model-format.md describes them.";

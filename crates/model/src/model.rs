@@ -92,7 +92,7 @@ impl Model {
         let record = &fitted.hyperparameters;
         let refuse = |reason: String| Fault::new("hyperparameters", reason);
         let transform = record.get("transform").map_or(Some(Transform::None), Transform::read);
-        let transform = transform.ok_or_else(|| refuse(format!("says transform, but not {}", Transform::WHAT)))?;
+        let transform = transform.ok_or_else(|| refuse(format!("has transform, but not {}", Transform::WHAT)))?;
         let logs = feature_kind.logs(&fitted.features, &transform);
         Ok(Model {
             id,
@@ -119,7 +119,7 @@ impl Model {
             sigmoids: fitted.sigmoids(kind, outputs)?,
             loss_number: number_of_record(kind, Some(record)).ok_or_else(|| {
                 let name = kind.loss_number().map_or("", |number| number.name);
-                refuse(format!("says what {name} of loss {} cannot be", kind.name()))
+                refuse(format!("has an invalid {name} for loss {}", kind.name()))
             })?,
         })
     }

@@ -77,7 +77,7 @@ pub fn identity(id: i64) -> Result<Uuid> {
 pub fn receive(identity: Uuid, value: Jsonb) -> Result<Received> {
     let document = value.with_text(Document::read)?;
     let Some(name) = document.fitted.name.clone() else {
-        return Err(Fault::missing("name").with_hint("corgipile_publish() sends models that have one.").into());
+        return Err(Fault::missing("name").with_hint("Models that corgipile_publish() sends have one.").into());
     };
     check_name(&name)?;
     check_can_store("corgipile.receive_model()");

@@ -87,8 +87,8 @@ pub fn delete_replaced(newer: Newer, keep: Option<u32>) {
     let models: Vec<String> = deleted.into_iter().map(describe).collect();
     let (count, ending) = (models.len(), if models.len() == 1 { "" } else { "s" });
     pg::notice(
-        format!("deleted {count} model{ending} that newer ones have replaced: {}", some_of(&models)),
-        "Option keep_versions, or setting corgipile.keep_versions, says how many are kept; 0 keeps all. What is deployed \
-         or has a comment is kept.",
+        format!("deleted {count} model{ending} replaced by newer ones: {}", some_of(&models)),
+        "Option keep_versions, or setting corgipile.keep_versions, sets how many are kept; 0 keeps all. Deployed models \
+         and models with a comment are kept.",
     );
 }

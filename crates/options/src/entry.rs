@@ -276,7 +276,7 @@ impl Entry {
             Values::Boolean => "true or false".to_owned(),
             Values::Number(range) if value.is_number() => range.words(),
             Values::Number(_) => "a number".to_owned(),
-            Values::Integer(least, most) => format!("a whole number from {least} to {most}"),
+            Values::Integer(least, most) => format!("an integer from {least} to {most}"),
             Values::Words(words) => return unknown(words()),
             Values::Column | Values::Any(_) => "the name of a column".to_owned(),
             Values::Read(..)

@@ -35,7 +35,7 @@ pub fn points(
         (true, None) => return Ok(grid.unwrap_or_default()),
         (false, None) => TRIALS,
         (_, Some(trials)) if (1..=MAX_TRIALS).contains(&trials) => trials as usize,
-        (_, Some(trials)) => return Err(invalid("trials", format!("{trials} is not in 1 to {MAX_TRIALS}"))),
+        (_, Some(trials)) => return Err(invalid("trials", format!("{trials} is not between 1 and {MAX_TRIALS}"))),
     };
     let (draws, begins_with_default) = match grid {
         Some(grid) => (read(grid)?, false),

@@ -71,5 +71,5 @@ pub fn json(value: &impl Serialize) -> Vec<u8> {
 
 /// What a message says.
 pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> T {
-    serde_json::from_slice(json).unwrap_or_else(|e| pgrx::error!("a training process was told nonsense: {e}"))
+    serde_json::from_slice(json).unwrap_or_else(|e| pgrx::error!("unexpected request to a training process: {e}"))
 }

@@ -134,7 +134,8 @@ impl Evaluation {
     /// Evaluates `model` on all tuples of `batch`, whose labels are as in training.
     ///
     /// # Panics
-    /// If the batch is dense and has not as many features as the model. A sparse one may have more, of weight 0.
+    /// If the batch is dense and does not have the same number of features as the model. A sparse one may have more, of
+    /// weight 0.
     pub fn add(&mut self, model: &ModelParameters, batch: &Batch) {
         self.add_and_show(model, batch, |_, _| {});
     }

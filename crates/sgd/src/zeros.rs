@@ -102,7 +102,7 @@ impl Zeros {
     /// [`OutOfMemory`]
     ///
     /// # Panics
-    /// If the batch is dense and has not as many features as the model.
+    /// If the batch is dense and does not have the same number of features as the model.
     pub fn add(&mut self, batch: &Batch, places: &[u32]) -> Result<(), OutOfMemory> {
         if batch.has_mini_batches() {
             return places.iter().try_for_each(|place| self.add_mini_batch(batch.mini_batch(*place as usize)));

@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
 
     /// That nothing is left.
     pub(crate) fn end(self) -> Result<(), Error> {
-        if self.0.is_empty() { Ok(()) } else { Err(Error::Malformed("it goes on after its end")) }
+        if self.0.is_empty() { Ok(()) } else { Err(Error::Malformed("it has bytes after its end")) }
     }
 }
 

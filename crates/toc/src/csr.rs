@@ -31,7 +31,7 @@ impl Places {
         let columns = packed.below(info.columns as u64, "a column that does not exist")?;
         let rows = starts.windows(2).map(|ends| &columns[ends[0] as usize..ends[1] as usize]);
         if rows.into_iter().any(|row| !row.is_sorted_by(|before, column| before < column)) {
-            return Err(Error::Malformed("columns of a row that do not ascend"));
+            return Err(Error::Malformed("columns of a row that are not ascending"));
         }
         Ok(Places { starts, columns })
     }

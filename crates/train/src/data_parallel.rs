@@ -192,7 +192,7 @@ impl Collective {
         let all = self.gather_all(&allocation::collect::<u32>(words))?;
         let read = |words: Vec<u32>| serde_json::from_slice(bytemuck::cast_slice(&words));
         let all = all.into_iter().map(read).collect::<std::result::Result<Vec<T>, _>>();
-        Ok(all.unwrap_or_else(|e| pgrx::error!("a training process has said nonsense: {e}")))
+        Ok(all.unwrap_or_else(|e| pgrx::error!("unexpected reply from a training process: {e}")))
     }
 }
 

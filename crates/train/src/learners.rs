@@ -132,22 +132,22 @@ impl Learners {
                 let which = if all == 1 { "the model has".into() } else { format!("{models} of {all} models have") };
                 let (why, hint) = match (unconverged().any(is_separated), kind.is_classifier()) {
                     (true, _) => (
-                        ": features tell all rows of its classes apart, so that weights grow without end",
-                        "Say an l2, such as 0.001, for weights that are finite; the model predicts well without it, but its weights mean \
-                         nothing.",
+                        ": perfect separation, the coefficients diverge",
+                        "Use an l2, such as 0.001, for finite weights; without it the model predicts well, but its \
+                         weights cannot be interpreted.",
                     ),
                     (false, true) => (
                         "",
-                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some features tell classes apart; then \
-                         say an l2.",
+                        "Train more epochs, for example with warm_start. If the loss no longer decreases, some features separate \
+                         the classes perfectly: use an l2.",
                     ),
                     (false, false) => (
                         "",
-                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some category has only labels of 0; \
-                         then say an l2.",
+                        "Train more epochs, for example with warm_start. If the loss no longer decreases, a category \
+                         has only labels of 0: use an l2.",
                     ),
                 };
-                pg::warning(format!("{which} not come to the least loss{why}"), hint);
+                pg::warning(format!("{which} not converged{why}"), hint);
             }
         }
     }
@@ -330,7 +330,7 @@ impl Learner {
         };
         pg::warning(
             format!("{of} diverged in epoch {} and is not stored", error.epoch),
-            "The other models are trained on. Try a smaller learning_rate for this one.",
+            "Training of the other models continues. Try a smaller learning_rate for this one.",
         );
         Ok(())
     }

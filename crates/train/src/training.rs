@@ -136,16 +136,16 @@ impl Training {
             request.predict_numbers();
             pg::notice(
                 format!(
-                    "the network predicts numbers: the values of label \"{}\" are neither whole nor few",
+                    "the network predicts numbers: label \"{}\" has many values that are not integers",
                     request.label
                 ),
-                "If each value is a class, cast the label to text in a query.",
+                "If its values are classes, cast the label to text in a query.",
             );
         }
         if let Some(fraction) = request.options.default_validation().filter(|_| !flags.explain_only()) {
             pg::notice(
                 format!("{fraction} of the rows are held out to fit probabilities"),
-                "Say another validation_fraction, or a validation_column, to hold others out.",
+                "Use another validation_fraction, or validation_column, to hold out other rows.",
             );
         }
         let given = request.features.take();
@@ -402,8 +402,8 @@ impl Training {
         if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
             let columns = some_of(columns);
             self.report_choice(
-                format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {columns}"),
-                Some("Option transform can name the columns instead, or be \"none\"."),
+                format!("numbers that span orders of magnitude are transformed by sign(x) * ln(1 + |x|): {columns}"),
+                Some("Set option transform to an array of columns, or to \"none\", to change this."),
             );
         }
         self.request.options.transform = Some(chosen);
@@ -418,7 +418,7 @@ impl Training {
             let columns = some_of(columns);
             self.report_choice(
                 format!("columns of more than {categories} categories are hashed into {buckets} buckets: {columns}"),
-                Some("Option hash can be another number of buckets, or \"off\" for a weight for each category."),
+                Some("Set option hash to another number of buckets, or to \"off\" for a weight per category."),
             );
         }
         self.request.options.hash = Some(chosen);

@@ -94,7 +94,7 @@ class Document:
         if self.feature_kind == "columns" and self.own_features + self.buckets != self.width:
             known = self.own_features + self.buckets
             raise self._invalid(
-                "weights", f"has numbers for {self.width} features, but features and categories are {known}"
+                "weights", f"has numbers for {self.width} features, but there are {known} features and categories"
             )
         self._read_scaling()
         self._read_sigmoids()
@@ -110,7 +110,7 @@ class Document:
         if version is None:
             raise ValueError("the document is no model: key 'corgipile_model' is missing")
         if version != VERSION:
-            raise self._invalid("corgipile_model", f"is {version}, a version that is unknown: only {VERSION} is read")
+            raise self._invalid("corgipile_model", f"is {version}, an unknown version: only {VERSION} is read")
         unknown = sorted(map(str, self.raw.keys() - _KEYS))
         if unknown:
             raise self._invalid(unknown[0], "is unknown")
@@ -162,7 +162,7 @@ class Document:
         hidden = self._hidden() if self.kind in NETWORKS else []
         outputs = self._outputs()
         if len(intercepts) != sum(hidden) + outputs:
-            raise self._invalid("intercepts", f"has {len(intercepts)} numbers, and must have {sum(hidden) + outputs}")
+            raise self._invalid("intercepts", f"has {len(intercepts)} numbers, but must have {sum(hidden) + outputs}")
         units = [*hidden, outputs]
         behind = sum(a * b for a, b in pairwise(units))
         width, rest = divmod(len(weights) - behind, units[0])
@@ -202,7 +202,7 @@ class Document:
         expected = self.width - self.buckets
         for key, numbers in (("feature_mean", self.mean), ("feature_scale", self.scale), ("feature_fill", self.fill)):
             if numbers is not None and len(numbers) != expected:
-                raise self._invalid(key, f"has {len(numbers)} numbers, and the model {expected} features")
+                raise self._invalid(key, f"has {len(numbers)} numbers, but the model {expected} features")
         if self.scale is not None and (self.scale <= 0).any():
             raise self._invalid("feature_scale", "has a number that is not above 0")
 

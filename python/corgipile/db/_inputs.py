@@ -94,7 +94,7 @@ def numbers(name: str, values: Any, rows: int | None = None) -> NDArray[np.float
     """A column of numbers and booleans as reals, NaN where it is missing.
 
     Raises:
-        TypeError: a value is no number.
+        TypeError: a value is not a number.
         ValueError: a value is infinite, or beyond the range of a real.
     """
     doubles = _doubles(name, values)

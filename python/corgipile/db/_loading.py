@@ -117,7 +117,7 @@ def load_columns(
         if not str(getattr(error, "sqlstate", None) or "").startswith("54"):
             raise
         raise ValueError(
-            f"X has {len(columns)} columns, not all of numbers, and a table has no room for so many: make texts and "
+            f"X has {len(columns)} columns, not all of numbers, but a table has no room for so many: make texts and "
             "dates numbers first, so that X is a matrix"
         ) from error
     return named

@@ -82,7 +82,7 @@ def serve(
     check_number("processes", processes, 0, 1024)
     check_number("seed", seed, -(2**63), 2**63 - 1)
     if log not in ("text", "json", "off"):
-        raise ValueError(f"log: {log!r} is none of text, json, off")
+        raise ValueError(f"log: {log!r} is not one of text, json, off")
     threads = threads or os.cpu_count() or 1
     _native.joader_serve(
         socket_of(address),

@@ -36,7 +36,7 @@ def decode(column: str, channels: int = 3) -> Step:
     """
     _check_column(column)
     if channels not in (1, 3, 4):
-        raise ValueError(f"channels: {channels!r} is none of 1 (gray), 3 (red, green, blue), 4 (with opacity)")
+        raise ValueError(f"channels: {channels!r} is not one of 1 (gray), 3 (red, green, blue), 4 (with opacity)")
     return {"step": "decode", "column": column, "channels": channels}
 
 
@@ -45,7 +45,7 @@ def resize(column: str, height: int, width: int, filter: str = "bilinear") -> St
     _check_column(column)
     _check_sizes(1, height=height, width=width)
     if filter not in _FILTERS:
-        raise ValueError(f"filter: {filter!r} is none of {', '.join(_FILTERS)}")
+        raise ValueError(f"filter: {filter!r} is not one of {', '.join(_FILTERS)}")
     return {"step": "resize", "column": column, "height": height, "width": width, "filter": filter}
 
 

@@ -30,7 +30,7 @@ def _bytes(text: str) -> int:
     try:
         return int(float(number) * _UNITS[unit])
     except (ValueError, KeyError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes such as 8GiB") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 8GiB") from None
 
 
 def _default_address() -> str:

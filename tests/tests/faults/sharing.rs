@@ -205,7 +205,7 @@ fn where_there_is_no_room_for_another_member_or_group_the_reader_reads_alone() {
         }
         if i == 0 {
             let why = refusal(&mut watch, "t16");
-            assert_eq!(why.as_deref(), Some("(there are as many reading groups as there can be)"));
+            assert_eq!(why.as_deref(), Some("(the maximum number of reading groups is reached)"));
             assert_eq!(refusal(&mut watch, "t0"), None);
         }
     }

@@ -62,7 +62,7 @@ pub fn read_floats<T: Float>(json: &str) -> Result<FloatArray<T>, String> {
 pub fn finite<T: Float>(numbers: Vec<T>) -> Result<FloatArray<T>, String> {
     let wrong = pausing(&numbers).position(|number| !number.is_finite());
     match wrong {
-        Some(place) => Err(format!("has no finite number of type {} at place {}", T::NAME, place + 1)),
+        Some(place) => Err(format!("has a number that is not finite in type {} at position {}", T::NAME, place + 1)),
         None => Ok(FloatArray(numbers)),
     }
 }

@@ -138,7 +138,7 @@ entries! {
     )
     .warm_start(Fixed {
         unsaid: Some("none"),
-        reason: "other numbers were taken by their logarithms in its training",
+        reason: "other numbers were transformed in its training",
         hint: "Leave option transform out to continue as it was trained.",
     });
 
@@ -180,7 +180,7 @@ entries! {
     )
     .warm_start(Fixed {
         unsaid: None,
-        reason: "its columns of text were hashed in another way",
+        reason: "its text columns were hashed differently",
         hint: "Leave option hash out to continue as it was trained.",
     });
 
@@ -367,8 +367,8 @@ entries! {
     hidden_layer_sizes = Entry {
         read: Some(hidden_layer_sizes),
         ..learning(
-            Read("array", "1 to 16 whole numbers from 1", || {
-                format!("an array of one to {} whole numbers from 1 to {MAX_WEIGHTS}", Hidden::MAX_LAYERS)
+            Read("array", "1 to 16 positive integers", || {
+                format!("an array of 1 to {} integers from 1 to {MAX_WEIGHTS}", Hidden::MAX_LAYERS)
             }),
             Default::Depends(|_| format!("{:?}", Hidden::default().sizes())),
         )

@@ -34,7 +34,7 @@ pub fn entry(name: &str) -> &'static Entry {
 pub fn limits(name: &str) -> (u64, u64) {
     match entry(name).values {
         Values::Integer(least, most) => (least, most),
-        _ => panic!("{name} is no whole number"),
+        _ => panic!("{name} is not an integer"),
     }
 }
 

@@ -256,7 +256,7 @@ impl<'a> Call<'a> {
             let arguments = (0..(*self.0).nargs as usize).map(|i| {
                 let oid = type_of_argument(info, i);
                 if matches!(oid, pg_sys::ANYOID | pg_sys::ANYCOMPATIBLEOID) {
-                    error!("argument {} may be of any type, and the caller does not say of which", i + 1);
+                    error!("argument {} may have any type, but the caller does not say which", i + 1);
                 }
                 ArgumentType { oid, is_varlena: is_varlena(oid), is_constant: is_constant(info, i) }
             });

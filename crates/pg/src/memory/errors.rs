@@ -86,7 +86,7 @@ unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut pg_sys::ErrorData {
             (*error).elevel = PgLogLevel::ERROR as c_int;
             (*error).sqlerrcode = pg_sys::errcodes::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int;
             (*error).message = pg_sys::pstrdup(c"out of memory".as_ptr());
-            (*error).detail = pg_sys::pstrdup(c"There was no memory for a copy of another error.".as_ptr());
+            (*error).detail = pg_sys::pstrdup(c"There was no memory to copy another error.".as_ptr());
             error
         });
         pg_sys::CurrentMemoryContext = caller;

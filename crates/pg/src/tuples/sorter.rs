@@ -78,7 +78,7 @@ impl NumberedRows {
         // SAFETY: both slots have the source's columns first.
         unsafe {
             if ((*(*row.0).tts_tupleDescriptor).natts as usize) < self.columns {
-                error!("a row of another type came to the sort");
+                error!("the sort received a row of another type");
             }
             pg_sys::slot_getallattrs(row.0);
             pg_sys::ExecClearTuple(self.formed);
@@ -168,7 +168,7 @@ impl Sorter {
         // SAFETY: the row has as many columns as the descriptor that the sort was begun with, and is copied.
         unsafe {
             if (*(*row.0).tts_tupleDescriptor).natts != self.columns {
-                error!("a row of another type came to the sort");
+                error!("the sort received a row of another type");
             }
             pg_sys::tuplesort_puttupleslot(self.state, row.0);
         }

@@ -102,7 +102,7 @@ impl Spool {
         // bytes are taken.
         unsafe {
             if (*(*row.0).tts_tupleDescriptor).natts != (*self.descriptor).natts {
-                error!("a row of another type came to the spool");
+                error!("the spool received a row of another type");
             }
             let mut free = false;
             let tuple = pg_sys::ExecFetchSlotMinimalTuple(row.0, &mut free);

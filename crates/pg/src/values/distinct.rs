@@ -98,7 +98,7 @@ impl Value {
 }
 
 impl Distinct {
-    /// No values yet, of this type, which may be a domain. An ERROR if values of the type cannot be told apart.
+    /// No values yet, of this type, which may be a domain. An ERROR if values of the type cannot be compared.
     pub fn new(declared: pg_sys::Oid, collation: pg_sys::Oid) -> Distinct {
         let type_oid = base_type(declared);
         let is_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&type_oid);
@@ -115,7 +115,7 @@ impl Distinct {
             (cache, is_usable, by_bytes)
         };
         if !is_usable || !(by_value || len == -1) {
-            error!("values of type {} cannot be told apart", crate::catalog::types::type_name(type_oid));
+            error!("values of type {} cannot be compared", crate::catalog::types::type_name(type_oid));
         }
         Distinct {
             declared,

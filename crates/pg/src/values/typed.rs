@@ -73,7 +73,7 @@ impl<'a> TypedDatum<'a> {
     /// The value as one of Rust's own. An ERROR if it has another type, or is a text that is not UTF-8.
     pub fn to_rust<T: FromDatum + IntoDatum>(self) -> Option<T> {
         if !is_same_in_memory(self.type_oid, T::type_oid()) {
-            pgrx::error!("a value of type {} came where {} was expected", self.type_oid.to_u32(), type_name::<T>());
+            pgrx::error!("a value of type {} was found where {} was expected", self.type_oid.to_u32(), type_name::<T>());
         }
         // SAFETY: the value is of a type that T's own is the same as in memory.
         unsafe {
@@ -129,7 +129,7 @@ impl<'a> TypedDatum<'a> {
     fn check_base(self, expected: Oid) {
         if base_type(self.type_oid) != base_type(expected) {
             pgrx::error!(
-                "a value of type {} came where one of type {} was expected",
+                "a value of type {} was found where one of type {} was expected",
                 self.type_oid.to_u32(),
                 expected.to_u32()
             );

@@ -70,7 +70,7 @@ impl BlockShuffle {
         let Sharing::Member(member) = sharing else { return own };
         if !member.begin_epoch(self.epoch, numbers.into_iter()) {
             sharing.leave();
-            *sharing = Sharing::Alone("there is no memory to draw blocks together".into());
+            *sharing = Sharing::Alone("not enough memory to draw blocks together".into());
             return own;
         }
         EpochOrder::open(own.len(), own.pages_left())

@@ -140,7 +140,7 @@ impl LoaderChoice {
             None => Some(Unavailable::Borrowed("the rows are in a spool already")),
             Some(_) if keeps_all => Some(Unavailable::Borrowed("all tuples are cached")),
             Some(_) if !timing.is_worth_a_worker(epochs, buffers_per_epoch, bytes) => {
-                Some(Unavailable::Borrowed("a worker would not pay"))
+                Some(Unavailable::Borrowed("a worker would not be faster"))
             }
             Some(pages) => {
                 (self.request.last_epoch, self.request.has_open_epochs) = (u64::from(epoch) + u64::from(epochs), false);

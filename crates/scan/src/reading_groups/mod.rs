@@ -154,7 +154,7 @@ impl ReadingGroup {
                 found.map(|found| (found, directory.has(found.group, my_pid())))
             });
             let joined = match found {
-                Some((_, true)) => return Err("this session reads it with others already".into()),
+                Some((_, true)) => return Err("this session already reads it with others".into()),
                 Some((found, false)) => ReadingGroup::attach(directory, segments, found, reads)?,
                 None => ReadingGroup::make(directory, segments, reads)?,
             };
@@ -163,7 +163,7 @@ impl ReadingGroup {
                 return Ok(joined);
             }
         }
-        Err("other sessions come and go too fast".into())
+        Err("too many sessions join and leave at the same time".into())
     }
 
     /// Becomes a member of a group that was found; None if it has gone meanwhile.
@@ -223,9 +223,9 @@ impl ReadingGroup {
         segments.end();
         match why {
             NoPlace::Changed => Ok(None),
-            NoPlace::GroupIsFull => Err("the reading group has 64 members".into()),
+            NoPlace::GroupIsFull => Err("the reading group already has 64 members".into()),
             NoPlace::PlacesAreTaken => Err("all places in reading groups are taken".into()),
-            NoPlace::GroupsAreTaken => Err("there are as many reading groups as there can be".into()),
+            NoPlace::GroupsAreTaken => Err("the maximum number of reading groups is reached".into()),
         }
     }
 

@@ -39,7 +39,7 @@ impl Stored<'_> {
                     }
                 };
                 if at > begin && indices[at - 1] >= indices[at] {
-                    return Err(Error::Malformed("columns of a row that do not ascend"));
+                    return Err(Error::Malformed("columns of a row that are not ascending"));
                 }
                 // a node is known only after the code that follows its sequence
                 stretches.extend(open.replace((at as u32, length + 1)));

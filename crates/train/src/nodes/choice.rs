@@ -65,21 +65,21 @@ fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Ve
 /// named.
 pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     if has_written() {
-        return Err("the transaction has written, which sessions on other servers would not see".into());
+        return Err("the transaction has written data, which sessions on other servers would not see".into());
     }
     if may_be_of_earlier_statement() {
-        return Err("the transaction sees rows as they were at its first statement, which others would not".into());
+        return Err("the transaction sees rows as of its first statement, which sessions on other servers would not".into());
     }
     let Nodes::Servers(names) = nodes else { return planned.foreign_rows(&[]) };
     if let Some(unknown) = names.iter().find(|name| !is_server(name)) {
-        return Err(format!("there is no server \"{unknown}\"").into());
+        return Err(format!("server \"{unknown}\" does not exist").into());
     }
     let rows = planned.foreign_rows(names)?;
     if let Some(other) = rows.iter().find(|rows| !names.contains(&rows.server)) {
-        return Err(format!("some are on server \"{}\", which is not named", other.server).into());
+        return Err(format!("some rows are on server \"{}\", which is not named", other.server).into());
     }
     if let Some(other) = names.iter().find(|name| !rows.iter().any(|rows| rows.server == **name)) {
-        return Err(format!("server \"{other}\", which is named, has none of them").into());
+        return Err(format!("server \"{other}\" is named, but has no rows").into());
     }
     Ok(rows)
 }
@@ -137,7 +137,7 @@ pub(super) fn notice_rows_come(errand: Errand, why: &str) {
         }
         Errand::Evaluation | Errand::Measurement => "Argument servers can name servers, to have an error instead.",
     };
-    pg::notice(format!("the rows come here to be {errand}: {why}"), hint);
+    pg::notice(format!("the rows are fetched to this server to be {errand}: {why}"), hint);
 }
 
 /// Is it something that only speaks against training there, so that the rows can come here instead?

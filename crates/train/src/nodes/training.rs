@@ -103,9 +103,9 @@ impl Training {
         let averages = |point: &Point| point.hyperparameters.steps() == Steps::ByTuple;
         if cluster.shares_a_group() && self.request.points.iter().any(averages) {
             pg::notice(
-                "with batch_size 1, each server learns by itself, and the models are averaged after each buffer",
-                "Loss and accuracy of an epoch are those of the servers' own models. Where rows differ from server to server, \
-                 the mean of the models may be much worse: leave batch_size out, or evaluate it.",
+                "with batch_size 1, each server trains its own model, and the models are averaged after each buffer",
+                "The reported loss and accuracy are those of the servers' own models. If rows differ from server to \
+                 server, the averaged model may be much worse: leave batch_size out, or evaluate the model.",
             );
         }
         let mut learners = self.learners_of(trainers)?;
@@ -145,7 +145,7 @@ impl Training {
         if changed > 0 {
             pg::notice(
                 format!("batch_size is {BATCH}: with 1, models of servers with different rows would be averaged"),
-                "Say batch_size to have another one above 1.",
+                "Set batch_size to use another value above 1.",
             );
         }
     }

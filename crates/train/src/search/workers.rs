@@ -29,7 +29,7 @@ pub fn launch(
     buffers: &mut Buffers,
     batch: &mut Batch,
 ) -> Result<(Option<Processes>, Team)> {
-    let few = "further ones would have nothing to do";
+    let few = "more processes would have nothing to do";
     let wanted = Asked { kind: KIND.name, processes: asked, spec, shuffling, divides: false, few };
     let plan = |buffers: &Buffers, batch: &Batch| {
         let folds = course.turns().next().unwrap_or_default();
@@ -39,7 +39,7 @@ pub fn launch(
     let tell = |processes: u32, why: String| {
         pg::notice(
             format!("the search runs in {processes} of {asked} processes: {why}"),
-            "What it finds is the same with any number of workers.",
+            "The result is the same with any number of workers.",
         );
     };
     let launched = Processes::launch(wanted, (buffers, batch), plan, &[], tell)?;

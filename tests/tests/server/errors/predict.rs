@@ -275,7 +275,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict_set('dense', ARRAY[1, 2, 3], coverage => 90)",
         "22023",
         r#"invalid value for argument "coverage": 90 is not above 0 and below 1"#,
-        "0.9 asks for what holds the truth in nine of ten cases.",
+        "With 0.9, intervals and sets contain the true value in nine of ten cases.",
     ),
     Case(
         "TrainingError::NoRows",
@@ -372,7 +372,7 @@ pub const CASES: &[Case] = &[
         "ArgumentError::InvalidArgument",
         "SELECT * FROM corgipile_importance('dense', 't', repeats => 0)",
         "22023",
-        "invalid value for argument \"repeats\": 0 is not in 1 to 10000",
+        "invalid value for argument \"repeats\": 0 is not between 1 and 10000",
         "",
     ),
     Case(

@@ -118,8 +118,8 @@ fn a_table_that_is_dropped_meanwhile_is_named() {
     let (mut other, result) = waiting.join();
     let failure = result.expect_err("the table is gone");
     failure.is("42P01", "relation \"t\" does not exist", "It was dropped while the statement waited for it.");
-    let hint = "It was dropped; prepare the statement anew, or run DISCARD PLANS.";
-    let message = "the table whose rows corgipile_shuffle() gives does not exist";
+    let hint = "It was dropped: prepare the statement again, or run DISCARD PLANS.";
+    let message = "the table that corgipile_shuffle() reads does not exist";
     other.fails_with("EXECUTE shuffled", "42P01").is("42P01", message, hint);
 }
 
@@ -133,7 +133,7 @@ fn temporary_tables_of_others_are_not_measured() {
     failure.is(
         "0A000",
         "\"secret\" is a temporary table of another session",
-        "Only the session that made it can read it.",
+        "Only the session that created it can read it.",
     );
 }
 
@@ -165,8 +165,8 @@ fn a_table_that_was_given_a_rule_when_it_was_made_is_not_filled() {
     );
     db.fails_with("SELECT corgipile_compress('t', 'packed')", "40001").is(
         "40001",
-        "table public.packed was replaced, or given a rule, when it was made",
-        "Call it again. If it stays so, look for an event trigger on CREATE TABLE.",
+        "table public.packed was replaced, or got a rule, while it was created",
+        "Call it again. If the error persists, look for an event trigger on CREATE TABLE.",
     );
 }
 
@@ -185,7 +185,7 @@ fn a_temporary_file_that_cannot_be_written_is_an_error() {
     db.rejects(train, "53100").is(
         "53100",
         "could not write to temporary file: No space left on device (os error 28)",
-        "Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room.",
+        "Temporary files are stored in the tablespaces of temp_tablespaces: check that they have free space.",
     );
 }
 

@@ -36,8 +36,8 @@ pub const CASES: &[Case] = &[
         "ArgumentError::InvalidArgument",
         "SELECT corgipile_train('t', solver => 'newton', shuffle => 'mrs')",
         "22023",
-        "invalid value for argument \"shuffle\": solver \"newton\" needs each row once in an epoch, and mrs repeats and drops some",
-        "Leave it out: the order of rows makes no difference to this solver.",
+        "invalid value for argument \"shuffle\": solver \"newton\" needs each row once per epoch, but mrs repeats and skips some",
+        "Leave it out: the order of rows does not matter to this solver.",
     ),
     Case(
         "TrainingError::NoRows",
@@ -205,8 +205,8 @@ pub const CASES: &[Case] = &[
         "ArgumentError::InvalidArgument",
         "SELECT corgipile_train('t', solver => 'newton', learning_rate => 0.1)",
         "22023",
-        r#"invalid value for argument "learning_rate": it does not go with solver "newton""#,
-        "Leave one of the two out: Newton's method makes its steps by itself.",
+        r#"invalid value for argument "learning_rate": it cannot be combined with solver "newton""#,
+        "Leave one of the two out: Newton's method chooses its own steps.",
     ),
     Case(
         "TrainingError::NotInGroups",
@@ -227,14 +227,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', warm_start => 'm', model => 'svm')",
         "22023",
         "model 1 cannot be continued: it is a logistic model",
-        "Leave argument model out, or say what the model is.",
+        "Leave argument model out, or give the model's own kind.",
     ),
     Case(
         "TrainingError::WarmStart",
         "SELECT corgipile_train('t', warm_start => 'm', features => '{a}')",
         "22023",
         "model 1 cannot be continued: the features are not those that it was trained on",
-        "Leave argument features out, and give a source with the columns that the model was trained on.",
+        "Leave features out, and use a source with the columns that the model was trained on.",
     ),
     Case(
         "TrainingError::WarmStart",
@@ -255,7 +255,7 @@ pub const CASES: &[Case] = &[
         r#"SELECT corgipile_train('t', warm_start => 'm', options => '{"keep": "best"}')"#,
         "0A000",
         "model 1 cannot be continued: the weights of its best epoch were not kept",
-        "Leave option keep out, or give it to the first training too.",
+        "Leave option keep out, or use it in the first training, too.",
     ),
     Case(
         "RowFault::UnseenClass",

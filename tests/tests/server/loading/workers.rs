@@ -200,7 +200,7 @@ fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
     assert_eq!(told(&db, "SET jit = off", ", workers => 3"), "");
     let notice = told(&db, "SET max_parallel_workers = 0", ", workers => 3");
     assert!(
-        notice.contains("NOTICE:  the model is trained by 1 of 3 processes: max_parallel_workers is 0")
+        notice.contains("NOTICE:  the model is trained by 1 of 3 requested processes: max_parallel_workers is 0")
             && notice.contains("HINT:  With another number of workers"),
         "{notice}"
     );

@@ -29,7 +29,7 @@ fn what_is_wrong_with_a_vector_is_named(mut db: Database) {
         beside.says(&[&format!("feature column \"{column}\" has type ")]);
         assert_eq!(
             beside.hint,
-            "A column of arrays, vectors or bytes is the only feature: name no other, or make one array of all in a query as source."
+            "A column of arrays, vectors or bytes must be the only feature: name no other column, or combine all into one array with a query as source."
         );
         db.train(&format!("'SELECT * FROM t WHERE id > 1', features => '{{{column}}}', max_epochs => 1, name => 'm'"));
         let short = format!("SELECT corgipile_predict('m', {column}) FROM t WHERE id IS NULL");

@@ -210,7 +210,7 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
         );
         let told = spread.nodes.near.notices(&[&call]);
         let batches = "batch_size is 32: with 1, models of servers with different rows would be averaged";
-        let averages = "with batch_size 1, each server learns by itself, and the models are averaged after each buffer";
+        let averages = "with batch_size 1, each server trains its own model, and the models are averaged after each buffer";
         (told.contains(batches), told.contains(averages))
     };
     let one = ", batch_size => 1";
@@ -244,11 +244,11 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
     let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
     let cases = [
         ("'base'", "", "the source is a table of this server"),
-        ("'mixed'", "", "some of its rows are on this server, or it does more than to read and to filter"),
+        ("'mixed'", "", "some of its rows are on this server, or it does more than read and filter"),
         (
             "'SELECT * FROM t ORDER BY id LIMIT 50'",
             "",
-            "some of its rows are on this server, or it does more than to read and to filter",
+            "some of its rows are on this server, or it does more than read and filter",
         ),
         ("'SELECT half, a, b + random() AS b FROM t'", "", "the source computes something"),
         ("'SELECT * FROM t WHERE random() >= 0'", "", "a filter is not one that postgres_fdw sends to the server"),
@@ -258,16 +258,16 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         let call =
             |nodes: &str| format!("SELECT tuples FROM corgipile_train({source}, {quick}{more}, servers => '{nodes}')");
         let notices = spread.nodes.near.notices(&[&call("auto")]);
-        assert!(notices.contains(&format!("the rows come here to be trained on: {why}")), "{source}{more}: {notices}");
+        assert!(notices.contains(&format!("the rows are fetched to this server to be trained on: {why}")), "{source}{more}: {notices}");
         let failure = spread.near().rejects(&call("east,north,south"), "0A000");
-        assert_eq!(failure.message, format!("the rows cannot be trained on on their servers: {why}"), "{source}{more}");
+        assert_eq!(failure.message, format!("the rows cannot be trained on where they are: {why}"), "{source}{more}");
     }
     let named = |spread: &mut Spread, nodes: &str| {
         spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, servers => '{nodes}')"), "0A000").message
     };
-    assert!(named(&mut spread, "east,north").ends_with("some are on server \"south\", which is not named"));
+    assert!(named(&mut spread, "east,north").ends_with("some rows are on server \"south\", which is not named"));
     spread.near().run("CREATE SERVER west FOREIGN DATA WRAPPER postgres_fdw");
-    assert!(named(&mut spread, "east,north,south,west").ends_with("server \"west\", which is named, has none of them"));
+    assert!(named(&mut spread, "east,north,south,west").ends_with("server \"west\" is named, but has no rows"));
     for wrong in ["", "east,,north", "east,east"] {
         spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, servers => '{wrong}')"), "22023");
     }
@@ -283,7 +283,7 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         let (trained, refused) = sums(spread.near(), write);
         assert_eq!(trained, tuples, "{write}");
         assert!(
-            refused.ends_with("the transaction has written, which sessions on other servers would not see"),
+            refused.ends_with("the transaction has written data, which sessions on other servers would not see"),
             "{refused}"
         );
     }
@@ -299,7 +299,7 @@ fn servers_that_are_not_alike_are_told_of() {
         let failure = spread.near().rejects(&call("east,north,south"), code);
         assert_eq!(failure.message, message);
         let notices = spread.nodes.near.notices(&[&call("auto")]);
-        assert!(notices.contains(&format!("the rows come here to be trained on: {message}")), "{notices}");
+        assert!(notices.contains(&format!("the rows are fetched to this server to be trained on: {message}")), "{notices}");
     };
     let [_, mut north, _] = spread.sessions();
     north.run("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'corgipile'");
@@ -315,7 +315,7 @@ fn servers_that_are_not_alike_are_told_of() {
         assert_eq!(spread.near().lines(&call(names)), ["1200"]);
     }
     let failure = spread.near().rejects(&call("east,north,nosuch"), "0A000");
-    assert!(failure.message.ends_with("there is no server \"nosuch\""), "{failure:#?}");
+    assert!(failure.message.ends_with("server \"nosuch\" does not exist"), "{failure:#?}");
     north.run("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
     let setup = format!("CREATE EXTENSION corgipile; CREATE TABLE t ({COLUMNS})");
     spread.nodes.north.session_in("latin").run(&setup);

@@ -81,7 +81,7 @@ fn a_transaction_that_sees_rows_as_they_were_does_not_train_on_later_ones() {
         north.run("INSERT INTO t SELECT * FROM t LIMIT 50");
         let begin = format!("BEGIN ISOLATION LEVEL {level}");
         let told = spread.nodes.near.notices(&[&begin, "SELECT count(*) FROM t", &call("auto"), "COMMIT"]);
-        let why = "the transaction sees rows as they were at its first statement, which others would not";
+        let why = "the transaction sees rows as of its first statement, which sessions on other servers would not";
         assert!(told.contains(why), "{told}");
         assert_eq!(spread.near().line(&call("auto")), "1200");
         spread.near().run(&format!("ROLLBACK; {begin}; SELECT count(*) FROM t"));

@@ -192,7 +192,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     };
     let is_told = |spread: &mut Spread, source: &str, why: &str, code: &str, rows: &str| {
         let notices = spread.nodes.near.notices(&[&call(source, "auto")]);
-        assert!(notices.contains(&format!("the rows come here to be evaluated on: {why}\n")), "{source}: {notices}");
+        assert!(notices.contains(&format!("the rows are fetched to this server to be evaluated on: {why}\n")), "{source}: {notices}");
         assert_eq!(spread.near().line(&call(source, "auto")), rows);
         spread.near().fails_with(&call(source, "east,north,south"), code).message
     };
@@ -200,16 +200,16 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
         ("base", "the source is a table of this server", "1200"),
         (
             "SELECT * FROM t ORDER BY id LIMIT 50",
-            "some of its rows are on this server, or it does more than to read and to filter",
+            "some of its rows are on this server, or it does more than read and filter",
             "50",
         ),
         ("SELECT * FROM t WHERE random() >= 0", "a filter is not one that postgres_fdw sends to the server", "1200"),
     ] {
         let message = is_told(&mut spread, source, why, "0A000", rows);
-        assert_eq!(message, format!("the rows cannot be evaluated on on their servers: {why}"), "{source}");
+        assert_eq!(message, format!("the rows cannot be evaluated on where they are: {why}"), "{source}");
     }
     let message = spread.near().fails_with(&call("t", "east,north"), "0A000").message;
-    assert!(message.ends_with("some are on server \"south\", which is not named"), "{message}");
+    assert!(message.ends_with("some rows are on server \"south\", which is not named"), "{message}");
     for wrong in ["", "east,,north", "east,east"] {
         let failure = spread.near().fails_with(&call("t", wrong), "22023");
         assert!(failure.message.contains("servers"), "{failure:#?}");

@@ -119,7 +119,7 @@ fn few_rows_that_servers_hold_out_are_told() {
     let call = "SELECT FROM corgipile_train('SELECT * FROM t WHERE id <= 60', label => 'half', features => '{a,b}', model => 'svm',
                     options => '{\"probability\": true, \"validation_column\": \"held\"}', servers => 'auto', seed => 1)";
     let told = spread.nodes.near.notices(&[call]);
-    assert!(told.contains("probabilities hardly rest on anything: only 4 rows of a class are held out"), "{told}");
+    assert!(told.contains("too few rows for reliable probabilities: only 4 rows of a class are held out"), "{told}");
     let call = call.replace("id <= 60", "NOT held");
     let failure = spread.near().fails_with(&call, "22000");
     assert_eq!(failure.message, "there are no rows to validate on");

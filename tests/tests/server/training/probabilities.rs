@@ -251,7 +251,7 @@ fn a_training_that_goes_on_never_fits_to_rows_that_it_may_have_learned_from() {
         ("column", r#", options => '{"probability": true, "validation_fraction": 0.2}'"#),
     ] {
         let failure = db.fails_with(&on(name, rest), "22023");
-        failure.says(&["it may have learned from rows that are to be held out"]);
+        failure.says(&["it may have been trained on rows that are to be held out"]);
     }
     db.run(&on("share", ""));
     db.run(&on("share", r#", options => '{"probability": false}'"#));
@@ -361,7 +361,7 @@ fn too_few_rows_of_a_class_are_told_and_what_cannot_be_is_refused() {
     table(&mut db);
     let few = db.notices(&["SELECT FROM corgipile_train('SELECT * FROM t WHERE id <= 60', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 2,
                                 options => '{\"probability\": true, \"validation_column\": \"held\"}')"]);
-    assert!(few.contains("probabilities hardly rest on anything: only 4 rows of a class are held out"), "{few}");
+    assert!(few.contains("too few rows for reliable probabilities: only 4 rows of a class are held out"), "{few}");
     let train = |model: &str, rest: &str| {
         format!("SELECT FROM corgipile_train('t', '{model}', 'label', '{{a,b}}', max_epochs => 1, {rest})")
     };

@@ -109,7 +109,7 @@ mod tests {
                 String::new()
             })
         };
-        let message = "a worker process has loaded another build of corgipile than this session";
+        let message = "a worker process has loaded a different build of corgipile than this session";
         assert_eq!(in_subtransaction(|| launched_by(c"0123456789abcdef")), message);
         assert_ne!(
             in_subtransaction(|| launched_by(crate::process::library::build())),

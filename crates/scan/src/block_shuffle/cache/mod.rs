@@ -298,8 +298,8 @@ impl Cache {
                 CacheState::Filling { memory: Some(memory), file }
             }
             None if file => CacheState::Filling { memory: None, file },
-            Some(_) => CacheState::Off("larger than corgipile.cache_memory, and cheap to decode"),
-            None => CacheState::Off("cheap to decode"),
+            Some(_) => CacheState::Off("larger than corgipile.cache_memory, and fast to decode"),
+            None => CacheState::Off("fast to decode"),
         }
     }
 

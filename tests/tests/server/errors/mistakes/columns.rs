@@ -164,7 +164,7 @@ pub const FEATURES: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'survived', features => '{age,survived}')",
         "22023",
         r#"invalid value for argument "features": column "survived" is the label"#,
-        "A model that knows the answer learns nothing: leave it out, or say another label.",
+        "A model that sees the label learns nothing: leave the column out, or use another label.",
     ),
     Case(
         "a feature twice",
@@ -185,7 +185,7 @@ pub const FEATURES: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'survived', features => '{}')",
         "22023",
         r#"invalid value for argument "features": it is an empty array"#,
-        "Name the feature columns, or leave features out to use all that can be.",
+        "Name the feature columns, or leave features out to use all possible columns.",
     ),
     Case(
         "all features left out",
@@ -198,8 +198,8 @@ pub const FEATURES: &[Case] = &[
         "a star and a name",
         "SELECT corgipile_train('passengers', label => 'survived', features => '{*,age}')",
         "22023",
-        r#"invalid value for argument "features": "age" does not go with "*""#,
-        "Name all features; or take all columns but some, such as '{*,-id}', or the default without some, such as '{-id}'.",
+        r#"invalid value for argument "features": "age" cannot be combined with "*""#,
+        "Name all features; or use '{*,-id}' for all columns except id, or '{-id}' for the default columns except id.",
     ),
     Case(
         "a group that is not there",

@@ -65,13 +65,13 @@ pub const OPTIONS: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'survived', learning_rate => -0.1)",
         "22023",
         r#"invalid value for argument "learning_rate": must be finite and greater than 0, also in type real"#,
-        "Leave it out, and the rows say which is good.",
+        "Leave it out to choose it from the rows.",
     ),
     Case(
         "mini-batches of no rows",
         "SELECT corgipile_train('passengers', label => 'survived', batch_size => 0)",
         "22023",
-        r#"option "batch_size" must be a whole number from 1 to 1000000, not 0"#,
+        r#"option "batch_size" must be an integer from 1 to 1000000, not 0"#,
         "",
     ),
     Case(

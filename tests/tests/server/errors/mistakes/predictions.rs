@@ -85,7 +85,7 @@ pub const MODELS_IN_USE: &[Case] = &[
         "an empty name",
         "SELECT corgipile_rename('survival', '')",
         "22023",
-        r#"invalid value for argument "name": its 0 bytes are not in 1 to 1024"#,
+        r#"invalid value for argument "name": it has 0 bytes instead of 1 to 1024"#,
         "",
     ),
     Case(
