@@ -7,7 +7,7 @@ CREATE FUNCTION corgipile.progress(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL RESTRICTED ROWS 10
 AS 'MODULE_PATHNAME', 'corgipile_progress_wrapper';
-COMMENT ON FUNCTION corgipile.progress() IS 'the trainings that run now; those of others only for members of pg_read_all_stats';
+COMMENT ON FUNCTION corgipile.progress() IS 'the running trainings; those of other roles only for members of pg_read_all_stats';
 
 CREATE VIEW corgipile.stat_progress_train AS
     SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename,
@@ -16,8 +16,8 @@ CREATE VIEW corgipile.stat_progress_train AS
            p.estimated_end
       FROM corgipile.progress() AS p
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
-COMMENT ON VIEW corgipile.stat_progress_train IS 'a row for each corgipile_train(), corgipile_search() and corgipile_train_uda() that runs now in the server, up to 64 of them; a search is shown as one training of all points, and then as that of the best';
-COMMENT ON COLUMN corgipile.stat_progress_train.pid IS 'process that trains';
+COMMENT ON VIEW corgipile.stat_progress_train IS 'one row per running corgipile_train(), corgipile_search() and corgipile_train_uda() in the server, at most 64; a search is shown as one training of all points, followed by the training of the best point';
+COMMENT ON COLUMN corgipile.stat_progress_train.pid IS 'process id of the training session';
 COMMENT ON COLUMN corgipile.stat_progress_train.datid IS 'its database';
 COMMENT ON COLUMN corgipile.stat_progress_train.datname IS 'name of its database';
 COMMENT ON COLUMN corgipile.stat_progress_train.usesysid IS 'the session''s user';
@@ -31,7 +31,7 @@ COMMENT ON COLUMN corgipile.stat_progress_train.loss IS 'of the last epoch that 
 COMMENT ON COLUMN corgipile.stat_progress_train.tuples IS 'of all epochs, up to those of the buffer that is being learned from, with those held out';
 COMMENT ON COLUMN corgipile.stat_progress_train.tuples_per_second IS 'since the first epoch began, of the buffers that have been learned from';
 COMMENT ON COLUMN corgipile.stat_progress_train.started_at IS 'when the training began';
-COMMENT ON COLUMN corgipile.stat_progress_train.estimated_end IS 'if the other buffers take as long as those that have been learned from; NULL before there is one. To score what is held out comes on top in the first epoch';
+COMMENT ON COLUMN corgipile.stat_progress_train.estimated_end IS 'estimated from the buffers processed so far; NULL before the first one. In the first epoch, the time to evaluate held-out rows is not included';
 GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
 
 -- Groups of sessions that read a table together.

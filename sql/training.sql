@@ -246,7 +246,7 @@ CREATE FUNCTION corgipile_options(model text DEFAULT NULL) RETURNS TABLE (
 LANGUAGE c IMMUTABLE PARALLEL SAFE ROWS 50
 AS 'MODULE_PATHNAME', 'corgipile_options_wrapper';
 COMMENT ON FUNCTION corgipile_options(text)
-    IS 'the arguments of corgipile_train(), and the keys of its argument options, whose types are those of JSON; with a model, those that apply to it, with its defaults';
+    IS 'lists the arguments of corgipile_train() and the keys of its argument options, with their JSON types; with a model, those that apply to it, with its defaults';
 
 CREATE FUNCTION corgipile_shuffle_order(
     shuffle          text,
@@ -259,7 +259,7 @@ CREATE FUNCTION corgipile_shuffle_order(
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 1000
 AS 'MODULE_PATHNAME', 'corgipile_shuffle_order_wrapper';
 COMMENT ON FUNCTION corgipile_shuffle_order(text, bigint, int, bigint, bigint, int)
-    IS 'the numbers of a table''s tuples in the order in which SGD sees them';
+    IS 'returns the numbers of a table''s tuples in the order in which SGD reads them';
 
 CREATE FUNCTION corgipile_cluster_factor(
     source     text,
@@ -285,4 +285,4 @@ CREATE FUNCTION corgipile_io_profile(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 14
 AS 'MODULE_PATHNAME', 'corgipile_io_profile_wrapper';
 COMMENT ON FUNCTION corgipile_io_profile(regclass, text, text, float8)
-    IS 'how fast random blocks of a table are read from disk, over block sizes, against the table in sequence';
+    IS 'measures how fast random blocks of a table are read from disk for several block sizes, compared with a sequential read';
