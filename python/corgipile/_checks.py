@@ -1,6 +1,6 @@
-"""What arguments may be. A check that fails names the argument, and says what it has to be.
+"""Checks of arguments. A failed check names the argument and says what it must be.
 
-It prevents errors from somewhere below, of which a user sees neither which argument they are about nor what to do.
+This prevents errors from lower layers, which would not say which argument is wrong and what to do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def called(value: Any) -> str:
 
 
 def check_number(name: str, number: Any, least: int, most: int = 2**31 - 1, hint: str = "") -> int:
-    """The number. Raises TypeError or ValueError unless it is a whole one within these bounds."""
+    """The number. Raises TypeError or ValueError unless it is an integer within these bounds."""
     try:
         if isinstance(number, bool):
             raise TypeError
@@ -38,12 +38,12 @@ def check_number(name: str, number: Any, least: int, most: int = 2**31 - 1, hint
 
 
 def check_seed(seed: Any) -> int:
-    """The seed. Raises TypeError or ValueError unless it is one."""
+    """The seed. Raises TypeError or ValueError unless it is valid."""
     return check_number("seed", seed, LEAST, MOST)
 
 
 def check_text(name: str, text: Any, example: str) -> str:
-    """The text. Raises TypeError or ValueError unless it is one that a database and a file may have."""
+    """The text. Raises TypeError or ValueError unless it is a string that a database and a file can store."""
     if not isinstance(text, str):
         raise TypeError(f"{name}: a text is needed, such as {example!r}, not {called(text)}")
     if "\0" in text or not is_unicode(text):
@@ -52,7 +52,7 @@ def check_text(name: str, text: Any, example: str) -> str:
 
 
 def check_path(name: str, path: Any) -> str:
-    """The path as text. Raises TypeError or ValueError unless it is one."""
+    """The path as text. Raises TypeError or ValueError unless it is a path."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"{name}: a path is needed, not {called(path)}")
     text = os.fspath(path)
@@ -64,7 +64,7 @@ def check_path(name: str, path: Any) -> str:
 
 
 def check_paths(name: str, paths: Any) -> list[str]:
-    """Paths as texts: one, or several. Raises TypeError or ValueError unless they are."""
+    """Paths as texts: one, or several. Raises TypeError or ValueError unless they are paths."""
     if isinstance(paths, str | os.PathLike):
         return [check_path(name, paths)]
     if isinstance(paths, bytes | Mapping) or not isinstance(paths, Iterable):
@@ -76,14 +76,14 @@ def check_paths(name: str, paths: Any) -> list[str]:
 
 
 def check_names(name: str, names: Any) -> list[str] | None:
-    """Names of columns; none without. Raises TypeError unless it is a list of texts."""
+    """Names of columns, or None. Raises TypeError unless it is a list of strings."""
     if names is None:
         return None
     return check_texts(name, names, "names")
 
 
 def check_texts(name: str, texts: Any, what: str) -> list[str]:
-    """The list. Raises TypeError unless it is one of texts."""
+    """The list. Raises TypeError unless it is a list of strings."""
     if isinstance(texts, str):
         raise TypeError(f"{name}: a list of {what} is needed, such as [{texts!r}]")
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
@@ -96,7 +96,7 @@ def check_texts(name: str, texts: Any, what: str) -> list[str]:
 
 
 def check_texts_by_name(name: str, texts: Any) -> dict[str, str]:
-    """The dictionary. Raises TypeError unless it has texts by texts."""
+    """The dictionary. Raises TypeError unless it maps strings to strings."""
     if not isinstance(texts, Mapping):
         raise TypeError(f"{name}: a dictionary is needed, such as {{'x': 'float32'}}, not {called(texts)}")
     for key, text in texts.items():
@@ -113,7 +113,7 @@ def check_flag(name: str, flag: Any) -> bool:
 
 
 def check_character(name: str, character: Any) -> int:
-    """The character's number. Raises TypeError or ValueError unless it is one of ASCII."""
+    """The character's number. Raises TypeError or ValueError unless it is an ASCII character."""
     if not isinstance(character, str):
         raise TypeError(f"{name}: a character is needed, not {called(character)}")
     if len(character) != 1 or ord(character) > 127:

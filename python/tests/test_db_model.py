@@ -109,7 +109,10 @@ def test_a_prediction_is_the_sum_that_the_document_says() -> None:
         ({"model": "forest"}, "'model' of the model is 'forest'"),
         ({"classes": ["a"]}, "'classes' of the model has less than two"),
         ({"classes": ["a", "b", "c"]}, "'classes' of the model has 3 elements, and must have 2"),
-        ({"weights": [1.0]}, "'weights' of the model has numbers for 1 features, but there are 11 features and categories"),
+        (
+            {"weights": [1.0]},
+            "'weights' of the model has numbers for 1 features, but there are 11 features and categories",
+        ),
         ({"weights": "no base64!"}, "'weights' of the model is neither base64 nor"),
         ({"weights": [float("nan")] * 11}, "'weights' of the model has numbers that are not finite"),
         ({"weights": ...}, "'weights' of the model is missing"),

@@ -1,7 +1,7 @@
 """How a command ends: with an exit code, and with an error in one line.
 
 Guarantees: the exit code is 1 for an error, 130 for Ctrl-C, 143 for SIGTERM and 129 for SIGHUP, which end a command as
-tidily as Ctrl-C does; and 141 if whoever reads the output has gone.
+cleanly as Ctrl-C; and 141 if the reader of the output has ended.
 """
 
 from __future__ import annotations

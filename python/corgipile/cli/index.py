@@ -1,4 +1,4 @@
-"""`index`: indexes beside files, so that their rows can be read in blocks."""
+"""`index`: builds indexes of files, so that their rows can be read in blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`predict`: a model's answers for the rows of a CSV or Parquet file."""
+"""`predict`: a model's predictions for the rows of a CSV or Parquet file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parts of dates and times as the extension takes them: what EXTRACT gives, in UTC.
+"""Parts of dates and times as the extension computes them: the results of EXTRACT, in UTC.
 
 A feature `created.month` is a part of column `created`. Values may be datetime and date objects, numpy's and pandas'
-date types, and texts in ISO format, which are timestamps.
+date types, and strings in ISO format, which are timestamps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A model as the JSON that `corgipile_export` gives: read, checked, and written as it was.
+"""A model as the JSON that `corgipile_export` returns: read, checked, and written unchanged.
 
-Guarantees: what does not fit together is refused with the key's name, so that no prediction is made with numbers that
-mean something else. It is described in docs/reference/model-format.md.
+Guarantees: an inconsistent document is refused with the name of the key, so that no prediction is made with numbers of
+another meaning. docs/reference/model-format.md describes the format.
 """
 
 from __future__ import annotations

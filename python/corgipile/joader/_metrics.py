@@ -44,7 +44,7 @@ _MOST = 16
 
 
 def text_of(status: dict[str, Any]) -> str:
-    """What `joader.status` gives, as Prometheus reads it."""
+    """The result of `joader.status` in the format of Prometheus."""
     return "".join(f"{line}\n" for line in _lines(status))
 
 
@@ -100,7 +100,7 @@ def _end(request: socket.socket) -> None:
 
 
 class Metrics:
-    """An HTTP server that answers /metrics as long as it is open."""
+    """An HTTP server that answers /metrics until it is closed."""
 
     def __init__(self, server: str, address: str) -> None:
         host, _, port = address.rpartition(":")

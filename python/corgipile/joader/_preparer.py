@@ -1,8 +1,8 @@
-"""The loop of a process that calls functions with rows, which a server starts to prepare them.
+"""The loop of a process that calls Python functions on rows, started by a server to prepare them.
 
-Its standard input is a socket, over which come two files in memory, and then calls: which function, and how long the
-rows are that are in the first of the files. It answers with the length of those that it put into the second one, or
-with what went wrong. It ends when the socket does, even while a function is at work.
+Its standard input is a socket, which transfers two files in memory, and then calls: the function, and the length of the
+rows in the first file. It answers with the length of the rows that it wrote into the second file, or with the error. It
+ends when the socket is closed, even while a function runs.
 """
 
 from __future__ import annotations

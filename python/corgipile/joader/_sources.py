@@ -1,4 +1,4 @@
-"""Sources as text, by which a server and a job that reads by itself open the same rows."""
+"""Sources as text, with which a server and a job that reads by itself open the same rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The command `corgipile-joader`.
 
-Guarantees: what was asked for goes to standard output, everything else to standard error; an error is one line, and the
-exit code is 1 (2 for wrong arguments, 130 for Ctrl-C, 143 for SIGTERM; `serve` ends with 0 by either).
+Guarantees: results go to standard output, everything else to standard error; an error is one line, and the exit code is
+1 (2 for wrong arguments, 130 for Ctrl-C, 143 for SIGTERM; `serve` ends with 0 by either).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the report knows of a model: its row, its weights by size, and its predictions of a sample of rows."""
+"""What the report shows of a model: its row, its largest weights, and its predictions for a sample of rows."""
 
 from __future__ import annotations
 
