@@ -256,7 +256,7 @@ class CorgiPileDataset(_shared.Counting, Base):
         Raises ValueError if the state belongs to another source or to other settings.
         """
         if not isinstance(state, dict):
-            raise TypeError(f"state: a dictionary is needed, as state_dict() gives it, not {type(state).__name__}")
+            raise TypeError(f"state: must be a dictionary, as state_dict() gives it, not {type(state).__name__}")
         if state.get("version") != 1:
             raise ValueError(f"state: version {state.get('version')!r} is not known to this corgipile")
         ours = self.state_at(0, 0)

@@ -41,7 +41,7 @@ class Loader(Counting):
         **options: Any,
     ) -> None:
         if not isinstance(dataset, CorgiPileDataset):
-            raise TypeError(f"dataset: {type(dataset).__name__} is no CorgiPileDataset")
+            raise TypeError(f"dataset: {type(dataset).__name__} is not a CorgiPileDataset")
         if sample_transform is not None and dataset.gives_rows:
             raise ValueError("sample_transform: the data set gives rows, which transform is given")
         check_function("transform", transform)

@@ -146,7 +146,7 @@ class _DatabaseEstimator(BaseEstimator):
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, **arguments)
 
     def _rows(self, X: Any) -> Any:
-        """What the model is to predict, if it is no table."""
+        """What the model is to predict, if it is not a table."""
         check_is_fitted(self)
         if hasattr(self, "n_features_in_"):
             checked = self._checked(X, reset=False)

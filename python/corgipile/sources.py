@@ -333,7 +333,7 @@ def libsvm(
         dense = check_number("dense", dense, 1, _native.MOST_DENSE, hint)
     length = None if dense is False else 0 if dense is True else dense
     if not isinstance(zero_based, bool) and zero_based != "auto":
-        raise TypeError(f"zero_based: True, False or 'auto' is needed, not {called(zero_based)}")
+        raise TypeError(f"zero_based: must be True, False or 'auto', not {called(zero_based)}")
     base = None if zero_based == "auto" else zero_based
     if base is None:
         what = "guesses by these files alone whether features begin at 0, so that others of the data set may be shifted"
@@ -422,7 +422,7 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
             and a sample of the values.
     """
     if not hasattr(columns, "items"):
-        raise TypeError(f"columns: a dictionary of arrays is needed, such as {{'x': ...}}, not {called(columns)}")
+        raise TypeError(f"columns: must be a dictionary of arrays, such as {{'x': ...}}, not {called(columns)}")
     if fingerprint is not None:
         check_number("fingerprint", fingerprint, 0, 2**64 - 1)
     if not len(columns):
@@ -436,9 +436,11 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
 
 def _array(name: str, values: Any) -> np.ndarray:
     if not isinstance(name, str):
-        raise TypeError(f"columns: {name!r} is no name, which is text")
+        raise TypeError(f"columns: {name!r} is not a name, which is text")
     if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"column {name!r}: a masked array is no array of values: fill it, as in values.filled(np.nan)")
+        raise TypeError(
+            f"column {name!r}: a masked array is not an array of values: fill it, as in values.filled(np.nan)"
+        )
     try:
         array = np.asarray(values)
     except ValueError:
@@ -468,7 +470,7 @@ def _column(name: str, values: np.ndarray) -> tuple[str, str, list[int], Any]:
                 wanted = "bytes, as others are" if kind is bytes else "text or bytes"
                 raise TypeError(f"column {name!r}, row {row}: objects must be {wanted}, not {type(item).__name__}")
             if isinstance(item, str) and not is_unicode(item):
-                raise ValueError(f"column {name!r}, row {row}: {item!r} is no valid Unicode text")
+                raise ValueError(f"column {name!r}, row {row}: {item!r} is not valid Unicode text")
         return name, kind.__name__, shape, items
     if kind not in "biufmM":
         raise TypeError(f"column {name!r}: arrays of type {values.dtype} cannot be read")

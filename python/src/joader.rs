@@ -135,7 +135,7 @@ fn of_cluster(told: ToldOfCluster) -> PyResult<Cluster> {
         let (leader, trusts) = (address, certificate);
         return Ok(Cluster::Follower(FollowerOptions { leader, node, nodes, trusts, name, token }));
     }
-    let refused = |_| PyValueError::new_err(format!("listen: {address:?} is no address such as 10.0.0.1:7400"));
+    let refused = |_| PyValueError::new_err(format!("listen: {address:?} is not an address such as 10.0.0.1:7400"));
     let listen = address.parse().map_err(refused)?;
     Ok(Cluster::Leader(LeaderOptions { listen, node, nodes, certificate, key, token }))
 }

@@ -180,7 +180,7 @@ def test_wrong_arguments_are_told(words: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["serve", "--listen", "unix:"], "address: the path of a socket is needed"),
+        (["serve", "--listen", "unix:"], "address: must be the path of a socket"),
         (["serve", "--memory", "1"], "memory: 1 is not between 65536"),
         (["serve", "--threads", "-1"], "threads: -1 is not between 0"),
         (["serve", "--listen", "unix:/nowhere/joader"], "/nowhere"),

@@ -100,7 +100,7 @@ def test_other_numbers_of_ranks_go_on_with_exactly_what_was_left(
 def test_ranks_that_cannot_share_the_lanes_are_refused_and_told_why(rows: corgipile.Source) -> None:
     make = lambda ranks, lanes: CorgiPileDataset(rows, lanes=lanes, rank=0, world_size=ranks)  # noqa: E731
     state = make(2, 4).state_dict()
-    with pytest.raises(ValueError, match="lanes: 4 is no multiple of the 3 ranks"):
+    with pytest.raises(ValueError, match="lanes: 4 is not a multiple of the 3 ranks"):
         make(3, 4)
     with pytest.raises(ValueError, match="world_size: the state is that of 4 lanes, which 3 ranks cannot share"):
         make(3, None).load_state_dict(state)

@@ -99,7 +99,7 @@ def test_what_the_database_refuses_is_told_in_its_words(run: Run) -> None:
     with pytest.raises(corgipile.SourceError, match=r'relation "nosuch" does not exist \(42P01\)'):
         corgipile.postgres("nosuch")
     run("CREATE VIEW v AS SELECT 1 AS id")
-    with pytest.raises(ValueError, match=r"sources_test\.v is no table"):
+    with pytest.raises(ValueError, match=r"sources_test\.v is not a table"):
         corgipile.postgres("sources_test.v")
     with pytest.raises(ValueError, match="the connection string is wrong"):
         corgipile.postgres("t", connection="nosuch=1")

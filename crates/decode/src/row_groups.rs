@@ -217,7 +217,11 @@ fn group(column: &Column, place: usize) -> Result<GroupColumn> {
 
 fn flag(column: &Column, place: usize) -> Result<usize> {
     if base_type(column.type_oid) != pg_sys::BOOLOID {
-        return Err(column_type("validation", column, "A validation column must be boolean: true for rows to hold out."));
+        return Err(column_type(
+            "validation",
+            column,
+            "A validation column must be boolean: true for rows to hold out.",
+        ));
     }
     Ok(place)
 }

@@ -34,4 +34,5 @@ pub enum AggregateError {
 }
 
 /// The hint on a state that does not belong where it is given.
-const STATES: &str = "Pass a state returned by corgipile_sgd_init() or corgipile_sgd_agg(); corgipile_sgd_agg() ends the epoch.";
+const STATES: &str =
+    "Pass a state returned by corgipile_sgd_init() or corgipile_sgd_agg(); corgipile_sgd_agg() ends the epoch.";

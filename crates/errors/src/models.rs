@@ -131,7 +131,9 @@ impl OwnerNeeded {
             OwnerNeeded::Public => {
                 "A name alone refers to a model granted to public only while no other role has a model of that name."
             }
-            OwnerNeeded::BeginsWithRole => "It begins with the name of a role, so that it reads as a model of that role.",
+            OwnerNeeded::BeginsWithRole => {
+                "It begins with the name of a role, so that it reads as a model of that role."
+            }
         }
     }
 }

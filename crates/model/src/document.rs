@@ -69,7 +69,9 @@ impl<'a> Members<'a> {
         match required(TAG, members.json(TAG)?)? {
             VERSION => Ok(members),
             version => {
-                let hint = format!("This version of corgipile reads version {VERSION} of the format; a later one may read others.");
+                let hint = format!(
+                    "This version of corgipile reads version {VERSION} of the format; a later one may read others."
+                );
                 Err(Fault::new(TAG, format!("is {version}, an unknown version")).with_hint(hint).into())
             }
         }

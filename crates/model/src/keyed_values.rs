@@ -83,4 +83,5 @@ impl From<Fault> for Error {
 }
 
 /// The hint about documents in general.
-pub const DOCUMENT_HINT: &str = "corgipile_export() returns such objects; docs/reference/model-format.md describes them.";
+pub const DOCUMENT_HINT: &str =
+    "corgipile_export() returns such objects; docs/reference/model-format.md describes them.";

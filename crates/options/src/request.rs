@@ -212,9 +212,10 @@ impl Request {
             return Err(entry::invalid("validation_by", reason));
         }
         match &self.name {
-            Some(name) if name.len() > MAX_PREFIX_BYTES && self.adds_to_name() => {
-                Err(invalid("name", format!("it has more than {MAX_PREFIX_BYTES} bytes, the limit with several models")))
-            }
+            Some(name) if name.len() > MAX_PREFIX_BYTES && self.adds_to_name() => Err(invalid(
+                "name",
+                format!("it has more than {MAX_PREFIX_BYTES} bytes, the limit with several models"),
+            )),
             _ => Ok(()),
         }
     }

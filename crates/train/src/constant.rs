@@ -117,11 +117,7 @@ pub fn warn_of_useless(request: &Request, decoder: &Decoder, shares: &ClassShare
     let classes = held_out_classes(decoder, shares, learners);
     if !classes.is_empty() {
         pg::warning(
-            format!(
-                "label column \"{}\" is {} in no training row",
-                request.label,
-                some_of(&classes)
-            ),
+            format!("label column \"{}\" is {} in no training row", request.label, some_of(&classes)),
             "All such rows are held out. Hold out other rows with seed or validation_column, or use a query as source \
              that leaves such rows out.",
         );

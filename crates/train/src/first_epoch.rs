@@ -32,7 +32,9 @@ fn notice_few_blocks(request: &Request, buffers: &Buffers) {
             match (pages_per_block > 1, is_cut) {
                 (false, false) => "Use a larger buffer_size; '100%' shuffles a small table fully.",
                 (true, false) => "Use a smaller block_size, or a larger buffer_size.",
-                (false, true) => "Raise the setting corgipile.max_buffer_memory: it limits the buffer to less than buffer_size.",
+                (false, true) => {
+                    "Raise the setting corgipile.max_buffer_memory: it limits the buffer to less than buffer_size."
+                }
                 (true, true) => {
                     "Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it limits the \
                      buffer to less than buffer_size."

@@ -180,7 +180,7 @@ def _told(path: str, reader: Any) -> Iterator[list[str]]:
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num + 1}: {error}") from None
     except UnicodeDecodeError as error:  # somewhere in what was read ahead
-        raise ValueError(f"{path} is no text in UTF-8: {error}") from None
+        raise ValueError(f"{path} is not text in UTF-8: {error}") from None
 
 
 def _columns(header: list[str], rows: list[list[str]]) -> dict[str, list[Any]]:

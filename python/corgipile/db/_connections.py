@@ -38,7 +38,7 @@ def check_connection(conn: Any) -> None:
     """
     execute, info = getattr(conn, "execute", None), getattr(conn, "info", None)
     if execute is None or not hasattr(info, "transaction_status"):
-        raise TypeError(f"conn: a connection of psycopg 3 is needed, as psycopg.connect gives it, not {called(conn)}")
+        raise TypeError(f"conn: must be a connection of psycopg 3, as psycopg.connect gives it, not {called(conn)}")
     if inspect.iscoroutinefunction(execute):
         raise TypeError("conn: an asynchronous connection cannot be used: psycopg.connect gives one that can")
     if info is not None and int(info.transaction_status) == _FAILED:

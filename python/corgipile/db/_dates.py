@@ -75,7 +75,7 @@ class Times:
                 return _LEAST if text.startswith("-") else _MOST
             value = _of_text(text)
             if value is None:
-                raise ValueError(f"column {self.column!r}, row {row}: {text!r} is no date in ISO format")
+                raise ValueError(f"column {self.column!r}, row {row}: {text!r} is not a date in ISO format")
         if isinstance(value, np.datetime64):
             return int(self._of_numpy(np.array([value]))[0].astype(np.int64))
         if isinstance(value, datetime):

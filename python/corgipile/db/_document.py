@@ -67,7 +67,7 @@ class Document:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         if not isinstance(document, Mapping):
-            what = "a dictionary is needed, as corgipile_export and Model.to_dict give it"
+            what = "must be a dictionary, as corgipile_export and Model.to_dict give it"
             raise TypeError(f"document: {what}, not {called(document)}")
         self.raw = dict(document)
         self._check_keys()
@@ -84,7 +84,7 @@ class Document:
             if self.raw.get(key) is not None:
                 self._text(key)
         if not isinstance(self.raw.get("history") or [], list):
-            raise self._invalid("history", "is no array")
+            raise self._invalid("history", "is not an array")
         self.index_base: int | None = self.raw.get("index_base")
         self._check_places()
         self.columns = self._columns()
@@ -108,7 +108,7 @@ class Document:
     def _check_keys(self) -> None:
         version = self.raw.get("corgipile_model")
         if version is None:
-            raise ValueError("the document is no model: key 'corgipile_model' is missing")
+            raise ValueError("the document is not a model: key 'corgipile_model' is missing")
         if version != VERSION:
             raise self._invalid("corgipile_model", f"is {version}, an unknown version: only {VERSION} is read")
         unknown = sorted(map(str, self.raw.keys() - _KEYS))
@@ -128,7 +128,7 @@ class Document:
     def _columns(self) -> list[Column]:
         categories = self.raw.get("categories") or {}
         if not isinstance(categories, Mapping):
-            raise self._invalid("categories", "is no object")
+            raise self._invalid("categories", "is not an object")
         strangers = [name for name in categories if name not in self.features]
         if strangers or (categories and self.feature_kind != "columns"):
             raise self._invalid("categories", "does not fit features")
@@ -152,7 +152,7 @@ class Document:
         texts = values[:-1] if has_null else values
         places = {text: place for place, text in enumerate(texts) if isinstance(text, str)}
         if len(places) < len(texts) or not values:
-            raise self._invalid("categories", "has a column that is no array of different texts, with a null last")
+            raise self._invalid("categories", "has a column that is not an array of different texts, with a null last")
         return Categories(places, has_null)
 
     def _layers(self) -> list[Layer]:
@@ -221,7 +221,7 @@ class Document:
     def _read_policies(self) -> None:
         parameters = self.raw.get("hyperparameters") or {}
         if not isinstance(parameters, Mapping):
-            raise self._invalid("hyperparameters", "is no object")
+            raise self._invalid("hyperparameters", "is not an object")
         self.hyperparameters: dict[str, Any] = dict(parameters)
         self.nulls: str = self._word(parameters, "nulls")
         self.handle_unknown: str = self._word(parameters, "handle_unknown")
@@ -243,7 +243,7 @@ class Document:
     def _word(self, parameters: Mapping[str, Any], name: str) -> str:
         word = parameters.get(name, "error")
         if not isinstance(word, str):
-            raise self._invalid("hyperparameters", f"has {name} that is no text")
+            raise self._invalid("hyperparameters", f"has {name} that is not a string")
         return word
 
     def _floats(self, key: str, kind: str) -> NDArray[Any] | None:
@@ -258,19 +258,19 @@ class Document:
         except (ValueError, TypeError, binascii.Error):
             raise self._invalid(key, "is neither base64 nor an array of numbers") from None
         if numbers.ndim != 1 or not np.isfinite(numbers).all():
-            raise self._invalid(key, "has numbers that are not finite, or is no plain array")
+            raise self._invalid(key, "has numbers that are not finite, or is not a plain array")
         return numbers.astype(kind[1:], copy=False)
 
     def _text(self, key: str) -> str:
         value = self.raw.get(key)
         if not isinstance(value, str):
-            raise self._invalid(key, "is missing" if value is None else "is no text")
+            raise self._invalid(key, "is missing" if value is None else "is not a string")
         return value
 
     def _texts(self, key: str) -> list[str]:
         value = self.raw.get(key)
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-            raise self._invalid(key, "is missing" if value is None else "is no array of texts")
+            raise self._invalid(key, "is missing" if value is None else "is not an array of texts")
         return value
 
     def _one_of(self, key: str, words: tuple[str, ...]) -> str:

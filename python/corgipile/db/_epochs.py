@@ -120,7 +120,7 @@ def frame_class() -> Any:
 
         @property
         def _constructor(self) -> Any:
-            return pandas.DataFrame  # a part of the table is no training any more
+            return pandas.DataFrame  # a part of the table is not a training any more
 
     EpochsFrame.__qualname__ = "EpochsFrame"  # by which pickle finds it, through __getattr__ below
     return EpochsFrame

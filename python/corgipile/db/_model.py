@@ -87,11 +87,11 @@ class Model:
         try:
             document = json.loads(Path(file).read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
-            raise ValueError(f"{file} is no text in UTF-8: {error}") from None
+            raise ValueError(f"{file} is not text in UTF-8: {error}") from None
         except (json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"{file} is no JSON: {error}") from None
+            raise ValueError(f"{file} is not valid JSON: {error}") from None
         if not isinstance(document, dict):
-            raise ValueError(f"{file} is no model: it has no JSON object")
+            raise ValueError(f"{file} is not a model: it has no JSON object")
         return cls(document)
 
     def save(self, path: str | os.PathLike[str]) -> None:

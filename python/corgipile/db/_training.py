@@ -56,7 +56,7 @@ def train(
     check_text("source", source, "my_table")
     check_connection(conn)
     for given in (arguments, arguments.get("options")):
-        # the server's own message about a number that is no bigint lacks the bounds
+        # the server's own message about a number that is not a bigint lacks the bounds
         seed = given.get("seed") if isinstance(given, Mapping) else None
         if isinstance(seed, int) and not isinstance(seed, bool):
             check_seed(seed)

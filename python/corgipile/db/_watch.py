@@ -45,13 +45,13 @@ def watch_on(conn: Any, *, interval: float = 1.0, rounds: int | None = None, fil
     """The same, of which an interrupt is the caller's."""
     check_connection(conn)
     if isinstance(interval, bool) or not isinstance(interval, int | float):
-        raise TypeError(f"interval: a number of seconds is needed, not {called(interval)}")
+        raise TypeError(f"interval: must be a number of seconds, not {called(interval)}")
     if not 0 <= interval <= _LONGEST:
         raise ValueError(f"interval is {interval}, and must be at least 0 seconds, and at most {_LONGEST}")
     if rounds is not None:
         check_number("rounds", rounds, 0, 2**62)
     if file is not None and not hasattr(file, "write"):
-        raise TypeError(f"file: a file that is open for writing is needed, not {called(file)}")
+        raise TypeError(f"file: must be a file that is open for writing, not {called(file)}")
     screen = _screen(file)
     seen = 0
     try:

@@ -22,7 +22,7 @@ _MANY = 2**62
 def socket_of(address: str | os.PathLike[str]) -> str:
     """The path of a server's socket, which an address may begin with "unix:"."""
     if not isinstance(address, str | os.PathLike):
-        raise TypeError(f"address: {address!r} is no path of a socket, such as 'unix:/run/user/1000/joader'")
+        raise TypeError(f"address: {address!r} is not a path of a socket, such as 'unix:/run/user/1000/joader'")
     path = os.fspath(address).removeprefix("unix:")
     if isinstance(path, bytes):
         path = os.fsdecode(path)
@@ -30,7 +30,7 @@ def socket_of(address: str | os.PathLike[str]) -> str:
     if colon and scheme in ("tcp", "http", "https", "grpc"):
         raise ValueError(f"address: {address!r}: a server has a socket of its machine, as 'unix:/run/user/1000/joader'")
     if not path:
-        raise ValueError("address: the path of a socket is needed, such as 'unix:/run/user/1000/joader'")
+        raise ValueError("address: must be the path of a socket, such as 'unix:/run/user/1000/joader'")
     return os.path.abspath(path)
 
 
@@ -43,7 +43,7 @@ def names_of_columns(columns: Sequence[str] | None) -> list[str]:
     """Names of columns, checked; none for all of them."""
     names = [] if columns is None else list(columns) if not isinstance(columns, str) else None
     if names is None or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"columns: a list of names is needed, such as ['image', 'label'], not {columns!r}")
+        raise TypeError(f"columns: must be a list of names, such as ['image', 'label'], not {columns!r}")
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise ValueError(f"columns: {twice[0]!r} is there twice")
     return names
@@ -155,7 +155,7 @@ def _put(
     replaces: bool,
 ) -> dict[str, Any]:
     if not isinstance(name, str):
-        raise TypeError(f"name: {name!r} is no text")
+        raise TypeError(f"name: {name!r} is not a string")
     for argument, text in (("element_size", element_size), ("sampler", sampler)):
         if not isinstance(text, str) and (argument == "sampler" or not hasattr(text, "__index__")):
             example = "name such as 'dependent'" if argument == "sampler" else "number of rows or a size such as '1MiB'"
@@ -174,7 +174,7 @@ def _put(
 def drop(address: str | os.PathLike[str], name: str) -> None:
     """Drops a data set, on which no job may train."""
     if not isinstance(name, str):
-        raise TypeError(f"name: {name!r} is no text")
+        raise TypeError(f"name: {name!r} is not a string")
     _native.joader_drop(socket_of(address), name)
 
 

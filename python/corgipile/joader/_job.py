@@ -89,7 +89,7 @@ class Job(Base):
         columns = _admin.names_of_columns(columns)
         for argument, text in (("dataset", dataset), ("where", where or ""), ("name", name or "")):
             if not isinstance(text, str):
-                raise TypeError(f"{argument}: {text!r} is no text")
+                raise TypeError(f"{argument}: {text!r} is not a string")
         check_number("seed", seed, -(2**63), 2**63 - 1)
         check_number("epochs", epochs, 0, _MANY)
         check_number("batch_size", batch_size, 1)
@@ -243,7 +243,7 @@ class Job(Base):
         belongs to another data set or to other settings.
         """
         if not isinstance(state, dict):
-            raise TypeError(f"state: a dictionary is needed, as state_dict() gives it, not {type(state).__name__}")
+            raise TypeError(f"state: must be a dictionary, as state_dict() gives it, not {type(state).__name__}")
         if state.get("version") != 1:
             raise ValueError(f"state: version {state.get('version')!r} is not known to this corgipile")
         for name in _CHOICES:

@@ -105,7 +105,7 @@ class Metrics:
     def __init__(self, server: str, address: str) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"metrics: {address!r} is no address such as 127.0.0.1:9464")
+            raise ValueError(f"metrics: {address!r} is not an address such as 127.0.0.1:9464")
 
         class Handler(BaseHTTPRequestHandler):
             # seconds in which something has to come

@@ -43,7 +43,7 @@ def packed(name: str, values: Any) -> tuple[str, str, list[int], Any, list[int] 
         if lists:
             for row, item in enumerate(values):
                 if item is not None and not isinstance(item, (np.ndarray, list, tuple)):
-                    raise TypeError(f"column {name!r}, row {row}: {type(item).__name__} is no list, as others are")
+                    raise TypeError(f"column {name!r}, row {row}: {type(item).__name__} is not a list, as others are")
             lengths = [-1 if item is None else len(item) for item in values]
             # an empty list of Python's has no type that those of the others should give way to
             filled = [np.asarray(item) for item in lists if len(item)] or [np.asarray(item) for item in lists]
@@ -62,14 +62,14 @@ def result(given: Any, rows: int) -> _native.Slot:
         try:
             columns.append(packed(name, values))
         except (TypeError, ValueError) as error:
-            raise PreparerError(f"it gave what is no column: {error}") from None
+            raise PreparerError(f"it gave what is not a column: {error}") from None
         if np.ndim(values) == 0 or len(values) != rows:
             there = "one value" if np.ndim(values) == 0 else f"{len(values)} rows"
             raise PreparerError(f"it gave {there} of column {name!r} for {rows} rows")
     try:
         return _native.dict_to_slot(columns)
     except (TypeError, ValueError) as error:
-        raise PreparerError(f"it gave what is no column: {error}") from None
+        raise PreparerError(f"it gave what is not a column: {error}") from None
 
 
 def find(callable_name: str) -> Function:

@@ -21,7 +21,7 @@ _MANY = 2**32 - 1
 
 def _check_column(column: str) -> None:
     if not isinstance(column, str):
-        raise TypeError(f"column: {column!r} is no name")
+        raise TypeError(f"column: {column!r} is not a name")
 
 
 def _check_sizes(least: int, **sizes: int) -> None:
@@ -87,7 +87,7 @@ def function(callable: str | Callable[..., Any]) -> Step:
 def as_text(steps: Sequence[Step]) -> str:
     """Steps as a server takes them."""
     if not isinstance(steps, list | tuple) or not all(isinstance(step, dict) for step in steps):
-        raise TypeError("prepare: a list of steps is needed, such as [joader.decode('image')]")
+        raise TypeError("prepare: must be a list of steps, such as [joader.decode('image')]")
     try:
         return json.dumps(list(steps), allow_nan=False) if steps else ""
     except (TypeError, ValueError, RecursionError) as error:

@@ -23,7 +23,9 @@ pub use state::{NewState, StateMut};
 fn corgipile_sgd_state_in(call: Call<'_>) -> Value {
     let read = || {
         let state = text::read(call.text().unwrap_or_default().to_bytes())?;
-        from_outside(state.ok_or_else(|| AggregateError::MalformedState("it is not \"sgd1:\" followed by base64".into()))?)
+        from_outside(
+            state.ok_or_else(|| AggregateError::MalformedState("it is not \"sgd1:\" followed by base64".into()))?,
+        )
     };
     read().or_raise()
 }

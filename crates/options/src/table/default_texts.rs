@@ -50,7 +50,9 @@ fn of_linear(linear: &str, networks: &str, model: Option<ModelKind>) -> String {
 pub(super) fn default_solver(model: Option<ModelKind>) -> String {
     let [sgd, newton] = [Solver::Sgd, Solver::Newton].map(Solver::name);
     match model {
-        Some(kind) if kind.link() == Link::Logarithm => format!("{newton}, or {sgd} if an option of its steps is given"),
+        Some(kind) if kind.link() == Link::Logarithm => {
+            format!("{newton}, or {sgd} if an option of its steps is given")
+        }
         Some(_) => sgd.to_owned(),
         None => format!("{sgd}; of poisson {newton}, or {sgd} if an option of its steps is given"),
     }

@@ -73,7 +73,11 @@ impl<'a> TypedDatum<'a> {
     /// The value as one of Rust's own. An ERROR if it has another type, or is a text that is not UTF-8.
     pub fn to_rust<T: FromDatum + IntoDatum>(self) -> Option<T> {
         if !is_same_in_memory(self.type_oid, T::type_oid()) {
-            pgrx::error!("a value of type {} was found where {} was expected", self.type_oid.to_u32(), type_name::<T>());
+            pgrx::error!(
+                "a value of type {} was found where {} was expected",
+                self.type_oid.to_u32(),
+                type_name::<T>()
+            );
         }
         // SAFETY: the value is of a type that T's own is the same as in memory.
         unsafe {

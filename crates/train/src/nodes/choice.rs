@@ -68,7 +68,9 @@ pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec
         return Err("the transaction has written data, which sessions on other servers would not see".into());
     }
     if may_be_of_earlier_statement() {
-        return Err("the transaction sees rows as of its first statement, which sessions on other servers would not".into());
+        return Err(
+            "the transaction sees rows as of its first statement, which sessions on other servers would not".into()
+        );
     }
     let Nodes::Servers(names) = nodes else { return planned.foreign_rows(&[]) };
     if let Some(unknown) = names.iter().find(|name| !is_server(name)) {

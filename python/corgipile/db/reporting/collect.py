@@ -105,7 +105,7 @@ def identify(conn: Any, model: Any) -> tuple[list[int], list[Notice]]:
         return model.model_ids, list(model.notices)
     if isinstance(model, tuple):
         if len(model) != 2:
-            raise ValueError(f"model: a pair of name and version is needed, and this one has {len(model)} parts")
+            raise ValueError(f"model: must be a pair of name and version, and this one has {len(model)} parts")
         return [find(conn, *model)], []
     return [find(conn, model)], []
 

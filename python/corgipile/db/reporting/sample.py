@@ -68,7 +68,7 @@ def subquery(source: str, condition: str | None = None) -> str:
 
 
 def literal(text: str) -> str:
-    """Text of a query in which a percent sign is no placeholder."""
+    """Text of a query in which a percent sign is not a placeholder."""
     return text.replace("%", "%%")
 
 

@@ -147,7 +147,7 @@ fn unevenness(sampler: fn(i64) -> Box<dyn Sampler>, scene: Scene, before: &[Elem
     for seed in 0..RUNS {
         let mut run = Run::new(sampler(seed), set(&[(0, 4)]), before, head_start);
         scene(&mut run);
-        *counts.get_mut(&run.order).unwrap_or_else(|| panic!("{:?} is no order of 0 to 3", run.order)) += 1.0;
+        *counts.get_mut(&run.order).unwrap_or_else(|| panic!("{:?} is not an order of 0 to 3", run.order)) += 1.0;
     }
     deviation(&counts.values().map(|&count| (count, RUNS as f64 / 24.0)).collect::<Vec<_>>())
 }

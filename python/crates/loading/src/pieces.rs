@@ -195,7 +195,8 @@ impl crate::Values {
     /// # Errors
     /// Why there are none.
     pub fn of(array: &ArrayRef) -> Result<(crate::Values, Option<String>), String> {
-        let (native, view) = number(array.data_type()).ok_or_else(|| format!("{} is no number", array.data_type()))?;
+        let (native, view) =
+            number(array.data_type()).ok_or_else(|| format!("{} is not a number", array.data_type()))?;
         let values = crate::Values::from_slices(numbers(array, native, &view)?);
         Ok((values, (view != native).then_some(view)))
     }

@@ -165,10 +165,10 @@ impl Plan {
         }
         let (lanes, together, world_size) = (config.lanes, config.together, config.world_size);
         if together == 0 || !together.is_multiple_of(world_size) {
-            return refuse("lanes", format!("{together} is no multiple of the {world_size} ranks that share them"));
+            return refuse("lanes", format!("{together} is not a multiple of the {world_size} ranks that share them"));
         }
         if lanes == 0 || lanes > MAX_LANES || !lanes.is_multiple_of(together) {
-            return refuse("lanes", format!("{lanes} is no multiple of {together}, or more than {MAX_LANES}"));
+            return refuse("lanes", format!("{lanes} is not a multiple of {together}, or more than {MAX_LANES}"));
         }
         let layout = Layout::new(&source.schema())?;
         let rows = source.units().iter().map(|unit| unit.rows).sum();

@@ -21,7 +21,7 @@ pub enum Size {
 pub enum SizeError {
     /// Neither rows, nor bytes, nor a share.
     #[error(
-        "{0:?} is no size: use a number of rows such as 10000, bytes such as \"64MiB\", a share such as \"10%\", or \"auto\""
+        "{0:?} is not a size: use a number of rows such as 10000, bytes such as \"64MiB\", a share such as \"10%\", or \"auto\""
     )]
     NotASize(String),
     /// Nothing, or less.

@@ -30,7 +30,7 @@ use tree::Truth;
 /// Why there is no predicate, or no answer of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PredicateError {
-    /// The text is no expression of SQL, or too long a one.
+    /// The text is not an expression of SQL, or too long a one.
     #[error("the condition cannot be parsed: {0}")]
     Syntax(String),
     /// Something in the text does not fit: an unknown column, a comparison of text with a number.

@@ -486,7 +486,7 @@ mod tests {
         }
         assert_eq!(of(&[b"", b""]).unwrap_err().row, Some(0));
         assert_eq!(of(&[b""]).unwrap_err().behind(40).row, Some(40));
-        // a function would be given what is no picture
+        // a function would be given what is not a picture
         let recipe = r#"[{"step":"decode","column":"image"},{"step":"python","callable":"a:b"}]"#;
         let recipe = Recipe::parse(recipe).unwrap();
         let same = Fewer(Mutex::default(), 0);

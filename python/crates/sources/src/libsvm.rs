@@ -207,7 +207,7 @@ impl Decoder {
     }
 
     fn entries(&self, line: &[u8], rows: &mut Rows) -> Result<(f64, Option<i64>), String> {
-        let line = str::from_utf8(line).map_err(|_| "the line is no UTF-8")?;
+        let line = str::from_utf8(line).map_err(|_| "the line is not valid UTF-8")?;
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
         let label = label.parse().map_err(|_| match label.strip_prefix('\u{feff}') {
@@ -216,13 +216,13 @@ impl Decoder {
                         three bytes, as with tail -c +4 FILE"
                     .to_owned()
             }
-            None => format!("the label {label:?} is no number"),
+            None => format!("the label {label:?} is not a number"),
         })?;
         let (mut query, begin, mut greatest) = (None, rows.indices.len(), -1);
         for word in words {
             let (index, value) = word.split_once(':').ok_or_else(|| format!("{word:?} is not INDEX:VALUE"))?;
             if index == "qid" {
-                query = Some(value.parse().map_err(|_| format!("{word:?} is no query's number"))?);
+                query = Some(value.parse().map_err(|_| format!("{word:?} is not a query's number"))?);
                 continue;
             }
             let place = index.parse::<i64>().map_err(|_| format!("{word:?} has no index"))? - self.base;

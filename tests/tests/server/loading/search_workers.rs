@@ -159,9 +159,15 @@ fn fewer_processes_than_asked_for_are_told_and_find_the_same() {
     // 100 models are seven panels
     assert_eq!(told(&db, "SET jit = off", ", workers => 3"), "");
     let notice = told(&db, "SET jit = off", ", workers => 8");
-    assert!(notice.contains("the search runs in 7 of 8 processes: more processes would have nothing to do"), "{notice}");
+    assert!(
+        notice.contains("the search runs in 7 of 8 processes: more processes would have nothing to do"),
+        "{notice}"
+    );
     let notice = told(&db, "SET jit = off", ", workers => 2, trials => 3");
-    assert!(notice.contains("the search runs in 1 of 2 processes: more processes would have nothing to do"), "{notice}");
+    assert!(
+        notice.contains("the search runs in 1 of 2 processes: more processes would have nothing to do"),
+        "{notice}"
+    );
     let notice = told(&db, "SET max_parallel_workers = 0", ", workers => 3");
     assert!(
         notice.contains("NOTICE:  the search runs in 1 of 3 processes: max_parallel_workers is 0")

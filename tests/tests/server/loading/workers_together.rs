@@ -365,10 +365,7 @@ fn what_all_processes_have_learned_from_decides_whether_a_model_is_useless() {
             "SELECT FROM corgipile_train('t', 'softmax', features => '{{a}}', max_epochs => 1{more}, options => '{{\"validation_column\": \"held_out\"}}')"
         )]);
         let groups = if more.contains("site") { "2 (group one)" } else { "2\n" };
-        assert!(
-            told.contains(&format!("label column \"label\" is {groups} in no training row")),
-            "{more}: {told}"
-        );
+        assert!(told.contains(&format!("label column \"label\" is {groups} in no training row")), "{more}: {told}");
     }
     let told = db.notices(&[
         "SELECT FROM corgipile_train('SELECT * FROM t WHERE label < 2', features => '{a}', max_epochs => 3, workers => 2, learning_rate => 1000, options => '{\"averaging\": false}')",

@@ -210,7 +210,8 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
         );
         let told = spread.nodes.near.notices(&[&call]);
         let batches = "batch_size is 32: with 1, models of servers with different rows would be averaged";
-        let averages = "with batch_size 1, each server trains its own model, and the models are averaged after each buffer";
+        let averages =
+            "with batch_size 1, each server trains its own model, and the models are averaged after each buffer";
         (told.contains(batches), told.contains(averages))
     };
     let one = ", batch_size => 1";
@@ -258,7 +259,10 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         let call =
             |nodes: &str| format!("SELECT tuples FROM corgipile_train({source}, {quick}{more}, servers => '{nodes}')");
         let notices = spread.nodes.near.notices(&[&call("auto")]);
-        assert!(notices.contains(&format!("the rows are fetched to this server to be trained on: {why}")), "{source}{more}: {notices}");
+        assert!(
+            notices.contains(&format!("the rows are fetched to this server to be trained on: {why}")),
+            "{source}{more}: {notices}"
+        );
         let failure = spread.near().rejects(&call("east,north,south"), "0A000");
         assert_eq!(failure.message, format!("the rows cannot be trained on where they are: {why}"), "{source}{more}");
     }
@@ -299,7 +303,10 @@ fn servers_that_are_not_alike_are_told_of() {
         let failure = spread.near().rejects(&call("east,north,south"), code);
         assert_eq!(failure.message, message);
         let notices = spread.nodes.near.notices(&[&call("auto")]);
-        assert!(notices.contains(&format!("the rows are fetched to this server to be trained on: {message}")), "{notices}");
+        assert!(
+            notices.contains(&format!("the rows are fetched to this server to be trained on: {message}")),
+            "{notices}"
+        );
     };
     let [_, mut north, _] = spread.sessions();
     north.run("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'corgipile'");
@@ -392,7 +399,10 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
     }
     let mut reader = spread.nodes.near.session_as(&role);
     let failure = reader.fails_with(&call, "42501");
-    assert_eq!(failure.message, "server \"east\": role far lacks the privilege to take part in a training of another server");
+    assert_eq!(
+        failure.message,
+        "server \"east\": role far lacks the privilege to take part in a training of another server"
+    );
     failure.hints(&[grant]);
     for mut session in spread.sessions() {
         session.run(grant);
@@ -478,7 +488,10 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
     let role = db.role("nobody");
     let read = call("SELECT label, a FROM t");
     let failure = db.session_as(&role).fails_with(&read, "42501");
-    assert_eq!(failure.message, format!("role {role} lacks the privilege to take part in a training of another server"));
+    assert_eq!(
+        failure.message,
+        format!("role {role} lacks the privilege to take part in a training of another server")
+    );
     let grant = format!("GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO {role}");
     failure.hints(&[&grant]);
     db.session_as(&role).fails_with(r"SELECT corgipile.node_step('\x')", "42501");

@@ -192,7 +192,10 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     };
     let is_told = |spread: &mut Spread, source: &str, why: &str, code: &str, rows: &str| {
         let notices = spread.nodes.near.notices(&[&call(source, "auto")]);
-        assert!(notices.contains(&format!("the rows are fetched to this server to be evaluated on: {why}\n")), "{source}: {notices}");
+        assert!(
+            notices.contains(&format!("the rows are fetched to this server to be evaluated on: {why}\n")),
+            "{source}: {notices}"
+        );
         assert_eq!(spread.near().line(&call(source, "auto")), rows);
         spread.near().fails_with(&call(source, "east,north,south"), code).message
     };

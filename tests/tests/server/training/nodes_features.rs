@@ -120,7 +120,10 @@ fn features_that_cannot_be_measured_there_are_measured_here_or_are_an_error() {
         ("SELECT * FROM t LIMIT 9", "some of its rows are on this server, or it does more than read and filter"),
     ] {
         let notices = spread.nodes.near.notices(&[&call(source, "auto")]);
-        assert!(notices.contains(&format!("the rows are fetched to this server to be measured: {why}\n")), "{source}: {notices}");
+        assert!(
+            notices.contains(&format!("the rows are fetched to this server to be measured: {why}\n")),
+            "{source}: {notices}"
+        );
         let failure = spread.near().fails_with(&call(source, "east,north,south"), "0A000");
         assert_eq!(failure.message, format!("the rows cannot be measured where they are: {why}"));
         let profile = format!("SELECT corgipile_profile('columns', '{source}', 'east,north,south')");

@@ -79,7 +79,7 @@ impl<P: Policy> Cache<P> {
         Self { capacity, policy, entries: HashMap::new(), hits: 0, misses: 0 }
     }
 
-    /// How many requests found their element, and how many had to read it. To take what was claimed is no request.
+    /// How many requests found their element, and how many had to read it. To take what was claimed is not a request.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         (self.hits, self.misses)
     }

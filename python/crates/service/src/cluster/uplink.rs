@@ -70,7 +70,7 @@ impl Uplink {
             .map_err(io::Error::other)?
             .with_root_certificates(trusted)
             .with_no_client_auth();
-        let refused = |what: &str| invalid(format!("leader: {:?} is no address with a port{what}", options.leader));
+        let refused = |what: &str| invalid(format!("leader: {:?} is not an address with a port{what}", options.leader));
         // the connection is encrypted by `proof`, below what knows addresses
         let endpoint = Endpoint::from_shared(format!("http://{}", options.leader))
             .map_err(|error| refused(&format!(": {}", chain(&error))))?
@@ -81,7 +81,7 @@ impl Uplink {
         let host = endpoint.uri().host().filter(|_| endpoint.uri().port().is_some()).ok_or_else(|| refused(""))?;
         let name = options.name.as_deref().unwrap_or_else(|| host.trim_matches(['[', ']'])).to_owned();
         let name = ServerName::try_from(name.clone())
-            .map_err(|_| invalid(format!("name: {name:?} is no name or address that a certificate could have")))?;
+            .map_err(|_| invalid(format!("name: {name:?} is not a name or address that a certificate could have")))?;
         let tls = TlsConnector::from(Arc::new(config));
         let link = watch::channel(Err("it has not answered yet".to_owned())).0;
         Ok(Uplink { options, endpoint, tls, name, link })

@@ -125,7 +125,7 @@ pub(super) fn read(place: &Path, file: &DataFile, format: &dyn IndexedFormat) ->
     let again = format!("build it anew with `python -m corgipile index --force {}`", file.path.display());
     let refused = |what: String| SourceError::Invalid(format!("{}: {what}; {again}", place.display()));
     let Some((of, name, settings)) = origin(&bytes) else {
-        return Err(refused("is no index of corgipile, or of another version".into()));
+        return Err(refused("is not an index of corgipile, or of another version".into()));
     };
     if name != format.name() {
         return Err(refused(format!("is the index of a file of the format {name}, not {}", format.name())));

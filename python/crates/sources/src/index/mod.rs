@@ -118,7 +118,7 @@ pub trait IndexedFormat: Send + Sync {
     fn foreign(&self, place: &Path, input: &mut Input) -> Result<Index, SourceError> {
         let (place, file) = (place.display(), input.file.path.display());
         Err(SourceError::Invalid(format!(
-            "{place} is no index of corgipile; build one with `python -m corgipile index {file}`"
+            "{place} is not an index of corgipile; build one with `python -m corgipile index {file}`"
         )))
     }
 }

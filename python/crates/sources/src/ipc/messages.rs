@@ -112,7 +112,7 @@ fn stream(file: &DataFile, bytes: &Bytes, cancel: &Cancel) -> Result<Contents, S
             }
             (MessageHeader::RecordBatch, Some(contents)) => contents.batches.push(block),
             (MessageHeader::Schema, Some(_)) => return Err(damaged("there is a second schema")),
-            _ => return Err(damaged("there is a message that is no record batch, or before the schema")),
+            _ => return Err(damaged("there is a message that is not a record batch, or before the schema")),
         }
         at = (block.offset() + i64::from(block.metaDataLength()) + block.bodyLength()) as u64;
     }

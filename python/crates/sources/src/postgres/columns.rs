@@ -159,7 +159,7 @@ impl Values {
             Self::Float32(values) => values.append_value(f32::from_be_bytes(exact(bytes)?)),
             Self::Float64(values) => values.append_value(f64::from_be_bytes(exact(bytes)?)),
             Self::Text(values) => {
-                let text = str::from_utf8(bytes).map_err(|_| "a text is no UTF-8: is client_encoding set?")?;
+                let text = str::from_utf8(bytes).map_err(|_| "a text is not valid UTF-8: is client_encoding set?")?;
                 values.append_value(text);
             }
             Self::Bytes(values) => values.append_value(bytes),

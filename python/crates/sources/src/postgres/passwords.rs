@@ -24,7 +24,7 @@ pub(super) fn add(config: &mut Config, values: &Values) -> Result<Option<String>
         return Ok(named.then(|| format!("there is no password file {}", path.display())));
     };
     if !metadata.is_file() {
-        return Ok(Some(format!("the password file {} is no plain file", path.display())));
+        return Ok(Some(format!("the password file {} is not a plain file", path.display())));
     }
     if metadata.permissions().mode() & 0o077 != 0 {
         let path = path.display();

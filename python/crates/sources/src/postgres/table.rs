@@ -99,7 +99,7 @@ impl Table {
         let (oid, name, kind, secured): (u32, String, String, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
         if !matches!(kind.as_str(), "r" | "p" | "m") {
             return Err(SourceError::Invalid(format!(
-                "{name} is no table, partitioned table or materialized view, and has no pages to read in blocks; \
+                "{name} is not a table, partitioned table or materialized view, and has no pages to read in blocks; \
                  let the server shuffle it (server_shuffle=True), or make it a table: CREATE TABLE ... AS SELECT * FROM {name}"
             )));
         }
@@ -211,7 +211,7 @@ fn joined(runs: &[Pages], step: i64) -> Counted {
     counted
 }
 
-/// Refuses what is no condition by itself, but fits between brackets, such as `a) OR (b`: it would let rows of other
+/// Refuses what is not a condition by itself, but fits between brackets, such as `a) OR (b`: it would let rows of other
 /// pages through, and rows come twice. What fits between CASE and THEN as well has no bracket without its other one.
 pub(super) fn one_condition(client: &mut Client, table: &str, filter: &str) -> Result<(), SourceError> {
     let probe = format!("SELECT 1 FROM {table} WHERE CASE WHEN {filter}\nTHEN true END");

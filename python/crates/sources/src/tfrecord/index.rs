@@ -98,7 +98,7 @@ impl Foreign<'_> {
     fn refused(&self, line: usize, what: &str) -> SourceError {
         let (place, file) = (self.place.display(), self.file.display());
         SourceError::Invalid(format!(
-            "{place}, line {line}: {what}, so that it is no index of {file} as it is now; do without it, or build one \
+            "{place}, line {line}: {what}, so that it is not an index of {file} as it is now; do without it, or build one \
              of ours with `python -m corgipile index {file}`"
         ))
     }
@@ -110,7 +110,7 @@ impl Foreign<'_> {
         let mut last = 0;
         for (line, text) in (1..).zip(BufReader::new(File::open(self.place).map_err(io)?).lines()) {
             let text = match text {
-                Err(error) if error.kind() == ErrorKind::InvalidData => return Err(self.refused(line, "is no text")),
+                Err(error) if error.kind() == ErrorKind::InvalidData => return Err(self.refused(line, "is not text")),
                 text => text.map_err(io)?,
             };
             let mut numbers = text.split_whitespace().map(str::parse::<u64>);

@@ -297,7 +297,7 @@ fn partitions_and_children_are_read_and_empty_tables_too() {
     let empty = opened(&database.options("empty"));
     assert_eq!((rows(&empty), all(&empty).num_rows()), (0, 0));
     assert_eq!(empty.data.schema().field(0).name(), "id");
-    assert!(refused(&database.options("v")).contains("v is no table, partitioned table or materialized view"));
+    assert!(refused(&database.options("v")).contains("v is not a table, partitioned table or materialized view"));
     // Whoever may read the table, but not its partitions, reads it all the same.
     let connection = format!("dbname={} user=sources_reader", database.name);
     let mut got = ids(&all(&opened(&Options { connection: connection.clone(), ..database.options("p") })));
