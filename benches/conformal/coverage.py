@@ -2,7 +2,7 @@
 benches/conformal/run.
 
 For each seed the rows of a set are put in a random order. The model learns from the first, is calibrated with
-the next thousand, and is judged on the rest. numpy computes thresholds, intervals and sets anew from the
+the next thousand, and is judged on the rest. numpy computes thresholds, intervals and sets again from the
 predictions alone; MAPIE, if it is there, does the same from a model that it is handed.
 """
 
@@ -220,7 +220,7 @@ def measure(connection, data, name, task, read, model):
 
 PAGE = """# Coverage of Intervals and Sets
 
-This page is for whoever wants to know whether [intervals and sets of labels](../how-to/intervals-and-sets.md)
+This page is for readers who want to know whether [intervals and sets of labels](../how-to/intervals-and-sets.md)
 hold the truth as often as they say. `benches/conformal/run` writes it.
 
 Each line is the mean of {seeds} seeds. For each, the rows are put in another random order: a model is trained

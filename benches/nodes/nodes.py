@@ -60,7 +60,7 @@ SIZES = {"narrow": (256, 4096), "wide": (64, 256)}
 
 def measure():
     """The least of some rounds, in which all take turns: what else the machine does makes each of them longer. What
-    comes here over the network is measured once."""
+    is fetched here over the network is measured once."""
     measured = {}
     places = [("here", "{}", "off"), ("on 3, come here", "far_{}_3", "off")]
     places += [(f"on {n}", f"far_{{}}_{n}", "auto") for n in SERVERS]

@@ -1,4 +1,4 @@
-"""What is measured for speed beside the peers: our loader, the design of CorgiPile's authors, and pyarrow alone."""
+"""Measured in addition to the peers: our loader, the design of CorgiPile's authors, and pyarrow alone."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 `shared_scan`.
 
 The table is several times larger than shared_buffers, and the server's processes are in a memory cgroup (version 1)
-that has room for their buffers and a third of the table. Where there is none, the operating system is told ten
+that has room for their buffers and a third of the table. Otherwise, the operating system is told ten
 times a second to forget what it has read (benches/compressed/compressed.py), so that a block is found cached only
 by who comes within a moment after its reader. Reads are those of the sessions' processes from disk (/proc/self/io),
 as multiples of the table's size. The room for the buffers of eight trainings is a third of the table, too, so that ROWS
@@ -25,7 +25,7 @@ from server import connect
 ROWS = int(os.environ.get("ROWS", 12_000_000))
 EPOCHS = 3
 STEPS = 40  # of an epoch that is read at a pace
-# of a session, beside what is cached: its buffer and the rest of it
+# of a session, next to what is cached: its buffer and the rest of it
 JOB_BYTES = 80 * MB
 LINEAR = "model => 'logistic'"
 

@@ -46,7 +46,7 @@ OTHER_PAGES = (
     (
         "search.md",
         "Searches",
-        "What a search finds and how long it takes, beside scikit-learn's and beside single trainings",
+        "What a search finds and how long it takes, compared with scikit-learn's and with single trainings",
     ),
     (
         "versions.md",
@@ -57,20 +57,20 @@ OTHER_PAGES = (
         "python.md",
         "The Python loader",
         "How well the Python package's loader mixes sorted rows, what networks learn from it, and how fast it is, "
-        "beside seven loaders of PyPI",
+        "compared with seven loaders of PyPI",
     ),
     (
         "joader_service.md",
         "JOADER in Python",
-        "What jobs get that train on the same pictures at once, beside DataLoaders of their own and TensorSocket",
+        "What jobs get that train on the same pictures, compared with DataLoaders of their own and TensorSocket",
     ),
     ("compression.md", "Compression", "How small compressed mini-batches are, in each encoding"),
     (
         "conformal.md",
         "Coverage",
-        "How often intervals and sets of labels hold the truth, over many seeds; numpy's and MAPIE's beside them",
+        "How often intervals and sets of labels hold the truth, over many seeds; numpy's and MAPIE's next to them",
     ),
-    ("drift.md", "Drift", "The index and the statistic of changed features beside scipy's"),
+    ("drift.md", "Drift", "The index and the statistic of changed features compared with scipy's"),
     (
         "packages.md",
         "Packages and fresh machines",
@@ -165,7 +165,7 @@ class Page:
         if "differences.svg" in self.plots:
             caption = "differences of each strategy's final models to those of shuffle_once"
             sections.insert(
-                1, ("CorgiPile beside the other strategies", HOW_TO_READ + figure("differences.svg", caption))
+                1, ("CorgiPile compared with the other strategies", HOW_TO_READ + figure("differences.svg", caption))
             )
         return page("Results", OUTCOME.format(sentence=self.sentence()), sections)
 

@@ -19,7 +19,7 @@ import verdicts
 from orders import TUPLES, TUPLES_PER_BLOCK
 from server import STRATEGIES
 
-# The colours are told apart by those who do not see red or green, too.
+# The colours are distinguished by those who do not see red or green, too.
 COLORS = {
     "corgipile": "#6fb7e9",
     "no_shuffle": "#999999",
@@ -52,7 +52,7 @@ plt.rcParams.update(
 
 KINDS = ("logistic", "svm", "softmax", "linear", "mlp")
 COLUMNS = 3  # of panels
-LOWEST_R2 = 0.0  # guessing the mean; what is worse is not told apart
+LOWEST_R2 = 0.0  # guessing the mean; what is worse is not distinguished
 
 
 class Plots:

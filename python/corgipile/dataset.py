@@ -293,7 +293,7 @@ class CorgiPileDataset(_shared.Counting, Base):
 
     @property
     def progress(self) -> _shared.Progress:
-        """What workers are told."""
+        """What workers gets."""
         return self._progress
 
     def __getstate__(self) -> dict[str, Any]:

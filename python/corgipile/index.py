@@ -109,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--no-header", action="store_true", help="CSV: the first row has no names of columns")
     arguments.add_argument("--delimiter", help="CSV: what is between values (default: , and of .tsv files a tab)")
     arguments.add_argument("--quote", default='"', help='CSV: what is around values (default: ")')
-    arguments.add_argument("--directory", help="where the index goes (default: beside its file)")
+    arguments.add_argument("--directory", help="where the index goes (default: next to its file)")
     arguments.add_argument("--force", action="store_true", help="build it even if there is one")
     arguments.add_argument("--skip-damaged", action="store_true", help="leave rows out that are behind damage")
     arguments.add_argument("--quiet", action="store_true", help="say nothing but errors")

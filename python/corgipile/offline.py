@@ -102,7 +102,7 @@ def _copy(
 
 @contextlib.contextmanager
 def _alone(path: str) -> Iterator[None]:
-    """Waits until nobody else has the lock, which ends with its process at the latest."""
+    """Waits until no one else has the lock, which ends with its process at the latest."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         try:

@@ -233,7 +233,9 @@ def tfrecord(
     if decode not in ("example", "raw"):
         raise ValueError(f"decode: {decode!r} is neither 'example' nor 'raw'")
     if features is not None and not features:
-        raise ValueError("features: there are none; leave the argument out, and a sample of the records tells")
+        raise ValueError(
+            "features: must not be empty; leave the argument out to determine the features from a sample of the records"
+        )
     if decode == "raw" and (features is not None or columns is not None):
         raise ValueError("decode: raw records have no features: leave out features and columns")
     named = None if features is None else list(check_texts_by_name("features", features).items())
@@ -426,7 +428,7 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
     if fingerprint is not None:
         check_number("fingerprint", fingerprint, 0, 2**64 - 1)
     if not len(columns):
-        raise ValueError("columns: there are none")
+        raise ValueError("columns: must not be empty")
     taken = {name: _array(name, values) for name, values in columns.items()}
     lengths = {name: len(values) if values.ndim else -1 for name, values in taken.items()}
     if -1 in lengths.values() or len(set(lengths.values())) > 1:
@@ -480,7 +482,7 @@ def _column(name: str, values: np.ndarray) -> tuple[str, str, list[int], Any]:
 
 
 def _sampled(columns: Mapping[str, np.ndarray]) -> int:
-    """A number that other columns hardly have, without looking at every value."""
+    """A number that other columns barely have, without looking at every value."""
     digest = hashlib.blake2b(digest_size=8)
     for name, values in columns.items():
         digest.update(f"{name} {values.dtype.str} {values.shape}".encode())

@@ -307,7 +307,7 @@ pub fn joader_status<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py,
 #[pyclass(module = "corgipile._native", frozen)]
 pub struct JoaderJob {
     job: Mutex<service::Job>,
-    /// in another one, which was forked off, the lock may be held by nobody
+    /// in another one, which was forked off, the lock may be held by no one
     process: u32,
     /// threads that wait for the lock: one that has just had it lets them go first
     asking: AtomicUsize,

@@ -27,7 +27,7 @@ struct MapStyle {
     asking: Mutex<()>,
 }
 
-/// How much memory an item is taken for: nobody knows.
+/// How much memory an item is taken for: no one knows.
 const BYTES: u64 = 1 << 10;
 
 /// Items that are asked for at once.

@@ -46,7 +46,7 @@ impl Plan {
         let known = Shuffle::ALL.into_iter().find(|(name, _)| *name == shuffle);
         let (_, shuffle) = known.ok_or_else(|| {
             let names = Shuffle::ALL.map(|(name, _)| name).join(", ");
-            refused("shuffle", format!("{shuffle:?} is none of {names}"))
+            refused("shuffle", format!("{shuffle:?} is not one of  {names}"))
         })?;
         let ranks = match uneven_ranks {
             "pad" => Ranks::Pad,

@@ -42,7 +42,7 @@ fn leaves(array: &ArrayRef) -> PyResult<(ArrayRef, Vec<usize>)> {
     Ok((leaf, [width].into_iter().chain(inner).collect()))
 }
 
-/// A column as an array that nobody else has.
+/// A column as an array that no one else has.
 fn array<'py>(py: Python<'py>, of: &ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     let (leaf, shape) = leaves(of)?;
     if Values::are_numbers(&leaf) {

@@ -116,7 +116,7 @@ def test_sources_that_make_no_sense_are_refused(tmp_path) -> None:
         corgipile.arrays({"x": ["a", "b\ud800"]})
     with pytest.raises(TypeError, match="columns: 5 is not a name"):
         corgipile.arrays({5: [1, 2]})  # type: ignore[dict-item]
-    with pytest.raises(ValueError, match="features: there are none"):
+    with pytest.raises(ValueError, match="features: must not be empty"):
         corgipile.tfrecord(tmp_path / "x.tfrecord", features={})
     with pytest.raises(TypeError, match="column 'x': arrays of type complex128"):
         corgipile.arrays({"x": np.arange(3).astype(complex)})

@@ -16,7 +16,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 NULL_TEXT = "\uffff"
 
-#: Beside what the extension sees, parts of dates, which a graph wants from outside.
+#: In addition to what the extension sees, parts of dates, which a graph wants from outside.
 TABLE = """
 CREATE TYPE sizes AS ENUM ('small', 'medium', 'large');
 CREATE TABLE mixed AS

@@ -145,7 +145,7 @@ fn rows(names: Vec<String>, estimates: &Estimates, level: f64) -> Vec<Row> {
     let row = |(name, place): (String, usize)| {
         let estimate = estimates.all[place];
         let (value, std_error) = (estimate.value, estimate.std_error.filter(|error| error.is_finite()));
-        // 0 / 0 of a perfect fit is none
+        // 0 / 0 of a perfect fit is not one
         let statistic = std_error.map(|error| value / error).filter(|statistic| !statistic.is_nan());
         let tail = statistic.map(|statistic| two_sided_tail(statistic, estimates.freedom));
         let bound = |sign: f64| std_error.map(|error| value + sign * quantile * error);

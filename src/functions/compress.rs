@@ -92,7 +92,7 @@ impl CompressRequest {
     /// The features, and the source.
     fn resolve(&mut self) -> Result<(Source, Vec<String>)> {
         let mut source = Source::resolve(&self.source)?;
-        // rows that share a mini-batch stay together for good, and a buffer of a few pages would hardly mix them
+        // rows that share a mini-batch stay together for good, and a buffer of a few pages would barely mix them
         self.shuffling.buffer_size = match source.bytes() {
             Some(bytes) if bytes / 10 >= MIXED => BufferSize::Percent(10.0),
             _ => BufferSize::Bytes(MIXED),

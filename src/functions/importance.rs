@@ -1,4 +1,4 @@
-//! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
+//! corgipile_importance(): by how much a model's score drops when a column's values are permuted among the rows.
 
 use super::model_functions::model_and_source;
 use errors::{ArgumentError, OrRaise, Result, TrainingError};

@@ -30,7 +30,7 @@ enum
 
 struct control
 {
-	_Atomic int64_t pid;		/* whose calls count; 0: nobody's; -1: those of processes that were started since */
+	_Atomic int64_t pid;		/* whose calls count; 0: no one's; -1: those of processes that were started since */
 	_Atomic int64_t mode;
 	_Atomic int64_t generation; /* raised each time the test sets the words above */
 	_Atomic uint64_t target;	/* the site that fails; 0: the first call; or the number of bytes */

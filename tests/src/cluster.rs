@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A cluster with corgipile and the fixtures' functions in its database `postgres`.
 ///
-/// It lies beside the shared server's, so that `scripts/with-postgres` ends and deletes it even if the tests are
+/// It lies next to the shared server's, so that `scripts/with-postgres` ends and deletes it even if the tests are
 /// killed. Autovacuum is off: what is pinned or locked is the test's own doing.
 /// Segments of dynamic shared memory are files of the data directory, so that those that stay can be counted.
 pub struct Cluster {
@@ -33,7 +33,7 @@ impl Cluster {
         Self::start(&settings, Surroundings::default())
     }
 
-    /// A cluster whose processes are refused memory when the test says so; or why it cannot be had here.
+    /// A cluster whose processes are refused memory when the test says so; or why it is not available here.
     ///
     /// # Errors
     /// There is no compiler, or no GNU C library.
@@ -381,7 +381,7 @@ fn copy(template: &Result<String, String>, directory: &Path) {
     assert!(copied.is_ok_and(|status| status.success()), "a cluster can be copied");
 }
 
-/// A directory beside the shared server's.
+/// A directory next to the shared server's.
 fn new_directory(name: &str) -> PathBuf {
     let directory = server::directory().join(name);
     fs::create_dir(&directory).expect("the cluster's directory can be made");

@@ -11,7 +11,7 @@
 //! - ` ```psql compare `: the same, and what psql prints must be what the document says; `...` stands for anything.
 //! - ` ```text `, `sh`, `json`, `toml`, `rust`: not SQL, not run. `python`: run by the tests of the Python package.
 //!
-//! A page that creates an extension that the server has not, such as `vector`, is left out, which is told.
+//! A page that creates an extension that the server has not, such as `vector`, is left out, which is reported.
 //!
 //! Any other block, and SQL in an indented block that would go untested, is an error of the document. So is a figure in
 //! the prose that is not the one of the output that it repeats: `figures.rs` has the marks.

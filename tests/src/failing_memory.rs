@@ -47,7 +47,7 @@ pub struct FailingMemory {
 
 impl FailingMemory {
     /// # Errors
-    /// Why it cannot be had here.
+    /// Why it is not available here.
     pub(crate) fn new() -> Result<Self, String> {
         let library = extension::failing()?;
         let path = server::directory().join(format!("memory_{}", server::number()));

@@ -14,7 +14,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Starts them. None, which is told, if the server has not the extensions that come with PostgreSQL.
+    /// Starts them. None, which is reported, if the server has not the extensions that come with PostgreSQL.
     pub fn new<T>(test: T) -> Option<Self> {
         let mut near = Database::new();
         for extension in ["postgres_fdw", "dblink"] {

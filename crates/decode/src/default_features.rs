@@ -2,8 +2,8 @@
 //!
 //! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts and enums
 //! but what identifies rows; or, without numbers, the only column of vectors. A model is never trained on an id because
-//! nothing else was looked for, and whatever is left out, or more than a number, is told in one notice. What statistics
-//! have decided is recorded with the model as names, so that predictions do not depend on them.
+//! nothing else was looked for, and whatever is left out, or more than a number, is reported in one notice. What
+//! statistics have decided is recorded with the model as names, so that predictions do not depend on them.
 
 use super::column_facts::{Facts, Identity, Kind, facts_of};
 use super::compressed_type::is_compressed;
@@ -281,7 +281,7 @@ impl Choice<'_> {
             let identifies = || candidate.identifies().filter(|_| !self.takes_all);
             candidate.out = identifies().or_else(|| candidate.unfit(self.takes));
         }
-        // an id beside an array is no reason to leave the array out
+        // an id next to an array is no reason to leave the array out
         if !self.taken().any(|candidate| candidate.is_number() && candidate.identifies().is_none()) {
             self.choose_array()?;
         }
@@ -294,7 +294,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Takes the only array or vector alone, or, if there is none, the only column of bytes.
+    /// Takes the only array or vector alone, or, if it does not exist, the only column of bytes.
     fn choose_array(&mut self) -> Result<()> {
         let has_arrays = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Array);
         let wanted = if has_arrays { Kind::Array } else { Kind::Bytes };

@@ -26,7 +26,7 @@ pub fn notice_imputed(decoder: &Decoder) {
     );
 }
 
-/// Tells how many rows are left out because of NULLs beside so many that are not, if any are.
+/// Tells how many rows are left out because of NULLs, and of how many in all, if any are.
 pub fn notice_left_out(decoder: &Decoder, others: u64) {
     let left_out = decoder.skipped();
     if left_out > 0 {
@@ -82,7 +82,7 @@ pub fn notice_collinear(features: &[String], condition: f64) {
     }
 }
 
-/// Tells that a seed does not fix the order of the rows.
+/// Reports that a seed does not fix the order of the rows.
 pub fn notice_open_order() {
     pg::notice(
         "rows are read in the order of another extension's scan: the same seed may give another model",

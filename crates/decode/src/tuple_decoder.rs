@@ -15,7 +15,7 @@ use sgd::profile::{FeatureProfile, Profile};
 use sgd::{Bounds, Outside, TargetScale};
 use tuples::Batch;
 
-/// What a preparation pass has found, beside classes and categories.
+/// What a preparation pass has found, besides classes and categories.
 #[derive(Default)]
 pub struct Statistics {
     /// of the numbers
@@ -29,7 +29,7 @@ pub struct Statistics {
     pub targets: Option<[f64; 2]>,
     /// what stands for NULLs among the numbers
     pub means: Option<Vec<f32>>,
-    /// columns of numbers that are to be taken by their logarithms, beside those that were said
+    /// columns of numbers that are to be taken by their logarithms, in addition to those that were named
     pub spanning_decades: Vec<u32>,
     /// of the numbers, if they are dense, what is kept with the model
     pub profile: Option<Vec<FeatureProfile>>,

@@ -6,7 +6,7 @@ use options::chosen::Options;
 use options::rows::{Standardize, Transform};
 use serde::{Deserialize, Serialize};
 
-/// What the pass is to find out beside classes and categories.
+/// What the pass is to find out besides classes and categories.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Wanted {
     pub standardize: Standardize,

@@ -56,5 +56,5 @@ pub const FEW_CLASSES: usize = 20;
 pub const MAX_ONNX_BYTES: usize = 1 << 28;
 
 /// Numbers and categories of a model that is written as an expression in SQL: every statement with the expression reads
-/// them anew.
+/// them again.
 pub const MAX_SQL_NUMBERS: usize = 1_000_000;

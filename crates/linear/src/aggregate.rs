@@ -70,7 +70,7 @@ pub enum StateError {
 /// Says that bytes are a state, and of which version.
 const MAGIC: u64 = u64::from_le_bytes(*b"cgpsgd04");
 
-/// More outputs than classes could be told apart in f32 labels.
+/// More outputs than classes could be distinguished in f32 labels.
 const MAX_OUTPUTS: u32 = 1 << 24;
 
 /// Stands for a number of a schedule that is left open.

@@ -149,7 +149,7 @@ impl FeatureKind {
         features.iter().zip(columns).filter_map(of_column).collect()
     }
 
-    /// The categories of the columns `features`, as corgipile.models has them; None if there are none.
+    /// The categories of the columns `features`, as corgipile.models has them; None without any.
     pub fn categories(&self, features: &[String]) -> Option<BTreeMap<String, Coding>> {
         Some(self.columns_of_categories(features).into_iter().collect())
             .filter(|named: &BTreeMap<_, _>| !named.is_empty())
@@ -336,7 +336,7 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// None if there are none, or one of them twice.
+    /// None without any, or one of them twice.
     pub fn new(names: CategoryNames) -> Option<Categories> {
         let values = &names.values;
         let distinct: HashSet<&String> = values.iter().collect();

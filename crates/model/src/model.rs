@@ -22,7 +22,7 @@ use std::ops::Range;
 pub struct Model {
     pub id: i64,
     pub name: Option<String>,
-    /// differs whenever a model is read, so that versions of a model in this backend can be told apart
+    /// differs whenever a model is read, so that versions of a model in this backend can be distinguished
     pub serial: u64,
     pub kind: ModelKind,
     dim: usize,

@@ -1,6 +1,6 @@
 //! The meaning of a model's name for the current user: whose model, and which version of it.
 //!
-//! Nobody takes another's name. A model of the user's own comes first, and a superuser's bare names mean nothing else.
+//! No one takes another's name. A model of the user's own comes first, and a superuser's bare names mean nothing else.
 //! Then comes what a role gives: the user belongs to the owner, or the model was granted by name to the user or to a
 //! role of the user's. Of several owners none is chosen. A grant to public reaches everybody without being asked for,
 //! so that it counts only where no other role has a model of the name, shown to the user or not: a role that loses a
@@ -166,7 +166,7 @@ fn of_bare_name(name: &str, versions: &[NamedVersion]) -> Result<Named> {
     }
 }
 
-/// The error about a name that nobody's models have, with the nearest name of a model of the current user's.
+/// The error about a name that no one's models have, with the nearest name of a model of the current user's.
 fn no_model(table: &ModelTable, name: &str) -> Error {
     let mut names: Vec<String> = Vec::new();
     table.each_row(|row| {

@@ -1,7 +1,7 @@
 //! Models that one server publishes to others: what is sent, and what a server does with what it gets.
 //!
 //! A model keeps its identity wherever it is published, so that publishing it again changes nothing. On the server that
-//! gets it, it belongs to the role that brings it, who can give nobody else's name or identity away: both count per
+//! gets it, it belongs to the role that brings it, who can give no one else's name or identity away: both count per
 //! owner, and a name that another role has is refused, lest a name that is right on one server be another's on the
 //! next.
 

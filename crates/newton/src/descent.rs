@@ -144,7 +144,7 @@ impl Descent {
         Ok(())
     }
 
-    /// Makes a step, given what a pass has found at the point. Without tuples there is none.
+    /// Makes a step, given what a pass has found at the point. Without tuples there is no step.
     pub(crate) fn step(&mut self, sums: &mut Sums) {
         let dim = sums.dim();
         if sums.totals().weight > 0.0
@@ -252,7 +252,7 @@ fn hessian(sums: &Sums, l2: f64) -> impl Fn(usize, usize) -> f64 {
     move |i, j| sums.hessian(place(i, dim), place(j, dim)) / tuples + if i == j && i > 0 { l2 } else { 0.0 }
 }
 
-/// Half the mean squared target, as much as it weighs: what errors of nothing but rounding are small beside.
+/// Half the mean squared target, as much as it weighs: what errors of nothing but rounding are small compared with.
 fn squared_targets(sums: &Sums) -> f64 {
     let totals = sums.totals();
     let (mean, variance) = totals.targets.moments();

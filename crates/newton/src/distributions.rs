@@ -21,7 +21,7 @@ pub fn two_sided_tail(statistic: f64, freedom: Option<f64>) -> f64 {
     }
 }
 
-/// How far from 0 a number is at most with this probability. NaN if it is none.
+/// How far from 0 a number is at most with this probability. NaN if it is not one.
 pub fn two_sided_quantile(level: f64, freedom: Option<f64>) -> f64 {
     if !(0.0..=1.0).contains(&level) {
         return f64::NAN;

@@ -1,6 +1,6 @@
 //! Loss, gradient and Hessian of all tuples at one point.
 //!
-//! Guarantees: each element is the sum of its tuples in their sequence, of which each is multiplied and added with one
+//! Guarantees: each element is the sum of its tuples in their sequence, each of which is multiplied and added with one
 //! rounding of f64; so no bit depends on blocks, ranges or vector instructions. The loop over the Hessian's upper
 //! triangle keeps eight by eight elements in registers while a block of rows passes: it is bound by the processor's
 //! multiplications.
@@ -87,7 +87,7 @@ impl Sums {
         self.dim
     }
 
-    /// What the tuples add up to beside the derivatives.
+    /// What the tuples add up to, besides the derivatives.
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals
     }

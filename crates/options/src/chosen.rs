@@ -140,7 +140,7 @@ impl Point {
 }
 
 impl Validation {
-    /// Which part of the rows is held out if rows must be, and nobody has said how many.
+    /// Which part of the rows is held out if rows must be, and no one has said how many.
     pub const USUAL_FRACTION: f64 = 0.1;
 
     /// What a decoder is to hold out.

@@ -6,7 +6,7 @@ use super::entry;
 use super::folds::{FoldSpec, FoldsBy};
 use errors::{Error, Result};
 
-/// A column is the label, a feature, the weight, the flag of what is held out, or the group, and nothing else beside.
+/// A column is the label, a feature, the weight, the flag of what is held out, or the group, and nothing else.
 pub fn check_columns(
     label: &str,
     features: Option<&[String]>,

@@ -199,7 +199,7 @@ impl Entry {
         !matches!(self.place, Place::Only(_))
     }
 
-    /// Its type as an argument; None if it is none.
+    /// Its type as an argument; None if it is not one.
     pub fn sql_type(&self) -> Option<&'static str> {
         match self.place {
             Place::Argument(sql_type) | Place::NamedOption(sql_type) | Place::Only(sql_type) => Some(sql_type),
@@ -241,7 +241,7 @@ impl Entry {
         }
     }
 
-    /// The models it applies to, and what has to be given beside it.
+    /// The models it applies to, and what has to be given with it.
     pub fn applies_to(&self) -> String {
         let models = match self.models {
             Models::All => "all models".to_owned(),
@@ -291,7 +291,7 @@ impl Entry {
 }
 
 impl Default {
-    /// The value; None if there is none, or it depends on other choices.
+    /// The value; None if it does not exist, or it depends on other choices.
     pub fn value(self) -> Option<Value> {
         match self {
             Default::None | Default::Depends(_) => None,
@@ -333,7 +333,8 @@ impl Models {
         }
     }
 
-    /// Why an option does not go with a model that is none of them; None if that is said of the option that it needs.
+    /// Why an option does not go with a model that is not one of  them; None if that is said of the option that it
+    /// needs.
     pub fn refusal(self) -> Option<String> {
         match self {
             Models::All | Models::Linear | Models::Smooth => None,

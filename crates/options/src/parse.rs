@@ -77,7 +77,7 @@ fn hyperparameters(given: &Given, kind: ModelKind, automatic: bool) -> Result<(H
     Ok((hyperparameters, if is_open { Rate::Open } else { Rate::Given }))
 }
 
-/// What says something to SGD alone, beside the options of schedules and optimizers.
+/// What only SGD uses, in addition to the options of schedules and optimizers.
 pub const OF_SGD: [&str; 6] = ["batch_size", "schedule", "bounded_steps", "averaging", "learning_rate", "optimizer"];
 
 /// Newton's method makes its steps by itself: what is about gradients of some tuples says nothing to it.

@@ -378,7 +378,7 @@ impl Request {
         &self.points[0]
     }
 
-    /// May rows of other servers come here?
+    /// May rows of other servers be fetched here?
     pub fn nodes_may_be_off(&self) -> bool {
         !matches!(self.options.servers, Nodes::Servers(_))
     }

@@ -14,7 +14,7 @@ pub enum HoldOut {
     Blocks { fraction: f64, seed: i64 },
 }
 
-/// How rows fall into groups, of which each has a model, and which of them are held out.
+/// How rows fall into groups, each of which has a model, and which of them are held out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RowGroupSpec {
     /// the column of the groups

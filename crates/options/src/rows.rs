@@ -58,7 +58,7 @@ pub enum Standardize {
 }
 
 impl Standardize {
-    /// The word beside true and false.
+    /// The word in addition to true and false.
     pub const AUTO: &'static str = "auto";
 
     /// What it may be, in words.

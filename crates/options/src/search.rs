@@ -44,7 +44,7 @@ choice! {
     }
 }
 
-/// What a search is to do beside training.
+/// What a search is to do besides training.
 #[derive(Debug, Clone)]
 pub struct SearchSpec {
     pub rule: FoldRule,
@@ -54,7 +54,7 @@ pub struct SearchSpec {
     stratify: bool,
     /// the folds in words, once they are settled
     pub folds: String,
-    /// processes that the models are dealt out to
+    /// processes that the models are distributed to
     pub workers: u32,
 }
 

@@ -161,7 +161,7 @@ pub fn shared_models_size() -> usize {
     SHARED_MODELS_SIZE.bytes() as usize
 }
 
-/// Upper bound, in bytes, of the memory for decoded tuples beside the buffer's.
+/// Upper bound, in bytes, of the memory for decoded tuples besides the buffer's.
 pub fn cache_memory() -> u64 {
     CACHE_MEMORY.limited_bytes()
 }

@@ -60,7 +60,7 @@ fn unit(key: i64) -> f64 {
     (key.cast_unsigned() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// What a call says that nobody has given ranges: options that were given stay as they are.
+/// What a call says that no one has given ranges: options that were given stay as they are.
 fn defaults(kind: ModelKind, solver: Solver, given: &dyn Fn(&str) -> bool) -> Vec<(String, Draw)> {
     let layers = [json!([16]), json!([100]), json!([64]), json!([128]), json!([32, 32]), json!([64, 32])];
     let l2 = Draw::Between { least: 1e-7, most: 1e-2, is_log: true, is_whole: false };

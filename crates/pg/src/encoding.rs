@@ -9,7 +9,7 @@ use std::ops::Deref;
 /// Names, queries and labels pass through Rust strings, which are UTF-8.
 ///
 /// # Errors
-/// [`Error::Encoding`] if the database has another encoding. (SQL_ASCII is none.)
+/// [`Error::Encoding`] if the database has another encoding. (SQL_ASCII is not one.)
 pub fn require_utf8() -> Result<()> {
     match encoding() {
         pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII => Ok(()),

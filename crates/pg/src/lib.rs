@@ -8,7 +8,7 @@
 //!   lifetime of the callback or the query, and looks for itself whether what it needs is there.
 //! - What rests on a promise of its caller is an `unsafe fn` that says which.
 #![allow(unsafe_code)]
-// The extension alone uses what is here: nobody asks for what it does not need.
+// The extension alone uses what is here: no one asks for what it does not need.
 #![allow(clippy::len_without_is_empty, clippy::new_without_default)]
 
 pub mod call;

@@ -5,7 +5,7 @@
 //! and nothing else changes.
 //!
 //! A place belongs to one process; its numbers are plain atomics. It is freed when the training's state is dropped,
-//! which an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory anew.
+//! which an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory again.
 #![allow(unsafe_code)]
 
 use pg::process::late_memory;

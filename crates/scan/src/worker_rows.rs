@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_int};
 /// Bytes of the queues between leader and worker: messages are short.
 const QUEUE: usize = 1 << 14;
 
-/// What a worker needs to read the rows of its leader, beside the plan.
+/// What a worker needs to read the rows of its leader, besides the plan.
 #[derive(Serialize, Deserialize)]
 pub struct WorkerRows {
     pub spec: OwnedSpec,

@@ -27,7 +27,7 @@ pub(crate) struct Theorem1 {
     /// how much the loss of a mini-batch can bend: the most that was measured so far
     curvature: f64,
     /// tuples of the largest buffer so far: the last one of an epoch, smaller than all others,
-    /// shall not make large steps
+    /// should not make large steps
     tuples: usize,
     /// whether the current buffer has been learned from
     used: bool,

@@ -159,7 +159,7 @@ impl ClusterFactor {
         Ok(())
     }
 
-    /// Ends the block. One without tuples is none.
+    /// Ends the block. One without tuples is not one.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -227,7 +227,7 @@ impl ClusterFactor {
         self.seen
     }
 
-    /// h_D of the complete blocks; None if all gradients are the same, or there is none.
+    /// h_D of the complete blocks; None if all gradients are the same, or there is no gradient.
     pub fn factor(&self) -> Option<f64> {
         // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class; with a hinge for
         // each class it is |1/2 - [y = k]|^2

@@ -1,5 +1,5 @@
 //! Trainers that learn by themselves in one process, of which another process has one, too: tuples that only one
-//! process has need nobody else.
+//! process has need no one else.
 //!
 //! Guarantees: the steps are those of trainers that learn [together](loss::Steps), where all others have nothing to
 //! say, to the bit, but for the sign of zeros in a mean.
@@ -11,7 +11,7 @@ use tuples::OutOfMemory;
 use crate::Unfit;
 use crate::trainer::{EndedElsewhere, Trainer};
 
-/// An exchange with nobody.
+/// An exchange with no one.
 #[derive(Debug, Default)]
 pub struct Alone {
     own: Vec<f32>,

@@ -330,7 +330,7 @@ impl Evaluation {
     }
 
     /// The mean of Poisson's deviance, and the fraction of it that is less than a constant's, that of the mean: 1 if
-    /// all of it is, also if there is none. Of a logarithmic link only.
+    /// all of it is, also without any. Of a logarithmic link only.
     pub fn poisson_deviance(&self) -> Option<(f64, f64)> {
         let has_counts = !self.kind.is_classifier() && self.kind.link() == Link::Logarithm;
         let mean = self.mean_loss(self.counted.sums.target_sum);

@@ -1,4 +1,4 @@
-//! Permutation importance: by how much a model's score drops when a feature's values are dealt out among the rows anew
+//! Permutation importance: by how much a model's score drops when a feature's values are permuted among the rows
 //! (Breiman, Random Forests, 2001).
 //!
 //! Guarantees: the permutations are a function of seed, feature and repetition; features that belong together, as the

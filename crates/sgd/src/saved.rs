@@ -30,7 +30,7 @@ pub fn initial_state(mut model: ModelParameters) -> Vec<u8> {
 /// Why bytes are no trainer that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// They are none at all, or one of another size or kind.
+    /// They are empty, or one of another size or kind.
     #[error("its training state cannot be read")]
     Malformed,
     /// It was trained in another way.

@@ -45,7 +45,7 @@ impl Losses {
         self.stale >= rule.patience
     }
 
-    /// Lets a training go on that was stopped: patience begins anew.
+    /// Lets a training go on that was stopped: patience begins again.
     pub fn forgive(&mut self) {
         self.stale = 0;
     }

@@ -24,7 +24,7 @@ use std::ops::Range;
 /// 1.1%, more than the study allows (docs/results, "Blocks in the buffer"). And where each block is of one class, its
 /// share in a buffer of 64 blocks scatters by 6%, which takes 0.005 from the accuracy of single trainings. Not more,
 /// because small blocks cost random reads: of 64 kB in a table of 170 MB, of 400 kB in one of 1 GB,
-/// of 4 MB in one of 10 GB. Where seeks are cheap, the automatic buffer holds hardly more: 16 MB of blocks of 64 kB.
+/// of 4 MB in one of 10 GB. Where seeks are cheap, the automatic buffer holds barely more: 16 MB of blocks of 64 kB.
 pub const MIN_BLOCKS_IN_BUFFER: u32 = 256;
 
 /// In a buffer of fewer blocks, one block more of a class changes the class's part of the buffer by over a tenth. An

@@ -247,7 +247,7 @@ fn processes_draw_orders_of_their_own() {
     assert_ne!(a, b);
 }
 
-/// The expected shares are printed by `orders.py`, beside this file. A change here means that nobody's stored seed
+/// The expected shares are printed by `orders.py`, next to this file. A change here means that no one's stored seed
 /// gives the model it gave before.
 #[test]
 fn shares_never_change() {

@@ -110,7 +110,7 @@ impl Rows {
         self.starts.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -36,7 +36,7 @@ pub struct CrossFit {
 
 impl CrossFit {
     /// Reads the source once more for those of these groups, unless it was said which rows are held out, and not only
-    /// how many. The draw may have held out none at all of a group of few rows or mini-batches. None if there are none,
+    /// how many. The draw may have held out none at all of a group of few rows or mini-batches. None without any,
     /// or they need too much memory together.
     pub fn read(
         request: &Request,

@@ -27,7 +27,7 @@ use tuples::{Batch, TupleSource};
 pub struct Replica {
     collective: Collective,
     rank: usize,
-    /// how this process's rows are dealt out, if they fall into groups or some are held out
+    /// how this process's rows are distributed, if they fall into groups or some are held out
     parts: Option<OwnParts>,
     has_begun: bool,
     /// what all processes learn from, once the first epoch has ended

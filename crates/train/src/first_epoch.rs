@@ -12,7 +12,7 @@ pub fn check_first_epoch(request: &Request, buffers: &Buffers) -> Result<()> {
     Ok(())
 }
 
-/// Tells the user if the buffer holds so few blocks that their tuples are hardly mixed.
+/// Tells the user if the buffer holds so few blocks that their tuples are barely mixed.
 fn notice_few_blocks(request: &Request, buffers: &Buffers) {
     if buffers.decoder.has_mini_batches() {
         return; // whose mini-batches were mixed when they were made

@@ -165,7 +165,7 @@ impl Learners {
         self.models += 1;
     }
 
-    /// Models of groups that have turned out to have nothing to learn from are none.
+    /// Models of groups that have turned out to have nothing to learn from are not.
     pub fn drop_untaught(&mut self) {
         self.groups.iter_mut().for_each(|group| group.retain(|learner| learner.trainer.tuples() > 0));
     }

@@ -11,7 +11,7 @@ use pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use scan::Source;
 
-/// Of compressed mini-batches each is a step, and nobody looks into it to choose a rate or to bound a step.
+/// Of compressed mini-batches each is a step, and no one looks into it to choose a rate or to bound a step.
 pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
     for point in request.points.iter_mut().filter(|_| decoder.has_mini_batches()) {
         let hyper = &mut point.hyperparameters;
@@ -24,7 +24,7 @@ pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
     }
 }
 
-/// Tells that so many processes, or servers, make a step by as many compressed mini-batches.
+/// Reports that so many processes, or servers, make a step by as many compressed mini-batches.
 pub fn notice_steps(decoder: &Decoder, processes: usize) {
     if decoder.has_mini_batches() && processes > 1 {
         pg::notice(

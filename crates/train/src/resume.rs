@@ -41,7 +41,7 @@ pub struct Resume {
     /// its source and what it was recorded with
     source: String,
     record: Map<String, Value>,
-    /// does it go on, or begin anew with the weights of the model?
+    /// does it go on, or begin again with the weights of the model?
     goes_on: bool,
 }
 
@@ -159,7 +159,7 @@ impl Resume {
         request.resume.iter_mut().for_each(|resume| resume.epochs = 0);
     }
 
-    /// Once the decoder knows what tuples are like: the weights of a training that begins anew are those that say of
+    /// Once the decoder knows what tuples are like: the weights of a training that begins again are those that say of
     /// them what the model says.
     pub fn settle(&mut self, decoder: &Decoder) {
         if self.goes_on {

@@ -218,8 +218,8 @@ fn fits_of(models: impl Iterator<Item = (usize, ModelParameters)>) -> ByGroup<Fi
 }
 
 impl Fit {
-    /// Takes the decisions for all rows of the group, each of a model that has not learned from it. False if there are
-    /// none: then those of the model itself are to be taken.
+    /// Takes the decisions for all rows of the group, each of a model that has not learned from it. False without
+    /// any: then those of the model itself are to be taken.
     fn cross(
         &mut self,
         (request, resume): (&Request, Option<&Resume>),

@@ -239,6 +239,6 @@ pub trait Team {
     /// have found together. `models` are the leader's.
     fn evaluate(&mut self, kind: ModelKind, models: Vec<GroupModel>, epoch: u32, here: Here<'_>) -> Result<United>;
 
-    /// Only the trainers of these groups and points learn in the next epoch; if there are none, that was the last one.
+    /// Only the trainers of these groups and points learn in the next epoch; if none exist, that was the last one.
     fn go_on(&mut self, learning: Vec<(usize, usize)>) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Memory of rows that nobody uses any more, kept for whoever needs as much next.
+//! Memory of rows that no one uses any more, kept for whoever needs as much next.
 //!
 //! Memory that is fresh from the system costs more than what is written to it: pages are cleared, and a virtual machine
 //! may have to find them first. A process that trains again and again pays that once. What is kept is

@@ -21,7 +21,7 @@ pub trait Memory: Debug {
 
 /// Whoever gives memory for the rows of a batch.
 pub trait Allocator: Debug {
-    /// Zeroed memory for so many floats, or none if it cannot be had.
+    /// Zeroed memory for so many floats, or none if it is not available.
     fn allocate(&self, floats: usize) -> Option<Box<dyn Memory>>;
 }
 

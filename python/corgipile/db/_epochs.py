@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ._model import Model
 
-#: What the table knows beside its rows.
+#: What the table knows besides its rows.
 _ATTRIBUTES = ("model_ids", "names", "notices", "source")
 
 

@@ -60,7 +60,7 @@ class Follower:
 
 
 def told(cluster: Leader | Follower | None) -> Told | None:
-    """What the native module is told."""
+    """What the native module gets."""
     if cluster is None:
         return None
     if not isinstance(cluster, Leader | Follower):

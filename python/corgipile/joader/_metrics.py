@@ -69,7 +69,7 @@ def _quoted(text: str) -> str:
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each connection, and the oldest goes where there are many: those that say nothing keep nobody out,
+    """A thread for each connection, and the oldest goes where there are many: those that say nothing keep no one out,
     and take neither threads nor open files that the jobs need."""
 
     daemon_threads = True

@@ -120,7 +120,7 @@ class Memory:
 
 @contextmanager
 def _ending_with(calls: socket.socket) -> Iterator[None]:
-    """Ends the process, whatever it does meanwhile, when nobody is at the other end of the socket any more.
+    """Ends the process, whatever it does meanwhile, when no one is at the other end of the socket any more.
 
     The system sends a signal then, which ends a process that has not said otherwise. A thread that waits for that end
     could do nothing while a function in C does not let go of the interpreter.
@@ -188,7 +188,7 @@ class Preparer:
 
 
 def main() -> None:
-    # Neither what a function reads nor what it prints shall be taken for calls and answers.
+    # Neither what a function reads nor what it prints should be taken for calls and answers.
     calls = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

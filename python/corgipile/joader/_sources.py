@@ -8,7 +8,7 @@ from typing import Any
 
 from corgipile import _native, sources
 
-# which argument of an opener has the paths, and which the columns; None where there are none
+# which argument of an opener has the paths, and which the columns; None without any
 _PLACES: dict[str, tuple[int | None, int | None]] = {
     "parquet": (0, 1),
     "arrow": (0, 1),

@@ -103,7 +103,7 @@ def _cluster(arguments: argparse.Namespace) -> Any:
     from ._cluster import Follower, Leader
 
     if arguments.leader and arguments.follow:
-        raise ValueError("follow: a server that leads follows nobody")
+        raise ValueError("follow: a server that leads follows no one")
     if not arguments.leader and not arguments.follow:
         given = {"node": arguments.node != 0, "nodes": arguments.nodes != 1}
         given |= {name: bool(getattr(arguments, name)) for name in ("certificate", "key", "trust", "name", "token")}

@@ -86,7 +86,7 @@ impl Reading<'_> {
     pub fn epoch(&self, aggregate: &str, coding: &Coding) -> String {
         let (label, its_type) = (self.plain_label(), qualified_type_name(base_type(self.label.type_oid)));
         let literal = |class: &String| quote_literal(class);
-        // A label that was not there when the classes were looked for becomes NaN, which is none.
+        // A label that was not there when the classes were looked for becomes NaN, which is not one.
         let label = match coding {
             Coding::Number => number(self.label),
             Coding::Signs(classes) => format!(
@@ -105,7 +105,7 @@ impl Reading<'_> {
         format!("SELECT {aggregate}($1, {label}, {}) FROM {}", self.features.arguments(), self.from)
     }
 
-    /// The largest index of sparse features, NULL if there is none.
+    /// The largest index of sparse features, NULL if it does not exist.
     pub fn largest_index(&self) -> String {
         let columns = self.features.columns();
         format!(

@@ -56,7 +56,7 @@ fn a_damaged_page_is_an_error_and_nothing_is_read_outside_of_it() {
     failure(&mut db).says(&["missing chunk"]); // before PostgreSQL looks, which marks the index's entries as dead
     db.fails_with("SELECT sum(x[1]) FROM t", "XX001").says(&["missing chunk"]);
 
-    // pages of zeros, as a crash leaves them, and pages that make no sense, which are taken for such
+    // pages of zeros, as a crash leaves them, and pages that are invalid, which are taken for such
     for odd in [0, 0xff] {
         cluster.restart_after(|data| {
             fs::write(data.join(&toast), &whole).expect("it can be written");

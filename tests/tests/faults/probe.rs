@@ -145,7 +145,7 @@ pub fn attempt_in_time(mut session: Session, sql: &str) -> (Session, Result<Vec<
     thread::spawn(move || {
         session.run("SET statement_timeout = '30s'");
         let result = session.attempt(&statement);
-        // nobody listens any more if it took too long
+        // no one listens any more if it took too long
         let _ = ended.send((session, result));
     });
     ends.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("neither an end nor a timeout reaches it: {sql}"))

@@ -165,7 +165,7 @@ fn refusal(session: &mut Session, table: &str) -> Option<String> {
     share
 }
 
-/// Waits until nobody is a member.
+/// Waits until no one is a member.
 fn wait_for_the_end(watch: &mut Session) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while watch.line("SELECT count(*) FROM corgipile.stat_shared_scans") != "0" {

@@ -10,7 +10,7 @@ use simd::{Chunk, LANES};
 pub(super) struct OfPart {
     /// 1 in the lane of a model that learns from them, else 0
     pub(super) learns: Aligned,
-    /// what a step shrinks weights by; 1 where there is none
+    /// what a step shrinks weights by; 1 without any
     pub(super) shrink: [f64; LANES],
 }
 

@@ -88,7 +88,7 @@ impl ReferenceEngine {
     ) -> Result<(), Interrupted> {
         self.training.apply_pending();
         let (state, arrays) = self.training.split();
-        // before the first round: whoever is stopped there begins anew
+        // before the first round: whoever is stopped there begins again
         let scale = std::mem::replace(&mut state.now.scale, 1.0);
         state.now.l1_applied *= scale;
         arrays.weights.iter_mut().for_each(|w| *w *= scale as f32);

@@ -173,7 +173,7 @@ impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
             parts.for_each(|(into, from)| into.iter_mut().zip(from).for_each(|(a, b)| *a = *a * keep + *b * add));
         };
         let plain = [1.0 - share, share];
-        // the sum shall be in units of the own scale
+        // the sum should be in units of the own scale
         mix(into.weights, from.weights, scales.map(|share| share / scale));
         mix(into.first, from.first, plain);
         mix(into.second, from.second, plain);

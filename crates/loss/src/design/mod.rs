@@ -26,7 +26,7 @@ impl Hidden {
     /// The most layers that there can be.
     pub const MAX_LAYERS: usize = MAX_LAYERS;
 
-    /// Layers of these sizes; None if there is none, too many of them, or one is empty.
+    /// Layers of these sizes; None if there is no layer, too many of them, or one is empty.
     pub fn new(sizes: &[u32]) -> Option<Hidden> {
         if !(1..=MAX_LAYERS).contains(&sizes.len()) || sizes.contains(&0) {
             return None;
@@ -173,7 +173,7 @@ impl Design {
     }
 }
 
-/// What a network is made of, beside its numbers.
+/// What a network is made of, besides its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Network {
     /// Sizes of the hidden layers.
@@ -194,7 +194,7 @@ impl Network {
         }
     }
 
-    /// Classes that so many outputs tell apart, 0 of a regression; None if that cannot be.
+    /// Classes that so many outputs distinguish, 0 of a regression; None if that cannot be.
     pub fn classes(&self, outputs: usize) -> Option<usize> {
         match (self.output, outputs) {
             (Output::Sigmoid, 1) => Some(2),

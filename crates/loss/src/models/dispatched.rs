@@ -32,7 +32,7 @@ macro_rules! dispatched {
             /// The loss of a model of this kind, with this number of the loss.
             ///
             /// # Panics
-            /// If it is none of them.
+            /// If it is not one of  them.
             #[inline]
             pub(super) fn new(kind: ModelKind, number: f32) -> Dispatched {
                 match kind {

@@ -238,7 +238,7 @@ impl ModelKind {
     }
 
     /// The model that is one of this kind for each class against all others; None unless that is how more than two
-    /// classes are told apart.
+    /// classes are distinguished.
     pub fn one_vs_rest(self) -> Option<ModelKind> {
         match self {
             ModelKind::Svm => Some(ModelKind::SvmOneVsRest),

@@ -67,7 +67,7 @@ pub fn finite<T: Float>(numbers: Vec<T>) -> Result<FloatArray<T>, String> {
     }
 }
 
-/// The bytes of a text in base64; None if it is none.
+/// The bytes of a text in base64; None if it is not one.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = allocation::zeros(base64::decoded_len_estimate(text.len()));
     let len = STANDARD.decode_slice(text, &mut bytes).ok()?;

@@ -154,7 +154,7 @@ pub fn find<R>(id: i64, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
 /// the commands of the transaction that it works for, none of which can come after it was started.
 fn with_own_commands() -> pg_sys::SnapshotData {
     // SAFETY: a function is called with an active snapshot, which outlives the call, and with it the lists that the
-    // copy points to. Nobody registers the copy, whose counts say that it is active, as the original is: PostgreSQL
+    // copy points to. No one registers the copy, whose counts say that it is active, as the original is: PostgreSQL
     // with assertions asks for that.
     unsafe { pg_sys::SnapshotData { curcid: GetCurrentCommandId(false), ..*GetActiveSnapshot() } }
 }

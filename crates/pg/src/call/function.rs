@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 
 /// A call of a C function, with as little done per call as there is to do.
 ///
-/// A function has it for its argument: pgrx hands it over, and nobody else can make one.
+/// A function has it for its argument: pgrx hands it over, and no one else can make one.
 #[derive(Clone, Copy)]
 pub struct Call<'a>(pg_sys::FunctionCallInfo, PhantomData<&'a ()>);
 
@@ -169,7 +169,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: nobody
+    /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: no one
     /// reads it.
     pub fn type_of(self, i: usize) -> pg_sys::Oid {
         let known = &self.memory().arguments[i];
@@ -299,7 +299,7 @@ impl<'a> Call<'a> {
     }
 
     /// A row as the function's result, for a function with several OUT parameters.
-    /// An ERROR if a value is none of its column.
+    /// An ERROR if a value is not one of  its column.
     pub fn row(self, values: &[OutputValue]) -> Value {
         // SAFETY: the declaration says which columns there are; they are counted before the row is made, and each value
         // is made one of its column's type.
@@ -319,7 +319,7 @@ impl<'a> Call<'a> {
     }
 
     /// Returns rows as the function's result, all at once. An older declaration of the function in SQL may have fewer
-    /// columns: it gets the first ones. An ERROR if a value is none of its column, or if the caller expects rows of
+    /// columns: it gets the first ones. An ERROR if a value is not one of  its column, or if the caller expects rows of
     /// more columns.
     pub fn return_rows<const COLUMNS: usize>(self, rows: impl IntoIterator<Item = [OutputValue; COLUMNS]>) {
         let result = ResultRows::new(self, COLUMNS);
@@ -360,8 +360,8 @@ unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid
     }
 }
 
-/// Is argument `i` a constant where the function is called? A parameter is none: a variable of PL/pgSQL is one, which
-/// changes between calls from the same place.
+/// Is argument `i` a constant where the function is called? A parameter is not one: a variable of PL/pgSQL is one,
+/// which changes between calls from the same place.
 ///
 /// # Safety
 /// As [`type_of_argument`].

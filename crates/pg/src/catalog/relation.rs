@@ -43,7 +43,7 @@ impl Relation {
     /// The name, qualified and quoted, of the relation with this OID, as a value of type regclass has it.
     ///
     /// # Errors
-    /// [`Error::Dropped`] if there is none.
+    /// [`Error::Dropped`] if it does not exist.
     pub fn name_of_oid(oid: pg_sys::Oid) -> Result<String> {
         // SAFETY: catalog lookups; whoever takes the name looks it up and locks the relation.
         let relation = unsafe { Relation::of_oid(oid) };

@@ -319,7 +319,7 @@ pub(super) unsafe fn begin_index_scan(
                 order_bys: i32,
             ) -> pg_sys::IndexScanDesc;
         }
-        // SAFETY: the caller's promise; nobody counts.
+        // SAFETY: the caller's promise; no one counts.
         unsafe { index_beginscan(relation, index, snapshot, std::ptr::null_mut(), keys, 0) }
     }
 }
@@ -367,7 +367,7 @@ pub unsafe fn transaction_of_backend() -> u32 {
     }
 }
 
-/// Takes the next value of a sort of values that are passed by value; false if there is none.
+/// Takes the next value of a sort of values that are passed by value; false if it does not exist.
 ///
 /// # Safety
 /// The sort was begun by tuplesort_begin_datum(), and performed.

@@ -1,4 +1,4 @@
-//! malloc, and a reserve beside it.
+//! malloc, and a reserve next to it.
 
 use super::granules::Granules;
 use super::state::{error_is_on_its_way, may_use_reserve};

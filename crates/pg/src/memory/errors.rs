@@ -1,9 +1,9 @@
 //! PostgreSQL's errors on their way through Rust, without memory.
 //!
-//! pgrx catches an ERROR where Rust has called PostgreSQL, copies it with `CopyErrorData`, unwinds, and reports it anew
-//! with `errstart` before it goes back to PostgreSQL. Both palloc in whatever context is current. If that fails, pgrx's
-//! guards nest until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of this
-//! module before the two (`--wrap`, build.rs), for the calls of this library alone.
+//! pgrx catches an ERROR where Rust has called PostgreSQL, copies it with `CopyErrorData`, unwinds, and reports it
+//! again with `errstart` before it goes back to PostgreSQL. Both palloc in whatever context is current. If that fails,
+//! pgrx's guards nest until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of
+//! this module before the two (`--wrap`, build.rs), for the calls of this library alone.
 //! Another one keeps a panic from needing libc's memory.
 
 use super::state::{self, begin};

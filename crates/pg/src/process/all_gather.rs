@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// A process's way to all others.
 ///
-/// Nobody else has its number, so that what it reads is never being written: whoever writes into a place again has
+/// No one else has its number, so that what it reads is never being written: whoever writes into a place again has
 /// waited for everybody in the round between.
 pub struct AllGather {
     start: *mut u8,
@@ -126,7 +126,7 @@ impl AllGather {
     fn write(&self, now: &[u32], words: usize) {
         assert!(self.is_there.get(), "the workers have not been finished");
         let header = self.header(self.index);
-        // SAFETY: nobody reads this place: all others are at most in the round before, and read the other place.
+        // SAFETY: no one reads this place: all others are at most in the round before, and read the other place.
         unsafe {
             let to = self.place(self.index).add(size_of::<Header>()).cast::<u32>();
             std::ptr::copy_nonoverlapping(now.as_ptr(), to, now.len());

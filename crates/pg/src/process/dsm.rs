@@ -23,7 +23,7 @@ use tuples::{Allocator, Memory};
 /// The name of a segment, by which another process attaches it.
 pub type Handle = pg_sys::dsm_handle;
 
-/// Segments that this process has made or attached. Those that nobody uses any more go when another comes, the others
+/// Segments that this process has made or attached. Those that no one uses any more go when another comes, the others
 /// with [`SegmentPool::end`].
 #[derive(Debug, Default)]
 pub struct SegmentPool {
@@ -60,7 +60,7 @@ impl Attachment {
     }
 }
 
-/// A segment's memory, which nobody else in this process has. Its bytes are no other process's either as long as this
+/// A segment's memory, which no one else in this process has. Its bytes are no other process's either as long as this
 /// one may touch them: leader and worker agree on that by messages.
 #[derive(Debug)]
 pub struct Segment {
@@ -115,7 +115,7 @@ impl SegmentPool {
     /// The segment that `f` gives, for the caller's resource owner, or the message of the ERROR that it raises.
     fn gently(&self, f: impl FnOnce() -> *mut pg_sys::dsm_segment) -> Result<*mut pg_sys::dsm_segment, String> {
         // SAFETY: the segment goes from an owner of its own to the caller's; a refused one goes with that owner.
-        // Between the two its mapping is pinned, that is, nobody's.
+        // Between the two its mapping is pinned, that is, no one's.
         unsafe {
             let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile segment".as_ptr());
             let segment = attempt(owner, || {
@@ -183,12 +183,12 @@ impl SegmentPool {
         held.iter().find(|held| std::ptr::addr_eq(held.start, start)).map(|held| held.mapping.handle)
     }
 
-    /// Detaches segments that nobody uses.
+    /// Detaches segments that no one uses.
     fn tidy(&self) {
         self.held.borrow_mut().retain(|held| {
             let used = Rc::strong_count(&held.mapping) > 1;
             if !used {
-                // SAFETY: mapped, and nobody has its memory or an Attachment any more.
+                // SAFETY: mapped, and no one has its memory or an Attachment any more.
                 unsafe { pg_sys::dsm_detach(held.segment) }
             }
             used
@@ -258,7 +258,7 @@ impl Segment {
     /// If they are not within the segment, or not aligned.
     pub fn get<T: AnyBitPattern>(&self, at: usize, len: usize) -> &[T] {
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
-        // numbers, and nobody writes to them: see Segment.
+        // numbers, and no one writes to them: see Segment.
         unsafe { std::slice::from_raw_parts(self.place(at, len), len) }
     }
 
@@ -268,7 +268,7 @@ impl Segment {
     /// As [`get`](Segment::get).
     pub fn get_mut<T: AnyBitPattern + NoUninit>(&mut self, at: usize, len: usize) -> &mut [T] {
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
-        // numbers, and nobody else has them: see Segment.
+        // numbers, and no one else has them: see Segment.
         unsafe { std::slice::from_raw_parts_mut(self.place(at, len), len) }
     }
 }
@@ -324,8 +324,8 @@ impl Memory for Segment {
 pub(crate) unsafe fn attempt<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Result<R, String> {
     // SAFETY: the caller's promise; owner and memory context are put back on every way out that is not an ERROR.
     unsafe {
-        // Every LWLock that is held counts here. There is none, as nothing of ours takes one for longer than a call; a
-        // caller of PostgreSQL that we do not know keeps its own, and has the ERROR.
+        // Every LWLock that is held counts here. There is no such lock, as nothing of ours takes one for longer than a
+        // call; a caller of PostgreSQL that we do not know keeps its own, and has the ERROR.
         let holds_locks = pg_sys::InterruptHoldoffCount > 0;
         let (caller, context) = (pg_sys::CurrentResourceOwner, pg_sys::CurrentMemoryContext);
         pg_sys::CurrentResourceOwner = owner;

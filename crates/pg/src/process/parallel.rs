@@ -48,7 +48,7 @@ pub struct Launch<'a> {
     pub kind: &'static CStr,
     /// how many there should be, at least 1
     pub workers: usize,
-    /// what all of them are told
+    /// what all of them get
     pub data: &'a [&'a [u8]],
     /// the query that they read
     pub plan: Option<&'a PlanBytes>,
@@ -130,7 +130,7 @@ impl Workers {
     /// Starts workers: as many as are to be had, one at least.
     ///
     /// # Errors
-    /// Why there is none; then everything is as before.
+    /// Why it could not be made; then everything is as before.
     pub fn launch(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         Self::launch_by(build(), launch)
     }
@@ -205,7 +205,7 @@ impl Workers {
     /// As [`launch`](Workers::launch).
     #[cfg(all(feature = "pg_test", feature = "pg15"))]
     pub fn rehearse(launch: &Launch) -> std::result::Result<(), Unavailable> {
-        // SAFETY: nobody else has them.
+        // SAFETY: no one else has them.
         Workers::prepare(launch).map(|workers| unsafe { workers.destroy() })
     }
 
@@ -233,7 +233,7 @@ impl Workers {
         }
     }
 
-    /// Puts into the segment what the workers are told, and gives the queues.
+    /// Puts into the segment the workers' instructions, and gives the queues.
     ///
     /// # Safety
     /// The segment was made, with the room that [`Workers::estimate`] has asked for.
@@ -348,7 +348,7 @@ impl Workers {
     /// Frees everything; workers that still run are stopped.
     ///
     /// # Safety
-    /// Nobody uses what was shared.
+    /// No one uses what was shared.
     unsafe fn destroy(self) {
         // SAFETY: the context was created in launch. It knows its segment, which is the owner's: the context goes
         // first, or it would detach what the owner has detached.

@@ -128,7 +128,7 @@ impl NumberedRows {
     /// An empty sort of such rows by their keys.
     pub fn sort(&self) -> Sorter {
         let mut collation = pg_sys::Oid::INVALID;
-        // SAFETY: the sort copies what it is told about its only key, the last column.
+        // SAFETY: the sort copies what it is given about its only key, the last column.
         let state = unsafe {
             pg_sys::tuplesort_begin_heap(
                 self.descriptor,

@@ -206,7 +206,7 @@ impl Spool {
     fn column(&self, i: usize, column: usize) -> pg_sys::Datum {
         assert!(i < self.loaded);
         // SAFETY: the tuple is on the page that was loaded; a minimal tuple is a heap tuple without its first bytes,
-        // which nobody reads. The arrays are as long as the descriptor says.
+        // which no one reads. The arrays are as long as the descriptor says.
         unsafe {
             let columns = (*self.descriptor).natts as usize;
             let (mut values, mut nulls) = (vec![pg_sys::Datum::null(); columns], vec![false; columns]);
@@ -274,7 +274,7 @@ impl<'a> SpoolRows<'a> {
         assert!(i < rows);
         let spool = self.spool;
         // SAFETY: the tuples lie in the spool's buffer as long as it is borrowed, and are of the layout's row type. A
-        // minimal tuple is a heap tuple without its first bytes, which nobody reads.
+        // minimal tuple is a heap tuple without its first bytes, which no one reads.
         unsafe { self.toast.row(i, rows, |i| spool.heap_tuple(i).cast_mut().cast(), self.layout) }
     }
 

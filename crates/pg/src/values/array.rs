@@ -490,7 +490,7 @@ unsafe fn with_elements<R>(
 #[inline(always)]
 pub(crate) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
     let at: *mut u8 = datum.cast_mut_ptr();
-    // SAFETY: the caller's promise; a detoasted copy has a length word and is freed by nobody else.
+    // SAFETY: the caller's promise; a detoasted copy has a length word and is freed by no one else.
     unsafe {
         if let Some(body) = header::body_at(at) {
             return f(body);

@@ -83,7 +83,7 @@ impl TimeType {
 }
 
 impl DatePart {
-    /// Is each value a category? Parts that go round in a few steps are: December stands beside January, and no
+    /// Is each value a category? Parts that go round in a few steps are: December stands next to January, and no
     /// straight line fits a week.
     pub fn is_category(self) -> bool {
         matches!(self, DatePart::Month | DatePart::Dow | DatePart::Hour)

@@ -244,7 +244,7 @@ impl Distinct {
             pg_sys::getTypeInputInfo(self.type_oid, &mut input, &mut parameter);
             Some(pg_sys::OidInputFunctionCall(input, text.as_ptr().cast_mut(), parameter, -1))
         };
-        // Caught to be raised anew, in our own words: the transaction ends either way.
+        // Caught to be raised again, in our own words: the transaction ends either way.
         let datum = PgTryBuilder::new(AssertUnwindSafe(input))
             .catch_when(PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION, |_| None)
             .catch_when(PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, |_| None)

@@ -123,7 +123,7 @@ pub const MAX_TEXT: usize = 0x3FFF_FFFF - 1;
 /// Bytes of a large value that are written between two looks for interrupts: less than a millisecond's work.
 pub const PIECE: usize = 1 << 20;
 
-/// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed, and are nobody else's.
+/// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed, and are no one else's.
 pub struct Bytes(*mut pg_sys::varlena);
 
 impl Bytes {
@@ -205,7 +205,7 @@ impl Bytes {
     /// The value itself if it can be changed where it lies, else a copy.
     ///
     /// # Safety
-    /// The datum is a value of variable length, and nobody else reads or changes it: it is the transition value of the
+    /// The datum is a value of variable length, and no one else reads or changes it: it is the transition value of the
     /// aggregate that calls.
     pub(crate) unsafe fn in_place(datum: pg_sys::Datum) -> Bytes {
         let at = datum.cast_mut_ptr::<u8>();
@@ -213,7 +213,8 @@ impl Bytes {
         unsafe { if header::is_plain(*at) { Bytes(at.cast()) } else { Bytes::copy_of(datum) } }
     }
 
-    /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is none of those.
+    /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is not one of
+    /// those.
     pub fn typed(&self, type_oid: pg_sys::Oid) -> TypedDatum<'_> {
         if type_oid != pg_sys::BYTEAOID && !is_own_type(type_oid) {
             pgrx::error!("type {} is not one of bytes", type_oid.to_u32());
@@ -224,7 +225,7 @@ impl Bytes {
 
     /// Gives the memory back before its context goes.
     pub fn free(self) {
-        // SAFETY: palloced; nobody else has it.
+        // SAFETY: palloced; no one else has it.
         unsafe { pg_sys::pfree(self.0.cast()) }
     }
 
@@ -292,7 +293,7 @@ pub fn with_bytes<R>(value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
 pub(crate) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     let at = datum.cast_mut_ptr::<pg_sys::varlena>();
     // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it
-    // stays where it is while `f` runs, and a copy is freed by nobody else.
+    // stays where it is while `f` runs, and a copy is freed by no one else.
     unsafe {
         let packed = pg_sys::pg_detoast_datum_packed(at);
         let bytes = std::slice::from_raw_parts(pgrx::vardata_any(packed).cast::<u8>(), pgrx::varsize_any_exhdr(packed));
@@ -337,7 +338,7 @@ impl DerefMut for Bytes {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
         let len = self.len();
-        // SAFETY: the length word says how many bytes follow it, and they are nobody else's.
+        // SAFETY: the length word says how many bytes follow it, and they are no one else's.
         unsafe { std::slice::from_raw_parts_mut(self.0.cast::<u8>().add(pg_sys::VARHDRSZ), len) }
     }
 }

@@ -42,7 +42,7 @@ impl EpochOrder {
         self.drawn.push(block);
     }
 
-    /// The block in a place; None if it is not drawn yet, or there is none.
+    /// The block in a place; None if it is not drawn yet, or it does not exist.
     pub fn get(&self, place: usize) -> Option<u32> {
         self.drawn.get(place).copied()
     }

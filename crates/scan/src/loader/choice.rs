@@ -1,4 +1,4 @@
-//! The choice between filling the buffers of a training in this process and in a worker beside it.
+//! The choice between filling the buffers of a training in this process and in a worker next to it.
 //!
 //! A worker costs some milliseconds to start, and a second processor as long as it runs. With a worker, an epoch takes
 //! the longer of the times for loading and learning instead of their sum. A worker pays if neither is much shorter than

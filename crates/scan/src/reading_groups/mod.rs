@@ -3,7 +3,7 @@
 //!
 //! A member never waits for another. What they share is a board of atomics (`shuffle::Board`) in a segment of dynamic
 //! shared memory, which goes with its last member, and a small directory, by which members find each other. Nothing has
-//! to be preloaded. Where there is no room for either, there is no group, and the reader is told why.
+//! to be preloaded. Where there is no room for either, there is no group, and the reader gets the reason.
 //!
 //! A member leaves when its process detaches the segment. PostgreSQL sees to that after an ERROR, when the transaction
 //! or the process ends, and whatever becomes of Rust values; so nothing happens when a [`ReadingGroup`] is dropped. A
@@ -71,7 +71,7 @@ fn directory() -> Option<&'static Directory> {
         return known;
     }
     let begin = |directory: *mut Directory| {
-        // SAFETY: new, and nobody else's yet.
+        // SAFETY: new, and no one else's yet.
         unsafe {
             let tranche = pg_sys::LWLockNewTrancheId();
             (*directory).tranche.store(tranche, Relaxed);
@@ -89,7 +89,7 @@ fn directory() -> Option<&'static Directory> {
 }
 
 impl Directory {
-    /// Runs `f`, which raises no ERROR, while nobody joins a group.
+    /// Runs `f`, which raises no ERROR, while no one joins a group.
     fn locked<'a, R>(&'a self, f: impl FnOnce(&'a Directory) -> R) -> R {
         // SAFETY: the lock was made together with the directory. After a panic PostgreSQL releases it.
         unsafe {

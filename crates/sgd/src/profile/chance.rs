@@ -27,7 +27,7 @@ type Counts = [f64; 2];
 ///
 /// There are two tests, each of half the level. For the first, bins are put together until 5 rows of either sample are
 /// expected in each of them, which looks at both samples together only, as a permutation of their rows leaves it. That
-/// hides rows where hardly any were before: the second is of each bin against all others, by Bonferroni's level.
+/// hides rows where almost none were before: the second is of each bin against all others, by Bonferroni's level.
 pub fn differ(bins: &[Counts], how: Bins) -> bool {
     let (merged, rows) = (merge(bins, how), sizes(bins));
     let alone = |counts: &Counts| statistic(&[*counts, [rows[0] - counts[0], rows[1] - counts[1]]]);

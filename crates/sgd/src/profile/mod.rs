@@ -189,7 +189,7 @@ impl FeatureProfile {
         Drift { psi, ks, shifted, missing, unseen }
     }
 
-    /// How many values are in each bin, or of each category, the last being those that are none of them.
+    /// How many values are in each bin, or of each category, the last being all others.
     fn binned(&self) -> Vec<f64> {
         match self.counts.is_empty() {
             true => self.shares.iter().map(|share| (share * self.sampled as f64).round()).collect(),

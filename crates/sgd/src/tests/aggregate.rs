@@ -1,4 +1,4 @@
-//! The aggregate's flat state against the trainer, and against bytes that are none.
+//! The aggregate's flat state against the trainer, and against bytes that are not.
 
 use linear::aggregate::{StateError, StateMut, begin, grow, merge, size};
 use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};

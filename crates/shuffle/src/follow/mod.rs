@@ -1,7 +1,7 @@
 //! Following: a job draws what another has drawn last, if it still needs it.
 //!
 //! It is made for blocks of a table that several processes read, and so for what can be had there: all that jobs know
-//! of each other lies in atomics ([`Board`]), nobody waits for anybody, and nobody draws for others. A job
+//! of each other lies in atomics ([`Board`]), no one waits for anybody, and no one draws for others. A job
 //! ([`Follower`]) that wants its next element takes
 //!
 //! 1. the one that was drawn last of all it still needs, among the few that were drawn last: it is still cached;
@@ -32,7 +32,7 @@ pub use follower::Follower;
 pub use jobs::{Job, JobSet, MAX_JOBS};
 
 /// What jobs know of each other. Several processes may have it in shared memory, where zeros are a valid beginning; the
-/// order of memory does not matter, since nothing else is told by it.
+/// order of memory does not matter, since nothing else depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Board<'a> {
     /// Of each element, the jobs that still need it in their epochs. Only the job itself changes its bit, or who knows

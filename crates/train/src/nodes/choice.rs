@@ -1,4 +1,4 @@
-//! Whether a training is one where its rows are, and what else speaks for that its rows come here.
+//! Whether a training is one where its rows are, and what else speaks for that its rows are fetched here.
 
 use super::cluster::Cluster;
 use super::messages::NodeTask;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// Where the rows are trained on.
 pub enum Place {
-    /// Here, and nobody has asked for another place.
+    /// Here, and no one has asked for another place.
     Here,
     /// Here, although it was asked that they are trained on where they are.
     HereBecause(String),
@@ -27,7 +27,7 @@ pub struct There {
     pub rows: Vec<ForeignRows>,
     /// names and types of the columns
     pub columns: Vec<(String, String)>,
-    /// may the rows be in another order each time if they come here?
+    /// may the rows be in another order each time if they are fetched here?
     pub order_varies_here: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct Rows<'a> {
 
 impl Rows<'_> {
     /// Opens a session on each server that has some of the rows, if that was asked for. None if it was not, or if
-    /// something speaks against it and the rows may come here instead, which is told; `unfit` does.
+    /// something speaks against it and the rows may be fetched here instead, which is reported; `unfit` does.
     pub fn open(&self, nodes: &Nodes, errand: Errand, unfit: Option<String>) -> Result<Option<Cluster>> {
         if *nodes == Nodes::Off {
             return Ok(None);
@@ -117,7 +117,7 @@ impl Rows<'_> {
     }
 }
 
-/// What was opened. None if something speaks against it and the rows may come here instead, which is told.
+/// What was opened. None if something speaks against it and the rows may be fetched here instead, which is reported.
 pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand: Errand) -> Result<Option<Cluster>> {
     let why = match opened {
         Ok(cluster) => return Ok(Some(cluster)),
@@ -131,7 +131,7 @@ pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand:
     Ok(None)
 }
 
-/// Tells why rows come here, although it was asked that they do not.
+/// Tells why rows are fetched here, although it was asked that they do not.
 pub(super) fn notice_rows_come(errand: Errand, why: &str) {
     let hint = match errand {
         Errand::Training => {
@@ -142,7 +142,7 @@ pub(super) fn notice_rows_come(errand: Errand, why: &str) {
     pg::notice(format!("the rows are fetched to this server to be {errand}: {why}"), hint);
 }
 
-/// Is it something that only speaks against training there, so that the rows can come here instead?
+/// Is it something that only speaks against training there, so that the rows can be fetched here instead?
 fn is_obstacle(error: &Error) -> bool {
     match error {
         Error::Pg(error) => matches!(error, PgError::NoDblink | PgError::NoPassword(_)),
@@ -174,7 +174,7 @@ fn columns(spec: &DecoderSpec, planned: &Planned) -> Vec<(String, String)> {
     spec.columns().map(str::to_owned).zip(planned.column_types()).collect()
 }
 
-/// What a node is told.
+/// What a node gets.
 pub fn task(rows: &ForeignRows, spec: &DecoderSpec, columns: &[Column], shuffling: &Shuffling) -> NodeTask {
     let shuffling = Shuffling { share: None, ..shuffling.clone() };
     NodeTask { sql: rows.sql.clone(), spec: OwnedSpec::new(spec, columns), shuffling }

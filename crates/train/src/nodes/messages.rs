@@ -13,7 +13,7 @@ use sgd::{Halt, Round, Trainer};
 use std::io::{self, BufReader, Read};
 use tuples::pause::{PER_PAUSE, pause, pausing};
 
-/// What a node is told when its cursor opens.
+/// What a node gets when its cursor opens.
 #[derive(Serialize, Deserialize)]
 pub struct NodeTask {
     /// a SELECT of the columns that the decoder wants
@@ -286,7 +286,7 @@ pub fn bytes_of(words: &[u32]) -> Vec<u8> {
     allocation::collect(pausing(words).flat_map(|word| word.to_le_bytes()))
 }
 
-/// The message that these bytes are; None if they are none.
+/// The message that these bytes are; None if they are not.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, Vec<u32>)> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (json, words) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;

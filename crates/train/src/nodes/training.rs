@@ -54,7 +54,8 @@ impl Training {
         }
     }
 
-    /// Opens the sessions. None if something speaks against it and the rows may come here instead, which is told.
+    /// Opens the sessions. None if something speaks against it and the rows may be fetched here instead, which is
+    /// reported.
     fn open_nodes(&mut self, there: &There) -> Result<Option<Cluster>> {
         let spec = DecoderSpec::of_request(&self.request, &self.source.features);
         // nodes go through their rows before the first epoch, whether anything is wanted or not, unless it is all known

@@ -99,7 +99,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// Makes the models for tuples like those of the batch, in their first epoch, if there are none yet.
+    /// Makes the models for tuples like those of the batch, in their first epoch, before the first one exists.
     pub fn make(&mut self, batch: &Batch, decoder: &Decoder) -> Result<()> {
         if !self.all.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a tuple has beside its row: label, weight, tag, and the label in double precision.
+//! What a tuple has besides its row: label, weight, tag, and the label in double precision.
 
 use crate::OutOfMemory;
 
@@ -8,9 +8,9 @@ pub(super) struct Columns {
     pub(super) labels: Vec<f32>,
     /// None: all weights are 1
     pub(super) weights: Option<Vec<f32>>,
-    /// None: nobody wants any
+    /// None: no one wants any
     pub(super) tags: Option<Vec<u32>>,
-    /// the labels in double precision; None: nobody wants them
+    /// the labels in double precision; None: no one wants them
     pub(super) exact: Option<Vec<f64>>,
 }
 

@@ -46,7 +46,7 @@
 //!
 //! - *an element of D - S*: elements of D are drawn until one is not in S;
 //! - *a coin of (A - s) / (B - s)*, with s = |S| unknown: with (B - A) / B it fails; otherwise an element of A's set
-//!   is drawn, and if it is in S, all begins anew. A round fails with (B - A)/B and succeeds with A/B · (A - s)/A, so
+//!   is drawn, and if it is in S, all begins again. A round fails with (B - A)/B and succeeds with A/B · (A - s)/A, so
 //!   that in the end it fails with (B - A) / (B - A + A - s).
 //!
 //! Both take |D| / (|D| - |S|) tries on average, of a set that is nearly excluded very many. But by the induction a job
@@ -189,7 +189,7 @@ struct Round<'a> {
     vertices: &'a mut Vec<(JobSet, u32)>,
 }
 
-/// What earlier turns have excluded: all that these jobs need, or nothing if there are none.
+/// What earlier turns have excluded: all that these jobs need, or nothing without any.
 #[derive(Clone, Copy, Default)]
 struct Excluded {
     by: JobSet,

@@ -2,7 +2,7 @@
 //!
 //! It guarantees that all jobs which have an element's node take it from there, whichever other nodes each of them has,
 //! so that nothing is read on two nodes because jobs have different ones. It prevents what a single hash over each
-//! job's own list of nodes does: lists that differ in one node agree on hardly any element.
+//! job's own list of nodes does: lists that differ in one node agree on almost no element.
 //!
 //! An element is hashed twice. The first hash chooses among all nodes of the cluster. A job that does not have that
 //! node hashes the element again, among its own nodes: these take equal parts of what went astray. With k of the

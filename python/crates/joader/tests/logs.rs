@@ -83,7 +83,7 @@ impl Replay {
         }
     }
 
-    /// A round: each of its jobs that is not done draws one of the elements that it still needs, and nobody else does.
+    /// A round: each of its jobs that is not done draws one of the elements that it still needs, and no one else does.
     fn round(&mut self, jobs: JobSet) {
         let mut draws = Vec::new();
         self.expect_meeting(jobs);

@@ -15,7 +15,7 @@ fn set(ranges: &[(u32, u32)]) -> ElementSet {
     ElementSet::from_ranges(ranges.iter().map(|&(from, until)| from..until)).unwrap()
 }
 
-/// What happens beside the job that is watched.
+/// What happens besides the job that is watched.
 type Scene = fn(&mut Run);
 
 /// A sampler, and the order in which its job 0 draws.

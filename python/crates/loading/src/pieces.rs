@@ -193,7 +193,7 @@ impl crate::Values {
     /// The numbers of an array, and what they are to be seen as if that is another type.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why it could not be made.
     pub fn of(array: &ArrayRef) -> Result<(crate::Values, Option<String>), String> {
         let (native, view) =
             number(array.data_type()).ok_or_else(|| format!("{} is not a number", array.data_type()))?;

@@ -1,7 +1,7 @@
 //! Threads that read buffers ahead.
 //!
 //! It guarantees that what is read ahead stays within a budget, unless a single buffer is more than that; that an
-//! error, even a panic, in a thread reaches whoever waits for rows; and that threads end soon after nobody wants them.
+//! error, even a panic, in a thread reaches whoever waits for rows; and that threads end soon after no one wants them.
 
 use crate::batch::{MISSING, Pieces, Place, by_columns};
 use crate::pieces::Piece;
@@ -225,7 +225,7 @@ impl Shared {
         Piece::new(&plan.layout, &batch, &place)
     }
 
-    /// Waits for something to do; None if nothing is left, or nobody wants it.
+    /// Waits for something to do; None if nothing is left, or no one wants it.
     fn next_task(&self) -> Option<Task> {
         let mut state = self.lock();
         loop {

@@ -89,7 +89,7 @@ pub struct Config {
 /// Why a plan cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// An argument makes no sense.
+    /// An argument is invalid.
     #[error("{argument}: {what}")]
     Argument {
         /// Its name.

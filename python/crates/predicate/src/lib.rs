@@ -1,7 +1,7 @@
 //! Which rows a job wants: a condition as after SQL's WHERE.
 //!
 //! A [`Predicate`] is parsed once, with the columns of the rows at hand, and then evaluated for batch after batch. It
-//! guarantees that whatever does not fit the columns is told when it is parsed, by place and with the columns that
+//! guarantees that whatever does not fit the columns is reported when it is parsed, by place and with the columns that
 //! there are; that no text makes it use more than a little stack; and that a condition means what it means in
 //! PostgreSQL, where NULL is unknown and an unknown row is not chosen. What differs:
 //!

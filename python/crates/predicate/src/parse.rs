@@ -380,7 +380,7 @@ impl Typing<'_> {
     }
 
     fn negative(&mut self, of: &Expr, depth: usize) -> Result<Typed, PredicateError> {
-        // The least number is a literal whose positive number there is none of.
+        // The least number is a literal that has no positive counterpart .
         if let Expr::Value(ValueWithSpan { value: SqlValue::Number(digits, false), .. }) = of
             && let Some(kind) = number(&format!("-{digits}"))
         {
@@ -571,7 +571,7 @@ fn convert(value: Value, from: Kind, to: Kind) -> Value {
     }
 }
 
-/// Literals that are not negative have no sign beside a number without one.
+/// Literals that are not negative have no sign next to a number without one.
 fn naturals(one: Value, other: Value, of_one: Kind, of_other: Kind) -> (Value, Value, Kind, Kind) {
     let natural = |value: &Value| match value {
         Value::Literal(Literal::Whole(value)) => u64::try_from(*value).ok(),

@@ -18,7 +18,7 @@ impl Recipe {
     /// function of Python would see what is in their places, or there are no others.
     ///
     /// # Errors
-    /// What is wrong with a column or a function, or with a row that cannot be told; that there is nobody to call
+    /// What is wrong with a column or a function, or with a row that cannot be told; that there is no one to call
     /// functions of Python; that preparing was cancelled.
     pub fn apply(
         &self,
@@ -493,7 +493,7 @@ mod tests {
         let error = recipe.apply(batch(&[RGB_PNG, b""]), Some(&same), &Cancel::default()).unwrap_err();
         assert_eq!(error.row, Some(1));
         assert!(same.0.lock().unwrap().is_empty());
-        // a row with two damaged pictures is told once
+        // a row with two damaged pictures is reported once
         let rows = batch(&[RGB_PNG, b""]);
         let twice = [("image", rows.column(1).clone()), ("other", rows.column(1).clone())];
         let both = r#"[{"step":"decode","column":"other"},{"step":"decode","column":"image"}]"#;

@@ -102,7 +102,7 @@ pub(crate) struct Picture {
 impl Picture {
     /// Decodes a JPEG or PNG.
     pub(crate) fn decode(bytes: &[u8], channels: u8) -> Result<Self, String> {
-        // The decoders are well tested, and yet a panic in one of them shall be about one picture.
+        // The decoders are well tested, and yet a panic in one of them should be about one picture.
         let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes)));
         let decoded = decoded.unwrap_or_else(|_| Err("the picture cannot be decoded".into()))?;
         let size = Size { height: decoded.height(), width: decoded.width() };

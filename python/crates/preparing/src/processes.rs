@@ -88,7 +88,7 @@ impl Processes {
         self
     }
 
-    /// A process that nobody else uses.
+    /// A process that no one else uses.
     fn take(&self, cancel: &Cancel) -> Result<Process, PrepareError> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -367,7 +367,7 @@ fn pass_on(mut from: ChildStderr) -> String {
         match from.read(&mut bytes) {
             Ok(0) => break,
             Ok(read) => {
-                // If nobody listens any more, that is no reason for a function not to be called.
+                // If no one listens any more, that is no reason for a function not to be called.
                 let _ = io::stderr().write_all(&bytes[..read]);
                 tail.extend_from_slice(&bytes[..read]);
                 tail.drain(..tail.len().saturating_sub(TAIL));

@@ -31,7 +31,7 @@ pub(crate) fn prepare(
     callables: Option<&dyn Callables>,
     cancel: &Cancel,
 ) -> Result<(RecordBatch, Damaged), String> {
-    // if some were skipped, nobody knows which
+    // if some were skipped, no one knows which
     let is_whole = batch.num_rows() as u64 == rows.end - rows.start;
     let named = |error: PrepareError| if is_whole { error.behind(rows.start) } else { error };
     let prepared = recipe.apply(batch, callables, cancel).map_err(|error| named(error).to_string())?;

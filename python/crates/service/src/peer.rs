@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 /// Connects to a server of the own user or root.
 ///
 /// # Errors
-/// If nobody listens, or another user does.
+/// If no one listens, or another user does.
 pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path).await?;
     check(&stream)?;

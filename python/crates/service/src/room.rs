@@ -68,7 +68,7 @@ impl Rooms {
         self.used
     }
 
-    /// Room for so many bytes; None if there is none in one piece.
+    /// Room for so many bytes; None if it does not exist in one piece.
     pub fn take(&mut self, bytes: u64) -> Option<Room> {
         let grains = u32::try_from(bytes.div_ceil(GRAIN).max(1)).ok()?;
         let allocation = self.allocator.allocate(grains)?;

@@ -31,7 +31,7 @@ pub struct Options {
     pub index: IndexOptions,
 }
 
-/// Numbers of a dense row, at most: 64 MB. Longer ones are hardly meant, and take more memory than there may be.
+/// Numbers of a dense row, at most: 64 MB. Longer ones are barely meant, and take more memory than there may be.
 pub const MOST_DENSE: usize = 1 << 24;
 
 /// Opens the files that the patterns match as one data set.

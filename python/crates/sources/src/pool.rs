@@ -19,7 +19,7 @@ const LONGER: usize = 8;
 /// Bytes that are kept at most: what is not read any more should not take memory from others.
 const KEPT: usize = 256 << 20;
 
-/// Memory that nobody uses.
+/// Memory that no one uses.
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<Free>);
 

@@ -3,7 +3,7 @@
 use super::workers::stopped;
 use corgipile_tests::{Database, Session, clustered, log};
 
-/// 9000 rows, sorted by `positive`, with numbers that look random beside.
+/// 9000 rows, sorted by `positive`, with numbers that look random next to.
 fn table(db: &mut Session) {
     db.run(
         "CREATE TABLE t AS
@@ -344,7 +344,7 @@ fn explain_shows_the_processes_of_a_search() {
 fn a_search_waits_for_processes_that_are_slower() {
     let mut db = Database::new();
     table(&mut db);
-    // points of very different length, with networks beside panels, in turns
+    // points of very different length, with networks next to panels, in turns
     let grid =
         r#"grid => '[{"max_epochs": 1}, {"max_epochs": 12, "batch_size": 4}, {"max_epochs": 5, "batch_size": 9}]'"#;
     assert_same(&mut db, &format!("'t', label => 'positive', features => '{{x}}', seed => 3, {grid}"));

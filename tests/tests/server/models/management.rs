@@ -290,7 +290,7 @@ fn what_a_role_owns_is_dropped_or_given_away_as_a_whole() {
     db.fails_with("SELECT corgipile_reassign_owned('nobody at all', 'postgres')", "42704");
     db.fails_with("SELECT corgipile_drop_owned('nobody at all')", "42704");
     db.fails_with("SELECT corgipile_drop_owned(NULL)", "22004");
-    // to nobody, and to no number that somebody may get
+    // to no one, and to no number that somebody may get
     for to in ["77777", "?heir", "public", "-"] {
         db.fails_with(&format!("SELECT corgipile_reassign_owned('{heir}', '{to}')"), "42704");
     }

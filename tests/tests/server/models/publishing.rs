@@ -320,7 +320,7 @@ fn who_publishes_has_the_rights_of_the_mappings_and_no_others() {
     import(&mut bobs, "bobs", 3);
     let failure = bobs.fails_with("SELECT corgipile_publish('bobs')", "2F003");
     failure.says(&["server \"south\": password", "required"]);
-    // an identity is an owner's: another's model of the same one takes nobody's place
+    // an identity is an owner's: another's model of the same one takes no one's place
     let identity = nodes.near.line("SELECT identity FROM corgipile.models WHERE name = 'm'");
     let document = bobs.line("SELECT corgipile_export('bobs')");
     let mut bob_there = nodes.south.session_as("bob_there");

@@ -1,4 +1,4 @@
-//! Models in shared memory: there is one copy, it is true, it is bounded, and it is nobody's who may not use the model.
+//! Models in shared memory: there is one copy, it is true, it is bounded, and it is no one's who may not use the model.
 
 use corgipile_tests::{Cluster, Session};
 use std::sync::Barrier;
@@ -108,7 +108,7 @@ fn what_was_updated_or_deleted_is_gone_from_shared_memory() {
     assert_eq!(reader.line(ASK), before);
     reader.run("COMMIT");
     assert_eq!(reader.line(ASK), after);
-    // An update that is rolled back is nobody's.
+    // An update that is rolled back is no one's.
     one.run("BEGIN; UPDATE corgipile.stored_models SET intercepts = ARRAY[intercepts[1] + 1]");
     assert_ne!(one.line(ASK), after);
     assert_eq!(two.line(ASK), after);

@@ -312,7 +312,7 @@ fn nobody_can_lock_the_models_out_of_use() {
             "EXCLUSIVE",
             "ACCESS EXCLUSIVE",
         ] {
-            // PostgreSQL since 16 has ROW SHARE as what a reader may take; readers and writers go on beside it.
+            // PostgreSQL since 16 has ROW SHARE as what a reader may take; readers and writers go on next to it.
             if mode != "ROW SHARE" {
                 session.fails_with(&format!("BEGIN; LOCK TABLE {relation} IN {mode} MODE NOWAIT"), "42501");
                 session.run("ROLLBACK");

@@ -46,7 +46,7 @@ impl History {
         assert_eq!(left, right, "{sql} by {who} after {:#?}", self.done);
     }
 
-    /// Some rows that nobody else has locked, and which are locked now.
+    /// Some rows that no one else has locked, and which are locked now.
     fn locked_rows(&mut self, strength: &str) -> String {
         let (from, count) = (self.below(450), self.below(60));
         format!("SELECT v FROM t WHERE id BETWEEN {from} AND {} FOR {strength} SKIP LOCKED", from + count)

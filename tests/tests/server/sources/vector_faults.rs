@@ -1,4 +1,4 @@
-//! What is refused of vectors that are no SQL arrays: other lengths, other columns beside them, bytes that are none,
+//! What is refused of vectors that are no SQL arrays: other lengths, other columns next to them, bytes that are not,
 //! and types that only have the name of one.
 
 use super::vectors::table;

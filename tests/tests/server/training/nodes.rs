@@ -40,7 +40,7 @@ impl Spread {
         [self.east.session(), north, south]
     }
 
-    /// Makes a table of this name, spread over the servers by `partition`, of which each has the rows of its bounds,
+    /// Makes a table of this name, spread over the servers by `partition`, each of which has the rows of its bounds,
     /// and `{name}_dealt` here, with its rows in the sequence in which nodes take turns.
     pub fn spread(&mut self, name: &str, partition: &str, bounds: [&str; 3]) {
         for mut session in self.sessions() {
@@ -482,7 +482,7 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
         assert_eq!(failure.message, nonsense, "{wrong}");
         db.run("ROLLBACK");
     }
-    // whoever calls it reads what he may read, and changes nothing
+    // a caller reads only what the role may read, and changes nothing
     let call = |sql: &str| format!("SELECT n FROM corgipile.node_training('{}')", task(sql, "logistic", SHUFFLING));
     db.fails_with(&call("WITH d AS (DELETE FROM t RETURNING label, a) SELECT label, a FROM d"), "0A000");
     let role = db.role("nobody");
@@ -502,7 +502,7 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
 
 const SHUFFLING: &str = r#"{"strategy":"corgipile","seed":1,"block_size":"auto","buffer_size":"10%","first_epoch":0}"#;
 
-/// What a node is told of rows of a label and one feature.
+/// What a node gets of rows of a label and one feature.
 fn task(sql: &str, kind: &str, shuffling: &str) -> String {
     let spec = format!(
         r#"{{"spec":{{"kind":"{kind}","label":"label","features":["a"],"nulls":"error","index_base":1,

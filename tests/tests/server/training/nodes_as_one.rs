@@ -58,7 +58,7 @@ fn no_other_session_waits_for_the_end_of_a_training() {
     }
     let call = "'t', label => 'half', features => '{a,b}', batch_size => 4, max_epochs => 30, seed => 1, learning_rate => 0.01, servers => 'auto'";
     assert_eq!(near.train(call).len(), 30);
-    // what comes here after all is read in one session
+    // what is fetched here after all is read in one session
     near.run("DROP EXTENSION dblink CASCADE");
     assert_eq!(near.train(call).len(), 30);
 }

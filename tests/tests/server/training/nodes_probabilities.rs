@@ -98,7 +98,7 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
             assert_near([there, here], &format!("{table}, {training}"));
         }
     }
-    // a group that lies on one server, and a warm start that only fits anew
+    // a group that lies on one server, and a warm start that only fits again
     spread.spread("by_cat", "LIST (cat)", ["IN ('red')", "IN ('green', 'blue')", "IN ('grey')"]);
     let near = spread.near();
     assert_fitted(near, &format!("'by_cat', {binary}, servers => 'auto', group_by => 'cat'"));

@@ -65,7 +65,7 @@ fn gradients(db: &mut Session, model: &str, classes: &[&str], label: &str, weigh
 fn sigmoids_are_of_the_least_cross_entropy_on_the_rows_held_out_however_features_come() {
     let mut db = Database::new();
     table(&mut db);
-    // of the opposite of a label, the class that is met first is the positive one
+    // of the opposite of a label, the class that is seen first is the positive one
     for (i, (label, features, options, weight)) in [
         ("label", "a,b", "", "1"),
         ("opposite", "x", "", "1"),
@@ -183,7 +183,7 @@ fn where_few_rows_are_held_out_all_are_decided_for_by_models_that_have_not_learn
             format!("SELECT weights, sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = '{name}{i}'")
         };
         assert_eq!(db.line(&sigmoid("m")), db.line(&sigmoid("again")));
-        // they are hardly those of the model's own decisions for all rows, and by no means those of 40 rows
+        // they are barely those of the model's own decisions for all rows, and by no means those of 40 rows
         let classes: &[&str] = if label == "animal" { &["ant", "bee", "cat"] } else { &["0", "1"] };
         let weight = if options.contains("weight\": \"w") { "w" } else { "1" };
         let label = if source == "packed" { "label" } else { label };

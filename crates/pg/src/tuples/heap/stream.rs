@@ -48,7 +48,7 @@ impl PageStream {
             }
             return None;
         }
-        // SAFETY: the caller's promise; what the stream is told by stays at its place as long as this has it.
+        // SAFETY: the caller's promise; what the stream was created with stays at its place as long as this has it.
         unsafe {
             let told = Rc::as_ptr(&self.wanted);
             let stream = self.stream.get_or_insert_with(|| ReadStream::begin(relation, ring, memory, told));
@@ -93,7 +93,7 @@ impl PageStream {
     }
 }
 
-/// Pages that will be loaded, in their order: those that the stream was told of, and behind them the others.
+/// Pages that will be loaded, in their order: those that the stream got, and behind them the others.
 #[derive(Default)]
 struct Wanted {
     told: VecDeque<Range<u32>>,

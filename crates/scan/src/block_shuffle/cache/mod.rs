@@ -56,7 +56,7 @@ impl Arrived {
 /// Decoded tuples of some blocks.
 pub struct Cache {
     mode: CacheMode,
-    /// bytes of tuples that may stay in the batch beside the buffer's; None if none may, not even the buffer's own
+    /// bytes of tuples that may stay in the batch besides the buffer's; None if none may, not even the buffer's own
     memory: Option<u64>,
     state: CacheState,
     /// by their numbers; empty before the first epoch
@@ -108,7 +108,7 @@ pub struct DecodedPage {
 }
 
 impl Cache {
-    /// An empty cache, for tuples of `memory` bytes beside the buffer's; with None, no tuples stay in the batch.
+    /// An empty cache, for tuples of `memory` bytes besides the buffer's; with None, no tuples stay in the batch.
     pub fn new(mode: CacheMode, memory: Option<u64>) -> Cache {
         Cache {
             mode,
@@ -246,7 +246,7 @@ impl Cache {
         (more.min(fit) as usize, more <= fit)
     }
 
-    /// There is no memory for tuples beside the buffer's.
+    /// There is no memory for tuples besides the buffer's.
     pub fn memory_is_out(&mut self) {
         match &mut self.state {
             CacheState::Watching => self.memory = self.memory.map(|_| 0),
@@ -289,7 +289,7 @@ impl Cache {
     fn decide(&self, batch: &Batch, left: u32, dear: bool) -> CacheState {
         let pages = self.decoded.len() as f64;
         let all = batch.bytes() as f64 / pages * (pages + f64::from(left));
-        // blocks are dear to open, but compressed where they come from
+        // blocks are expensive to open, but compressed where they come from
         let blocks = batch.has_mini_batches();
         let file = (self.mode == CacheMode::On || dear) && !blocks;
         match self.memory {

@@ -1,7 +1,7 @@
 //! What is kept of the elements that were read.
 //!
 //! It guarantees that an element which a job has drawn stays until that job has taken it, so that a slower job finds
-//! what was read when the others drew; and that a job which stalls stops nobody: if everything is kept for somebody,
+//! what was read when the others drew; and that a job which stalls stops no one: if everything is kept for somebody,
 //! who holds the most loses its claims, and reads again what it comes for. What goes of the rest is up to a [`Policy`].
 
 mod policies;

@@ -140,7 +140,7 @@ fn random_replacement_replaces_all_equally_often() {
     assert!(counts.iter().all(|&count: &i32| (count - 1000).abs() < 130), "{counts:?}");
 }
 
-/// What nobody has still to draw goes before what was used longer ago but is claimed, or is still to be drawn.
+/// What no one has still to draw goes before what was used longer ago but is claimed, or is still to be drawn.
 #[test]
 fn what_was_drawn_stays_until_it_is_taken() {
     let job = jobs(2);

@@ -30,7 +30,7 @@ fn turn(
         sets[first].iter().filter(|element| !s.contains(element)).partition(|element| needed_by_all(element));
     let next_s = [s, &i].concat();
     let rest = |job: usize| (sets[job].len() - s.len()) as f64;
-    // nobody takes I
+    // no one takes I
     for &element in &others {
         drawn[first] = element;
         turn(sets, &jobs[1..], &next_s, drawn, probability / rest(first), outcomes);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const ALONE: Worker = Worker { index: 0, workers: 1 };
 const SOON: Duration = Duration::from_secs(20);
 
-/// Rows with their numbers, in units of unequal size; counts what is read, and fails where it is told to.
+/// Rows with their numbers, in units of unequal size; counts what is read, and fails where it is asked to.
 struct Numbered {
     memory: Memory,
     units: Vec<Unit>,

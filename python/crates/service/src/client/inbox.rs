@@ -19,7 +19,7 @@ pub(super) struct Arrived {
 #[derive(Clone, Debug)]
 pub(super) struct DataSetInfo {
     pub(super) source: String,
-    /// the same as long as the server is there that has said so; empty if there is none
+    /// the same as long as the server is there that has said so; empty if it does not exist
     pub(super) passing: String,
     pub(super) columns: Vec<String>,
     pub(super) fingerprint: u64,
@@ -131,13 +131,13 @@ impl Inbox {
         changed
     }
 
-    /// Nobody wants anything any more.
+    /// No one wants anything any more.
     pub(super) fn close(&self) {
         self.change(|state| state.closed = true);
         self.ended.notify_one();
     }
 
-    /// Waits until nobody wants anything, for whoever hears from the server.
+    /// Waits until no one wants anything, for whoever hears from the server.
     pub(super) async fn closed(&self) {
         while !self.lock().closed {
             self.ended.notified().await;

@@ -247,7 +247,7 @@ impl Mixer {
         Ok(self.batch.take())
     }
 
-    /// Rows of the next batch, or of the one under way; 0 if there is none any more.
+    /// Rows of the next batch, or of the one under way; 0 if none is left.
     fn size(&self) -> usize {
         let Some(left) = self.left else { return self.mixing.batch_size };
         // elements that cannot be read have no rows, which is known in the end
@@ -312,7 +312,7 @@ impl Mixer {
             epoch: self.epoch,
             left: left.copied().collect(),
             buffer: front.map(|buffer| buffer.elements.clone()).unwrap_or_default(),
-            // what was not begun is drawn again, and numbered anew
+            // what was not begun is drawn again, and numbered again
             number: front.or(self.buffers.front()).map_or(self.next_number, |buffer| buffer.number),
             given: front.map_or(0, |buffer| buffer.given as u64),
             batches: self.batches,

@@ -1,4 +1,4 @@
-//! The thread of a job: it hears from the server, and reads by itself while there is none.
+//! The thread of a job: it hears from the server, and reads by itself without one.
 //!
 //! It guarantees that every element that is missing of an epoch comes, from whichever of the two, and none twice.
 
@@ -196,7 +196,7 @@ fn read_directly(
 ) -> bool {
     let mut until = Instant::now() + again;
     let mut rng = stream(ALONE, options.seed, 3, inbox.lock().missing().1.len() as u64);
-    // what is missing of the epoch: while a job reads by itself, nobody else gives it anything
+    // what is missing of the epoch: while a job reads by itself, no one else gives it anything
     let mut to_read: Vec<u32> = Vec::new();
     loop {
         if Instant::now() > until {
@@ -257,7 +257,7 @@ async fn hear(
     let Some(to_job::Message::Registered(registered)) = first else {
         return Err(ServiceError::Lost("the job was not registered".to_owned()));
     };
-    let no_memory = |error| ServiceError::Lost(format!("its memory cannot be had: {error}"));
+    let no_memory = |error| ServiceError::Lost(format!("its memory cannot be allocated: {error}"));
     let memory = match tokio::time::timeout(PATIENCE, memory_of(&options.path, &registered.session)).await {
         Ok(memory) => memory.map_err(no_memory)?,
         Err(_) => return Err(no_memory(io::ErrorKind::TimedOut.into())),

@@ -1,6 +1,6 @@
 //! A follower's connection to its leader.
 //!
-//! It guarantees that whoever asks while there is none hears so at once, with the reason, and that the leader is looked
+//! It guarantees that whoever asks without one hears so at once, with the reason, and that the leader is looked
 //! for as long as the server is there.
 
 use super::{ALIVE, FollowerOptions, GONE, VERSION, VERSIONS, chain, pem, proof};
@@ -36,7 +36,7 @@ pub(crate) struct Uplink {
     tls: TlsConnector,
     /// the name that its certificate has
     name: ServerName<'static>,
-    /// the leader, or why there is none
+    /// the leader, or why it could not be made
     link: watch::Sender<Result<Client, String>>,
 }
 
@@ -51,7 +51,7 @@ impl Uplink {
     /// It does not connect before [`Uplink::run`].
     ///
     /// # Errors
-    /// If the address or the certificates make no sense.
+    /// If the address or the certificates are invalid.
     pub(crate) fn new(options: FollowerOptions) -> io::Result<Uplink> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
         let file = options.trusts.display();
@@ -151,7 +151,7 @@ impl Uplink {
     /// The leader.
     ///
     /// # Errors
-    /// If there is none now.
+    /// If there is no leader now.
     pub(crate) fn client(&self) -> Result<Client, Status> {
         self.link.borrow().clone().map_err(|why| self.no_leader(&why))
     }
@@ -170,7 +170,7 @@ impl Uplink {
         Status::unavailable(format!("its leader {} is not there: {why}", self.options.leader))
     }
 
-    /// What a job is told of what the leader has answered: refusals as they are, and anything else as the loss of the
+    /// What a job gets of what the leader has answered: refusals as they are, and anything else as the loss of the
     /// leader.
     pub(crate) fn status(&self, status: Status) -> Status {
         match status.code() {
@@ -198,7 +198,7 @@ impl Uplink {
         let mut draws = sampled.into_inner();
         match draws.message().await.map_err(|status| self.status(status))?.and_then(|first| first.message) {
             Some(to_rank::Message::Dealt(dealt)) => Ok(Sampled { dealt, draws, taken }),
-            _ => Err(self.no_leader("it has dealt out nothing")),
+            _ => Err(self.no_leader("it has distributed nothing")),
         }
     }
 }

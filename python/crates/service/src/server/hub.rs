@@ -32,7 +32,7 @@ const AHEAD_BYTES: u64 = 8 << 20;
 /// How long a job may hold all it may without giving any of it back before it is said to stall.
 pub(super) const STALLED: Duration = Duration::from_secs(10);
 
-/// What a job is told by, as long as it is there.
+/// What a job gets by, as long as it is there.
 pub(super) type ToJob = UnboundedSender<Result<proto::ToJob, tonic::Status>>;
 
 /// A job that comes.
@@ -121,7 +121,7 @@ impl Hub {
     ) -> Result<proto::DataSetInfo, tonic::Status> {
         let kind = SamplerKind::named(&message.sampler).ok_or_else(|| {
             let known = SamplerKind::ALL.map(|(name, _)| name).join(", ");
-            tonic::Status::invalid_argument(format!("sampler: {:?} is none of {known}", message.sampler))
+            tonic::Status::invalid_argument(format!("sampler: {:?} is not one of  {known}", message.sampler))
         })?;
         let sampling = Drawing::new(self.is_led, kind, self.seed, data_set.elements())
             .map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;
@@ -217,14 +217,15 @@ impl Hub {
         Ok(())
     }
 
-    /// A job gets nothing more, and is told why. What it holds stays until it goes, since it may still be looked at.
+    /// A job gets nothing more, and gets the reason. What it holds stays until it goes, since it may still be looked
+    /// at.
     pub(super) fn end(&self, job: JobId, why: &tonic::Status) {
         let mut state = self.lock();
         state.end(job, why);
         self.settle(&mut state);
     }
 
-    /// A job comes; its number, and how many elements it may hold. `registered` makes what it is told first.
+    /// A job comes; its number, and how many elements it may hold. `registered` makes what it is given first.
     pub(super) fn join(
         &self,
         joining: Joining,
@@ -401,7 +402,7 @@ impl Hub {
                 return;
             }
             state.loaded(&cancel);
-            // what was cancelled nobody wants, or somebody has asked for it again
+            // what was cancelled no one wants, or somebody has asked for it again
             if let (Err(error), Ok(())) = (stored, cancel.check()) {
                 tracing::warn!(element = key.element, error, "an element cannot be read");
                 state.serving.failed(key, &error);
@@ -412,7 +413,7 @@ impl Hub {
         }
     }
 
-    /// Puts an element where jobs find it: into the memory, or beside it if there is no room.
+    /// Puts an element where jobs find it: into the memory, or next to it if there is no room.
     fn store(&self, key: Key, encoded: &Encoded) -> Result<(), String> {
         let bytes = encoded.len() as u64;
         let mut state = self.lock();
@@ -431,7 +432,7 @@ impl Hub {
         };
         let part = room.offset()..room.offset() + bytes;
         #[allow(unsafe_code)]
-        // SAFETY: the room is this element's, and nobody gets it before it is written
+        // SAFETY: the room is this element's, and no one gets it before it is written
         let written = unsafe { self.memory.write(part, |to| encoded.write(to)) };
         written.map_err(|error| error.to_string())?;
         self.lock().serving.written(key);
@@ -452,7 +453,7 @@ impl Hub {
         }
     }
 
-    /// An element, and which of its rows nobody can have.
+    /// An element, and which of its rows no one can have.
     fn load(
         &self,
         source: &dyn Source,
@@ -472,7 +473,7 @@ fn unknown(state: &State, name: &str) -> tonic::Status {
     tonic::Status::not_found(format!("dataset: there is no {name:?}; there is {known}"))
 }
 
-/// What a job or a server is told whose rows are not those of a data set.
+/// What a job or a server gets whose rows are not those of a data set.
 pub(super) fn other_rows(name: &str) -> tonic::Status {
     let what = format!(
         "dataset: {name:?} has other rows on this machine than at the leader: let all machines read the same rows, and \

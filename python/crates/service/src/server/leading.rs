@@ -1,7 +1,7 @@
 //! What followers ask of a leader.
 //!
 //! It guarantees that draws come in the order in which they were made, and that a follower which says nothing more
-//! stops nobody: its ranks are left out of rounds as jobs are that take nothing, and leave with their streams.
+//! stops no one: its ranks are left out of rounds as jobs are that take nothing, and leave with their streams.
 //!
 //! Each node has samplers of its own: jobs of different nodes share no reads, and need not wait for each other.
 

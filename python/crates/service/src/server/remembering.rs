@@ -1,6 +1,6 @@
 //! The file by which a server that starts again knows its data sets.
 //!
-//! It guarantees that the file is whole at any time, that two servers do not write one file, and that nobody else has
+//! It guarantees that the file is whole at any time, that two servers do not write one file, and that no one else has
 //! written it. It has no passwords: who opens sources refuses those that have any.
 
 use crate::proto;
@@ -49,7 +49,7 @@ impl Remembered {
     /// Reads a file, which need not be there.
     ///
     /// # Errors
-    /// If it cannot be read, is none of ours, or another server has it.
+    /// If it cannot be read, is not one of ours, or another server has it.
     pub(super) fn open(path: PathBuf) -> io::Result<Remembered> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("datasets: {}: {error}", path.display()));
         let (mut file, is_new) = match OpenOptions::new().read(true).open(&path) {

@@ -96,7 +96,7 @@ pub(super) struct AtATime {
 
 /// An element to read, and how.
 pub(super) struct ToLoad {
-    /// set when nobody wants it any more
+    /// set when no one wants it any more
     pub(super) cancel: Arc<Cancel>,
     pub(super) key: Key,
     pub(super) source: Arc<dyn Source>,
@@ -132,7 +132,7 @@ impl State {
     pub(super) fn next_to_load(&mut self, at_a_time: AtATime) -> Option<ToLoad> {
         let mut at = 0;
         while let Some(&key) = self.to_load.get(at) {
-            // asked in any case: what nobody wants is forgotten by that
+            // asked in any case: what no one wants is forgotten by that
             let is_wanted = self.serving.is_wanted(key);
             let kind = self.kinds.get(&key.kind).filter(|_| is_wanted);
             let Some((kind, created)) = kind.and_then(|kind| Some((kind, created(&self.data_sets, kind.data_set)?)))
@@ -172,7 +172,7 @@ impl State {
         }
     }
 
-    /// Cancels the reading of what nobody wants any more. It is read again, should somebody come.
+    /// Cancels the reading of what no one wants any more. It is read again, should somebody come.
     pub(super) fn cancel_unwanted(&mut self) {
         for Loading { key, cancel, .. } in &self.loading {
             if !self.serving.is_wanted(*key) {
@@ -224,7 +224,7 @@ impl State {
 
     pub(super) fn forget_kinds(&mut self, data_set: &str) {
         let number = self.data_sets.get(data_set).map(|created| created.number);
-        // what is kept of them goes by and by: nobody will ask for it
+        // what is kept of them goes by and by: no one will ask for it
         self.kinds.retain(|_, kind| Some(kind.data_set) != number);
         self.damaged.retain(|key, _| self.kinds.contains_key(&key.kind));
     }

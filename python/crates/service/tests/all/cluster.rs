@@ -306,7 +306,7 @@ fn servers_without_the_token_or_the_certificate_do_not_follow_and_say_why() {
     }
     let why = lost(FollowerOptions { nodes: 4, ..nodes.follower(3) });
     assert!(why.starts_with("nodes: the leader has 3"), "{why}");
-    // nobody leads or follows without the files
+    // no one leads or follows without the files
     let (path, missing) = (nodes.path("another"), nodes.path("missing"));
     let refused = |cluster: Cluster| {
         let options = service::ServerOptions {
@@ -548,7 +548,7 @@ fn a_rank_waits_for_the_others_and_can_be_closed_meanwhile() {
         assert!(began.elapsed() < 5 * SECOND);
         until("it is still waited for", || status(&nodes.servers[0]).groups.is_empty());
     }
-    // and what makes no sense is refused by whichever server
+    // and what is invalid is refused by whichever server
     for node in [0, 1] {
         let refused = |options: &dyn Fn(&mut JobOptions)| {
             next(&mut nodes.rank(&[node, 0], 0, |of| options(of))).unwrap_err().to_string()

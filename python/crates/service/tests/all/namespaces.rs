@@ -1,7 +1,7 @@
 //! Servers in network namespaces, between which packets come late, get lost, or do not come at all.
 //!
 //! Linux can do that by itself (`tc netem`), but not every kernel has it. So the packets go through this process, by a
-//! TUN device for each namespace. Nobody else's network is touched: the namespaces are made here, and have no way out.
+//! TUN device for each namespace. No one else's network is touched: the namespaces are made here, and have no way out.
 //! Where that is not allowed (it needs root and /dev/net/tun) the test says so and does nothing.
 
 #![allow(unsafe_code)]

@@ -2,8 +2,8 @@
 //!
 //! An index has an entry for every unit, a run of rows of 128 kB or more, so that that of a file of 100 GB takes 20 MB;
 //! of small files it has finer ones, so that a block of few rows is read without the rows next to it.
-//! It lies beside its file, or in a directory of its own, and knows size and time of change of the file: one of another
-//! file, or of the file as it was, is refused. Building it goes on where it was interrupted.
+//! It lies next to its file, or in a directory of its own, and knows size and time of change of the file: one of
+//! another file, or of the file as it was, is refused. Building it goes on where it was interrupted.
 
 mod build;
 mod file;
@@ -72,7 +72,7 @@ pub const ENDING: &str = ".cpindex";
 pub struct IndexOptions {
     /// Build and keep an index where it is missing or not of the file as it is now.
     pub build: bool,
-    /// The directory of indexes; else they lie beside their files.
+    /// The directory of indexes; else they lie next to their files.
     pub directory: Option<PathBuf>,
     /// The index, if the data set is one file: ours or another program's.
     pub file: Option<PathBuf>,

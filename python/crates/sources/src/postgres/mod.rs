@@ -59,7 +59,7 @@ pub struct Options {
 pub struct OpenedTable {
     /// Its rows.
     pub data: Dataset,
-    /// The snapshot's name, for others who shall read the same rows.
+    /// The snapshot's name, for others who should read the same rows.
     pub snapshot: String,
 }
 

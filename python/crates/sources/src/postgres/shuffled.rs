@@ -87,7 +87,7 @@ impl Shuffled {
         Ok(opened)
     }
 
-    /// The snapshot's name, for others who shall read the same rows.
+    /// The snapshot's name, for others who should read the same rows.
     pub fn snapshot(&self) -> &str {
         self.connections.snapshot()
     }
@@ -261,7 +261,7 @@ impl Stream {
         let mine = cancel.clone();
         let thread = move || {
             if let Err(error) = pump(&of, &mut client, &query, &send, &mine) {
-                let _ = send.send(Err(error)); // nobody may be there any more
+                let _ = send.send(Err(error)); // no one may be there any more
             }
         };
         let begun = std::thread::Builder::new().name("corgipile stream".to_owned()).spawn(thread);

@@ -1,4 +1,4 @@
-//! Finds records, and reads the indexes that other programs leave beside TFRecord files.
+//! Finds records, and reads the indexes that other programs leave next to TFRecord files.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -144,7 +144,7 @@ fn foreign(place: &Path, input: &mut Input) -> Result<Index, SourceError> {
     if !has_blocks {
         ends.iter().for_each(|end| runs.push(*end));
     } else if of.size > SCANNED_BYTES {
-        return Err(of.refused(1, "has a block of several records, which nobody has counted, and the file is large"));
+        return Err(of.refused(1, "has a block of several records, which no one has counted, and the file is large"));
     } else {
         input.seek(0)?;
         for (line, &end) in (1..).zip(&ends) {

@@ -19,7 +19,7 @@ struct Database {
     client: Client,
 }
 
-/// None without a server, which is told.
+/// None without a server, which is reported.
 fn database(test: &str) -> Option<Database> {
     let Ok(host) = std::env::var("PGHOST") else {
         told::skipped(&format!("sources::postgres::{test}"), "PGHOST names no server");
@@ -238,7 +238,7 @@ fn arrays_are_lists_and_of_one_length_fixed_size_lists() {
     assert_eq!(m.as_primitive::<Int32Type>().values(), &[4, 1, 2, 3]);
     let ragged = opened(&Options { fixed_lists: false, ..database.options("t") });
     assert!(matches!(ragged.data.schema().field_with_name("x").unwrap().data_type(), DataType::List(_)));
-    // One row differs where nobody has looked.
+    // One row differs where no one has looked.
     database.run(
         "CREATE TABLE u AS SELECT i AS id, array_fill(0, ARRAY[CASE i WHEN 12345 THEN 2 ELSE 3 END]) AS x
          FROM generate_series(1, 30000) i",

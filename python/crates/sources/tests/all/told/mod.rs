@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// Tells that a test was skipped, and why.
+/// Reports that a test was skipped, and why.
 pub fn skipped(test: &str, why: &str) {
     eprintln!("skipped {test}: {why}");
     if let Some(path) = std::env::var_os("CORGIPILE_SKIPPED_FILE") {
