@@ -127,7 +127,7 @@ class Run:
 
 
 def train(rank: int, world_size: int, data: Path, directory: Path, path: Path, quick: bool) -> None:
-    """All runs with so many processes, of which this is one; the first one writes what it measures."""
+    """All runs with this many processes, of which this is one; the first one writes what it measures."""
     torch.set_num_threads(1)
     if world_size > 1:
         torch.distributed.init_process_group(

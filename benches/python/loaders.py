@@ -101,7 +101,7 @@ class PyArrow(Peer):
 
 
 def write_arrow(path: Path, x: np.ndarray, y: np.ndarray, each: int) -> None:
-    """An Arrow file, in record batches of so many rows."""
+    """An Arrow file, in record batches of this many rows."""
     import pyarrow
     import pyarrow.ipc
 

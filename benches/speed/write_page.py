@@ -19,8 +19,8 @@ PARTS = {
     "sparse": (
         "Sparse rows",
         "Processor time per value of an epoch on two real sets of sparse rows, many times over, compared with "
-        "scikit-learn's `SGDClassifier` with the rows in memory and Vowpal Wabbit reading its cache, all in turns. `cached` reads the "
-        "rows that the first epoch has kept, `uncached` the table's pages.",
+        "scikit-learn's `SGDClassifier` with the rows in memory and Vowpal Wabbit reading its cache, all in turns. "
+        "`cached` reads the rows that the first epoch has kept, `uncached` the table's pages.",
     ),
     "types": (
         "What a type costs",
@@ -47,8 +47,8 @@ PARTS = {
     "vectors": (
         "Vectors of pgvector and bytes",
         "An epoch on pgvector's `vector` and `halfvec` and on `bytea` compared with one on `real[]`, in turns: "
-        "100,000 rows x 768, most of them out of line, and 1,000,000 rows x 28, one process, all in memory. `cache` says whether "
-        "later epochs read the table (`off`) or what the first one has decoded.",
+        "100,000 rows x 768, most of them out of line, and 1,000,000 rows x 28, one process, all in memory. "
+        "`cache` says whether later epochs read the table (`off`) or what the first one has decoded.",
     ),
     "epoch": (
         "An epoch against count(*)",

@@ -8,9 +8,9 @@ from markdown import figure, table
 N = 10_000
 
 INTRODUCTION = """How often elements are read when several jobs share their reading: JOADER's dependent sampling,
-compared with each job on its own, one permutation that all jobs walk along, and jobs that follow each other, with caches
-of all sizes and six policies. These are simulations of Table 1 and Figures 2 to 5 of the appendix of Xie et al., "A Deep
-Learning Dataloader with Shared Data Preparation" (NeurIPS 2022), by `python/crates/joader`. Nothing of a server is in
+compared with each job on its own, one permutation that all jobs walk along, and jobs that follow each other, with
+caches of all sizes and six policies. These are simulations of Table 1 and Figures 2 to 5 of the appendix of Xie et al.,
+"A Deep Learning Dataloader with Shared Data Preparation" (NeurIPS 2022), by `python/crates/joader`. Nothing of a server is in
 them, and no time.
 """
 

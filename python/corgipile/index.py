@@ -80,7 +80,7 @@ class Bar:
             sys.stderr.flush()
 
     def line(self, width: int) -> str:
-        """The bar, in so many characters."""
+        """The bar, in this many characters."""
         share = self.done / self.total
         seconds = time.monotonic() - self._begun
         rate = (self.done - (self._first or 0)) / seconds if seconds > 0.5 else 0

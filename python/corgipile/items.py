@@ -49,7 +49,7 @@ class MapStyle:
                 except StopIteration:
                     return
                 except Exception:
-                    # what the data set raised is better than what is told of it
+                    # what the data set raised is better than what is reported of it
                     if (error := items.error()) is not None:
                         raise error from None
                     raise

@@ -108,7 +108,7 @@ def _alone(path: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # whoever waits for it finds the copy there, or makes it
+            # anyone who waits for it finds the copy there, or makes it
             with contextlib.suppress(FileNotFoundError):
                 os.remove(path)
 

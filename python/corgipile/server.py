@@ -23,7 +23,7 @@ class ShuffledByServer:
 
     def __init__(self, *arguments: Any) -> None:
         opened = _native.postgres_shuffled(*arguments)
-        #: The snapshot under which all epochs are read, by whoever opens the rows again.
+        #: The snapshot under which all epochs are read, by the one that opens the rows again.
         self.snapshot = opened.snapshot
         connection, table, columns, where, _, lists, fill_value = arguments
         self._arguments = connection, table, columns, where, self.snapshot, lists, fill_value

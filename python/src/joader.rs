@@ -198,7 +198,7 @@ pub fn joader_serve(
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // it was told already
+            // it was reported already
             Err(RecvTimeoutError::Disconnected) => py.detach(|| std::thread::sleep(PATIENCE)),
         }
         let ends = py.check_signals().and_then(|()| stop.call0(py)?.extract::<bool>(py));

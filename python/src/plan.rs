@@ -105,12 +105,12 @@ impl Plan {
         self.0.batches(rank)
     }
 
-    /// How many of so many workers of a rank have batches.
+    /// How many of this many workers of a rank have batches.
     fn active_workers(&self, workers: u32) -> u32 {
         self.0.active_workers(workers)
     }
 
-    /// The batches of a rank in an epoch, from one on; of every so many of them, if there are several workers.
+    /// The batches of a rank in an epoch, from one on; of every this many of them, if there are several workers.
     #[pyo3(signature = (epoch, rank, start=0, worker=0, workers=1, threads=0, memory=0))]
     #[allow(clippy::too_many_arguments)]
     fn reader(

@@ -314,7 +314,7 @@ impl Shuffled {
             Ok(Size::Bytes(bytes)) => Ok(format!("{bytes}B")),
             Ok(Size::Percent(percent)) => Ok(format!("{percent}%")),
             Ok(Size::Rows(_)) => {
-                let what = "the server measures in bytes: say so many, such as \"64MiB\"";
+                let what = "the server measures in bytes: say this many, such as \"64MiB\"";
                 Err(PyValueError::new_err(format!("{argument}: {text} rows: {what}")))
             }
             Err(error) => Err(PyValueError::new_err(format!("{argument}: {error}"))),

@@ -1,4 +1,4 @@
-"""`report`: its numbers against scikit-learn and the server, what nobody can inject, and how it looks in chromium."""
+"""`report`: its numbers against scikit-learn and the server, what no one can inject, and how it looks in chromium."""
 
 from __future__ import annotations
 

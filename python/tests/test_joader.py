@@ -413,7 +413,7 @@ def test_a_job_goes_on_from_every_point(serve: Serve, file_of_rows: str) -> None
         state = _state(job, point)
         job.close()
         assert job.state_dict() == state
-        # twice, so that a state that was loaded is told again, before and after it has begun
+        # twice, so that a state that was loaded is returned again, before and after it has begun
         again = joader.Job(path, **options)
         again.load_state_dict(state)
         assert again.state_dict() == state

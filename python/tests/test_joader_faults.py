@@ -1,6 +1,6 @@
 """JOADER while its server, its jobs and its preparers are killed, stopped and started again.
 
-Each job writes down the rows that it gets; the test adds them up. CORGIPILE_KILLS=200 draws so many faults, otherwise
+Each job writes down the rows that it gets; the test adds them up. CORGIPILE_KILLS=200 draws this many faults, otherwise
 there are 20 if CORGIPILE_FULL is 1, and 8 if not. CORGIPILE_SEED=3 draws others.
 """
 
@@ -131,7 +131,7 @@ def wait_for(what: Callable[[], Any], within: float = 30) -> Any:
 
 
 def logged(running: Running, name: str, lines: int) -> Callable[[], bool]:
-    """Whether a job has written so many lines."""
+    """Whether a job has written this many lines."""
     log = running.log(name)
     return lambda: log.exists() and log.read_text().count("\n") >= lines
 

@@ -74,7 +74,7 @@ def test_another_process_reads_the_same_snapshot(rows: Table, run: Run, method: 
 def test_a_copy_knows_that_its_snapshot_is_gone(run: Run) -> None:
     run("CREATE TABLE t AS SELECT 1 AS id")
     copy = pickle.dumps(corgipile.postgres("sources_test.t"))
-    with pytest.raises(corgipile.SourceError, match="whoever has exported the snapshot must be connected still"):
+    with pytest.raises(corgipile.SourceError, match="anyone who has exported the snapshot must be connected still"):
         len(pickle.loads(copy))
 
 

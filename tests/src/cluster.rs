@@ -51,14 +51,14 @@ impl Cluster {
         Self::start(&[], Surroundings { environment, ..Surroundings::default() })
     }
 
-    /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let
-    /// us make one.
+    /// A cluster whose `/dev/shm` has this many bytes, in a mount namespace of its own. None if this machine does not
+    /// let us make one.
     pub fn with_small_shared_memory(bytes: u64, settings: &[&str]) -> Option<Self> {
         Self::with_small(Small { bytes, place: "/dev/shm" }, "posix", settings)
     }
 
     /// As [`Cluster::with_small_shared_memory`], but segments are files of the data directory,
-    /// on a disk with so many bytes.
+    /// on a disk with this many bytes.
     pub fn with_small_disk_for_segments(bytes: u64, settings: &[&str]) -> Option<Self> {
         Self::with_small(Small { bytes, place: "data/pg_dynshmem" }, "mmap", settings)
     }
@@ -256,8 +256,8 @@ impl Cluster {
         kill.status().is_ok_and(|status| status.success())
     }
 
-    /// Lets a process of the server have so many bytes of address space beyond what it has; None: as many as it likes.
-    /// False if this machine does not let us.
+    /// Lets a process of the server have this many bytes of address space beyond what it has; None: as many as it
+    /// likes. False if this machine does not let us.
     pub fn limit_memory(&self, pid: i32, room: Option<u64>) -> bool {
         let limit = room.map_or("unlimited".to_owned(), |room| (address_space(pid) + room).to_string());
         let mut prlimit = as_owner(PathBuf::from("prlimit"), &self.directory);
@@ -288,7 +288,7 @@ impl Cluster {
         self.log_after(0).0
     }
 
-    /// The lines that the server has logged after so many bytes of its log, and where in the log they end.
+    /// The lines that the server has logged after this many bytes of its log, and where in the log they end.
     pub fn log_after(&self, bytes: u64) -> (String, u64) {
         let mut news = Vec::new();
         if let Ok(mut log) = fs::File::open(self.directory.join("log")) {
@@ -300,7 +300,7 @@ impl Cluster {
     }
 }
 
-/// A file system of so many bytes, mounted for the server only, at a path from the cluster's directory.
+/// A file system of this many bytes, mounted for the server only, at a path from the cluster's directory.
 struct Small {
     bytes: u64,
     place: &'static str,

@@ -98,7 +98,7 @@ impl FailingMemory {
         self.begin(whose, if fails == Fails::One { 2 } else { 3 }, site);
     }
 
-    /// From now on refuses memory of so many bytes or more, from wherever.
+    /// From now on refuses memory of this many bytes or more, from wherever.
     pub fn fail_large(&mut self, whose: Whose, bytes: u64) {
         self.begin(whose, 4, bytes);
     }

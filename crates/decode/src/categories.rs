@@ -133,7 +133,7 @@ impl MixedColumns {
         self.columns.iter().any(|c| matches!(&c.kind, MixedKind::Category(_, c) if c.state == CategoryState::Open))
     }
 
-    /// All rows have been read: no other categories will come. The model has so many outputs.
+    /// All rows have been read: no other categories will come. The model has this many outputs.
     pub fn close(&mut self, outputs: usize) {
         for column in &mut self.columns {
             if let MixedKind::Category(_, categories) = &mut column.kind {

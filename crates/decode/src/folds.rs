@@ -53,7 +53,7 @@ enum RowState {
 
 enum GroupState {
     Counting(ValueCounts),
-    /// None: groups are so many that each is drawn by itself
+    /// None: there are too many groups, so that each is drawn by itself
     Dealt(Option<HashMap<u64, u32>>),
 }
 

@@ -64,7 +64,8 @@ impl SparseColumns {
         Some(SparseColumns { source, dim, fixed, of_model: of_model.is_some() })
     }
 
-    /// A column of sparse vectors, of so many dimensions if a model says it; else of as many as the first that is met.
+    /// A column of sparse vectors, of this many dimensions if a model says it; else of as many as the first that is
+    /// met.
     pub fn of_vectors(reader: SparseVectorReader, column: String, of_model: Option<usize>) -> SparseColumns {
         let source = SparseSource::Vectors { reader, column };
         let is_known = of_model.is_some();

@@ -366,7 +366,7 @@ impl Decoder {
         self.scaler.as_ref().map(Scaler::standardizer)
     }
 
-    /// Checks whether a model of so many features can be stored.
+    /// Checks whether a model of this many features can be stored.
     pub fn check_size(&self, dim: usize, standardized: bool) -> Result<()> {
         let outputs = self.labels.outputs();
         let weights = dim.saturating_mul(outputs);
@@ -378,7 +378,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// A preparation pass has met tuples of so many features.
+    /// A preparation pass has met tuples of this many features.
     pub fn meet_dim(&mut self, dim: usize) {
         self.learned.observed_dim = self.learned.observed_dim.max(dim);
     }

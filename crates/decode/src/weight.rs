@@ -50,7 +50,7 @@ impl RowSum {
         RowSum { rows: u64::from(weight > 0.0), weight }
     }
 
-    /// So many rows of weight 1.
+    /// This many rows of weight 1.
     pub fn of_rows(rows: u64) -> RowSum {
         RowSum { rows, weight: rows as f64 }
     }

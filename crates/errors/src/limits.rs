@@ -49,7 +49,7 @@ pub const MAX_GROUP_BYTES: usize = 512;
 /// Bytes of the elements of a jsonb array or object, as PostgreSQL stores them.
 pub const MAX_JSONB_BYTES: usize = 0x0FFF_FFFF;
 
-/// So many classes are taken for what they are said to be.
+/// This many classes are taken for what they are said to be.
 pub const FEW_CLASSES: usize = 20;
 
 /// Bytes of a model that is written as a graph of ONNX, which have twice as many digits where a client wants text.

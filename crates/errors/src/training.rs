@@ -98,7 +98,7 @@ pub enum TrainingError {
 }
 
 impl TrainingError {
-    /// There are no rows to do this with, perhaps because all of so many were left out.
+    /// There are no rows to do this with, perhaps because all of this many were left out.
     pub fn no_rows(what: &'static str, left_out: u64) -> TrainingError {
         if left_out > 0 { TrainingError::AllLeftOut(left_out) } else { TrainingError::NoRows(what) }
     }

@@ -12,7 +12,7 @@ use crate::bytes::Coder;
 /// The weight of the iterate after t tuples is t to this power.
 const POWER: i32 = 3;
 
-/// Iterates are so many to each time that the number of tuples has grown by a factor of e:
+/// There is a fixed number of iterates each time that the number of tuples has grown by a factor of e:
 /// about 13 in the twentieth epoch.
 const PER_FOLD: u64 = 256;
 

@@ -101,7 +101,7 @@ pub trait Engine: Debug {
         unreachable!("no mean of the models")
     }
 
-    /// Makes one step of the gradients that are pending in all processes, of so many tuples in all.
+    /// Makes one step of the gradients that are pending in all processes, of this many tuples in all.
     ///
     /// # Errors
     /// Those of the exchange.

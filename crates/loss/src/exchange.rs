@@ -58,7 +58,7 @@ impl From<OutOfMemory> for Interrupted {
     }
 }
 
-/// An exchange that keeps its error for whoever knows the type.
+/// An exchange that keeps its error for the one that knows the type.
 struct Keeping<'a, E: Exchange> {
     exchange: &'a mut E,
     error: Option<E::Error>,

@@ -95,7 +95,7 @@ impl Hyperparameters {
         }
     }
 
-    /// The weights of a model of so many features and outputs, or what takes as much memory.
+    /// The weights of a model of this many features and outputs, or what takes as much memory.
     pub fn weights(&self, dim: usize, outputs: usize) -> usize {
         match self.design {
             Some(design) => design.weights(dim, outputs),
@@ -116,7 +116,7 @@ impl Hyperparameters {
         self.design.is_none() && !matches!(self.optimizer, Optimizer::Adam { .. })
     }
 
-    /// Takes the size of mini-batches that suits so many epochs of so many tuples: at least 2,000 steps, as far as
+    /// Takes the size of mini-batches that suits this many epochs of this many tuples: at least 2,000 steps, as far as
     /// there are tuples, and no more than 32 of them in a step.
     pub fn with_automatic_batch_size(self, epochs: u32, tuples: u64) -> Hyperparameters {
         const STEPS: u64 = 2_000;

@@ -15,7 +15,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// That of nothing, with room for so many features.
+    /// That of nothing, with room for this many features.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -25,7 +25,7 @@ impl Mean {
         Ok(mean)
     }
 
-    /// Makes room for so many features; new ones have a mean of 0, as they had a weight of 0.
+    /// Makes room for this many features; new ones have a mean of 0, as they had a weight of 0.
     ///
     /// # Errors
     /// [`OutOfMemory`]

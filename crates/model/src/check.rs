@@ -87,7 +87,7 @@ impl Fitted {
         Ok(Some(Network { hidden, activation, output }))
     }
 
-    /// The features, of which there are so many.
+    /// The features, of which there are this many.
     pub(super) fn features(&self, dim: usize) -> Checked<FeatureKind> {
         let Fitted { feature_kind: kind, features, categories, index_base, .. } = self;
         let read = FeatureKind::read(kind, features, categories.as_ref(), *index_base).ok_or_else(|| {
@@ -130,7 +130,7 @@ impl Fitted {
         calibration.map(Some).map_err(|reason| Fault::new("calibration_scores", reason))
     }
 
-    /// The sigmoids of a model of so many outputs.
+    /// The sigmoids of a model of this many outputs.
     pub(super) fn sigmoids(&self, kind: ModelKind, outputs: usize) -> Checked<Option<Sigmoids>> {
         const KEYS: [&str; 2] = ["sigmoid_slopes", "sigmoid_offsets"];
         let (slopes, offsets) = match (&self.sigmoid_slopes, &self.sigmoid_offsets) {
@@ -151,7 +151,7 @@ impl Fitted {
     }
 }
 
-/// Features and outputs of a model of so many classes, weights and intercepts.
+/// Features and outputs of a model of this many classes, weights and intercepts.
 pub(super) fn sizes(
     kind: ModelKind,
     network: Option<&Network>,
@@ -187,7 +187,7 @@ pub(super) fn sizes(
 }
 
 impl Numbers {
-    /// Checks what belongs to features, so many without buckets, which are neither scaled nor filled.
+    /// Checks what belongs to features, this many without buckets, which are neither scaled nor filled.
     pub(super) fn check(&self, dim: usize) -> Checked<()> {
         let Numbers { feature_mean: mean, feature_scale: scale, feature_fill: fill, .. } = self;
         let lens = [
@@ -209,7 +209,7 @@ impl Numbers {
 }
 
 impl Kept {
-    /// Checks what is said of the training of a model of these features, of which there are so many.
+    /// Checks what is said of the training of a model of these features, of which there are this many.
     pub(super) fn check(&self, features: &FeatureKind, dim: usize) -> Checked<()> {
         count("skipped", self.skipped)?;
         self.imputed.map_or(Ok(0), |rows| count("imputed", rows))?;

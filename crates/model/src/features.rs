@@ -31,7 +31,7 @@ pub enum ColumnKind {
     Number,
     /// a weight for each category, of which one is 1 and all others are 0
     Categories(Categories),
-    /// a weight for each of so many buckets, as many as all hashed columns of the model have together
+    /// a weight for each of this many buckets, as many as all hashed columns of the model have together
     Hashed(u32),
 }
 
@@ -155,7 +155,7 @@ impl FeatureKind {
             .filter(|named: &BTreeMap<_, _>| !named.is_empty())
     }
 
-    /// What the features are for a profile, so many; None if none is kept of them.
+    /// What the features are for a profile, this many; None if none is kept of them.
     pub fn shapes(&self, dim: usize) -> Option<Vec<FeatureShape>> {
         let shape = |column: &ColumnKind| match column {
             ColumnKind::Number => FeatureShape::Number,
@@ -289,7 +289,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Texts<T> {
 }
 
 impl Buckets {
-    /// How many, if there may be so many.
+    /// How many, if there may be this many.
     fn checked(self) -> Option<u32> {
         (1..=MAX_WEIGHTS).contains(&(self.buckets as usize)).then_some(self.buckets)
     }

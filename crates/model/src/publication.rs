@@ -82,7 +82,7 @@ pub fn receive(identity: Uuid, value: Jsonb) -> Result<Received> {
     check_name(&name)?;
     check_can_store("corgipile.receive_model()");
     let owner = StoredRole::of(table::current_user());
-    // the name whoever has it, before that of this owner
+    // the name anyone who has it, before that of this owner
     table::lock_name(&StoredRole::of(pg_sys::Oid::INVALID), &name);
     table::lock_name(&owner, &name);
     let key = || vec![Field::new("name", Some(name.clone())), Field::role("owner", &owner)];

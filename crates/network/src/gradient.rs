@@ -9,7 +9,7 @@ use super::engine::{NetworkEngine, fill_up};
 use super::losses::LossAndGradient;
 
 impl NetworkEngine {
-    /// Makes room for what the units say of so many tuples.
+    /// Makes room for what the units say of this many tuples.
     ///
     /// # Errors
     /// [`OutOfMemory`]

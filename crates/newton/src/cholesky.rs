@@ -46,7 +46,7 @@ const ABOVE_ROUNDING: f64 = 2.0;
 const LANES: usize = 8;
 
 impl Cholesky {
-    /// Room for so many unknowns.
+    /// Room for this many unknowns.
     ///
     /// # Errors
     /// [`OutOfMemory`]

@@ -125,7 +125,7 @@ impl Descent {
         self.norms
     }
 
-    /// Takes notice that there are so many features; new ones have had the weight 0.
+    /// Takes notice that there are this many features; new ones have had the weight 0.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -240,8 +240,8 @@ impl Descent {
     }
 }
 
-/// Which weight, of so many, is number `i` of the equations: the intercept comes first, so that features which say the
-/// same as it are those that are left out.
+/// Which weight, of this many, is number `i` of the equations: the intercept comes first, so that features which say
+/// the same as it are those that are left out.
 fn place(i: usize, dim: usize) -> usize {
     i.checked_sub(1).unwrap_or(dim)
 }

@@ -6,7 +6,7 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 /// and the continued fraction of the exact one takes long.
 const MANY: f64 = 1e5;
 
-/// The probability that a number is at least so far from 0, on either side: of Student's distribution with so many
+/// The probability that a number is at least so far from 0, on either side: of Student's distribution with this many
 /// degrees of freedom, or of the normal one without any. NaN of NaN.
 pub fn two_sided_tail(statistic: f64, freedom: Option<f64>) -> f64 {
     let t = statistic.abs();

@@ -76,7 +76,7 @@ pub struct Estimates {
 /// are; at a least value it is not.
 const ENDLESS: f64 = 0.5;
 
-/// A step of so many standard errors is not one to a least value that rows determine.
+/// A step of this many standard errors is not one to a least value that rows determine.
 const AT_LEAST: f64 = 0.01;
 
 impl Inference {

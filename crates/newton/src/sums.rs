@@ -183,7 +183,7 @@ impl Sums {
         }
     }
 
-    /// Makes room for so many features of sparse tuples.
+    /// Makes room for this many features of sparse tuples.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing has changed.

@@ -70,7 +70,7 @@ pub enum Kind<'a> {
         /// what stands for any other text
         unseen: Instead,
     },
-    /// the features of so many buckets, which all such columns share
+    /// the features of this many buckets, which all such columns share
     Hashed {
         /// how many
         buckets: u32,

@@ -17,7 +17,7 @@ const ROWS: &str = "rows";
 pub enum Behind<'a> {
     /// one value for each row
     Nothing,
-    /// so many
+    /// this many
     Fixed(usize),
     /// as many as the caller gives, and as all others of this name have
     Named(&'a str),

@@ -251,7 +251,7 @@ impl Request {
         Ok(())
     }
 
-    /// Only this point is left, to be trained on all rows for so many epochs at most.
+    /// Only this point is left, to be trained on all rows for this many epochs at most.
     pub fn keep_point(&mut self, i: usize, epochs: Option<u32>) {
         let mut point = self.points.swap_remove(i);
         point.says = None;
@@ -324,7 +324,7 @@ impl Request {
         chosen
     }
 
-    /// Is Newton's method what suits models of so many features, where the solver is open?
+    /// Is Newton's method what suits models of this many features, where the solver is open?
     pub fn suits_newton(&self, features: usize) -> bool {
         // a Hessian of each group
         let most = if self.row_groups.group.is_some() { MOST_FOR_NEWTON / 8 } else { MOST_FOR_NEWTON };

@@ -17,7 +17,7 @@ struct IntegerSetting {
     more: &'static CStr,
 }
 
-/// A setting of memory, in kB, whose range is part of what is told of it.
+/// A setting of memory, in kB, whose range is part of its description.
 macro_rules! memory_setting {
     ($name:literal, default $default:expr, from $least:literal, $context:ident, $about:literal, $more:literal) => {
         IntegerSetting {

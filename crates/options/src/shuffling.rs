@@ -15,7 +15,7 @@ const SAMPLE_PAGES: u32 = 1024;
 /// Rows of such a sample after which no more of its pages are read: rows may be small, or have large values elsewhere.
 pub const SAMPLE_ROWS: u64 = 65_536;
 
-/// How the tuples of one query are shuffled: what the two shuffling nodes are told.
+/// How the tuples of one query are shuffled: what the two shuffling nodes get.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shuffling {
     #[serde(with = "text")]
@@ -43,7 +43,7 @@ pub struct Shuffling {
     /// which part of the blocks is read at all; None: all of them
     #[serde(default)]
     pub sample: Option<f64>,
-    /// None for whoever reads the tuples once, or wants slots
+    /// None for the one that reads the tuples once, or wants slots
     #[serde(default)]
     pub cache: Option<CachePlan>,
     /// who says that it is read together with other sessions; None: it is not

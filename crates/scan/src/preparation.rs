@@ -256,7 +256,7 @@ impl Measured {
     /// these were measured as they are.
     fn profile(&self, decoder: &Decoder) -> Option<Vec<FeatureProfile>> {
         let mut features = self.sample.as_ref()?.features(Ends::default());
-        // what comes later is compared with the rows as they are
+        // later rows is compared with the rows as they are
         if decoder.logs_of_arrays().is_some() || decoder.weighs_rows() {
             return Some(features);
         }

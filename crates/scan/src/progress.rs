@@ -67,7 +67,7 @@ impl Place {
         }
     }
 
-    /// All tuples so far have been learned from: those of so many epochs.
+    /// All tuples so far have been learned from: those of this many epochs.
     fn settle(&self, epochs: f64) {
         self.learned.epochs.store(epochs.to_bits(), Relaxed);
         self.learned.tuples.store(self.tuples.load(Relaxed), Relaxed);
@@ -186,7 +186,7 @@ pub fn epochs(last: u32) {
     }
 }
 
-/// An epoch, from 1, of so many blocks begins; 0 is a preparation pass.
+/// An epoch, from 1, of this many blocks begins; 0 is a preparation pass.
 pub fn begin_epoch(epoch: u64, blocks: usize) {
     let Some(place) = CURRENT.get() else { return };
     place.blocks[0].store(0, Relaxed);
@@ -197,7 +197,7 @@ pub fn begin_epoch(epoch: u64, blocks: usize) {
     }
 }
 
-/// So many blocks of the epoch were begun.
+/// This many blocks of the epoch were begun.
 #[inline]
 pub fn blocks(begun: usize) {
     if let Some(place) = CURRENT.get() {

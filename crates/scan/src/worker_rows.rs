@@ -20,7 +20,7 @@ pub struct WorkerRows {
     pub spec: OwnedSpec,
     /// what the leader knows of the rows, if it has read them
     pub decoder_state: Option<Box<DecoderState>>,
-    /// what the nodes are told before they are read
+    /// what the nodes get before they are read
     pub control: ScanControl,
     /// what EXPLAIN ANALYZE wants to be measured
     pub instrument: c_int,

@@ -74,7 +74,7 @@ impl Theorem1 {
         self.rate = numerator / (self.buffers as f64 + a);
     }
 
-    /// The rate of a step that so many tuples make together.
+    /// The rate of a step that this many tuples make together.
     pub(crate) fn rate_of_step(&self, tuples: usize) -> f64 {
         let mut rate = self.rate;
         if tuples > 1 {
@@ -118,5 +118,5 @@ impl Theorem1 {
     }
 }
 
-/// After the first epoch, so many buffers come to one that is measured.
+/// After the first epoch, this many buffers come to one that is measured.
 const MEASURED: u64 = 16;

@@ -21,7 +21,7 @@ pub struct Load {
     pub cost: u64,
 }
 
-/// A full panel takes the time of so many models by themselves: from 28 to 784 features it was 1.2 to 5
+/// A full panel takes the time of this many models by themselves: from 28 to 784 features it was 1.2 to 5
 /// (`docs/results/search.md`).
 const PANEL: u64 = 4;
 

@@ -37,7 +37,7 @@ impl Exchange for Alone {
 
 impl Trainer {
     /// Becomes the trainer that has gone through this epoch elsewhere, and was saved when it had ended it with this
-    /// report. Whoever ends the epoch here gets the report.
+    /// report. Anyone who ends the epoch here gets the report.
     ///
     /// # Errors
     /// [`Unfit`] if it is not a trainer of this one's kind that has ended this epoch.

@@ -43,7 +43,7 @@ impl Importance<'_> {
         self.score
     }
 
-    /// The drop over so many permutations of these features.
+    /// The drop over this many permutations of these features.
     ///
     /// # Errors
     /// [`OutOfMemory`]

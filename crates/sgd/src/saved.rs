@@ -60,7 +60,7 @@ impl Trainer {
         packer
     }
 
-    /// Writes or reads what comes behind the header.
+    /// Writes or reads the rest behind the header.
     fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
         self.engine.code(coder)?;
         self.theorem.as_mut().map_or(Some(()), |theorem| theorem.code(coder))?;

@@ -116,8 +116,8 @@ impl Trainer {
         self.engine.seen()
     }
 
-    /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each
-    /// buffer before learning from it. Only [`Schedule::Theorem1`] looks at it.
+    /// Begins the next buffer, of this many tuples, which are at these places of the batch's order: to be called for
+    /// each buffer before learning from it. Only [`Schedule::Theorem1`] looks at it.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then no buffer has begun.
@@ -148,8 +148,8 @@ impl Trainer {
         }
     }
 
-    /// Begins a buffer, which has so many tuples in all processes, and so many in a full step; this is the most that a
-    /// loss can bend, if it was [measured](Trainer::curvature_of_buffer).
+    /// Begins a buffer, which has this many tuples in all processes, and this many in a full step; this is the most
+    /// that a loss can bend, if it was [measured](Trainer::curvature_of_buffer).
     pub fn begin_buffer_of_all(&mut self, (tuples, of_step): (usize, usize), curvature: Option<f64>) {
         self.end_buffer();
         if let Some(theorem) = &mut self.theorem {
@@ -164,7 +164,7 @@ impl Trainer {
         }
     }
 
-    /// With [`Schedule::Theorem1`], the next step is that of so many tuples.
+    /// With [`Schedule::Theorem1`], the next step is that of this many tuples.
     pub(crate) fn expect_step_of(&mut self, tuples: usize) {
         if let Some(theorem) = &self.theorem {
             self.engine.set_rate(theorem.rate_of_step(tuples));
@@ -234,7 +234,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// Takes notice that so many tuples were learned from, for the mean of the iterates.
+    /// Takes notice that this many tuples were learned from, for the mean of the iterates.
     /// A replica's iterate counts where it is that of all.
     fn learned(&mut self, tuples: usize) {
         if !self.is_replica {
@@ -275,13 +275,13 @@ impl Trainer {
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
-    /// As [`end_epoch`](Trainer::end_epoch), for whoever trains a model to be used: steps without a bound that have led
-    /// to a loss which no model of any use has are an error, too, since that of rates never becomes infinite.
+    /// As [`end_epoch`](Trainer::end_epoch), for the one that trains a model to be used: steps without a bound that
+    /// have led to a loss which no model of any use has are an error, too, since that of rates never becomes infinite.
     ///
     /// # Errors
     /// [`Diverged`]
     pub fn finish_epoch(&mut self) -> Result<EpochReport, Diverged> {
-        // whoever has ended it elsewhere has looked
+        // anyone who has ended it elsewhere has looked
         let has_looked = self.ended.is_some();
         let report = self.end_epoch()?;
         // they may find back from far off in the first epoch

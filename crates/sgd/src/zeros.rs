@@ -55,7 +55,7 @@ struct Adam {
     epsilon: f64,
 }
 
-/// For the first mini-batches the bends are taken from so many random combinations of their rows each, and for all
+/// For the first mini-batches the bends are taken from this many random combinations of their rows each, and for all
 /// others from one.
 const COMBINATIONS: usize = 16;
 
@@ -91,7 +91,7 @@ impl Zeros {
         })
     }
 
-    /// Memory that a model of so many weights takes, in bytes, or less.
+    /// Memory that a model of this many weights takes, in bytes, or less.
     pub fn bytes(weights: usize) -> usize {
         weights.saturating_mul(size_of::<f32>() + 3 * size_of::<f64>())
     }

@@ -18,7 +18,7 @@ pub struct Blocks {
 pub struct TooManyBlocks;
 
 impl Blocks {
-    /// Blocks of so many tuples each.
+    /// Blocks of this many tuples each.
     ///
     /// # Errors
     /// [`TooManyBlocks`]

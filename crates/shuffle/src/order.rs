@@ -29,7 +29,7 @@ pub struct TupleOrder<P> {
     pause: P,
 }
 
-/// How often a sort asks whether to go on: once in so many comparisons.
+/// How often a sort asks whether to go on: once in this many comparisons.
 const COMPARISONS_PER_PAUSE: u32 = 1 << 18;
 
 impl<P: FnMut()> TupleOrder<P> {

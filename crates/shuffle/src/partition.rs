@@ -140,7 +140,7 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Begins buffers of so many tuples.
+    /// Begins buffers of this many tuples.
     pub fn begin(&mut self, tuples: impl Iterator<Item = usize>) {
         self.left.clear();
         self.left.extend(tuples);

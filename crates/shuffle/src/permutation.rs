@@ -21,7 +21,7 @@ pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffe
     block_order_pausing(strategy, seed, epoch, [blocks, buffers], &mut || {})
 }
 
-/// As [`block_order`] of so many blocks for so many buffers, with pauses.
+/// As [`block_order`] of this many blocks for this many buffers, with pauses.
 pub fn block_order_pausing(
     strategy: Strategy,
     seed: i64,

@@ -16,7 +16,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet, of so many columns.
+    /// No rows yet, of this many columns.
     pub fn new(columns: usize) -> Rows {
         Rows { columns, starts: vec![0], indices: Vec::new(), values: Vec::new() }
     }

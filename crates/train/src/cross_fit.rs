@@ -114,7 +114,7 @@ fn parts(rows: &Batch) -> Vec<usize> {
     (0..rows.len()).map(next).collect()
 }
 
-/// A model of a point that learns from these rows for so many epochs; None if it diverges.
+/// A model of a point that learns from these rows for this many epochs; None if it diverges.
 fn train(
     request: &Request,
     decoder: &Decoder,

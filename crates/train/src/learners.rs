@@ -206,7 +206,7 @@ impl Learners {
         Ok(())
     }
 
-    /// Checks whether there can be so many models of so many features. New groups add some.
+    /// Checks whether there can be this many models of this many features. New groups add some.
     pub fn check_size(&self, request: &Request, dim: usize, outputs: usize, new_groups: usize) -> Result<()> {
         let models = self.models.saturating_add(new_groups.saturating_mul(request.points.len()));
         let points = request.points.iter().map(|point| &point.hyperparameters);
@@ -301,7 +301,7 @@ fn is_standardized(request: &Request) -> bool {
     request.options.standardize != Standardize::None
 }
 
-/// Refuses to keep the rows of so many epochs that there may be no memory for them.
+/// Refuses to keep the rows of this many epochs that there may be no memory for them.
 fn check_history(rows: usize) -> Result<()> {
     if rows > MAX_ROWS { Err(TrainingError::TooManyEpochs { limit: MAX_ROWS }.into()) } else { Ok(()) }
 }
@@ -424,7 +424,7 @@ pub fn check_models<'a>(
     Ok(())
 }
 
-/// Checks whether Newton's method can train a model of so many features.
+/// Checks whether Newton's method can train a model of this many features.
 pub fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
     if hyper.solver == Solver::Newton && dim > Solver::MAX_FEATURES {
         return Err(TrainingError::HessianTooLarge { dim }.into());
@@ -432,7 +432,7 @@ pub fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks whether a network of so many features can be stored.
+/// Checks whether a network of this many features can be stored.
 pub fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
     match hyper.design.map(|design| design.weights(dim, classes)) {
         Some(weights) if weights > MAX_WEIGHTS => Err(TrainingError::NetworkTooLarge { dim, weights }.into()),

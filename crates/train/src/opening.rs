@@ -24,7 +24,7 @@ pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
     }
 }
 
-/// Reports that so many processes, or servers, make a step by as many compressed mini-batches.
+/// Reports that this many processes, or servers, make a step by as many compressed mini-batches.
 pub fn notice_steps(decoder: &Decoder, processes: usize) {
     if decoder.has_mini_batches() && processes > 1 {
         pg::notice(

@@ -2,7 +2,7 @@
 //!
 //! What the arguments do not say is as it was in that training. Everything that follows from the rows, their weights or
 //! the options is found again. If all of it is as it was, the training goes on: optimizer, learning rate and epochs
-//! continue, and the model is the one that so many more epochs would have trained. If anything differs, it is a new
+//! continue, and the model is the one that this many more epochs would have trained. If anything differs, it is a new
 //! training with these first weights.
 
 use decode::{Decoder, DecoderState, FeatureColumns};
@@ -234,7 +234,7 @@ impl Resume {
         &self.trainer
     }
 
-    /// The trainer, if it is one for tuples of so many features.
+    /// The trainer, if it is one for tuples of this many features.
     fn fit(
         &self,
         trainer: std::result::Result<Trainer, Unfit>,

@@ -107,7 +107,7 @@ pub fn decide(
 /// Decisions of a model, output by output.
 pub type Decided = Vec<HeldOutDecisions>;
 
-/// What the user is told of all models.
+/// What the user learns of all models.
 struct Told {
     all: usize,
     /// models that all rows were decided for
@@ -187,7 +187,7 @@ fn models_of(
     learners.trained_mut().map(model).collect()
 }
 
-/// For so many models decisions fit into so much memory at once.
+/// For this many models decisions fit into so much memory at once.
 fn models_within(memory: usize, models: &[(usize, ModelParameters)]) -> usize {
     let outputs = models.first().map_or(1, |(_, model)| model.outputs);
     (memory / (outputs * HeldOutDecisions::MAX_BYTES)).max(1)

@@ -38,7 +38,7 @@ fn give_advice<T>(memory: &[T], advice: libc::c_int) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn advise<T>(_: &[T]) {}
 
-/// Elsewhere no one is told.
+/// Not available elsewhere.
 #[cfg(not(target_os = "linux"))]
 pub fn disown<T>(_: &mut [std::mem::MaybeUninit<T>]) -> bool {
     false

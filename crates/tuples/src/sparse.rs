@@ -96,7 +96,7 @@ impl Sparse {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Memory for so many rows and entries, in bytes.
+    /// Memory for this many rows and entries, in bytes.
     #[inline]
     pub(crate) fn bytes(rows: usize, entries: usize) -> usize {
         rows.saturating_mul(size_of::<usize>()).saturating_add(entries.saturating_mul(ENTRY_BYTES))

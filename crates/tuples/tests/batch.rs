@@ -168,11 +168,11 @@ fn a_row_behind_the_last_cannot_be_written() {
 #[derive(Debug, Clone)]
 enum Step {
     Push,
-    /// so many tuples, filled from the last to the first
+    /// this many tuples, filled from the last to the first
     Extend(usize),
     Reserve(usize),
     Truncate(usize),
-    /// of the tuples behind the first so many, those with a label divisible by 3 go
+    /// of the tuples behind the first this many, those with a label divisible by 3 go
     RetainFrom(usize),
     Clear,
     RotateOrder(usize),

@@ -74,7 +74,7 @@ def _run(program: str, command: Callable[[], int]) -> int:
         print(f"{program}: cancelled", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        _discard_output()  # whoever read it has had enough
+        _discard_output()  # anyone who read it has had enough
         return 141
     except Exception as error:
         line = said(error)

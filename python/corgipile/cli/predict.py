@@ -174,7 +174,7 @@ def _read_csv(path: str) -> Iterator[dict[str, list[Any]]]:
 
 
 def _told(path: str, reader: Any) -> Iterator[list[str]]:
-    """The rows of a CSV file; what is wrong with one is told with the file's name."""
+    """The rows of a CSV file; an error in a row names the file."""
     try:
         yield from reader
     except csv.Error as error:

@@ -52,7 +52,7 @@ class Categories:
         return len(self.places) + self.has_null
 
 
-#: A column is a number (None), has categories, or is hashed into so many buckets.
+#: A column is a number (None), has categories, or is hashed into this many buckets.
 Column = None | Categories | int
 
 

@@ -23,7 +23,7 @@ from ._sparse import Entries, entries_of_csr, entries_of_pairs, entries_of_vecto
 #: Values of type char(n) come with blanks, which are no part of them in SQL; in a text they are.
 _BLANKS = "it is known without the blanks at its end: if the column is of type char(n), cut them off"
 
-#: Frames from a warning to whoever has called `predict`, or a function like it.
+#: Frames from a warning to anyone who has called `predict`, or a function like it.
 _CALLER = 8
 
 

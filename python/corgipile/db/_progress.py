@@ -98,7 +98,7 @@ class Bar:
             self._tqdm.write(text, file=sys.stderr)
 
     def done(self, epochs: int) -> None:
-        """The training is over, after so many epochs."""
+        """The training is over, after this many epochs."""
         self._stop()
         if self.bar is not None:
             self.bar.total = self.bar.n = epochs

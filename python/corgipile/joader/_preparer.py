@@ -176,7 +176,7 @@ class Preparer:
         return result(given, rows)
 
     def _read(self, length: int) -> bytes | None:
-        """So many bytes; None at the end."""
+        """This many bytes; None at the end."""
         parts = []
         while length:
             part = self._calls.recv(length)

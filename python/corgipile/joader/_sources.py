@@ -19,7 +19,7 @@ _PLACES: dict[str, tuple[int | None, int | None]] = {
     "postgres": (None, 2),
 }
 
-# of a table's arguments, the snapshot: whoever opens it has one of its own
+# of a table's arguments, the snapshot, no matter who opens it has one of its own
 _SNAPSHOT = 4
 
 

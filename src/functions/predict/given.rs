@@ -22,7 +22,7 @@ const AS_TRAINED: &str = "as trained";
 /// A place in a query that asks a model.
 pub struct CallSite {
     features: Features,
-    /// so many arguments behind the model must not be NULL for there to be an answer
+    /// this many arguments behind the model must not be NULL for there to be an answer
     needed: usize,
     /// the arguments `nulls` and `handle_unknown`
     policies: [Option<usize>; 2],
@@ -39,7 +39,7 @@ enum Features {
     Row,
     /// an array as a text
     Text,
-    /// so many of them, one by one, and how to read them for the model that was asked last
+    /// this many of them, one by one, and how to read them for the model that was asked last
     Values(usize, Option<PlanOfCall>),
 }
 

@@ -56,7 +56,7 @@ fn temp_file_limit_stops_a_training_or_its_cache() {
     report(&format!("Temporary files: {faults} statements over temp_file_limit, 0 servers lost, 0 leftovers"));
 }
 
-/// Takes so many bytes of `/dev/shm`, as if others had segments, too.
+/// Takes this many bytes of `/dev/shm`, as if others had segments, too.
 fn fill_shared_memory(db: &mut Session, bytes: u32) {
     db.run(&format!(
         "COPY (SELECT 1) TO PROGRAM 'head -c {bytes} /dev/zero > /dev/shm/others || true; cat > /dev/null'"

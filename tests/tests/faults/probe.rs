@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// How long workers may take to end on a loaded machine, after whoever had started them has ended.
+/// How long workers may take to end on a loaded machine, after the one that had started them has ended.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {

@@ -49,7 +49,7 @@ const STOPS: [Stop; 3] = [Stop::Cancel, Stop::Terminate, Stop::TerminateWorker];
 /// SQLSTATEs by which who was stopped may end; a lost connection has none.
 const CODES: [&str; 6] = ["57014", "57P01", "55000", "08006", "closed", "client"];
 
-/// A session that shares, and how often it was told to stop.
+/// A session that shares, and how often it was asked to stop.
 #[derive(Default)]
 struct Member {
     pid: AtomicI32,
@@ -58,7 +58,7 @@ struct Member {
     stopped: AtomicU32,
 }
 
-/// Shares until it is told that it is over.
+/// Shares until it is over.
 fn share(cluster: &Cluster, member: &Member, expected: &[Vec<String>], mut draw: Draw, over: &AtomicBool) {
     let connect = || {
         let mut session = cluster.session();
@@ -123,7 +123,7 @@ fn members_that_are_stopped_at_any_moment_disturb_no_other() {
                 });
                 tried += 1;
                 if sharing.iter().any(|sharing| sharing.is_finished()) {
-                    break; // it has panicked, which is told below
+                    break; // it has panicked, which is reported below
                 }
             }
         }

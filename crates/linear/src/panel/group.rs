@@ -36,7 +36,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// All zeros, of so many features and parts of the tuples.
+    /// All zeros, of this many features and parts of the tuples.
     pub(super) fn new(dim: usize, parts: usize) -> Group {
         let zeros = Aligned([0.0; LANES]);
         Group {

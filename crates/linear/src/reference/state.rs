@@ -191,7 +191,7 @@ impl TrainerState {
         self.now.rate * self.hyper.optimizer.steps_in_the_end() * self.hyper.kind.curvature()
     }
 
-    /// What the sum of the gradients of so many tuples is to be multiplied by: 1 / tuples, or less if steps are
+    /// What the sum of the gradients of this many tuples is to be multiplied by: 1 / tuples, or less if steps are
     /// bounded. Along the mean gradient the loss bends by curvature * mean square at most;
     /// momentum goes 1 / (1 - β) times as far in the end.
     #[inline(always)]

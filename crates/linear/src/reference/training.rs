@@ -30,7 +30,7 @@ pub(crate) fn arrays<'a>(state: &TrainerState, memory: &'a mut [f32]) -> Arrays<
 /// Copies a sparse training's arrays into larger memory and makes the state speak of that.
 ///
 /// # Errors
-/// [`OutOfMemory`], from computing the size and from `allocate`, which is to give so many zeros.
+/// [`OutOfMemory`], from computing the size and from `allocate`, which is to give this many zeros.
 pub(crate) fn grow<M: AsMut<[f32]>>(
     state: &mut TrainerState,
     memory: &[f32],

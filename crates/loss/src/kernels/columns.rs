@@ -60,7 +60,7 @@ fn fold(
     }
 }
 
-/// Subtracts `mean` from and multiplies `factor` to every row, and cuts what comes out off at ±`clip`.
+/// Subtracts `mean` from and multiplies `factor` to every row, and cuts the rest out off at ±`clip`.
 /// Gives how many numbers were cut.
 pub(crate) struct Standardize<'a> {
     /// The rows.

@@ -96,7 +96,7 @@ pub struct Derivatives {
 }
 
 impl Derivatives {
-    /// Those of so many tuples like it.
+    /// Those of this many tuples like it.
     #[inline(always)]
     pub fn times(self, weight: f64) -> Derivatives {
         Derivatives { loss: weight * self.loss, first: weight * self.first, second: weight * self.second }

@@ -162,7 +162,7 @@ struct CatchUp {
     rest: f32,
 }
 
-/// Steps are made in groups of so many, after which it is seen whether they still matter.
+/// Steps are made in groups of this many, after which it is seen whether they still matter.
 const GROUP: u32 = 16;
 
 /// Together shorter than this share of the learning rate, and of the weight, steps do not matter.

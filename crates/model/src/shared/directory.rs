@@ -105,7 +105,7 @@ impl Directory {
         self.slots[i].bytes = 0;
     }
 
-    /// Room in the arena for so many bytes; the least used entries go if it does not exist.
+    /// Room in the arena for this many bytes; the least used entries go if it does not exist.
     pub fn allocate(&mut self, bytes: usize) -> Option<usize> {
         if bytes > self.arena_bytes {
             return None;

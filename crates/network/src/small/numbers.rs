@@ -78,7 +78,7 @@ impl Small {
     }
 }
 
-/// So many chunks of zeros.
+/// This many chunks of zeros.
 fn zeros(chunks: usize) -> Result<Vec<Aligned>, OutOfMemory> {
     let mut zeros = Vec::new();
     allocation::try_reserve_exact(&mut zeros, chunks)?;

@@ -1,4 +1,4 @@
-//! What is told of defaults that depend on the model: for `corgipile_options()` and the page of reference.
+//! Descriptions of defaults that depend on the model: for `corgipile_options()` and the page of reference.
 
 use crate::defaults::{self, learning_rate};
 use choices::Choice;

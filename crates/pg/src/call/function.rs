@@ -82,7 +82,7 @@ impl<'a> Call<'a> {
     /// Is argument `i` NULL?
     ///
     /// # Panics
-    /// If the function has not so many.
+    /// If the function has fewer.
     #[inline(always)]
     pub fn is_null(self, i: usize) -> bool {
         // SAFETY: nargs says how many arguments there are.
@@ -92,7 +92,7 @@ impl<'a> Call<'a> {
     /// Argument `i`; None if it is NULL.
     ///
     /// # Panics
-    /// If the function has not so many.
+    /// If the function has fewer.
     #[inline(always)]
     pub fn argument(self, i: usize) -> Option<TypedDatum<'a>> {
         let known = &self.memory().arguments[i];
@@ -346,7 +346,7 @@ impl<'a> Call<'a> {
 /// The type of argument `i`: that of its expression, or the one with which the function is declared.
 ///
 /// # Safety
-/// The information is that of a function with so many arguments.
+/// The information is that of a function with this many arguments.
 unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid {
     // SAFETY: fn_expr is NULL or an expression that calls the function; the declaration is palloced.
     unsafe {
@@ -398,7 +398,7 @@ struct ResultRows {
 }
 
 impl ResultRows {
-    /// For rows of at most so many columns.
+    /// For rows of at most this many columns.
     fn new(call: Call<'_>, columns: usize) -> ResultRows {
         // SAFETY: InitMaterializedSRF checks the context and makes the tuplestore, both of which outlive the call.
         unsafe {

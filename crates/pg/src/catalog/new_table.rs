@@ -143,7 +143,7 @@ impl NewTable {
         });
     }
 
-    /// Ends it: what comes later in the transaction sees the rows.
+    /// Ends it: later rows in the transaction sees the rows.
     pub fn finish(self) {
         // SAFETY: a function that writes may begin a new command.
         unsafe { pg_sys::CommandCounterIncrement() };

@@ -1,6 +1,6 @@
 //! What can be wrong with what PostgreSQL is asked for, and how an error is raised.
 //!
-//! Code returns `Result<_, Error>`. Whoever uses it has an error type around this one, which is a [`Report`], too.
+//! Code returns `Result<_, Error>`. Anyone who uses it has an error type around this one, which is a [`Report`], too.
 //! Errors that PostgreSQL itself raises pass through, as far as pgrx lets them: it raises them again with SQLSTATE,
 //! message, detail and hint, and drops the position in the query.
 

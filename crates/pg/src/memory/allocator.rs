@@ -79,7 +79,7 @@ fn after_malloc(layout: Layout) -> *mut u8 {
     place
 }
 
-// SAFETY: what comes from the system goes back to it; places in the reserve are disjoint, aligned and never moved.
+// SAFETY: the rest from the system goes back to it; places in the reserve are disjoint, aligned and never moved.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's layout.

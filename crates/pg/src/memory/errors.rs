@@ -58,7 +58,7 @@ pub fn clear() {
 /// Makes the context current for what follows.
 ///
 /// # Safety
-/// The caller, or whoever catches the error, makes another one current afterwards.
+/// The caller, or the one that catches the error, makes another one current afterwards.
 unsafe fn switch() {
     begin();
     let context = CONTEXT.get();
@@ -101,7 +101,7 @@ unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut pg_sys::ErrorData {
 /// As of `errstart`: `errfinish` follows if it returns true.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn __wrap_errstart(level: c_int, domain: *const c_char) -> bool {
-    // SAFETY: whoever catches an ERROR sets the memory context, as errfinish leaves one of its own.
+    // SAFETY: anyone who catches an ERROR sets the memory context, as errfinish leaves one of its own.
     unsafe {
         if level >= PgLogLevel::ERROR as c_int {
             switch();

@@ -282,7 +282,7 @@ impl Words {
     pub fn all(&self) -> &[AtomicU64] {
         let len = self.0.bytes / size_of::<AtomicU64>();
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages. Any bytes are such
-        // words. Whoever has them has them as these: in this process the segment's memory has become this value, and
+        // words. Anyone who has them has them as these: in this process the segment's memory has become this value, and
         // in others too, which take it for what its first word says.
         unsafe { std::slice::from_raw_parts(self.0.place(0, len), len) }
     }
@@ -291,7 +291,7 @@ impl Words {
 /// The words of a segment that is mapped.
 ///
 /// # Safety
-/// It stays mapped as long as they are used, and whoever has its memory has it as [`Words`].
+/// It stays mapped as long as they are used, and anyone who has its memory has it as [`Words`].
 pub unsafe fn words_of<'a>(segment: *mut pg_sys::dsm_segment) -> &'a [AtomicU64] {
     // SAFETY: the caller's promise; as in Words::all.
     unsafe {

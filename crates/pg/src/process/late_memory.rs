@@ -1,7 +1,7 @@
 //! Structures in shared memory of a library that need not be preloaded.
 //!
-//! The server keeps 100 kB of shared memory for libraries that come late. Whoever needs a structure first makes it,
-//! under the lock that serves for this. There may be no room: then it does not exist, and whoever wanted it does
+//! The server keeps 100 kB of shared memory for libraries that come late. Anyone who needs a structure first makes it,
+//! under the lock that serves for this. There may be no room: then it does not exist, and anyone who wanted it does
 //! without. Processes of different [builds](super::library) have different ones.
 
 use super::library::build;

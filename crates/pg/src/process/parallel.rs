@@ -374,7 +374,7 @@ impl Worker {
     /// Chunk `i` of what the leader has told.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     pub fn data(&self, i: usize) -> &[u8] {
         // SAFETY: the leader has put the chunk there, with its size behind how many there are.
         unsafe {

@@ -275,7 +275,7 @@ unsafe fn name_of(held: *mut Held) -> pg_sys::Datum {
 
 /// A text in the current memory context.
 fn text_of(bytes: &[u8]) -> pg_sys::Datum {
-    // SAFETY: copies so many bytes; more than a text can have are an ERROR.
+    // SAFETY: copies this many bytes; more than a text can have are an ERROR.
     let text = unsafe { pg_sys::cstring_to_text_with_len(bytes.as_ptr().cast(), bytes.len() as c_int) };
     pg_sys::Datum::from(text)
 }

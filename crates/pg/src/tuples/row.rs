@@ -65,7 +65,7 @@ impl<'a> Row<'a> {
     /// Column `i`, None if it is NULL.
     ///
     /// # Panics
-    /// If there are not so many columns.
+    /// If there are fewer columns.
     #[inline(always)]
     pub fn get(self, i: usize) -> Option<TypedDatum<'a>> {
         let value = self.values[i];

@@ -1,8 +1,8 @@
 //! A full shuffle: rows sorted by a random key, with PostgreSQL's own sort.
 //!
 //! The sort obeys work_mem as any Sort node does, goes to temporary files beyond it, and is interruptible. Two columns
-//! are added behind the rows' own: the row's number in the source, which stays with it, and the key to sort by. Whoever
-//! reads the rows by the columns of the source does not see them.
+//! are added behind the rows' own: the row's number in the source, which stays with it, and the key to sort by. Anyone
+//! who reads the rows by the columns of the source does not see them.
 
 use super::slot::Slot;
 use super::spool::{RowType, Spool};

@@ -267,7 +267,7 @@ impl<'a> SpoolRows<'a> {
     /// Row `i`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     #[inline]
     pub fn row(&mut self, i: usize) -> Row<'_> {
         let rows = self.spool.loaded;
@@ -287,7 +287,7 @@ impl<'a> SpoolRows<'a> {
     /// Copies rows before `end`, from the last to the first, as far as they are as `uniform` says.
     ///
     /// # Panics
-    /// If `uniform` is for other rows, or there are not so many.
+    /// If `uniform` is for other rows, or there are fewer.
     #[inline]
     pub fn copy_run(&self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
         assert!(end <= self.spool.loaded && uniform.descriptor == self.layout.descriptor());

@@ -117,7 +117,7 @@ pub fn temp_file_limit() -> Option<u64> {
     u64::try_from(unsafe { pg_sys::temp_file_limit }).ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// The pages that EXPLAIN (BUFFERS) counts for so many bytes.
+/// The pages that EXPLAIN (BUFFERS) counts for this many bytes.
 fn pages(bytes: usize) -> i64 {
     (bytes / pg_sys::BLCKSZ as usize).max(1) as i64
 }

@@ -55,7 +55,7 @@ impl TimeType {
         }
     }
 
-    /// The parts that are taken if none are named: what comes again every year, week or day, and the year.
+    /// The parts that are taken if none are named: the rest again every year, week or day, and the year.
     pub fn usual_parts(self) -> &'static [DatePart] {
         static PARTS: [DatePart; 4] = [DatePart::Year, DatePart::Month, DatePart::Dow, DatePart::Hour];
         if self == TimeType::Date { &PARTS[..3] } else { &PARTS }

@@ -56,7 +56,7 @@ struct Index {
     before: Vec<Option<u32>>,
 }
 
-/// So many values are looked through faster than they are looked up.
+/// This many values are looked through faster than they are looked up.
 const FEW: usize = 4;
 
 impl Value {

@@ -16,7 +16,7 @@ pub enum SparseFault {
     Indices(ArrayFault),
     /// what is wrong with the array of values as such
     Values(ArrayFault),
-    /// so many indices, and so many values
+    /// this many indices, and this many values
     Lengths(usize, usize),
     /// an index below the base
     Below(i64),

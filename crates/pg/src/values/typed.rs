@@ -2,7 +2,7 @@
 //!
 //! A bare `Datum` is a number or a pointer, and nothing in it says which. A [`TypedDatum`] is made where the type is
 //! known (a tuple descriptor, a call's expression, a query's parameters),
-//! and whoever follows the pointer compares the type first.
+//! and anyone who follows the pointer compares the type first.
 
 use crate::catalog::types::base_type;
 use crate::encoding;

@@ -54,12 +54,12 @@ pub(crate) mod header {
         usize::from(first >> 1)
     }
 
-    /// The length word of a value of so many bytes, with the word.
+    /// The length word of a value of this many bytes, with the word.
     pub const fn word(len: usize, compressed: bool) -> u32 {
         (len as u32) << 2 | if compressed { 2 } else { 0 }
     }
 
-    /// The header of one byte of a value of so many bytes, with the header.
+    /// The header of one byte of a value of this many bytes, with the header.
     pub const fn short(len: usize) -> u8 {
         (len as u8) << 1 | 1
     }

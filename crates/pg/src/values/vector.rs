@@ -112,7 +112,7 @@ impl VectorReader {
     pub(crate) fn prefix(&self, len: usize) -> Option<(Prefix, NumberType)> {
         match self {
             VectorReader::Array(reader) => Some((reader.prefix(len), reader.element())),
-            // sixteen bytes are compared: there have to be so many
+            // sixteen bytes are compared: there have to be this many
             VectorReader::Packed(Packed::Floats, _) if len >= 3 => {
                 let header = u128::from(u16::try_from(len).ok()?);
                 Some((Prefix { header, mask: u32::MAX.into(), len: HEADER }, NumberType::Float4))

@@ -338,7 +338,7 @@ impl BlockShuffle {
     }
 }
 
-/// Decoding is expensive if one row in so many has an array that was TOASTed or compressed: to get it costs some 50
+/// Decoding is expensive if one row in this many has an array that was TOASTed or compressed: to get it costs some 50
 /// times what another row costs.
 const DETOASTED_MANY: u64 = 16;
 

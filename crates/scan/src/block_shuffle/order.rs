@@ -12,12 +12,12 @@ pub struct EpochOrder {
 }
 
 impl EpochOrder {
-    /// An order that is known, of blocks that have so many pages together.
+    /// An order that is known, of blocks that have this many pages together.
     pub fn known(order: Vec<u32>, pages: u32) -> EpochOrder {
         EpochOrder { blocks: order.len(), drawn: order, pages_left: pages }
     }
 
-    /// The order of so many blocks, each of which is still to be drawn.
+    /// The order of this many blocks, each of which is still to be drawn.
     pub fn open(blocks: usize, pages: u32) -> EpochOrder {
         EpochOrder { drawn: Vec::new(), blocks, pages_left: pages }
     }
@@ -53,7 +53,7 @@ impl EpochOrder {
         (self.blocks, self.pages_left) = (self.drawn.len(), 0);
     }
 
-    /// A block of so many pages was begun.
+    /// A block of this many pages was begun.
     pub fn begin_block(&mut self, pages: u32) {
         self.pages_left = self.pages_left.saturating_sub(pages);
     }

@@ -2,7 +2,7 @@
 //! as if their pages were those of one table.
 //!
 //! Each table has a BlockShuffle node of its own below an Append, which the planner has made: it knows where this table
-//! has the wanted columns, and what of the filter is left to be tried on its rows. These nodes are not run: whoever
+//! has the wanted columns, and what of the filter is left to be tried on its rows. These nodes are not run: anyone who
 //! stands on the Append takes their tables' pages in an order of its own, in which blocks of all tables are mixed.
 
 use super::page_rows::HeapPage;
@@ -58,7 +58,7 @@ impl<T: TableNode> PartitionedPages<T> {
         Ok(all)
     }
 
-    /// Lets the tables have so many pages each, those that there were when another process began.
+    /// Lets the tables have this many pages each, those that there were when another process began.
     pub fn agree(&mut self, pages: &[u32]) -> Result<()> {
         if pages.len() != self.tables.len() {
             return Err(PgError::SourceChanged.into());

@@ -76,7 +76,7 @@ impl BlockShuffle {
         EpochOrder::open(own.len(), own.pages_left())
     }
 
-    /// Draws blocks until those in so many places of the epoch's order are known.
+    /// Draws blocks until those in this many places of the epoch's order are known.
     pub(super) fn draw_to(&mut self, places: usize) {
         while self.reading.order.drawn() < places.min(self.reading.order.len()) {
             let Some(Sharing::Member(member)) = &mut self.sharing else { break };

@@ -113,8 +113,8 @@ fn my_pid() -> i32 {
 }
 
 impl Reads {
-    /// These tables, of which one is read, or several, of so many pages each, as parts of one. None if one of them is a
-    /// temporary table, which no other session can read.
+    /// These tables, of which one is read, or several, of this many pages each, as parts of one. None if one of them is
+    /// a temporary table, which no other session can read.
     pub fn tables(tables: &[HeapRelation<'_>], pages: &[u32]) -> Option<Reads> {
         if tables.iter().any(|table| table.is_temporary()) {
             return None;
@@ -132,7 +132,7 @@ impl Reads {
         Some(Reads { key, relation, pages: pages.iter().sum(), pages_per_block: 1, sizes: 1..=1 })
     }
 
-    /// The same, in blocks of so many pages, or of others that will do.
+    /// The same, in blocks of this many pages, or of others that will do.
     pub fn in_blocks(self, pages_per_block: u32, sizes: RangeInclusive<u32>) -> Reads {
         Reads { pages_per_block, sizes, ..self }
     }
@@ -159,7 +159,7 @@ impl ReadingGroup {
                 None => ReadingGroup::make(directory, segments, reads)?,
             };
             if let Some(joined) = joined {
-                joined.board().leave(joined.job); // whoever had this number before may have died with it
+                joined.board().leave(joined.job); // anyone who had this number before may have died with it
                 return Ok(joined);
             }
         }

@@ -36,7 +36,7 @@ pub fn differ(bins: &[Counts], how: Bins) -> bool {
         || tail(furthest, 1) * (bins.len().max(1) as f64) < LEVEL / 2.0
 }
 
-/// How likely chi-square of so many degrees of freedom is beyond this.
+/// How likely chi-square of this many degrees of freedom is beyond this.
 fn tail(statistic: f64, freedom: usize) -> f64 {
     // the constructor refuses 0
     ChiSquared::new(freedom as f64).map_or(1.0, |limit| limit.sf(statistic))

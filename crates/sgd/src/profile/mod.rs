@@ -79,7 +79,7 @@ pub struct FeatureProfile {
 pub enum FeatureShape {
     /// a number
     Number,
-    /// one of so many categories
+    /// one of this many categories
     Categories(usize),
     /// a text of which nothing is kept but whether it is there
     Hashed,

@@ -174,8 +174,8 @@ fn train_resuming(
     })
 }
 
-/// What each of several trainers has in the end that take turns with whole mini-batches of so many tuples, of which one
-/// of each process makes a step.
+/// What each of several trainers has in the end that take turns with whole mini-batches of this many tuples, of which
+/// one of each process makes a step.
 fn train_on_whole(
     (hyper, outputs): (Hyperparameters, usize),
     batch: &Batch,

@@ -56,7 +56,7 @@ pub struct Followed {
 }
 
 impl Board<'_> {
-    /// The job is there no more, and needs nothing. Whoever sees that a process has died says this for it.
+    /// The job is there no more, and needs nothing. Anyone who sees that a process has died says this for it.
     pub fn leave(&self, job: Job) {
         self.members.fetch_and(!bit(job), Relaxed);
         self.forget(job);

@@ -49,8 +49,8 @@ pub enum Order {
     /// It is the turn of these trainers of a group, by their places, which begin with the group's first tuple of the
     /// buffer.
     Turn(Vec<usize>),
-    /// All buffers have so many tuples together, and a full step so many, and this is how much the loss of a mini-batch
-    /// of them can bend, for each trainer whose turn it is.
+    /// All buffers have this many tuples together, and a full step this many, and this is how much the loss of a
+    /// mini-batch of them can bend, for each trainer whose turn it is.
     Begin((usize, usize), Vec<Option<f64>>),
     /// Learn from the next tuples of the buffer, or whole mini-batches.
     Learn(usize),
@@ -83,9 +83,9 @@ pub enum Order {
 /// What the trainers whose turn it is do together with those of the others.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Call {
-    /// A step: so many tuples are in the mini-batch.
+    /// A step: this many tuples are in the mini-batch.
     Step(u32),
-    /// Become the mean of all, each of which has learned from so many tuples.
+    /// Become the mean of all, each of which has learned from this many tuples.
     Average(Vec<usize>),
     Count,
 }
@@ -179,7 +179,7 @@ pub struct Request {
 /// A round without its words.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum RoundShape {
-    /// so many words
+    /// this many words
     Reduced(usize),
     /// how many words each has given
     Gathered(Vec<usize>),

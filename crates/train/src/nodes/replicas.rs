@@ -13,7 +13,7 @@ use sgd::{Alone, Trainer};
 use std::ops::Range;
 use tuples::Batch;
 
-/// States of models are said until there are so many bytes of them.
+/// States of models are said until there are this many bytes of them.
 const PIECE: usize = 4 << 20;
 
 struct Replica {

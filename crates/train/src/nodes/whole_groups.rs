@@ -11,7 +11,7 @@ use loss::{Hyperparameters, Steps};
 use pg::check_for_interrupts;
 use sgd::Trainer;
 
-/// A model's state is sent here after each epoch: up to so many weights.
+/// A model's state is sent here after each epoch: up to this many weights.
 const MOST_WEIGHTS: usize = 1 << 20;
 
 /// The node that each group lies on whole, if there is one; `groups_of` has the names of those that each node has met.

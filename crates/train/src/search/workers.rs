@@ -20,8 +20,8 @@ use tuples::Batch;
 /// Workers that train some of the models of a search.
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile search", main: |worker| work(worker).or_raise() };
 
-/// Starts the workers of so many processes, if they are to be had, before the first epoch, which is the next. Gives the
-/// leader's place among them. Reports if there are fewer than were asked for. `batch` is empty afterwards.
+/// Starts the workers of this many processes, if they are to be had, before the first epoch, which is the next. Gives
+/// the leader's place among them. Reports if there are fewer than were asked for. `batch` is empty afterwards.
 pub fn launch(
     asked: u32,
     course: &Course,

@@ -46,7 +46,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Appends tuples with this label, weight 1 and tag 0, until there are so many. There is room for them.
+    /// Appends tuples with this label, weight 1 and tag 0, until there are that many. There is room for them.
     #[inline]
     pub(super) fn extend_to(&mut self, len: usize, label: f32) {
         self.labels.resize(len, label);

@@ -191,7 +191,7 @@ impl Batch {
     }
 
     /// Memory that the tuples in the batch take, in bytes. The allocation may be up to twice as large, and three times
-    /// while it grows: whoever knows the number of tuples calls [`reserve`](Batch::reserve) first.
+    /// while it grows: anyone who knows the number of tuples calls [`reserve`](Batch::reserve) first.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes_of(0..self.len)
@@ -441,7 +441,7 @@ impl Batch {
     /// As [`set_order`](Batch::set_order).
     ///
     /// # Panics
-    /// As there.
+    /// As in the item above.
     pub fn take_order(&mut self, places: &mut Vec<u32>) -> Result<(), OutOfMemory> {
         if !self.order.is_detached() {
             return self.set_order(places);
@@ -457,8 +457,8 @@ impl Batch {
         assert!(greatest.is_none_or(|&place| (place as usize) < self.len), "no tuple at a place of the order");
     }
 
-    /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Whoever learns in
-    /// an order with a place without a tuple panics.
+    /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Anyone who learns
+    /// in an order with a place without a tuple panics.
     pub fn order_vec_mut(&mut self) -> &mut Vec<u32> {
         self.order.places_mut()
     }

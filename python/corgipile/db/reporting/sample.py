@@ -73,7 +73,7 @@ def literal(text: str) -> str:
 
 
 def draw(conn: Any, source: str, wanted: int, condition: str | None = None) -> Sample:
-    """How to draw about so many rows of a source, or of those where a column of booleans is true.
+    """How to draw about this many rows of a source, or of those where a column of booleans is true.
 
     Raises:
         psycopg.Error: the source is not there, or may not be read.

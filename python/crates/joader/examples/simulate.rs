@@ -6,7 +6,8 @@
 //!
 //!     {"seed": 1}                                the seed, once, before anything else; 0 if it is not there
 //!     {"join": "a", "ranges": [[0, 10000]]}      a job joins with these elements: half-open ranges, several allowed
-//!     {"step": 5000}                             so many rounds, in each of which each job that is not done draws once
+//!     {"step": 5000}                             this many rounds, in each of which each job that is not done draws
+//!     once
 //!     {"epoch": "a"}                             a begins its next epoch; what was left of the one before is dropped
 //!     {"leave": "a"}                             a leaves
 //!
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     let flushed = out.flush().map_err(Failure::Output);
     match result.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
-        // whoever reads has seen enough
+        // anyone who reads has seen enough
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("simulate: {failure}");

@@ -6,7 +6,7 @@
 //! *Each job's order is exactly uniform, whatever the others do.* Given everything that any job has drawn so far, each
 //! job of a round draws each element that it still needs with the same probability, 1/|D|. The probability of an order
 //! of n elements is therefore 1/n · 1/(n-1) ··· 1/1, and it stays that when others join, leave, are faster or slower,
-//! or begin epochs in between, as long as whoever decides that does not know what will be drawn.
+//! or begin epochs in between, as long as anyone who decides that does not know what will be drawn.
 //!
 //! *They meet as often as that allows.* An element that two jobs both need can be drawn by each of them with
 //! probability 1/|D| at most, so that they meet with |I| / max(|D1|, |D2|) at most, where I is what both need; and so
@@ -53,7 +53,7 @@
 //! is still undecided when S is excluded with probability (|D| - |S|) / |D| only: that makes one try on average,
 //! however alike the sets are. A toss decides its job or ends the turn, so that a round of m jobs has fewer than 2m of
 //! them. If tries have taken as long as counting would, S is counted. That they have failed tells nothing of what
-//! comes: the result is as uniform.
+//! follows: the result is as uniform.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shuffle::{SHARED, below, stream};

@@ -12,7 +12,7 @@ enum Event {
     /// The job at this place of those that are there.
     Leave(prop::sample::Index),
     Epoch(prop::sample::Index),
-    /// So many rounds of the jobs with these bits.
+    /// This many rounds of the jobs with these bits.
     Rounds(u64, usize),
 }
 

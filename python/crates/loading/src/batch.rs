@@ -64,7 +64,7 @@ macro_rules! types {
                 }
             }
 
-            /// Appends these rows of so many numbers each.
+            /// Appends these rows of this many numbers each.
             fn gather(&mut self, pieces: &Typed<Runs>, places: &[Place], width: usize) {
                 match (self, pieces) {
                     $((Values::$name(to), Typed::$name(from)) => gather(to, from, places, width),)*

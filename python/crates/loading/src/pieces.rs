@@ -16,7 +16,7 @@ use source::{SourceError, complete_rows, missing};
 /// What a column becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Numbers, so many in each row.
+    /// Numbers, this many in each row.
     Fixed {
         /// Of this type in memory: one of numpy's names, such as `<f4`.
         native: &'static str,

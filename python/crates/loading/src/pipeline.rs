@@ -1,7 +1,8 @@
 //! Threads that read buffers ahead.
 //!
 //! It guarantees that what is read ahead stays within a budget, unless a single buffer is more than that; that an
-//! error, even a panic, in a thread reaches whoever waits for rows; and that threads end soon after no one wants them.
+//! error, even a panic, in a thread reaches the one that waits for rows; and that threads end soon after no one wants
+//! them.
 
 use crate::batch::{MISSING, Pieces, Place, by_columns};
 use crate::pieces::Piece;
@@ -123,7 +124,7 @@ impl Pipeline {
         let wait = |state: &mut State| !state.full.contains_key(&name) && state.failed.is_none() && !state.closed;
         (state, _) = self.shared.done.wait_timeout_while(state, patience, wait).unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.failed.take() {
-            // for whoever asks again
+            // for the one that asks again
             state.closed = true;
             return Err(error);
         }

@@ -309,8 +309,8 @@ pub(crate) fn buffers(size: Size, rows: u64, bytes: u64) -> u64 {
     .clamp(1, rows.clamp(1, u32::MAX.into()))
 }
 
-/// A source cut into blocks of this size, which must not be [`Size::Auto`], for whoever orders them by other rules than
-/// a plan's.
+/// A source cut into blocks of this size, which must not be [`Size::Auto`], for the one that orders them by other rules
+/// than a plan's.
 ///
 /// # Errors
 /// If there are too many of them.

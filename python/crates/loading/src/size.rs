@@ -8,11 +8,11 @@ use std::str::FromStr;
 pub enum Size {
     /// What suits the data set.
     Auto,
-    /// So many rows.
+    /// This many rows.
     Rows(u64),
-    /// So many bytes of memory.
+    /// This many bytes of memory.
     Bytes(u64),
-    /// So many percent of the rows, above 0 and at most 100.
+    /// This many percent of the rows, above 0 and at most 100.
     Percent(f64),
 }
 

@@ -1,4 +1,4 @@
-//! Conditions against an interpreter that goes row by row, and what is told of those that do not fit.
+//! Conditions against an interpreter that goes row by row, and the errors of those that do not fit.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::recipe::{Pixels, Recipe, Step, is_bytes, no_column, no_pixels, pixels
 use crate::{Callables, PrepareError, Prepared};
 
 impl Recipe {
-    /// Prepares rows. Pictures that are damaged are told, so that who does not want them has the others: unless a
+    /// Prepares rows. Damaged pictures are reported, so that who does not want them has the others: unless a
     /// function of Python would see what is in their places, or there are no others.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //! process ended is made once more before that, as the function may be innocent. A process ends when its socket does,
 //! whatever becomes of the one that started it.
 //!
-//! What comes back is copied out of the memory before anything looks at it, since the process may still write there.
+//! The result is copied out of the memory before anything looks at it, since the process may still write there.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a process gets to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How much of what a process wrote last is told.
+/// How much of what a process wrote last is reported.
 const TAIL: usize = 2 << 10;
 
 /// How long what a process says about an exception may be.
@@ -70,7 +70,7 @@ struct Pool {
 }
 
 impl Processes {
-    /// At most so many processes of this Python, in which the package can be imported.
+    /// At most this many processes of this Python, in which the package can be imported.
     pub fn new(python: impl Into<PathBuf>, number: usize) -> Self {
         let (pool, free) = (Mutex::default(), Condvar::new());
         Self { python: python.into(), variables: Vec::new(), number: number.max(1), bound: BOUND, pool, free }

@@ -12,8 +12,8 @@ use crate::picture::{self, Filter, MAX_SIDE, Size};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
-    /// Pictures, JPEG or PNG in a column of bytes, become pixels: lists of rows of pixels of so many channels. Where a
-    /// picture says how it is to be turned, that is left out, as Pillow and torchvision do.
+    /// Pictures, JPEG or PNG in a column of bytes, become pixels: lists of rows of pixels of this many channels. Where
+    /// a picture says how it is to be turned, that is left out, as Pillow and torchvision do.
     Decode {
         /// The column, in which the pixels are afterwards.
         column: String,

@@ -1,6 +1,6 @@
 //! Rows that cannot be prepared, in elements whose other rows can.
 //!
-//! It guarantees that a job whose condition leaves such rows out has the others, and that any other job is told.
+//! It guarantees that a job whose condition leaves such rows out has the others, and that any other job gets an error.
 
 use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;

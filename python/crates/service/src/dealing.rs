@@ -28,7 +28,7 @@ pub struct Deal {
 }
 
 impl Deal {
-    /// Distributes elements to ranks, whose nodes these are, in a cluster of so many nodes.
+    /// Distributes elements to ranks, whose nodes these are, in a cluster of this many nodes.
     ///
     /// # Errors
     /// If memory runs out.

@@ -35,7 +35,7 @@ struct LedJob {
 }
 
 impl Drawing {
-    /// No one draws yet from so many elements.
+    /// No one draws yet from this many elements.
     ///
     /// # Errors
     /// If memory runs out.
@@ -46,7 +46,7 @@ impl Drawing {
         })
     }
 
-    /// A job comes. A leader that draws for it is told of what it takes by `taken`.
+    /// A job comes. A leader that draws for it learns what it takes by `taken`.
     ///
     /// # Errors
     /// [`Sampling::join`]

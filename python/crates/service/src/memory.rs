@@ -25,10 +25,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// So many bytes, which take memory once they are written.
+    /// This many bytes, which take memory once they are written.
     ///
     /// # Errors
-    /// What the system says, or that the machine has not so many: the system would end whoever writes them.
+    /// What the system says, or that the machine has fewer: the system would end anyone who writes them.
     pub fn new(bytes: u64) -> io::Result<Memory> {
         let (all, free) = memory_of_machine();
         let mib = |bytes: u64| bytes / (1 << 20);

@@ -1,7 +1,7 @@
 //! Who is at the other end of a socket of this machine.
 //!
-//! It guarantees that jobs and servers say nothing to other users than their own and root, whoever has put the socket
-//! there and whatever its file's rights are: in a directory that many users share, such as /tmp, it may be anybody.
+//! It guarantees that jobs and servers say nothing to other users than their own and root, no matter who has put the
+//! socket there and what its file's rights are: in a directory that many users share, such as /tmp, it may be anybody.
 
 use std::io;
 use std::path::Path;

@@ -116,7 +116,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// No one draws yet from so many elements.
+    /// No one draws yet from this many elements.
     ///
     /// # Errors
     /// If memory runs out.

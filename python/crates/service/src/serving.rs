@@ -6,7 +6,7 @@
 //! until the job gives it back; and that a job which holds or claims much stops no one: if there is no room, those that
 //! wait longest lose what is kept for them and get it later, and what still finds no room goes outside of the memory.
 //!
-//! Nothing in it knows of time, threads or bytes: it gives [`Action`]s to whoever does.
+//! Nothing in it knows of time, threads or bytes: it gives [`Action`]s to anyone who does.
 
 use crate::room::{Room, Rooms};
 use crate::sampling::JobId;
@@ -169,7 +169,7 @@ impl Serving {
         }
     }
 
-    /// A job comes that gets elements of a kind, and holds so many at most.
+    /// A job comes that gets elements of a kind, and holds this many at most.
     pub fn join(&mut self, job: JobId, kind: u32, window: u32) {
         let served = ServedJob {
             kind,
@@ -248,7 +248,7 @@ impl Serving {
         wanted
     }
 
-    /// An element was read: room for so many bytes of it, to be written before [`Serving::written`]; None if it does
+    /// An element was read: room for this many bytes of it, to be written before [`Serving::written`]; None if it does
     /// not exist, so that it goes [`Serving::outside`].
     pub fn place(&mut self, key: Key, bytes: u64) -> Option<Room> {
         self.totals.loads += 1;
@@ -288,8 +288,8 @@ impl Serving {
         }
     }
 
-    /// An element cannot be read: each job that waits for it is told, in the order in which it has drawn (elements of
-    /// the next epoch do not come before the last of this one), and it is read again for others.
+    /// An element cannot be read: each job that waits for it gets the error, in the order in which it has drawn
+    /// (elements of the next epoch do not come before the last of this one), and it is read again for others.
     pub fn failed(&mut self, key: Key, error: &str) {
         self.totals.errors += 1;
         let error: Arc<str> = error.into();

@@ -20,7 +20,7 @@ use crate::indexed::{self, Chunk, Decode};
 /// How a data set of LIBSVM files is read.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Rows are given as `x`, with so many numbers (0: as many as the greatest index says); else as `indices` and
+    /// Rows are given as `x`, with this many numbers (0: as many as the greatest index says); else as `indices` and
     /// `values`.
     pub dense: Option<usize>,
     /// Whether the first feature is 0 and not 1; else whether any index is 0 tells, in a line that is not wrong.

@@ -68,7 +68,7 @@ impl Drop for Pooled {
 }
 
 impl Pool {
-    /// So many bytes that `fill` has written; none if it fails. It gets bytes of anything.
+    /// This many bytes that `fill` has written; none if it fails. It gets bytes of anything.
     pub(crate) fn filled(
         self: &Arc<Self>,
         length: usize,

@@ -22,7 +22,7 @@ fn rows(db: &mut Session, count: u32, per_batch: u32) {
 const PACK: &str = "SELECT array_agg(half ORDER BY id), array_agg(class ORDER BY id), array_agg(target ORDER BY id),
                            array_agg(amount ORDER BY id), corgipile_toc(array_agg(x ORDER BY id))";
 
-/// Trains by so many processes, of which each reads a page at a time.
+/// Trains by this many processes, of which each reads a page at a time.
 fn trained_by(db: &mut Session, processes: u32, arguments: &str) -> Model {
     let model = db.trained(&format!(
         "{arguments}, features => '{{x}}', block_size => '8kB', buffer_size => '100%', workers => {processes}"

@@ -1,4 +1,4 @@
-//! What a user is told although nothing is wrong: every notice with its hint.
+//! What is reported to a user although nothing is wrong: every notice with its hint.
 
 use super::database;
 

@@ -215,7 +215,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label, a, ''new'' AS level FROM words', warm_start => 'levels')",
         "22023",
         r#"category new of column "level" is unknown to the model in row (0,1)"#,
-        "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
+        "A model that is trained on keeps its categories; leave such rows out with a query as source, or train again.",
     ),
     Case(
         "RowFault::Appeared",

@@ -18,7 +18,7 @@ fn rows(db: &mut Session, count: u32) {
 /// Loss and score on held out rows.
 type Judged = (Option<f64>, Option<f64>);
 
-/// Trains by so many processes: the model's id, and the loss and score on the held out rows after each epoch.
+/// Trains by this many processes: the model's id, and the loss and score on the held out rows after each epoch.
 fn judged(db: &mut Session, training: &str, processes: u32) -> (i64, Vec<Judged>) {
     let training = in_several_buffers(training);
     let rows = db.rows(

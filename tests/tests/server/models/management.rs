@@ -113,7 +113,7 @@ fn trainings_under_one_name_at_a_time_get_a_version_each() {
     });
     let versions: Vec<i32> = db.column("SELECT version FROM corgipile.models ORDER BY version");
     assert_eq!(versions, (1..=18).collect::<Vec<_>>());
-    // A transaction that does not see the other's version cannot store: it is told, and its session goes on.
+    // A transaction that does not see the other's version cannot store: it gets an error, and its session goes on.
     let mut other = db.session();
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
     other.models();

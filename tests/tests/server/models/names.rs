@@ -49,7 +49,7 @@ fn a_grant_to_public_takes_nobody_elses_name() {
     // Where only one role has models of a name, its bare name is enough.
     a.run("SELECT corgipile_rename('gm', 'other')");
     assert_means(&mut c, "gm", &mut db, his);
-    // Whoever else has one makes it uncertain, shown or not; bob himself is never in doubt.
+    // Anyone who else has one makes it uncertain, shown or not; bob himself is never in doubt.
     let own = train(&mut db, "gm", 3);
     c.fails_with(&ask("'gm'"), "42P08");
     assert_means(&mut b, "gm", &mut db, his);

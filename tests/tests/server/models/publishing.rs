@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Every session in which part of another server's query runs.
 const SERVING: &str = "SET application_name = 'citus_internal gpid=10000000001'";
 
-/// Stores a model called so, whose predictions are so many times its feature.
+/// Stores a model called so, whose predictions are this many times its feature.
 fn import(session: &mut Session, name: &str, weight: i32) -> i64 {
     session.value(&format!(
         r#"SELECT corgipile_import('{{"corgipile_model": 1, "model": "linear", "label": "y", "label_type": "float8",
@@ -430,7 +430,7 @@ fn what_is_stopped_leaves_nothing_on_any_server() {
         south.wait_for(waiting, "0");
         assert_eq!(models(&mut south), [""; 0], "{stop}");
     }
-    // who waits too long is told where
+    // the error of a wait that is too long says where
     holding.run("BEGIN");
     import(&mut holding, "m", 10);
     let failure = nodes.near.fails_with(PUBLISH, "55P03");

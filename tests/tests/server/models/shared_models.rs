@@ -35,8 +35,8 @@ fn what_stands_for_nulls_is_shared_too() {
     }
 }
 
-/// A model with so many weights, made as an administrator can. A sparse one: to predict from a dense one takes a tuple
-/// as large as the model.
+/// A model with this many weights, made as an administrator can. A sparse one: to predict from a dense one takes a
+/// tuple as large as the model.
 fn big(session: &mut Session, name: &str, weights: usize, sparse: bool) -> i64 {
     let (features, kind, base) = if sparse { ("{k,v}", "sparse", "1") } else { ("{x}", "array", "NULL") };
     session.value(&format!(
@@ -285,7 +285,7 @@ fn sixteen_sessions_use_one_copy_of_a_10_mb_model() {
         sum(&private)
     );
     assert!(hits >= SESSIONS as i64);
-    // whoever had to build the copy keeps memory of that
+    // anyone who had to build the copy keeps memory of that
     assert!(shared.iter().filter(|grown| mb(**grown) > 5.0).count() <= 1, "{shared:?}");
     assert!(private.iter().all(|grown| mb(*grown) > 9.0), "{private:?}");
 }

@@ -190,7 +190,7 @@ impl Trojans {
         }
     }
 
-    /// Asserts that a statement uses something of Mallory's, so many times.
+    /// Asserts that a statement uses something of Mallory's, this many times.
     pub fn falls_for(&mut self, sql: &str, expected: i64) {
         let result = self.db.attempt(sql);
         assert_eq!(self.calls().0, expected, "{sql}: {result:?}");

@@ -36,8 +36,8 @@ impl History {
         session.run(sql);
     }
 
-    /// Asserts that both scans of a statement give the same tuples in the same order, whoever comes first and sets hint
-    /// bits.
+    /// Asserts that both scans of a statement give the same tuples in the same order, anyone who comes first and sets
+    /// hint bits.
     fn check(&mut self, who: usize, session: &mut Session) {
         let ours_first = self.below(2) == 0;
         let sql = if ours_first { format!("SELECT {OURS}, {THEIRS}") } else { format!("SELECT {THEIRS}, {OURS}") };

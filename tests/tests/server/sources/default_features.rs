@@ -1,4 +1,4 @@
-//! Which columns are features where the call does not name them all, and what is told of the others.
+//! Which columns are features where the call does not name them all, and what is reported of the others.
 
 use corgipile_tests::{Database, is_like};
 

@@ -2,7 +2,7 @@
 
 use corgipile_tests::{Database, Session, clustered};
 
-/// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: so many in
+/// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: this many in
 /// each, and the rest in the last. Between them are empty partitions.
 fn same_pages(db: &mut Database, rows: u32, pages: &[u32]) {
     clustered(db, "t", rows);

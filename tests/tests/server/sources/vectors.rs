@@ -19,8 +19,8 @@ with_both! {
     plans_views_and_coefficients_show_vectors
 }
 
-/// Makes a table `t` of so many rows: `x` is an array, `v`, `h`, `s` and `k, w` are the same numbers as vectors, `n` as
-/// numerics; `b` are bytes, and `bx` the same as an array. A half has each number exactly.
+/// Makes a table `t` of this many rows: `x` is an array, `v`, `h`, `s` and `k, w` are the same numbers as vectors, `n`
+/// as numerics; `b` are bytes, and `bx` the same as an array. A half has each number exactly.
 pub fn table(db: &mut Session, rows: usize, dim: usize) {
     db.run(&format!(
         "CREATE TABLE t (id int, label smallint, target real, class text, g text,

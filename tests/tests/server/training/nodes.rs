@@ -1,11 +1,11 @@
 //! Training where the rows are, on three private servers: what is learned is what one server with all rows learns from
-//! them in the same sequence, and whatever is in the way is told, or ends everything everywhere.
+//! them in the same sequence, and whatever is in the way is reported, or ends everything everywhere.
 
 use corgipile_tests::{Cluster, Database, Nodes, Session, sample};
 
 pub const COLUMNS: &str = "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real, held boolean";
 
-/// So many rows with features of all kinds.
+/// This many rows with features of all kinds.
 pub fn rows(count: u32) -> String {
     format!(
         "SELECT i, (s + normal(i, 9) > 0)::int, CASE WHEN s < -0.5 THEN 0 WHEN s < 0.5 THEN 1 ELSE 2 END, (10 + 3 * s)::real,
@@ -552,7 +552,7 @@ fn a_small_message_makes_neither_an_endless_loop_nor_gigabytes() {
     };
     let nonsense = "unexpected request from a training on another server";
     for (groups, points, code) in [
-        // no points times so many groups are no models
+        // no points times this many groups are no models
         ("9223372036854775808", vec![], "08P01"),
         ("18446744073709551615", vec![point(4)], "08P01"),
         ("10001", vec![], "08P01"),

@@ -1,5 +1,5 @@
 //! Three private servers are as one: rows that differ from server to server, what the transaction sees, sessions, and
-//! what is told of the model.
+//! what is reported of the model.
 
 use super::nodes::Spread;
 

@@ -1,5 +1,5 @@
 //! Models that are judged where the rows are, on three private servers: every metric is that of one server with all
-//! rows, and whatever is in the way is told, or ends everything everywhere.
+//! rows, and whatever is in the way is reported, or ends everything everywhere.
 
 use super::nodes::Spread;
 use corgipile_tests::Session;

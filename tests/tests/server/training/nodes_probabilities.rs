@@ -106,7 +106,7 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
     let call = format!("'t', warm_start => '{}', max_epochs => 1, servers => 'east,north,south'", first[0].model_id);
     let then = near.train(&call)[0].model_id;
     let told = spread.nodes.near.notices(&[&format!("SELECT FROM corgipile_train({call})")]);
-    assert!(!told.contains("come here"), "{told}");
+    assert!(!told.contains("are fetched to this server"), "{told}");
     let fitted: bool =
         spread.near().value(&format!("SELECT sigmoid_slopes[1] < 0 FROM corgipile.models WHERE model_id = {then}"));
     assert!(fitted);

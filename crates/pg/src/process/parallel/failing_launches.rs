@@ -42,7 +42,7 @@ mod tests {
             }
         }
 
-        /// Runs `f`, while the allocation in the context after so many others fails.
+        /// Runs `f`, while the allocation in the context after this many others fails.
         pub fn run<R>(context: pg_sys::MemoryContext, before: u32, f: impl FnOnce() -> R) -> R {
             // SAFETY: the context has other methods for a while, the same but for one.
             unsafe {

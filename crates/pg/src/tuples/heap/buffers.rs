@@ -28,7 +28,7 @@ pub(super) fn all_buffers() -> u32 {
 }
 
 impl KnownBuffers {
-    /// For a relation of so many pages, if they all have room in the server's buffers.
+    /// For a relation of this many pages, if they all have room in the server's buffers.
     pub fn new(pages: u32) -> KnownBuffers {
         let remembered = if pages <= all_buffers() { pages as usize } else { 0 };
         KnownBuffers { buffers: vec![NO_BUFFER; remembered], guess_backoff: 0 }

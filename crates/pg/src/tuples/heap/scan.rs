@@ -130,14 +130,14 @@ impl PageScan {
     pub fn prefetch(&mut self, pages: Range<u32>) {
         let pages = pages.start..pages.end.min(self.pages());
         if READ_STREAMS && self.reads_here {
-            // SAFETY: the relation is open as long as the scan is, and had so many pages when it began.
+            // SAFETY: the relation is open as long as the scan is, and had this many pages when it began.
             if unsafe { are_cold(self.relation, pages.clone()) } {
                 self.stream.expect(pages);
             }
             return;
         }
         for page in pages {
-            // SAFETY: the relation is open as long as the scan is, and had so many pages when it began.
+            // SAFETY: the relation is open as long as the scan is, and had this many pages when it began.
             unsafe { self.prefetcher.ask_for(self.relation, page) };
         }
     }
@@ -309,7 +309,7 @@ impl PageScan {
     #[inline]
     fn number(&self, i: usize) -> pg_sys::OffsetNumber {
         assert!(i < self.rows());
-        // SAFETY: so many numbers were written when the page was loaded.
+        // SAFETY: this many numbers were written when the page was loaded.
         unsafe { (*self.scan).rs_vistuples[i] }
     }
 

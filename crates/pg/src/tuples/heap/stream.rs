@@ -1,6 +1,6 @@
 //! Pages that are read before they are wanted, several at once: by PostgreSQL's read streams, which there are since 17.
 //!
-//! A stream is told which pages will be loaded, and gives them in that order. It is for pages that are not in
+//! A stream gets the pages that will be loaded, and gives them in that order. It is for pages that are not in
 //! PostgreSQL's buffers: those that are there are found sooner without it (see [`KnownBuffers`]). A scan may go another
 //! way than it has said; then what was said is forgotten.
 //!

@@ -75,7 +75,7 @@ pub struct Cache {
 enum CacheState {
     /// the first buffer will tell what is worth it
     Watching,
-    /// what still fits is kept: up to so many bytes in memory, unless that is full, and perhaps in the file
+    /// what still fits is kept: up to this many bytes in memory, unless that is full, and perhaps in the file
     Filling { memory: Option<u64>, file: bool },
     /// nothing more is kept
     Closed,
@@ -123,7 +123,7 @@ impl Cache {
         }
     }
 
-    /// So many processes share the memory.
+    /// This many processes share the memory.
     pub fn share_memory(&mut self, processes: u32) {
         self.memory = self.memory.map(|memory| memory / u64::from(processes));
     }
@@ -230,7 +230,7 @@ impl Cache {
         }
     }
 
-    /// Tuples that will stay in the batch if `pages` more pages come in this epoch, as far as can be said: so many of
+    /// Tuples that will stay in the batch if `pages` more pages come in this epoch, as far as can be said: this many of
     /// them, and whether these are all.
     pub fn will_stay(&self, batch: &Batch, pages: u32) -> (usize, bool) {
         let seen = (self.ends.len() + self.decoded.len()).max(1) as f64;
@@ -266,10 +266,10 @@ impl Cache {
     }
 
     /// Puts the pages that were decoded for this buffer where they are to stay. `left` more will come in this epoch;
-    /// rows are `dear` if to decode one costs much more than to read a decoded one.
-    pub fn end_buffer(&mut self, batch: &Batch, left: u32, dear: bool) -> Result<()> {
+    /// `expensive`: decoding a row costs much more than reading a decoded one.
+    pub fn end_buffer(&mut self, batch: &Batch, left: u32, expensive: bool) -> Result<()> {
         if self.state == CacheState::Watching && !self.decoded.is_empty() {
-            self.state = self.decide(batch, left, dear);
+            self.state = self.decide(batch, left, expensive);
         }
         for page in std::mem::take(&mut self.decoded) {
             let CacheState::Filling { memory, file } = self.state else { break };
@@ -286,12 +286,12 @@ impl Cache {
     }
 
     /// What to do, after the first buffer.
-    fn decide(&self, batch: &Batch, left: u32, dear: bool) -> CacheState {
+    fn decide(&self, batch: &Batch, left: u32, expensive: bool) -> CacheState {
         let pages = self.decoded.len() as f64;
         let all = batch.bytes() as f64 / pages * (pages + f64::from(left));
         // blocks are expensive to open, but compressed where they come from
         let blocks = batch.has_mini_batches();
-        let file = (self.mode == CacheMode::On || dear) && !blocks;
+        let file = (self.mode == CacheMode::On || expensive) && !blocks;
         match self.memory {
             Some(_) if left == 0 => CacheState::Filling { memory: Some(u64::MAX), file },
             Some(memory) if file || blocks || all <= memory as f64 => {

@@ -63,7 +63,7 @@ struct Entry {
     claims: JobSet,
 }
 
-/// A cache of so many elements. It counts how often what was asked for was there; what an element consists of is for
+/// A cache of this many elements. It counts how often what was asked for was there; what an element consists of is for
 /// others to keep.
 pub struct Cache<P> {
     capacity: usize,

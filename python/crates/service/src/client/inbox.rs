@@ -1,4 +1,4 @@
-//! What the thread that hears from the server, or reads without it, tells whoever iterates.
+//! What the thread that hears from the server, or reads without it, tells the one that iterates.
 
 use super::mixing::Rows;
 use crate::error::ServiceError;
@@ -137,7 +137,7 @@ impl Inbox {
         self.ended.notify_one();
     }
 
-    /// Waits until no one wants anything, for whoever hears from the server.
+    /// Waits until no one wants anything, for the one that hears from the server.
     pub(super) async fn closed(&self) {
         while !self.lock().closed {
             self.ended.notified().await;

@@ -90,14 +90,14 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Of a rank that has so many rows, when those of all ranks are between `least` and `most`.
+    /// Of a rank that has this many rows, when those of all ranks are between `least` and `most`.
     pub(super) fn new(rows: u64, least: u64, most: u64, batch_size: usize, drop_last: bool) -> Plan {
         let size = batch_size as u64;
         let batches = if drop_last { least / size } else { most.div_ceil(size).min(least) };
         Plan { batches, rows }
     }
 
-    /// What is left after so many batches.
+    /// What is left after this many batches.
     fn after(self, batches: u64, size: impl Fn(Plan) -> usize) -> Plan {
         let next = |plan: Plan| Plan { batches: plan.batches - 1, rows: plan.rows.saturating_sub(size(plan) as u64) };
         (0..batches.min(self.batches)).fold(self, |plan, _| next(plan))
@@ -190,7 +190,7 @@ impl Mixer {
         Ok(mixer)
     }
 
-    /// From now on the rows of so many elements are shuffled among each other.
+    /// From now on the rows of this many elements are shuffled among each other.
     pub(super) fn set_buffer(&mut self, elements: usize) {
         self.mixing.buffer = elements;
     }
@@ -479,7 +479,7 @@ mod tests {
             stop in 0_u64..20,
             broken in prop::option::of(0_u32..12),
         ) {
-            // a rank has so many elements, of ten rows but for the last one
+            // a rank has this many elements, of ten rows but for the last one
             let of = |count: u32| u64::from(count) * 10 - u64::from(count % 4);
             let chosen = |count: u32, element: u32| {
                 (element + 1 == count).then(|| BooleanBuffer::from_iter((0..10).map(|row| row >= count % 4)))

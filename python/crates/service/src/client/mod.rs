@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// Elements whose rows are shuffled among each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BufferSize {
-    /// So many.
+    /// This many.
     Elements(u32),
     /// This share of the job's, above 0 and up to 1.
     Share(f64),

@@ -28,16 +28,16 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
-/// How long a server may take to answer whoever connects.
+/// How long a server may take to answer a client that connects.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often a job that reads by itself looks for a server.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A job that is refused asks half as often each time, so many times.
+/// A job that is refused asks half as often each time, this many times.
 const MAX_DOUBLED: u32 = 5;
 
-/// A job tries to register no longer than one part in so many of its time.
+/// A job tries to register no longer than one part in this many of its time.
 const PART_OF_TRYING: u32 = 10;
 
 /// A server from which nothing has come for so long is asked whether it is there,
@@ -46,7 +46,7 @@ const QUIET: Duration = Duration::from_secs(2);
 /// and is given up if it does not answer for so long.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Connects to a server of the own user or root: another one is told nothing.
+/// Connects to a server of the own user or root: another one gets nothing.
 ///
 /// # Errors
 /// [`ServiceError::NoServer`]
@@ -121,7 +121,7 @@ pub(super) fn run(
         Err(error) => Some(ServiceError::Lost(format!("the system gives no thread to hear from it: {error}"))),
         Ok(runtime) => {
             let ended = keep_going(options, opening, inbox, holding, cancel, &runtime);
-            // a database that does not answer may keep whoever holds the rows waiting for long
+            // a database that does not answer may keep the one that holds the rows waiting for long
             runtime.shutdown_background();
             ended.err()
         }

@@ -1,6 +1,6 @@
 //! A follower's connection to its leader.
 //!
-//! It guarantees that whoever asks without one hears so at once, with the reason, and that the leader is looked
+//! It guarantees that anyone who asks without one hears so at once, with the reason, and that the leader is looked
 //! for as long as the server is there.
 
 use super::{ALIVE, FollowerOptions, GONE, VERSION, VERSIONS, chain, pem, proof};
@@ -21,7 +21,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
-/// How long a leader may take to answer whoever connects.
+/// How long a leader may take to answer a client that connects.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a follower waits before it connects again: twice as long each time.

@@ -26,7 +26,7 @@ use tokio::sync::mpsc::UnboundedSender;
 /// Elements that may be in the memory at a time.
 const MAX_ROOMS: u32 = 1 << 20;
 
-/// A job draws so many bytes ahead of what it has taken: what keeps the threads that read busy.
+/// A job draws this many bytes ahead of what it has taken: what keeps the threads that read busy.
 const AHEAD_BYTES: u64 = 8 << 20;
 
 /// How long a job may hold all it may without giving any of it back before it is said to stall.
@@ -286,7 +286,7 @@ impl Hub {
         Ok(job)
     }
 
-    /// How many of its elements a job may hold if they have so many bytes: a quarter of the memory at most, as it may
+    /// How many of its elements a job may hold if they have this many bytes: a quarter of the memory at most, as it may
     /// draw an eighth ahead.
     fn window(&self, window: Window, elements: usize, bytes: u64) -> u32 {
         let wanted = match window {
@@ -482,7 +482,7 @@ pub(super) fn other_rows(name: &str) -> tonic::Status {
     tonic::Status::failed_precondition(what)
 }
 
-/// What is told who creates a data set of a name that there is.
+/// The error for creating a data set of a name that there is.
 pub(super) fn already(name: &str) -> tonic::Status {
     tonic::Status::already_exists(format!("there is a data set {name:?} already: alter or drop it"))
 }

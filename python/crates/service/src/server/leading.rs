@@ -95,7 +95,7 @@ impl Leading {
         Ok(Attached { leading: self.clone(), node: node.node })
     }
 
-    /// A rank draws from now on, and is told what was dealt first.
+    /// A rank draws from now on, and first gets what was dealt.
     fn join(self: &Arc<Self>, place: DataSetOfNode, seated: &Seated, to_rank: ToRank) -> Result<Drawing, Status> {
         let refuse = |error: joader::SamplerError| Status::resource_exhausted(error.to_string());
         let (data_set, kind) = self.data_sets.hub.begin_elsewhere(&place.data_set, place.fingerprint)?;

@@ -74,7 +74,7 @@ impl Remembered {
         }
         let mut state = State { data_sets, _file: file };
         if is_new {
-            // so that one that was emptied is told from one that is new
+            // so that one that was emptied is distinguished from a new one
             write(&path, &mut state, BTreeMap::new()).map_err(named)?;
         }
         Ok(Remembered { path: path.clone(), state: Mutex::new(state) })

@@ -128,7 +128,7 @@ impl State {
         }
     }
 
-    /// What is to be read next, and is still wanted, if so many may be under way.
+    /// What is to be read next, and is still wanted, if this many may be under way.
     pub(super) fn next_to_load(&mut self, at_a_time: AtATime) -> Option<ToLoad> {
         let mut at = 0;
         while let Some(&key) = self.to_load.get(at) {
@@ -181,7 +181,7 @@ impl State {
         }
     }
 
-    /// An element of a kind was prepared, and has so many bytes.
+    /// An element of a kind was prepared, and has this many bytes.
     pub(super) fn prepared(&mut self, kind: u32, bytes: u64) {
         if let Some(kind) = self.kinds.get_mut(&kind) {
             kind.prepared = (kind.prepared.0 + 1, kind.prepared.1 + bytes);
@@ -212,7 +212,7 @@ impl State {
         self.kinds.iter().find(|(_, kind)| same(kind)).map(|(kind, _)| *kind)
     }
 
-    /// About how many bytes an element of a kind has, whose rows have so many at least once they are prepared.
+    /// About how many bytes an element of a kind has, whose rows have this many at least once they are prepared.
     pub(super) fn bytes(&self, created: &Created, kind: Option<u32>, row_bytes: u64) -> u64 {
         let prepared = kind.and_then(|kind| self.kinds.get(&kind)?.bytes());
         let guessed = || {

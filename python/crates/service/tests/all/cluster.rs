@@ -358,7 +358,7 @@ fn a_leader_answers_nobody_without_tls() {
     assert!(answer.is_err());
 }
 
-/// Reads on until so many rows came in all.
+/// Reads on until this many rows came in all.
 fn read_until(job: &mut Job, rows: &mut Vec<i64>, wanted: usize) {
     while rows.len() < wanted {
         let NextOfJob::Batch(batch) = next(job).unwrap() else { panic!() };

@@ -109,7 +109,7 @@ struct Unfinished {
     cut: Cut,
 }
 
-/// So many bytes of entries are written at a time: those of about 100 MB of data.
+/// This many bytes of entries are written at a time: those of about 100 MB of data.
 const WRITTEN_BYTES: usize = 16 << 10;
 
 impl Unfinished {

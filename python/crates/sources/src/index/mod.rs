@@ -19,13 +19,13 @@ use scan::{Input, Scan};
 
 pub use build::{Built, already_built, build};
 
-/// A file of at most so many bytes is looked through when it is opened, if it has no index.
+/// A file of at most this many bytes is looked through when it is opened, if it has no index.
 pub(crate) const SCANNED_BYTES: u64 = 256 << 20;
 
 /// A unit ends with the first row that makes it at least so long.
 pub(crate) const UNIT_BYTES: u64 = 128 << 10;
 
-/// About so many runs of rows a data set has whose places are known, unless its units are smaller than these runs: a
+/// About this many runs of rows a data set has whose places are known, unless its units are smaller than these runs: a
 /// few for each of 2560 blocks.
 const RUNS: u64 = 1 << 14;
 
@@ -39,7 +39,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// For a file whose first row begins at `first`, of a data set of so many bytes.
+    /// For a file whose first row begins at `first`, of a data set of this many bytes.
     pub(crate) fn new(bytes: u64, first: u64) -> Cut {
         Cut { run_bytes: bytes / RUNS, unit: first, run: first, units: 0 }
     }

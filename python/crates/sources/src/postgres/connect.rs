@@ -103,7 +103,7 @@ impl Connections {
         let quoted = self.snapshot.replace('\'', "''");
         client.batch_execute(&format!("SET TRANSACTION SNAPSHOT '{quoted}'")).map_err(|error| {
             let SourceError::Database(what) = refused(error) else { return SourceError::Cancelled };
-            SourceError::Database(format!("{what}; whoever has exported the snapshot must be connected still"))
+            SourceError::Database(format!("{what}; anyone who has exported the snapshot must be connected still"))
         })?;
         Ok(client)
     }

@@ -118,7 +118,7 @@ fn shown(name: &str) -> String {
 /// Parameters whose values are secrets.
 const SECRETS: [&str; 2] = ["password", "sslpassword"];
 
-/// Whether a connection string has a password, which whoever keeps or shows the string would keep or show.
+/// Whether a connection string has a password, which anyone who keeps or shows the string would keep or show.
 ///
 /// # Errors
 /// If it is not a connection string.

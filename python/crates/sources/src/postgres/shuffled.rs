@@ -30,7 +30,7 @@ const VIEW: &str = "pg_temp.corgipile_rows";
 /// How many rows are looked at to see whether arrays have the same length.
 const LOOKED_AT: usize = 1000;
 
-/// About so many bytes of rows are sent on together, and so many times that may wait to be taken.
+/// About this many bytes of rows are sent on together, and this many times that may wait to be taken.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS_AHEAD: usize = 4;
 

@@ -84,7 +84,7 @@ enum Verified {
     Name,
 }
 
-/// Verifies the server's certificate as libpq does. Whoever asks for encryption only gets that.
+/// Verifies the server's certificate as libpq does. Anyone who asks for encryption only gets that.
 #[derive(Debug)]
 struct Verifier {
     /// None if nothing is verified.

@@ -138,7 +138,7 @@ fn foreign(place: &Path, input: &mut Input) -> Result<Index, SourceError> {
     let of = Foreign { place, file: input.file.path.clone(), size: input.left() };
     let ends = of.ends()?;
     let mut runs = Runs { index: Index::default(), cut: Cut::new(of.size, 0), rows: 0 };
-    // A damaged record is for whoever reads it.
+    // A damaged record is for the one that reads it.
     let first = Scanner.next(input).ok().flatten().map(|row| row.end);
     let has_blocks = first.zip(ends.first()).is_some_and(|(record, line)| record < *line);
     if !has_blocks {

@@ -120,7 +120,7 @@ fn all_see_the_snapshot_whatever_is_done_to_the_table() {
     drop(first);
     drop(second);
     let error = refused(&Options { snapshot: Some(snapshot), ..database.options("t") });
-    assert!(error.contains("whoever has exported the snapshot must be connected still"), "{error}");
+    assert!(error.contains("anyone who has exported the snapshot must be connected still"), "{error}");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn partitions_and_children_are_read_and_empty_tables_too() {
     assert_eq!((rows(&empty), all(&empty).num_rows()), (0, 0));
     assert_eq!(empty.data.schema().field(0).name(), "id");
     assert!(refused(&database.options("v")).contains("v is not a table, partitioned table or materialized view"));
-    // Whoever may read the table, but not its partitions, reads it all the same.
+    // Anyone who may read the table, but not its partitions, reads it all the same.
     let connection = format!("dbname={} user=sources_reader", database.name);
     let mut got = ids(&all(&opened(&Options { connection: connection.clone(), ..database.options("p") })));
     got.sort_unstable();

@@ -1,4 +1,4 @@
-//! Tests that skip themselves are told by name, and counted by `scripts/test`, which says where to.
+//! Tests that skip themselves are reported by name, and counted by `scripts/test`, which says where to.
 
 use std::fs::OpenOptions;
 use std::io::Write;
