@@ -98,7 +98,7 @@ def limited(stored, jobs):
 
 
 def together(stored, sessions):
-    """Runs sessions, each after this many seconds; seconds until the last has ended, and bytes read from disk by all."""
+    """Runs sessions, each after its delay; seconds until the last has ended, and bytes read from disk by all."""
 
     def session(of):
         after, statements = of
