@@ -10,8 +10,8 @@ N = 10_000
 INTRODUCTION = """How often elements are read when several jobs share their reading: JOADER's dependent sampling,
 compared with each job on its own, one permutation that all jobs walk along, and jobs that follow each other, with
 caches of all sizes and six policies. These are simulations of Table 1 and Figures 2 to 5 of the appendix of Xie et al.,
-"A Deep Learning Dataloader with Shared Data Preparation" (NeurIPS 2022), by `python/crates/joader`. Nothing of a server is
-in them, and no time.
+"A Deep Learning Dataloader with Shared Data Preparation" (NeurIPS 2022), by `python/crates/joader`. Nothing of a server
+is in them, and no time.
 """
 
 COUNTING = """In a round each job that is not done draws one element. An element that several jobs draw in a round is
