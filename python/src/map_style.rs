@@ -88,7 +88,6 @@ pub struct Items(Arc<MapStyle>);
 
 #[pymethods]
 impl Items {
-    /// Their numbers, as a source.
     #[getter]
     fn source(&self) -> Source {
         Source(self.0.clone())

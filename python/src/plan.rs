@@ -88,7 +88,6 @@ impl Plan {
         self.0.buffers()
     }
 
-    /// How many lanes there are.
     #[getter]
     fn lanes(&self) -> u32 {
         self.0.lanes()

@@ -23,7 +23,6 @@ pub struct Source(pub(crate) Arc<dyn source::Source>);
 
 #[pymethods]
 impl Source {
-    /// How many rows there are.
     #[getter]
     pub(crate) fn rows(&self) -> u64 {
         self.0.units().iter().map(|unit| unit.rows).sum()

@@ -21,7 +21,6 @@ use pg::values::typed::TypedDatum;
 use sgd::profile::FeatureProfile;
 use tuples::count_buckets;
 
-/// Columns that are numbers or categories.
 pub struct MixedColumns {
     columns: Vec<MixedColumn>,
     /// dimensions of all columns, without buckets
@@ -109,7 +108,6 @@ impl MixedColumns {
         self.own_dim as usize
     }
 
-    /// The hashed columns.
     fn hashed(&self) -> impl Iterator<Item = &MixedColumn> {
         self.columns.iter().filter(|column| matches!(column.kind, MixedKind::Hashed(_)))
     }
@@ -249,7 +247,6 @@ impl MixedColumns {
         all
     }
 
-    /// Of numbers by column, those of the columns of numbers.
     pub fn numbers_of(&self, by_column: &[f32]) -> Vec<f32> {
         let columns = self.columns.iter().zip(by_column);
         columns.filter(|(c, _)| matches!(c.kind, MixedKind::Number(_))).map(|(_, number)| *number).collect()

@@ -19,7 +19,6 @@ pub enum MixedFault {
     Row(Box<RowFault>),
 }
 
-/// A column of categories.
 pub struct CategoryColumn {
     values: Distinct,
     /// by value, its place among the column's categories

@@ -13,7 +13,6 @@ pub const FIRST_FEATURE: usize = 1;
 pub const FEATURE_TYPES: &str = "Features can be one column of arrays, of pgvector's vectors or of bytes; an array of indices \
      and one of values; or any number of columns of numbers, booleans, text or enums.";
 
-/// The column with this name.
 pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
     let mut found = columns.iter().filter(|c| c.name == name);
     match (found.next(), found.next()) {

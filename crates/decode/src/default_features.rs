@@ -177,13 +177,11 @@ enum LeftOut {
     Array,
     /// only numbers are asked for
     NoNumber,
-    /// the feature is an array
     BesideArray,
     Type,
 }
 
 impl Candidate<'_> {
-    /// The features that it is.
     fn features(&self) -> Vec<String> {
         let name = &self.column.name;
         match self.parts.as_slice() {

@@ -60,7 +60,6 @@ pub fn notice_unseen(decoder: &Decoder) {
     }
 }
 
-/// This many of that many, and what share of them that is.
 fn share(rows: u64, of: u64) -> String {
     match 100.0 * rows as f64 / of.max(1) as f64 {
         percent if percent < 0.05 => format!("{rows} of {of} rows (less than 0.1%)"),

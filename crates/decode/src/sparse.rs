@@ -13,7 +13,6 @@ use pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
 use pg::values::typed::TypedDatum;
 use tuples::{Batch, OutOfMemory};
 
-/// The columns.
 pub struct SparseColumns {
     source: SparseSource,
     /// how many dimensions there may be
@@ -26,9 +25,15 @@ pub struct SparseColumns {
 
 enum SparseSource {
     /// columns of indices and of values
-    Pair { reader: SparseReader, indices: String, values: String },
-    /// a column of sparse vectors
-    Vectors { reader: SparseVectorReader, column: String },
+    Pair {
+        reader: SparseReader,
+        indices: String,
+        values: String,
+    },
+    Vectors {
+        reader: SparseVectorReader,
+        column: String,
+    },
 }
 
 /// Why a row has not become a tuple.

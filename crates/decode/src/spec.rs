@@ -317,7 +317,6 @@ impl OwnedSpec {
             && buckets.is_none_or(|buckets| (1..=MAX_WEIGHTS).contains(&(buckets as usize)))
     }
 
-    /// The decoder.
     pub fn decoder(&self) -> Result<Decoder> {
         self.spec.decoder(&self.columns)
     }

@@ -63,7 +63,6 @@ impl Transformed {
         }
     }
 
-    /// The transform of tuples.
     pub fn of_tuples(&self, features: &FeatureColumns) -> Option<LogTransform> {
         let (FeatureColumns::Mixed(columns), Some(of_numbers)) = (features, self.of_numbers()) else {
             return self.of_numbers();

@@ -18,7 +18,6 @@ use tuples::Batch;
 /// What a preparation pass has found, besides classes and categories.
 #[derive(Default)]
 pub struct Statistics {
-    /// of the numbers
     pub standardizer: Option<Standardizer>,
     pub target: Option<TargetScale>,
     /// of a regression, if it was to be found
@@ -154,7 +153,6 @@ impl Decoder {
         &self.labels
     }
 
-    /// The columns that are the features.
     pub fn features(&self) -> &FeatureColumns {
         &self.features
     }
@@ -255,7 +253,6 @@ impl Decoder {
         self.labels.take_more_classes();
     }
 
-    /// What targets are scaled by.
     pub fn target(&self) -> Option<TargetScale> {
         self.learned.target
     }
@@ -361,7 +358,6 @@ impl Decoder {
         self.clip.filter(|_| self.scaler.is_some())
     }
 
-    /// What tuples are standardized by.
     pub fn standardizer(&self) -> Option<&Standardizer> {
         self.scaler.as_ref().map(Scaler::standardizer)
     }

@@ -16,7 +16,6 @@ pub struct Wanted {
     pub moments: bool,
     /// are targets numbers that are to be measured?
     pub targets: bool,
-    /// are they to be scaled?
     pub scales_targets: bool,
     /// may there be more than two classes of a model for two, which then has another kind?
     pub more_classes: bool,

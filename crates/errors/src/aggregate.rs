@@ -3,7 +3,6 @@
 use pg::errors::{Code, Report};
 use std::borrow::Cow;
 
-/// What is wrong with a state of the aggregate, or what it is given.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum AggregateError {
     #[error("invalid value for type corgipile.sgd_state: {0}")]

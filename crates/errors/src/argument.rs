@@ -4,7 +4,6 @@ use super::words::{one_of, singular};
 use pg::call::arguments::Unread;
 use pg::errors::{Code, Report, did_you_mean};
 
-/// What is wrong with the arguments of a call.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum ArgumentError {
     #[error("argument \"{0}\" must not be null")]

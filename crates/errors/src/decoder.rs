@@ -180,7 +180,6 @@ impl RowFault {
     }
 }
 
-/// What is wrong with one row.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum DecoderError {
     #[error("{fault} in row {place}")]

@@ -5,7 +5,6 @@ use super::words::alternatives;
 use crate::limits::{MAX_JSONB_BYTES, MAX_ONNX_BYTES, MAX_SQL_NUMBERS};
 use pg::errors::{Code, Report};
 
-/// What is wrong with a model, its name, or who asks for it.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum ModelError {
     #[error("model {0} does not exist")]

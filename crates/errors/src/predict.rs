@@ -5,7 +5,6 @@ use super::words::in_words;
 use loss::ModelKind;
 use pg::errors::{Code, Report};
 
-/// Why a model cannot answer for what it is given.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum PredictError {
     #[error("{model} has {expected} features, {given} given")]

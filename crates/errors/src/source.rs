@@ -2,7 +2,6 @@
 
 use pg::errors::{Code, Report, did_you_mean};
 
-/// What is wrong with the source of rows: a table or a query.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum SourceError {
     #[error("column \"{column}\" does not exist in the source")]

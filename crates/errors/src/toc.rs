@@ -2,7 +2,6 @@
 
 use pg::errors::{Code, Report};
 
-/// What is wrong with compressed mini-batches and products of them.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum TocError {
     #[error("a mini-batch cannot be compressed: {0}")]

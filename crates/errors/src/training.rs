@@ -4,7 +4,6 @@ use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
 use loss::Solver;
 use pg::errors::{Code, Report};
 
-/// Why a training cannot begin, or ends.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum TrainingError {
     #[error("no row has a feature: all index arrays are empty")]

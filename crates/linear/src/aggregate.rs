@@ -220,9 +220,6 @@ impl AsMut<[f32]> for Grown {
 }
 
 /// A copy of a sparse state with room for at least `dim` features; more than that, lest it grows at each row.
-///
-/// # Errors
-/// [`StateError::Corrupt`], [`StateError::OtherKind`], [`StateError::OutOfMemory`]
 pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
     let mut of_training = read_header(state)?;
     if !of_training.sparse {
@@ -259,9 +256,6 @@ const PROGRESS: usize = std::mem::offset_of!(Header, now);
 
 impl<'a> StateMut<'a> {
     /// The state in these bytes, aligned to 4.
-    ///
-    /// # Errors
-    /// [`StateError::Corrupt`], [`StateError::NoBuffers`]
     #[inline(always)]
     pub fn from_bytes(bytes: &'a mut [u8]) -> Result<StateMut<'a>, StateError> {
         let state = read_header(bytes)?;
@@ -331,9 +325,6 @@ impl<'a> StateMut<'a> {
 
     /// Ends the epoch: makes the step of a mini-batch that is not full, reports, and sets totals and learning rate to
     /// those of the next one.
-    ///
-    /// # Errors
-    /// [`StateError::Diverged`]
     pub fn finish_epoch(&mut self) -> Result<EpochReport, StateError> {
         self.training.flush();
         let Training { state, .. } = &mut self.training;
@@ -381,9 +372,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// The model as it is now. Features that no row has touched are brought up to date first.
-    ///
-    /// # Errors
-    /// [`StateError::OutOfMemory`]
     pub fn model(&mut self) -> Result<ModelParameters, StateError> {
         self.training.apply_pending();
         self.store();
@@ -394,9 +382,6 @@ impl<'a> StateMut<'a> {
 /// One state of two that began the epoch alike and learned from different tuples: the averages of their parameters,
 /// weighted by how many tuples each has learned from in this epoch, and the sums of their totals. Mini-batches that are
 /// not full make their steps.
-///
-/// # Errors
-/// [`StateError::Corrupt`], [`StateError::Different`], [`StateError::OutOfMemory`]
 pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
     let (of_a, of_b) = (read_header(a)?, read_header(b)?);
     let sizes = |state: &TrainerState| (state.hyper, state.now.outputs, state.sparse, state.now.epoch);

@@ -44,9 +44,6 @@ impl Packer {
     }
 
     /// Packs bytes, whole words of them.
-    ///
-    /// # Panics
-    /// If the last word is not whole.
     pub(crate) fn put(&mut self, some: &[u8]) {
         let (mut words, rest) = some.as_chunks::<WORD>();
         assert!(rest.is_empty(), "a trainer has whole words");

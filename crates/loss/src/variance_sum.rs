@@ -21,7 +21,6 @@ pub struct VarianceSum {
 }
 
 impl VarianceSum {
-    /// Adds a target.
     #[inline(always)]
     pub fn add(&mut self, target: f64) {
         self.add_weighted(target, 1.0);

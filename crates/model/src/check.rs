@@ -87,7 +87,6 @@ impl Fitted {
         Ok(Some(Network { hidden, activation, output }))
     }
 
-    /// The features, of which there are this many.
     pub(super) fn features(&self, dim: usize) -> Checked<FeatureKind> {
         let Fitted { feature_kind: kind, features, categories, index_base, .. } = self;
         let read = FeatureKind::read(kind, features, categories.as_ref(), *index_base).ok_or_else(|| {
@@ -130,7 +129,6 @@ impl Fitted {
         calibration.map(Some).map_err(|reason| Fault::new("calibration_scores", reason))
     }
 
-    /// The sigmoids of a model of this many outputs.
     pub(super) fn sigmoids(&self, kind: ModelKind, outputs: usize) -> Checked<Option<Sigmoids>> {
         const KEYS: [&str; 2] = ["sigmoid_slopes", "sigmoid_offsets"];
         let (slopes, offsets) = match (&self.sigmoid_slopes, &self.sigmoid_offsets) {

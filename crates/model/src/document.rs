@@ -129,7 +129,6 @@ impl KeyedValues for Members<'_> {
     }
 }
 
-/// A document as it is written.
 #[derive(Serialize)]
 struct Written<'a> {
     corgipile_model: u64,

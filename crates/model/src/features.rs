@@ -24,7 +24,6 @@ pub enum FeatureKind {
     Sparse { index_base: u32 },
 }
 
-/// The kind of one of the feature columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnKind {
     /// a number or a boolean: one weight
@@ -219,7 +218,6 @@ fn columns(features: &[String], categories: Option<&BTreeMap<String, Coding>>) -
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Coding {
-    /// a feature for each
     OneHot(CategoryNames),
     /// those of the hashed columns
     Hashed(Buckets),
@@ -304,7 +302,6 @@ pub struct CategoryNames {
 }
 
 impl CategoryNames {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.values.len() + usize::from(self.has_null)
     }

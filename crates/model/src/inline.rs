@@ -31,7 +31,6 @@ struct InlineModel {
     model: Rc<Model>,
 }
 
-/// The model that a value is.
 pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     let read = || value.with_text(Document::read);
     let Some(identity) = value.identity() else { return read().map(|document| Rc::new(document.model)) };

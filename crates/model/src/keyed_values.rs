@@ -17,7 +17,6 @@ pub struct Fault {
 /// A value, None if it is not there.
 pub type Read<T> = Result<Option<T>, Fault>;
 
-/// Values by key.
 pub trait KeyedValues {
     /// A text or a number.
     fn get<T: FromDatum + IntoDatum + DeserializeOwned>(&self, key: &'static str) -> Read<T>;
@@ -33,7 +32,6 @@ pub trait KeyedValues {
     fn type_oid(&self, key: &'static str) -> Read<pg_sys::Oid>;
 }
 
-/// A value that has to be there.
 pub fn required<T>(key: &str, value: Option<T>) -> Result<T, Fault> {
     value.ok_or_else(|| Fault::missing(key))
 }

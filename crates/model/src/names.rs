@@ -43,7 +43,6 @@ pub struct Named {
     pub is_owned: bool,
 }
 
-/// A version of a name.
 #[derive(Debug, Clone)]
 struct NamedVersion {
     owner: StoredRole,
@@ -108,7 +107,6 @@ pub fn as_id(table: &ModelTable, text: &str) -> Option<i64> {
     (accesses().next().is_none() || is_usable()).then_some(id)
 }
 
-/// The number that a text of digits is.
 pub fn digits(text: &str) -> Option<i64> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -181,7 +179,6 @@ fn owner_needed(name: &str, why: OwnerNeeded, candidates: Vec<String>) -> Error 
     ModelError::OwnerNeeded { name: name.to_owned(), why, candidates }.into()
 }
 
-/// All versions of a name, of all owners.
 fn versions(table: &ModelTable, name: &str) -> Vec<NamedVersion> {
     let mut versions = Vec::new();
     table.each(&Key::Name(name.to_owned()), |row| {

@@ -185,9 +185,6 @@ impl NetworkEngine {
 
     /// Makes room for sparse tuples, or matrices, of more features. Their weights are those that they would have had
     /// from the beginning if there had been as many.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]; then nothing has changed.
     pub(super) fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         if self.rows.is_sparse() && self.is_touched.len() < dim.max(self.dim) {
             let more = dim.max(self.dim) - self.is_touched.len();

@@ -10,9 +10,6 @@ use super::losses::LossAndGradient;
 
 impl NetworkEngine {
     /// Makes room for what the units say of this many tuples.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(super) fn reserve(&mut self, rows: usize) -> Result<(), OutOfMemory> {
         let widest = self.layers.iter().map(|layer| layer.outputs).max().unwrap_or(0);
         let activations =

@@ -47,9 +47,6 @@ const LANES: usize = 8;
 
 impl Cholesky {
     /// Room for this many unknowns.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn new(size: usize) -> Result<Cholesky, OutOfMemory> {
         Ok(Cholesky {
             size,

@@ -80,9 +80,6 @@ const NEGLIGIBLE: f64 = 1e-10;
 
 impl Descent {
     /// From weights that are 0; of a logarithmic link, from the best constant.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn new(l2: f64, dim: usize) -> Result<Descent, OutOfMemory> {
         let equations = Cholesky::new(dim + 1)?;
         Ok(Descent {
@@ -126,9 +123,6 @@ impl Descent {
     }
 
     /// Takes notice that there are this many features; new ones have had the weight 0.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         self.equations = Cholesky::new(dim + 1)?;
         let insert = |numbers: &mut Vec<f64>| {

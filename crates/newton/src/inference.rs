@@ -82,9 +82,6 @@ const AT_LEAST: f64 = 0.01;
 impl Inference {
     /// No rows yet, for a model that was trained with this penalty. Rows are standardized if the model is for such.
     ///
-    /// # Errors
-    /// [`OutOfMemory`]
-    ///
     /// # Panics
     /// If the loss is not [smooth](ModelKind::is_smooth), or there are more than [`Solver::MAX_FEATURES`].
     pub fn new(kind: ModelKind, model: &ModelParameters, l2: f64, sparse: bool) -> Result<Inference, OutOfMemory> {
@@ -127,9 +124,6 @@ impl Inference {
     /// What the rows say of the weights of standardized features, or of plain ones without a standardizer. The features
     /// are those of `columns`, one upon the other. Of features that depend on each other the later ones are left out,
     /// and of a column the first one that some row has: it is the one that the others are compared with.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn finish(
         self,
         standardizer: Option<&Standardizer>,

@@ -347,7 +347,6 @@ impl Writer<'_> {
     }
 }
 
-/// The input of a column.
 fn input(graph: &mut Graph, column: &Column<'_>) -> Input {
     let mut named = |r#type, doc: String| graph.input(column.name, r#type, Behind::Nothing, doc);
     match column.kind {

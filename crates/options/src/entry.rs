@@ -313,13 +313,11 @@ pub fn invalid(key: &str, reason: &str) -> Error {
     ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into()
 }
 
-/// The names of models.
 fn names(which: impl Fn(ModelKind) -> bool) -> Vec<&'static str> {
     ModelKind::ALL.into_iter().filter(|kind| which(*kind)).map(ModelKind::name).collect()
 }
 
 impl Models {
-    /// Is this one of them?
     pub fn include(self, kind: ModelKind) -> bool {
         match self {
             Models::All => true,

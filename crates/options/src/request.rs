@@ -363,7 +363,6 @@ impl Request {
         self.points.iter().map(|point| point.max_epochs).max().unwrap_or_default()
     }
 
-    /// The number of the first epoch.
     pub fn first_epoch(&self) -> u32 {
         self.resume.map_or(1, |resume| resume.epochs + 1)
     }

@@ -5,7 +5,6 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A setting of a number.
 struct IntegerSetting {
     name: &'static CStr,
     /// holds the default until somebody sets it

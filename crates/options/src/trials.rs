@@ -15,12 +15,19 @@ const MAX_TRIALS: i32 = 1_000;
 
 /// What one option is drawn from.
 enum Draw {
-    /// one of these values
     Of(Vec<Value>),
     /// a number from the first to the second: its logarithm is uniform, or itself
-    Between { least: f64, most: f64, is_log: bool, is_whole: bool },
+    Between {
+        least: f64,
+        most: f64,
+        is_log: bool,
+        is_whole: bool,
+    },
     /// as many times the rate of a call without it
-    TimesAuto { least: f64, most: f64 },
+    TimesAuto {
+        least: f64,
+        most: f64,
+    },
 }
 
 /// The points of a search: those of a grid, or `trials` that are drawn; None of neither is [`TRIALS`] that are drawn.

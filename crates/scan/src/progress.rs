@@ -29,7 +29,6 @@ struct Place {
     relation: AtomicU32,
     epoch: AtomicU32,
     epochs: AtomicU32,
-    /// the first that is new
     first_epoch: AtomicU32,
     /// of the epoch, read and in all; 0 in all: not known
     blocks: [AtomicU32; 2],

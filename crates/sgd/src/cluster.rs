@@ -95,9 +95,6 @@ impl ClusterFactor {
     }
 
     /// Adds tuples of the block under way.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
         for i in 0..batch.len() {
             let label = batch.label(i);
@@ -160,9 +157,6 @@ impl ClusterFactor {
     }
 
     /// Ends the block. One without tuples is not one.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn end_block(&mut self) -> Result<(), OutOfMemory> {
         if self.in_block == 0 {
             return Ok(());
@@ -205,9 +199,6 @@ impl ClusterFactor {
     }
 
     /// Adds blocks that another process has gone through, with the same classes. This one is between two blocks.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn add_sums(&mut self, other: &ClusterSums) -> Result<(), OutOfMemory> {
         for (class, others) in other.table.iter().enumerate() {
             let own = sums_of(&mut self.table, class, others.len().saturating_sub(1))?;

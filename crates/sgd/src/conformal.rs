@@ -40,9 +40,6 @@ impl Calibration {
     const MAX_SCORES: u64 = Calibration::EVEN + Calibration::LARGEST;
 
     /// Scores of `rows` rows, ascending: those of their ranks.
-    ///
-    /// # Errors
-    /// [`Uncalibrated`]
     pub fn new(rows: u64, scores: Vec<f64>) -> Result<Calibration, Uncalibrated> {
         let expected = Calibration::kept(rows);
         if scores.len() != expected {

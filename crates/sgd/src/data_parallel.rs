@@ -27,17 +27,11 @@ impl Trainer {
     /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no
     /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks learn from mini-batches
     /// only.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn replica(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
         Ok(Trainer::new(never_full(hyper), dim, outputs, sparse)?.into_replica(hyper))
     }
 
     /// The trainer that was saved, by itself or as a replica, which is to go on together with those of other processes.
-    ///
-    /// # Errors
-    /// As [`Trainer::resume`].
     pub fn resume_replica(
         hyper: Hyperparameters,
         outputs: usize,

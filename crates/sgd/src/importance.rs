@@ -44,9 +44,6 @@ impl Importance<'_> {
     }
 
     /// The drop over this many permutations of these features.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn drop_of(&self, features: &Range<usize>, repeats: u32, seed: u64) -> Result<Drop, OutOfMemory> {
         let mut random = SplitMix64::seed_from_u64(seed ^ (features.start as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let mut drops = Vec::new();
@@ -112,7 +109,6 @@ fn permutation(count: usize, random: &mut SplitMix64) -> Vec<usize> {
     places
 }
 
-/// The rows, each with these features of its donor.
 fn permuted(rows: &Batch, features: &Range<usize>, donors: &[usize]) -> Result<Batch, OutOfMemory> {
     let mut permuted = if rows.is_sparse() { Batch::sparse() } else { Batch::dense(rows.dim()) };
     if rows.is_sparse() {

@@ -73,9 +73,6 @@ impl Trainer {
     }
 
     /// The trainer that was saved, between two epochs, to go on with these hyperparameters.
-    ///
-    /// # Errors
-    /// [`Unfit`]
     pub fn resume(hyper: Hyperparameters, outputs: usize, sparse: bool, saved: &[u8]) -> Result<Trainer, Unfit> {
         let (is_initial, numbers) = match saved.strip_prefix(MAGIC_INITIAL) {
             Some(initial) => (true, unpack(initial)),

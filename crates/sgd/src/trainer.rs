@@ -59,9 +59,6 @@ impl Trainer {
     /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features; sparse ones may have
     /// more, then it grows. `outputs` is 1, or the number of classes with softmax and networks. The hyperparameters
     /// should be [valid](Hyperparameters::validate).
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
         Trainer::with_level(hyper, dim, outputs, sparse, Level::detect())
     }
@@ -129,9 +126,6 @@ impl Trainer {
 
     /// How much the loss of a mini-batch at these places can bend, if it is to be known: what a process that cannot
     /// wait does of [`begin_buffer_synchronized`](Trainer::begin_buffer_synchronized) first.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn curvature_of_buffer(&self, batch: &Batch, places: Range<usize>) -> Result<Option<f64>, OutOfMemory> {
         let Some(theorem) = &self.theorem else { return Ok(None) };
         if self.hyper.batch_size == 1 || !theorem.measures(self.epoch) {
@@ -277,9 +271,6 @@ impl Trainer {
 
     /// As [`end_epoch`](Trainer::end_epoch), for the one that trains a model to be used: steps without a bound that
     /// have led to a loss which no model of any use has are an error, too, since that of rates never becomes infinite.
-    ///
-    /// # Errors
-    /// [`Diverged`]
     pub fn finish_epoch(&mut self) -> Result<EpochReport, Diverged> {
         // anyone who has ended it elsewhere has looked
         let has_looked = self.ended.is_some();
@@ -309,9 +300,6 @@ impl Trainer {
 
     /// The model as it is now; with [`Schedule::Theorem1`] the average of the models after each buffer, with averaging
     /// the mean of the iterates up to the end of the last epoch.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn model(&self) -> Result<ModelParameters, OutOfMemory> {
         let mut model = self.engine.model()?;
         self.mean.iter().for_each(|mean| mean.replace(&mut model));
@@ -326,9 +314,6 @@ impl Trainer {
 
     /// Features that are combinations of others, or nearly, so that the rows of the last epoch do not tell their
     /// weights, if features are standardized like this. None are found unless the solver is Newton's method.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn collinear(&self, standardizer: Option<&Standardizer>) -> Result<Collinearity, OutOfMemory> {
         self.engine.collinear(standardizer)
     }

@@ -67,9 +67,6 @@ impl Zeros {
     }
 
     /// Those of a model of this trainer, with this number of its loss. No tuple has been seen.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(trainer: &Trainer, model: ModelParameters, number: f64) -> Result<Zeros, OutOfMemory> {
         let hyper = &trainer.hyper;
         let adam = match hyper.optimizer {
@@ -97,9 +94,6 @@ impl Zeros {
     }
 
     /// Adds the tuples at these places of a batch.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     ///
     /// # Panics
     /// If the batch is dense and does not have the same number of features as the model.

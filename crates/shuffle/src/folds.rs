@@ -160,7 +160,6 @@ impl Strata {
     }
 }
 
-/// The bin of a key, of this many.
 #[inline]
 fn bin_of(key: u32, bins: usize) -> usize {
     (key >> (KEY_BITS - bins.trailing_zeros())) as usize

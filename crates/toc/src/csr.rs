@@ -52,7 +52,6 @@ impl Places {
         self.starts[i] as usize..self.starts[i + 1] as usize
     }
 
-    /// Their columns.
     #[inline(always)]
     pub(crate) fn columns(&self, row: std::ops::Range<usize>) -> &[u32] {
         &self.columns[row]
@@ -99,7 +98,6 @@ impl<T: Number> Csr<T> {
         Ok(Csr { rows: info.rows, columns: info.columns, places, values: values.to_vec() })
     }
 
-    /// Its parts.
     pub(crate) fn into_parts(self) -> (Places, Vec<T>) {
         (self.places, self.values)
     }

@@ -41,7 +41,6 @@ const END: u64 = u64::MAX;
 
 /// A buffer of this process.
 struct Held {
-    /// its number
     buffer: u64,
     /// where in its order each group has its tuples; none at the end
     parts: Vec<Range<usize>>,

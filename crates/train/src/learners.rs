@@ -22,9 +22,7 @@ use tuples::Batch;
 
 /// One of the models, and its history.
 pub struct Learner {
-    /// number of its group
     pub group: usize,
-    /// number of its point
     pub point: usize,
     pub trainer: Trainer,
     pub history: Vec<EpochRow>,
@@ -51,7 +49,6 @@ pub struct GroupModel {
 }
 
 impl GroupModel {
-    /// The model of a trainer that learns from this group.
     pub fn new(group: usize, trainer: &Trainer) -> Result<GroupModel> {
         Ok(GroupModel { group, model: trainer.model()?, loss_number: trainer.loss_number() })
     }

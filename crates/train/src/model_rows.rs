@@ -141,7 +141,6 @@ pub fn missing_label(model: &Model) -> String {
     label
 }
 
-/// The model, for the rows as a decoder gives them.
 pub fn parameters_for(model: &Model, decoder: &Decoder) -> ModelParameters {
     let mut linear = model.linear().to_model();
     if let Some((mean, scale)) = model.scaling().filter(|_| decoder.has_mini_batches()) {

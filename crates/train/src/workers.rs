@@ -30,7 +30,6 @@ pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: |wo
 #[derive(Serialize, Deserialize)]
 struct TrainingTask {
     kind: ModelKind,
-    /// of each point
     points: Vec<Hyperparameters>,
     first_epoch: u32,
     /// groups that models learn from

@@ -13,9 +13,7 @@ use std::rc::Rc;
 
 /// Memory for floats that somebody else has allocated, aligned to 64 bytes. It stays where it is.
 pub trait Memory: Debug {
-    /// All of it.
     fn floats(&self) -> &[f32];
-    /// All of it.
     fn floats_mut(&mut self) -> &mut [f32];
 }
 
@@ -107,7 +105,6 @@ impl Dense {
         }
     }
 
-    /// Bytes of one row.
     pub(crate) fn row_bytes(dim: usize) -> usize {
         stride_of(dim).saturating_mul(size_of::<f32>())
     }

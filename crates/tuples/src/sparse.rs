@@ -65,7 +65,6 @@ fn reserve_in<T>(numbers: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// Bytes of one entry.
 pub(crate) const ENTRY_BYTES: usize = size_of::<u32>() + size_of::<f32>();
 
 impl Sparse {

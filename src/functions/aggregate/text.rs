@@ -16,7 +16,6 @@ pub const MAX_BYTES: usize = (MAX_TEXT - PREFIX.len()) / 4 * 3;
 /// Bytes and digits of a part: three bytes are four digits.
 const PART: [usize; 2] = [PIECE / 4 * 3, PIECE];
 
-/// The text of these bytes.
 pub fn write(bytes: &[u8]) -> Result<Value> {
     let digits = |bytes: usize| (4 * bytes).div_ceil(3);
     let mut text = TextOutput::with_room(PREFIX.len() + digits(bytes.len()))?;

@@ -21,7 +21,6 @@ pub struct Columns {
 
 /// How a feature is read.
 struct Read {
-    /// which of the columns
     column: usize,
     /// the column's type, if it is known
     type_oid: Option<pg_sys::Oid>,

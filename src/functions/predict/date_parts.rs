@@ -18,7 +18,6 @@ pub struct AddedParts {
 }
 
 struct AddedPart {
-    /// the attribute that it is a part of
     attribute: usize,
     part: DatePart,
     time: TimeType,

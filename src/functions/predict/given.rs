@@ -107,7 +107,6 @@ impl CallSite {
         }
     }
 
-    /// What the call gives.
     #[inline(always)]
     pub fn given<'a>(&'a mut self, call: Call<'a>) -> GivenFeatures<'a> {
         GivenFeatures { call, coverage: self.needed, features: &mut self.features }

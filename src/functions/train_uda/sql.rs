@@ -20,7 +20,6 @@ pub struct Reading<'a> {
 pub enum Features<'a> {
     /// arrays, or vectors of another type
     Vectors(&'a Column),
-    /// numbers
     Columns(Vec<&'a Column>),
     /// indices and values
     Sparse(&'a Column, &'a Column),
@@ -28,7 +27,6 @@ pub enum Features<'a> {
 
 /// How labels become numbers.
 pub enum Coding {
-    /// they are the numbers
     Number,
     /// the first of two classes becomes -1, the second 1
     Signs([String; 2]),
@@ -52,7 +50,6 @@ impl Coding {
 }
 
 impl Features<'_> {
-    /// The columns one by one.
     pub fn columns(&self) -> Vec<&Column> {
         match self {
             Features::Vectors(column) => vec![column],

@@ -53,9 +53,6 @@ impl Panel {
     /// Models before their first epoch, all zeros: the hyperparameters of each, which are of one kind and
     /// [supported](Panel::supports), and whether it learns from each part of the tuples.
     ///
-    /// # Errors
-    /// [`OutOfMemory`]
-    ///
     /// # Panics
     /// If none exist, or they are of several kinds, or have different parts.
     pub fn new(models: Vec<(Hyperparameters, Vec<bool>)>, dim: usize) -> Result<Panel, OutOfMemory> {

@@ -99,7 +99,6 @@ impl Group {
         self.weights.iter().map(move |weights| weights.0[lane] * scale + 0.0)
     }
 
-    /// The model in a lane.
     pub(super) fn model(&self, lane: usize) -> ModelParameters {
         ModelParameters {
             dim: self.weights.len(),

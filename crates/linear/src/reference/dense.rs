@@ -258,7 +258,6 @@ fn add_square<S: Simd>(simd: S, state: &mut TrainerState, row: &[Chunk], decisio
     }
 }
 
-/// One row to learn from.
 pub(crate) struct LearnDenseRow<'a, 'b> {
     pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: &'a mut Arrays<'b>,
@@ -312,7 +311,6 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     }
 }
 
-/// sum + factor * row.
 #[inline(always)]
 fn add_multiple<S: Simd>(simd: S, sum: &mut [Chunk], factor: f32, row: &[Chunk]) {
     let factor = simd.splat(factor);

@@ -17,7 +17,6 @@ const LEAST_SCALE: f64 = 1.0 / (1u64 << 40) as f64;
 /// This many steps are counted since the last sweep.
 const MOST_STEPS: u32 = u32::MAX - 1;
 
-/// Brings features up to date.
 #[inline(always)]
 pub(crate) fn bring_up_to_date(state: &TrainerState, arrays: &mut Arrays, features: impl Iterator<Item = usize>) {
     let steps = MissedSteps {

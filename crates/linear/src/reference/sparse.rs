@@ -106,7 +106,6 @@ pub(crate) struct Row<'a> {
     pub(crate) weight: f32,
 }
 
-/// A row on its own.
 pub(crate) struct LearnSparseRow<'a, 'b> {
     pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: &'a mut Arrays<'b>,

@@ -57,7 +57,6 @@ pub(crate) struct Progress {
     pub(crate) touched: u32,
 }
 
-/// The numbers of one step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     /// by which the sum of gradients is multiplied to give their mean, or less if steps are bounded

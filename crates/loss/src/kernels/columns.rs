@@ -63,7 +63,6 @@ fn fold(
 /// Subtracts `mean` from and multiplies `factor` to every row, and cuts the rest out off at ±`clip`.
 /// Gives how many numbers were cut.
 pub(crate) struct Standardize<'a> {
-    /// The rows.
     pub(crate) rows: RowsMut<'a>,
     /// One for every feature.
     pub(crate) mean: &'a [f64],

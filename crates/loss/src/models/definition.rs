@@ -72,7 +72,6 @@ pub(crate) struct Defaults {
 }
 
 impl Defaults {
-    /// Those of a linear model.
     pub(crate) const LINEAR: Defaults = Defaults {
         learning_rate: 0.01,
         decay: Schedule::DECAY,
@@ -103,7 +102,6 @@ impl Derivatives {
     }
 }
 
-/// A model.
 pub(crate) trait Model {
     /// The name by which users know it.
     const NAME: &'static str;
@@ -144,9 +142,6 @@ pub(crate) trait Model {
     const IS_SMOOTH: bool = false;
 
     /// Loss and derivatives at this decision, to the rounding of f64 and the same bits on every machine.
-    ///
-    /// # Panics
-    /// If it is not [smooth](Model::IS_SMOOTH).
     #[inline(always)]
     fn derivatives(_z: f64, _y: f64) -> Derivatives {
         unreachable!("a loss without a second derivative")

@@ -73,9 +73,6 @@ macro_rules! models {
                 [$(ModelKind::$linear,)* $(ModelKind::$network,)*];
 
             /// Hands what a linear model minimises, with this number of the loss, to the visitor.
-            ///
-            /// # Panics
-            /// If it is not linear.
             #[inline(always)]
             pub fn with_objective<V: ObjectiveVisitor>(self, number: f32, visitor: V) -> V::Output {
                 match self {
@@ -183,9 +180,6 @@ impl ModelKind {
     }
 
     /// Loss and derivatives of tuples with these decisions and labels.
-    ///
-    /// # Panics
-    /// If it is not [smooth](ModelKind::is_smooth).
     #[inline(always)]
     pub fn derivatives(self, decisions: &[f64], labels: &[f64], out: &mut [Derivatives]) {
         with_model!(self, M => {

@@ -11,7 +11,6 @@ use super::method::{CATCH_UP_STEPS, Method, Rule, UNIT, Values};
 use crate::invalid::{InvalidHyperparameter, Parameter, require, within};
 use crate::range::Range;
 
-/// Adam.
 #[derive(Debug, Clone, Copy)]
 pub struct Adam {
     /// in [0, 1)
@@ -23,7 +22,6 @@ pub struct Adam {
 }
 
 impl Adam {
-    /// With these numbers.
     #[inline(always)]
     pub fn new([beta1, beta2, epsilon]: Values) -> Adam {
         Adam { beta1, beta2, epsilon }
@@ -93,7 +91,6 @@ impl fmt::Display for Adam {
     }
 }
 
-/// One step.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     rate: f32,

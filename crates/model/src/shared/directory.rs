@@ -45,7 +45,6 @@ pub struct Slot {
     /// where its bytes are in the arena; none while it is loaded
     pub start: usize,
     pub bytes: usize,
-    /// of the arrays
     pub lens: [usize; ARRAYS],
     /// the time of the last lookup
     pub used: AtomicU64,

@@ -40,14 +40,12 @@ pub struct ModelTable {
     latest: Option<pg_sys::Snapshot>,
 }
 
-/// A row of it.
 pub struct ModelRow<'a> {
     table: &'a ModelTable,
     tuple: pg_sys::HeapTuple,
 }
 
 impl ModelTable {
-    /// Opens the table.
     pub fn open() -> ModelTable {
         let oid = table_oid();
         // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for;
@@ -166,12 +164,10 @@ impl ModelRow<'_> {
         self.value(column).and_then(TypedDatum::to_rust)
     }
 
-    /// Whose it is.
     pub fn owner(&self) -> StoredRole {
         StoredRole::from_column(self.get(c"owner").unwrap_or_default())
     }
 
-    /// The roles in a column of them.
     pub fn roles(&self, column: &CStr) -> Vec<StoredRole> {
         StoredRole::all_from_column(self.get(column))
     }
@@ -216,7 +212,6 @@ impl ModelRow<'_> {
         }
     }
 
-    /// Which version of the row this is.
     pub fn version(&self) -> Version {
         // SAFETY: the header of a heap tuple; the raw transaction id is good enough to tell versions apart.
         unsafe {

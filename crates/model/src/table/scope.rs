@@ -10,7 +10,6 @@ use pgrx::pg_sys;
 pub struct LookupScope([u32; 8]);
 
 impl LookupScope {
-    /// As it is now.
     #[inline]
     pub fn now() -> LookupScope {
         // SAFETY: a function is called with an active snapshot, in a transaction;

@@ -8,7 +8,6 @@ use super::entry::{Entry, Values};
 pub use entries::Options;
 use serde::de::DeserializeOwned;
 
-/// All of them.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     entries::ENTRIES.iter()
 }
@@ -25,7 +24,6 @@ pub fn sorted_names(of: impl Iterator<Item = &'static Entry>) -> Vec<&'static st
     names
 }
 
-/// That of this name.
 pub fn entry(name: &str) -> &'static Entry {
     entries().find(|entry| entry.name == name).unwrap_or_else(|| panic!("there is no option {name}"))
 }

@@ -4,7 +4,6 @@ use crate::compat::grouping_expressions;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-/// A column of a table.
 pub(super) type TableColumn = (pg_sys::Oid, pg_sys::AttrNumber);
 
 /// The column of a table that a query's column is, through subqueries, joins and views; None if it is computed.

@@ -62,9 +62,6 @@ impl MaybeDistributed {
 
     /// The rows of each node, by the name of its foreign server, of `preferred` ones if several lead to it. None if the
     /// query does not only read, filter and compute on one distributed table.
-    ///
-    /// # Errors
-    /// Why they cannot be asked for there.
     pub(super) fn rows(&self, preferred: &[String]) -> Option<Result<Vec<ForeignRows>, NotForeign>> {
         // SAFETY: an analysed query, of which a copy is made, as what is written changes it.
         let (query, scanned) = unsafe {

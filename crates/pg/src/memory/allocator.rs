@@ -26,7 +26,6 @@ pub static END_SESSION: OnceLock<fn(usize) -> !> = OnceLock::new();
 /// Bytes of the reserve that are given out together: no alignment that is asked for is larger.
 const GRANULE: usize = 64;
 
-/// The memory of the reserve.
 #[repr(align(64))]
 struct Region(UnsafeCell<[u8; RESERVE_BYTES]>);
 

@@ -243,9 +243,6 @@ impl Segment {
     }
 
     /// Where `len` numbers from byte `at` on are.
-    ///
-    /// # Panics
-    /// If they are not within the segment, or not aligned.
     fn place<T>(&self, at: usize, len: usize) -> *mut T {
         assert!(at.is_multiple_of(align_of::<T>()) && len <= self.bytes.saturating_sub(at) / size_of::<T>());
         // SAFETY: within the segment.

@@ -136,9 +136,6 @@ impl Workers {
     }
 
     /// The same for a leader of this build.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     pub fn launch_by(build: &CStr, launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         if let Some(why) = unavailable() {
             return Err(why);
@@ -164,9 +161,6 @@ impl Workers {
     }
 
     /// Makes the context and its segment.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     fn prepare(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
         unsafe {
@@ -200,9 +194,6 @@ impl Workers {
     }
 
     /// Makes what workers share, and destroys it: for tests of what goes wrong meanwhile.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     #[cfg(all(feature = "pg_test", feature = "pg15"))]
     pub fn rehearse(launch: &Launch) -> std::result::Result<(), Unavailable> {
         // SAFETY: no one else has them.

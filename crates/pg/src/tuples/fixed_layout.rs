@@ -27,7 +27,6 @@ pub struct Uniform {
     /// its declared type, which is passed by value
     pub(crate) value_type: pg_sys::Oid,
     pub(crate) numbers: Numbers,
-    /// how many numbers there are
     pub(crate) len: usize,
 }
 

@@ -15,7 +15,6 @@ const HEADER: usize = std::mem::offset_of!(pg_sys::PageHeaderData, pd_linp);
 /// SizeofHeapTupleHeader
 const TUPLE_HEADER: usize = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
 
-/// MAXIMUM_ALIGNOF
 const ALIGNMENT: usize = pg_sys::MAXIMUM_ALIGNOF as usize;
 
 /// A line pointer: 15 bits of offset, 2 of flags, 15 of length.

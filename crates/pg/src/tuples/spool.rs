@@ -28,7 +28,6 @@ impl RowType<'_> {
         RowType(descriptor, PhantomData)
     }
 
-    /// The descriptor.
     pub(crate) fn descriptor(self) -> pg_sys::TupleDesc {
         self.0
     }

@@ -158,9 +158,6 @@ impl ArrayReader {
     }
 
     /// Appends the array's elements to `out` as doubles, as [`NumberType::read`] does; nothing if there is a fault.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
     pub fn read_doubles(&self, array: TypedDatum<'_>, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
         let datum = array.of_type(self.array);
         // SAFETY: the value is an array of the reader's type, which has just been compared; it has as many elements as
@@ -260,9 +257,6 @@ impl AnyArray {
     }
 
     /// Shows `f` the elements; None for NULL.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Dimensions`]
     pub fn with_elements<R>(
         &self,
         array: TypedDatum<'_>,
@@ -349,9 +343,6 @@ pub fn vector_of_doubles(values: &[f64]) -> Value {
 
 /// An array of reals. Built element by element by PostgreSQL, it would take several times the memory, and could not be
 /// half as long as SQL allows.
-///
-/// # Errors
-/// [`Error::StateTooLarge`](crate::errors::Error::StateTooLarge)
 pub fn vector_of_reals(values: &[f32]) -> crate::errors::Result<Value> {
     if values.is_empty() {
         // SAFETY: an array without dimensions.
@@ -389,9 +380,6 @@ fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> Value {
 
 /// A double precision array of one or two dimensions: how many rows and columns, and the elements.
 /// One dimension is a column.
-///
-/// # Errors
-/// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
 pub fn read_matrix(value: TypedDatum<'_>) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
     let datum = value.of_type(pg_sys::FLOAT8ARRAYOID);
     // SAFETY: the value is a float8[], by its type; its dimensions lie behind its header, its elements, without NULLs,

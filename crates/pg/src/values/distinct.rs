@@ -37,7 +37,6 @@ pub struct Distinct {
     index: Index,
 }
 
-/// One of the values.
 enum Value {
     /// by-value types: the datum and its normalised bits
     Plain { datum: pg_sys::Datum, key: u64 },

@@ -92,9 +92,6 @@ impl<'a> TypedDatum<'a> {
 
     /// Is a text UTF-8?
     ///
-    /// # Errors
-    /// Those of [`encoding::text`].
-    ///
     /// # Safety
     /// The value is a text, whose bytes lie as a bytea's do.
     #[cold]
@@ -105,9 +102,6 @@ impl<'a> TypedDatum<'a> {
     }
 
     /// Are all texts of an array UTF-8? pgrx does not ask.
-    ///
-    /// # Errors
-    /// Those of [`encoding::text`].
     ///
     /// # Safety
     /// The value is an array of texts, whose bytes lie as a bytea's do.

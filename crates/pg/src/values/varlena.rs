@@ -128,17 +128,11 @@ pub struct Bytes(*mut pg_sys::varlena);
 
 impl Bytes {
     /// A new value with these bytes, in the current memory context.
-    ///
-    /// # Errors
-    /// [`Error::StateTooLarge`]
     pub fn new(bytes: &[u8]) -> Result<Bytes> {
         Bytes::of_parts(&[bytes])
     }
 
     /// A new value of these parts, one behind the other, in the current memory context.
-    ///
-    /// # Errors
-    /// [`Error::StateTooLarge`]
     pub(super) fn of_parts(parts: &[&[u8]]) -> Result<Bytes> {
         Bytes::written(parts.iter().map(|part| part.len()).sum(), |mut at| {
             for piece in parts.iter().flat_map(|part| part.chunks(PIECE)) {
@@ -153,9 +147,6 @@ impl Bytes {
     }
 
     /// A new value of `len` zeros, in the current memory context.
-    ///
-    /// # Errors
-    /// [`Error::StateTooLarge`]
     pub fn zeros(len: usize) -> Result<Bytes> {
         Bytes::written(len, |at| {
             for start in (0..len).step_by(PIECE) {
@@ -244,9 +235,6 @@ pub struct TextOutput {
 
 impl TextOutput {
     /// An empty one with room for `room` bytes, in the current memory context.
-    ///
-    /// # Errors
-    /// [`Error::StateTooLarge`]
     pub fn with_room(room: usize) -> Result<TextOutput> {
         if room > MAX_TEXT {
             return Err(Error::StateTooLarge(room));

@@ -79,9 +79,6 @@ impl VectorReader {
     }
 
     /// Appends the vector's numbers to `out` as doubles; nothing if there is a fault.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`], [`ArrayFault::Damaged`]
     pub fn read_doubles(&self, vector: TypedDatum<'_>, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
         match self {
             VectorReader::Array(reader) => reader.read_doubles(vector, out),
@@ -146,10 +143,6 @@ impl Packed {
         }
     }
 
-    /// The bytes of the numbers.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Damaged`] if there are not as many as the value says.
     #[inline(always)]
     fn numbers(self, bytes: &[u8]) -> Result<&[u8], ArrayFault> {
         if self == Packed::Bytes {

@@ -5,7 +5,6 @@
 #[derive(Debug, Default)]
 pub struct EpochOrder {
     drawn: Vec<u32>,
-    /// in all
     blocks: usize,
     /// pages of the blocks that were not begun
     pages_left: u32,
@@ -27,12 +26,10 @@ impl EpochOrder {
         self.drawn.iter().copied()
     }
 
-    /// How many blocks there are in all.
     pub fn len(&self) -> usize {
         self.blocks
     }
 
-    /// How many of them are drawn.
     pub fn drawn(&self) -> usize {
         self.drawn.len()
     }

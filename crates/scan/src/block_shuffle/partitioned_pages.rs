@@ -15,7 +15,6 @@ use pg::tuples::toast::Toast;
 use std::ops::Range;
 use tuples::Batch;
 
-/// The node of one of the tables.
 pub trait TableNode: Clone {
     fn relation(&self) -> Option<HeapRelation<'_>>;
     /// The attributes that are wanted, if rows can be decoded raw.
@@ -35,7 +34,6 @@ struct TablePages<T> {
     pages: Range<u32>,
 }
 
-/// All of them.
 pub struct PartitionedPages<T> {
     tables: Vec<TablePages<T>>,
     /// the table of the loaded page

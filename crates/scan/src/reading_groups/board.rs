@@ -27,7 +27,6 @@ pub fn room_for(blocks: u32) -> usize {
     blocks + blocks / 4 + 1024
 }
 
-/// Bytes of a board for this many blocks.
 pub fn bytes(blocks: usize) -> usize {
     (HEADER + RECENT[1] + blocks) * size_of::<u64>()
 }

@@ -44,7 +44,6 @@ pub struct ReadingGroup {
     pages_per_block: u32,
 }
 
-/// What is read.
 pub struct Reads {
     key: Key,
     /// 0: not one relation
@@ -249,7 +248,6 @@ impl ReadingGroup {
         &self.place.counters
     }
 
-    /// Leaves the group.
     pub fn leave(self) {
         let ReadingGroup { segments, words, .. } = self;
         drop(words);

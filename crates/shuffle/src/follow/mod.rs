@@ -71,7 +71,6 @@ impl Board<'_> {
         }
     }
 
-    /// Who needs an element.
     fn needs(&self, element: u32) -> u64 {
         self.needs.get(element as usize).map_or(0, |needs| needs.load(Relaxed))
     }

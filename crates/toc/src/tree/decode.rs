@@ -5,7 +5,6 @@ use super::Stored;
 use crate::{Error, Info, Rows, limits};
 
 impl Stored<'_> {
-    /// The rows.
     pub(crate) fn decode(&self, info: &Info) -> Result<Rows, Error> {
         let values: Vec<f64> = self.values.to_vec();
         let first_values: Vec<f64> = allocation::collect(self.places.iter().map(|place| values[*place as usize]));

@@ -174,7 +174,6 @@ fn columns(spec: &DecoderSpec, planned: &Planned) -> Vec<(String, String)> {
     spec.columns().map(str::to_owned).zip(planned.column_types()).collect()
 }
 
-/// What a node gets.
 pub fn task(rows: &ForeignRows, spec: &DecoderSpec, columns: &[Column], shuffling: &Shuffling) -> NodeTask {
     let shuffling = Shuffling { share: None, ..shuffling.clone() };
     NodeTask { sql: rows.sql.clone(), spec: OwnedSpec::new(spec, columns), shuffling }

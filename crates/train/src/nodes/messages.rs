@@ -42,7 +42,6 @@ pub enum Order {
     FindGroups(Box<DecoderState>, u32),
     /// This is what all nodes have found, and what is to be trained. A state that goes on is behind the text.
     Start(Box<Start>),
-    /// Begin the epoch of this number.
     BeginEpoch(u32),
     /// Fill the buffer, have the models learn from it whose rows are all here, and say what it has to learn from.
     Fill,
@@ -114,7 +113,6 @@ impl Call {
 pub struct Start {
     pub decoder: DecoderState,
     pub kind: ModelKind,
-    /// of each point
     pub points: Vec<Hyperparameters>,
     /// that models learn from
     pub groups: usize,
@@ -132,7 +130,6 @@ pub struct Start {
 pub enum Whose {
     /// anywhere
     All,
-    /// all of them here
     Own,
     /// all of them on another node
     Other,
@@ -204,7 +201,6 @@ impl RoundShape {
         }
     }
 
-    /// How many words it has.
     fn words(&self, rest: usize) -> Option<usize> {
         match self {
             RoundShape::Reduced(words) => Some(*words).filter(|words| *words <= rest),

@@ -27,8 +27,8 @@ const BATCH: u32 = 32;
 const ALIKE: f64 = 0.25;
 
 impl Training {
-    /// Trains where the rows are, if that was asked for and can be; that it cannot is told. Also gives the time of the
-    /// pass before the first epoch.
+    /// Trains where the rows are, if that was asked for and can be; that it cannot is reported. Also gives the time of
+    /// the pass before the first epoch.
     pub(crate) fn train_there(&mut self) -> Result<Option<(Learners, Duration)>> {
         self.tell_why_here();
         let place = std::mem::replace(&mut self.place, Place::Here);
@@ -47,7 +47,7 @@ impl Training {
         Ok(trained)
     }
 
-    /// Tells why the rows come here, if it was asked that they do not.
+    /// Reports why the rows are fetched here, if it was asked that they do not.
     pub(crate) fn tell_why_here(&self) {
         if let Place::HereBecause(why) = &self.place {
             notice_rows_come(Errand::Training, why);

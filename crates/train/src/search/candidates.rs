@@ -56,7 +56,6 @@ enum State {
     Diverged,
 }
 
-/// What a candidate learns by.
 enum Learner {
     Alone(Box<Trainer>),
     /// the model of this number in the panel
@@ -142,7 +141,6 @@ impl Candidates<'_> {
         Ok(())
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Candidate> {
         self.all.iter()
     }

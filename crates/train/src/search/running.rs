@@ -35,7 +35,6 @@ pub struct Search {
     training: Training,
     spec: SearchSpec,
     points: usize,
-    /// processes that have searched
     processes: Option<u32>,
     outcome: Option<Vec<SearchRow>>,
 }

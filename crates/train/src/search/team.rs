@@ -61,7 +61,6 @@ impl Team {
         Team { all_gather: Some(all_gather), rank }
     }
 
-    /// Which one.
     pub fn rank(&self) -> Rank {
         self.rank
     }

@@ -15,7 +15,6 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Bytes of a tuple in all columns.
     #[inline]
     pub(super) fn tuple_bytes(&self) -> usize {
         let exact = if self.exact.is_some() { size_of::<f64>() } else { 0 };

@@ -129,7 +129,6 @@ pub(crate) struct Piece {
     pub(crate) rows: usize,
 }
 
-/// A column of it.
 #[derive(Debug, Clone)]
 pub(crate) enum PieceColumn {
     Fixed(Typed<Slices>),

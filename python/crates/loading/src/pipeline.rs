@@ -85,10 +85,6 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    /// Starts them.
-    ///
-    /// # Errors
-    /// What the system says if it gives no thread.
     pub(crate) fn start(job: Job, threads: usize) -> std::io::Result<Pipeline> {
         let first = job.lanes.iter().map(|(_, buffer)| *buffer).min().unwrap_or(0);
         let state = Mutex::new(State { next: (first, 0), ..State::default() });
@@ -109,9 +105,6 @@ impl Pipeline {
     }
 
     /// The buffer of that name, which is asked for once; None if it is not read within `patience`.
-    ///
-    /// # Errors
-    /// Why it cannot be read.
     pub(crate) fn take(&self, name: Name, patience: Duration) -> Result<Option<Buffer>, SourceError> {
         if self.process != std::process::id() {
             return Err(SourceError::Invalid("an iterator cannot be used in a process that was forked off".to_owned()));

@@ -114,7 +114,6 @@ impl Picture {
         Ok(Self { size, channels, pixels })
     }
 
-    /// What a step makes of it.
     pub(crate) fn after(self, step: &Step, resizer: &mut Resizer) -> Result<Self, String> {
         let size = size_after(step, Some(self.size))?;
         match step {

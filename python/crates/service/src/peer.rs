@@ -8,9 +8,6 @@ use std::path::Path;
 use tokio::net::UnixStream;
 
 /// Connects to a server of the own user or root.
-///
-/// # Errors
-/// If no one listens, or another user does.
 pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path).await?;
     check(&stream)?;
@@ -18,9 +15,6 @@ pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
 }
 
 /// Refuses other users than the own one and root.
-///
-/// # Errors
-/// Who it is.
 pub(crate) fn check(stream: &UnixStream) -> io::Result<()> {
     let (peer, own) = (stream.peer_cred()?.uid(), rustix::process::geteuid().as_raw());
     if peer == own || peer == 0 {

@@ -107,7 +107,6 @@ fn filled_type(of: &DataType, value: f64) -> Option<DataType> {
     }
 }
 
-/// The value in a type, as an array of one.
 fn scalar(of: &DataType, value: f64) -> Result<ArrayRef, ArrowError> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(&Float64Array::from(vec![value]), of, &options)

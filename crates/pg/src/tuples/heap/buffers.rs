@@ -6,7 +6,6 @@
 use crate::compat::{count_hit, files_of};
 use pgrx::pg_sys;
 
-/// No buffer.
 pub(super) const NO_BUFFER: pg_sys::Buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
 
 /// Pages that are searched for after a wrong guess.

@@ -123,7 +123,6 @@ impl Cache {
         }
     }
 
-    /// This many processes share the memory.
     pub fn share_memory(&mut self, processes: u32) {
         self.memory = self.memory.map(|memory| memory / u64::from(processes));
     }

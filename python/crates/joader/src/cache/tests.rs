@@ -111,7 +111,6 @@ proptest! {
     }
 }
 
-/// Jobs by number.
 fn jobs(n: usize) -> Vec<Job> {
     let mut sampler = Independent::new(0);
     (0..n).map(|_| sampler.join(ElementSet::default()).unwrap()).collect()

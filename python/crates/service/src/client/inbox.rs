@@ -57,7 +57,6 @@ impl DataSetInfo {
         if self.starts.is_empty() { self.rows } else { self.starts.len() as u64 }
     }
 
-    /// The rows of an element.
     pub(super) fn rows_of(&self, element: u32) -> std::ops::Range<u64> {
         if self.starts.is_empty() {
             return u64::from(element)..u64::from(element) + 1;

@@ -195,7 +195,6 @@ impl Mixer {
         self.mixing.buffer = elements;
     }
 
-    /// The epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
     }

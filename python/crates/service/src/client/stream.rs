@@ -47,9 +47,6 @@ const QUIET: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Connects to a server of the own user or root: another one gets nothing.
-///
-/// # Errors
-/// [`ServiceError::NoServer`]
 pub(super) async fn connect(path: &Path) -> Result<JoaderClient<Channel>, ServiceError> {
     let to = path.to_owned();
     let connector = tower::service_fn(move |_| {

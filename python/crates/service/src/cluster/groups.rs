@@ -125,9 +125,6 @@ impl Groups {
 
     /// Gives a rank its place. It waits until all ranks have come, if no one knows yet which elements it has; and for
     /// ranks to go that are of another job, such as the one that was stopped to start this one.
-    ///
-    /// # Errors
-    /// If the rank does not fit to the others, or these do not come in time.
     pub(crate) async fn seat(self: &Arc<Self>, coming: Coming) -> Result<Seat, Status> {
         let timeout = coming.timeout;
         let until = Instant::now() + self.patience.min(timeout);

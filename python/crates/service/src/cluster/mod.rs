@@ -176,8 +176,6 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// # Errors
-    /// If the address is not available, or the certificate and its key are invalid.
     pub(crate) fn new(options: LeaderOptions) -> io::Result<Listening> {
         let (certificate, key) = (&options.certificate, &options.key);
         let (chain, secret) = (pem("certificate", certificate)?, secret("key", key)?);
@@ -205,9 +203,6 @@ impl Listening {
     }
 
     /// Serves those who know the token, for ever. Others do not come as far as a question.
-    ///
-    /// # Errors
-    /// If the runtime does not take the listener.
     pub(crate) fn serve<L: Leader>(
         self,
         service: LeaderServer<L>,

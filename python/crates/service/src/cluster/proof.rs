@@ -51,9 +51,6 @@ fn is_right<D>(token: &Token, connection: &ConnectionCommon<D>, role: Role, proo
 }
 
 /// A follower, for its leader.
-///
-/// # Errors
-/// If it does not know the token.
 pub(super) async fn accept(
     tls: TlsAcceptor,
     token: Token,
@@ -75,9 +72,6 @@ pub(super) async fn accept(
 }
 
 /// The leader, for a follower.
-///
-/// # Errors
-/// If its certificate is not trusted, or one of the two does not know the other's token.
 pub(super) async fn connect(
     tls: TlsConnector,
     token: Token,

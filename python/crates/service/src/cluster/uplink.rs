@@ -49,9 +49,6 @@ pub(crate) struct Sampled {
 
 impl Uplink {
     /// It does not connect before [`Uplink::run`].
-    ///
-    /// # Errors
-    /// If the address or the certificates are invalid.
     pub(crate) fn new(options: FollowerOptions) -> io::Result<Uplink> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
         let file = options.trusts.display();
@@ -149,9 +146,6 @@ impl Uplink {
     }
 
     /// The leader.
-    ///
-    /// # Errors
-    /// If there is no leader now.
     pub(crate) fn client(&self) -> Result<Client, Status> {
         self.link.borrow().clone().map_err(|why| self.no_leader(&why))
     }
@@ -184,9 +178,6 @@ impl Uplink {
     }
 
     /// Lets the leader draw for a rank of this machine, once all ranks are there.
-    ///
-    /// # Errors
-    /// If the leader refuses it, or is not there.
     pub(crate) async fn sample(&self, rank: proto::Rank) -> Result<Sampled, Status> {
         let mut client = self.client()?;
         let (to_leader, from_rank) = unbounded_channel();

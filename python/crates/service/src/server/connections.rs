@@ -33,7 +33,6 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) struct Sessions(Mutex<HashSet<[u8; SESSION]>>);
 
 impl Sessions {
-    /// A new one.
     pub(super) fn begin(&self) -> io::Result<[u8; SESSION]> {
         let mut session = [0; SESSION];
         rustix::rand::getrandom(&mut session, rustix::rand::GetRandomFlags::empty())?;

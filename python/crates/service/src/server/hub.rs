@@ -50,7 +50,6 @@ pub(super) struct Joining {
     pub(super) window: Window,
     pub(super) to_job: ToJob,
     pub(super) process: u32,
-    /// which rank it is, and of how many
     pub(super) rank: (u32, u32),
     /// tells a leader what was taken
     pub(super) taken: Option<UnboundedSender<u32>>,

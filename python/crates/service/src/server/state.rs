@@ -52,7 +52,6 @@ pub(super) struct JobInfo {
     /// when it gave something back last
     pub(super) moved: Instant,
     pub(super) rows: u64,
-    /// which rank it is, and of how many
     pub(super) rank: (u32, u32),
     /// it gets nothing more
     pub(super) has_ended: bool,

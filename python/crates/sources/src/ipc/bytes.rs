@@ -38,7 +38,6 @@ impl Bytes {
     }
 }
 
-/// Maps a file.
 #[expect(unsafe_code)]
 fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: Rust requires that no one changes the bytes while they are mapped. No program can see to that for a

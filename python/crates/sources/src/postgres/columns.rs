@@ -110,7 +110,6 @@ enum Values {
     Timestamp(TimestampMicrosecondBuilder),
 }
 
-/// The bytes of a number.
 fn exact<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
     bytes.try_into().map_err(|_| format!("the database sent {} bytes where {N} are expected", bytes.len()))
 }

@@ -176,7 +176,6 @@ fn rows_of(client: &mut Client, table: &str) -> Result<(String, String), SourceE
     Ok((name.clone(), name))
 }
 
-/// The columns with their names.
 fn named(columns: &[Column]) -> String {
     columns.iter().map(Column::named).collect::<Vec<_>>().join(", ")
 }
