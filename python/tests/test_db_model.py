@@ -207,7 +207,7 @@ def test_text_is_a_number_where_it_is_one_in_sql(number: str) -> None:
         assert Model.from_dict(ARRAY).predict({"v": [f"[{good},0]"]}).tolist() == [value]
     with pytest.raises(ValueError, match="feature 'v', row 0: '1_0' is not an integer"):
         Model.from_dict(SPARSE).predict({"v": ["{1_0:1}/2"]})
-    with pytest.raises(ValueError, match="feature 'v', row 0: index 1 is there twice"):
+    with pytest.raises(ValueError, match="feature 'v', row 0: index 1 appears twice"):
         Model.from_dict(SPARSE).predict({"v": ["{1:1,1:2}/2"]})
 
 

@@ -58,7 +58,7 @@ pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<
             return refuse("the label", hint);
         }
         if names.contains(&name) {
-            return refuse("there twice", "Name each column once.");
+            return refuse("named twice", "Name each column once.");
         }
         names.push(name);
     }

@@ -45,7 +45,7 @@ def names_of_columns(columns: Sequence[str] | None) -> list[str]:
     if names is None or not all(isinstance(name, str) for name in names):
         raise TypeError(f"columns: must be a list of names, such as ['image', 'label'], not {columns!r}")
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
-        raise ValueError(f"columns: {twice[0]!r} is there twice")
+        raise ValueError(f"columns: {twice[0]!r} appears twice")
     return names
 
 

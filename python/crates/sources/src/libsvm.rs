@@ -235,7 +235,7 @@ impl Decoder {
             }
             // Most files have them in order.
             if place <= greatest && rows.indices[begin..].contains(&(place as i32)) {
-                return Err(format!("the index of {word:?} is there twice"));
+                return Err(format!("the index of {word:?} appears twice"));
             }
             greatest = greatest.max(place);
             rows.indices.push(place as i32);

@@ -58,7 +58,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_search('t', features => '{a,b}', folds_by_time => 'a')",
         "22023",
         r#"invalid value for argument "folds_by_time": column "a" is a feature"#,
-        "Use by features which columns the model learns from, without this one.",
+        "Name the feature columns in features, without this one.",
     ),
     Case(
         "ArgumentError::InvalidArgument",

@@ -59,7 +59,7 @@ pub const CASES: &[Case] = &[
         "ModelError::ModelExists",
         "SELECT corgipile_rename('m', 'other')",
         "42710",
-        r#"a model named "other" exists already"#,
+        r#"a model named "other" already exists"#,
         "Choose another name, or drop the old model.",
     ),
     Case(
@@ -102,14 +102,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_import(corgipile_export('m') - 'weights')",
         "22023",
         r#"key "weights" of the model is missing"#,
-        "corgipile_export() gives such objects; docs/...model-format.md describes them.",
+        "corgipile_export() returns such objects; docs/...model-format.md describes them.",
     ),
     Case(
         "ArgumentError::InvalidArgument",
         "SELECT corgipile_import('[]')",
         "22023",
         r#"invalid value for argument "model": it is not a JSON object"#,
-        "corgipile_export() gives such objects; docs/...model-format.md describes them.",
+        "corgipile_export() returns such objects; docs/...model-format.md describes them.",
     ),
     Case(
         "PredictError::Length",

@@ -18,7 +18,7 @@ pub const CASES: &[(&[&str], &str)] = &[
         &["SET client_min_messages = error; SELECT FROM corgipile_train('t', 'linear', 'a', '{b}', max_epochs => 1, name => 'same'); \
            RESET client_min_messages; SELECT FROM corgipile_calibrate('same', 't'::text)"],
         "WARNING:  model ... \"same\" was trained on this source\n\
-         HINT:  Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: ...",
+         HINT:  The model fits the rows that it was trained on, or that chose its epochs, better than new rows: ...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 500.0::real AS a FROM generate_series(1, 1000) i', 'svm', \
@@ -131,7 +131,7 @@ pub const CASES: &[(&[&str], &str)] = &[
         &["SELECT FROM corgipile_train('SELECT CASE WHEN id % 10 = 0 THEN 2 ELSE label END AS label, a, id % 20 = 0 AS v, \
            CASE WHEN id % 4 = 0 THEN ''one'' ELSE ''other'' END AS site FROM t', 'softmax', group_by => 'site', \
            max_epochs => 3, features => '{a}', seed => 1, options => '{\"validation_column\": \"v\"}')"],
-        "...WARNING:  label column \"label\" is 2 in no training row (group one)\n\
+        "...WARNING:  label column \"label\" is 2 (group one) in no training row\n\
          HINT:  All such rows are held out. Hold out other rows with seed or validation_column, or use a query as source that \
          leaves such rows out.\n",
     ),
@@ -384,7 +384,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "nodes::models_of_single_steps_are_averaged_where_labels_are_mixed_alike",
     ),
     (
-        "...each step uses ... compressed mini-batches, one of each process or server",
+        "each step uses ... compressed mini-batches, one of each process or server",
         "together::a_step_is_that_of_a_mini_batch_of_each_process",
     ),
 ];

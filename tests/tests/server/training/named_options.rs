@@ -111,7 +111,7 @@ fn what_is_wrong_with_a_value_is_said_however_it_is_given() {
         ("optimizer => 'Adem'", "option \"optimizer\" must be"),
         ("hidden_layer_sizes => '{4}'", "option \"hidden_layer_sizes\" applies only to model mlp"),
         ("class_weight => '{1'", "option \"class_weight\" must be"),
-        (r#"options => '{"max_epochs": 0}'"#, "argument \"max_epochs\": 0 is not in 1 to"),
+        (r#"options => '{"max_epochs": 0}'"#, "argument \"max_epochs\": 0 is not between 1 and"),
         (r#"options => '{"max_epochs": 1.5}'"#, "option \"max_epochs\" must be an integer of type int"),
         (r#"options => '{"max_epochs": null}'"#, "option \"max_epochs\" must be an integer of type int"),
         (r#"options => '{"seed": 1e30}'"#, "option \"seed\" must be an integer of type bigint"),

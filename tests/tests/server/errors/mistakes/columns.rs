@@ -170,7 +170,7 @@ pub const FEATURES: &[Case] = &[
         "a feature twice",
         "SELECT corgipile_train('passengers', label => 'survived', features => '{age,age}')",
         "22023",
-        r#"invalid value for argument "features": column "age" appears twice"#,
+        r#"invalid value for argument "features": column "age" is named twice"#,
         "Name each column once.",
     ),
     Case(
@@ -192,7 +192,7 @@ pub const FEATURES: &[Case] = &[
         "SELECT corgipile_train('vectors', features => '{-x}')",
         "42703",
         "the source has no features",
-        "Features are one column of arrays, ...",
+        "Features can be one column of arrays, ...",
     ),
     Case(
         "a star and a name",
