@@ -5,7 +5,7 @@ RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic flo
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_coefficients_wrapper';
 COMMENT ON FUNCTION corgipile_coefficients(bigint, text, float8, text)
-    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; confidence_level is 0.95 by default, and weights of rows are precisions, or frequencies';
+    IS 'coefficients of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; confidence_level is 0.95 by default; row weights are precisions (the default) or frequencies';
 
 CREATE FUNCTION corgipile_importance(model_id bigint, source text, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
 RETURNS TABLE (feature text, importance float8, stddev float8, effect float8)

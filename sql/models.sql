@@ -157,20 +157,20 @@ COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each 
 COMMENT ON COLUMN corgipile.models.skipped IS 'rows skipped in each epoch because they have NULLs';
 COMMENT ON COLUMN corgipile.models.feature_fill IS 'value that replaces a NULL, for each feature: its mean in training, before it is transformed and standardized; 0 for categories; no elements for buckets; NULL if the model does not impute';
 COMMENT ON COLUMN corgipile.models.imputed IS 'rows in which NULLs of features were imputed; NULL if the model does not impute';
-COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes of softmax and mlp, balanced weights and categories; about 0 without one';
-COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
-COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch; of a training that went on, with what it had returned before';
-COMMENT ON COLUMN corgipile.models.hidden_layer_sizes IS 'units of the hidden layers of networks; NULL for all others';
-COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sigmoid, relu or tanh; NULL but for networks';
-COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax, of mlp_regression identity; NULL but for networks';
-COMMENT ON COLUMN corgipile.models.identity IS 'what the model is known by on all servers that it was published to; each version has its own';
-COMMENT ON COLUMN corgipile.models.published IS 'it was published to this server: parts of other servers'' queries may use it by its name';
-COMMENT ON COLUMN corgipile.models.calibration_rows IS 'rows that corgipile_calibrate() was given; NULL before';
-COMMENT ON COLUMN corgipile.models.calibration_scores IS 'of these rows, how far the model is from the truth, ascending: the distance, or 1 less the probability of the true label, or the decision against it; of more than 3072 rows those of as many ranks';
+COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time of the pass before the first epoch, which computes means and deviations, classes of softmax and mlp, balanced weights and categories; about 0 without one';
+COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'disk space of the copy that a full shuffle made; NULL without one';
+COMMENT ON COLUMN corgipile.models.history IS 'rows returned by corgipile_train(), one object per epoch; after a warm start, with the earlier epochs of the same training';
+COMMENT ON COLUMN corgipile.models.hidden_layer_sizes IS 'units of the hidden layers; NULL except for networks';
+COMMENT ON COLUMN corgipile.models.activation IS 'activation function of the hidden layers: sigmoid, relu or tanh; NULL except for networks';
+COMMENT ON COLUMN corgipile.models.output IS 'output of the last layer: sigmoid or softmax, for mlp_regression identity; NULL except for networks';
+COMMENT ON COLUMN corgipile.models.identity IS 'identifies this version on all servers that it was published to';
+COMMENT ON COLUMN corgipile.models.published IS 'it was published to this server: queries of other servers may use it by its name here';
+COMMENT ON COLUMN corgipile.models.calibration_rows IS 'number of rows given to corgipile_calibrate(); NULL before';
+COMMENT ON COLUMN corgipile.models.calibration_scores IS 'nonconformity scores of these rows, ascending: the absolute error, or 1 minus the probability of the true label, or the decision against it; for more than 3072 rows, 3072 quantiles of them';
 COMMENT ON COLUMN corgipile.models.profile IS 'what its features were like in training, or on the rows that corgipile_profile() was given: mean, stddev, fraction of NULLs and shares between quantiles of each number, rows of each category; NULL if nothing is kept';
-COMMENT ON COLUMN corgipile.models.sigmoid_slopes IS 'of an SVM that was trained with probability, one per output: the probability of its class is 1 / (1 + e^(slope * decision + offset)), of several outputs divided by their sum; NULL without';
-COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'the offsets beside sigmoid_slopes';
-COMMENT ON COLUMN corgipile.models.predict_granted_to IS 'roles that may predict with the model, and not see what was learned and of what; public is everybody';
+COMMENT ON COLUMN corgipile.models.sigmoid_slopes IS 'for an SVM trained with probability, one per output: the probability of its class is 1 / (1 + e^(slope * decision + offset)), with several outputs divided by their sum; NULL otherwise';
+COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'offsets that belong to sigmoid_slopes';
+COMMENT ON COLUMN corgipile.models.predict_granted_to IS 'roles that may only predict with the model, not read weights and training data; public means all roles';
 GRANT SELECT ON corgipile.models TO PUBLIC;
 
 CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
@@ -252,15 +252,15 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
      ORDER BY m.model_id, c.output, f.place;
 COMMENT ON VIEW corgipile.all_coefficients IS 'coefficients of all versions of all models, as in corgipile.coefficients';
 COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
-COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
-COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
-COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL; hash[0], hash[1], ... of the buckets of hashed columns';
+COMMENT ON COLUMN corgipile.all_coefficients.name IS 'name of the model; may be NULL';
+COMMENT ON COLUMN corgipile.all_coefficients.class IS 'class of the weight; NULL except for softmax and one-vs-rest SVMs';
+COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'name of the column, or (intercept); x[1], x[2], ... for an array column x; value column and index for sparse features; column=value for categories, and column IS NULL; hash[0], hash[1], ... for buckets of hashed columns';
 COMMENT ON COLUMN corgipile.all_coefficients.standardized_coefficient IS 'the weight, or the intercept, of the features as the model was trained on them: standardized if there are a mean and a scale';
-COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
-COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
-COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.all_coefficients.class_number IS 'the number of the class, from 1; 1 but for softmax and one-vs-rest SVMs';
-COMMENT ON COLUMN corgipile.all_coefficients.feature_number IS 'the number of the feature, from 1; 0 for (intercept)';
+COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'mean that is subtracted from the feature first; NULL if features were not standardized';
+COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'standard deviation that the feature is then divided by';
+COMMENT ON COLUMN corgipile.all_coefficients.version IS 'version of the model';
+COMMENT ON COLUMN corgipile.all_coefficients.class_number IS 'number of the class, from 1; always 1 except for softmax and one-vs-rest SVMs';
+COMMENT ON COLUMN corgipile.all_coefficients.feature_number IS 'number of the feature, from 1; 0 for (intercept)';
 COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
 
 CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
@@ -268,7 +268,7 @@ CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
       FROM corgipile.all_coefficients AS a
      WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
      ORDER BY a.model_id, a.class_number, a.feature_number;
-COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax and one-vs-rest SVMs, all that for each class; nothing of networks, whose weights are no coefficients of features';
+COMMENT ON VIEW corgipile.coefficients IS 'coefficients of the current version of each model, by feature name; of standardized features if mean and scale are not NULL: one row per feature, and one for (intercept); for softmax and one-vs-rest SVMs, for each class; networks have no coefficients';
 
 CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,

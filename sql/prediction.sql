@@ -18,7 +18,7 @@ BEGIN
                -- Two or three features of which all but the first are texts are taken for this one, too. Another default than NULL
                -- tells a NULL that is a feature from an argument that is not given.
                        ('features "any", nulls text DEFAULT ''as trained'', handle_unknown text DEFAULT ''as trained''',
-                        'an array, a vector or bytes, for the columns of a row, or for the only feature'),
+                        'an array, a vector or bytes, the columns of a row, or the only feature'),
                -- as are any two features for this one
                        ('indices "any", feature_values "any", nulls text DEFAULT ''as trained'', handle_unknown text DEFAULT ''as trained''',
                         'sparse features'),
@@ -41,4 +41,4 @@ CREATE FUNCTION corgipile_evaluate(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
 COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text, text)
-    IS 'accuracy (R2 of a linear model) and loss of a model on other rows; servers is off by default, and auto, or names of servers, evaluates where the rows are';
+    IS 'accuracy (for a linear model R2) and loss of a model on other rows; servers is off by default; with auto, or names of servers, the servers evaluate their rows';

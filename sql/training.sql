@@ -10,12 +10,12 @@ COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the l
 CREATE FUNCTION corgipile.node_training(task text) RETURNS TABLE (n bigint, bytes bigint)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000 SUPPORT @extschema@.corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_node_training_wrapper';
-COMMENT ON FUNCTION corgipile.node_training(text) IS 'what functions with servers, such as corgipile_train(), have a cursor for on another server: its part of the work; a row per request';
+COMMENT ON FUNCTION corgipile.node_training(text) IS 'does this server''s part of functions with servers, such as corgipile_train(); read through a cursor, one row per request';
 
 CREATE FUNCTION corgipile.node_step(request bytea) RETURNS bytea
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_node_step_wrapper';
-COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what functions with servers, such as corgipile_train(), ask that part on another server for';
+COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'sets the next request to this server''s part of functions with servers, such as corgipile_train()';
 
 -- Only for the roles of user mappings on other servers: a training there has this server work and keep memory for it.
 REVOKE ALL ON FUNCTION corgipile.node_training(text), corgipile.node_step(bytea) FROM PUBLIC;
@@ -67,7 +67,7 @@ AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
                              float8, int, boolean, boolean, text, text, text)
-    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, prefetch and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
+    IS 'trains a model with SGD, stores it and returns one row per epoch. NULL means the default: with warm_start, the value of that training except max_epochs, prefetch and workers; else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 -- A training whose model is committed every few epochs. Without SET search_path, which would forbid COMMIT: all names are qualified.
 CREATE PROCEDURE corgipile_train_in_steps(
@@ -238,7 +238,7 @@ CREATE FUNCTION corgipile_shuffle(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 100000 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_shuffle_wrapper';
 COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int, float8, boolean)
-    IS 'the rows of a table in CorgiPile order. NULL means the default: seed drawn, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1, shared_scan as the setting corgipile.shared_scan';
+    IS 'returns the rows of a table in CorgiPile order. NULL means the default: a random seed, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1, shared_scan as the setting corgipile.shared_scan';
 
 CREATE FUNCTION corgipile_options(model text DEFAULT NULL) RETURNS TABLE (
     name text, type text, default_value text, range text, applies_to text, description text
@@ -272,7 +272,7 @@ CREATE FUNCTION corgipile_cluster_factor(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text, text)
-    IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic, servers off';
+    IS 'measures how clustered a table is: from about 1 if it is shuffled, to the number of tuples per block if it is sorted. NULL means the default: label label, block_size auto, model logistic, servers off';
 
 CREATE FUNCTION corgipile_io_profile(
     relation       regclass,

@@ -50,7 +50,7 @@ fn coefficients(call: Call<'_>) -> Result<Vec<Row>> {
     let given = call.get(3).map(|name| {
         WeightsAre::named(name).ok_or_else(|| ArgumentError::InvalidArgument {
             argument: "weight_type",
-            reason: format!("{} is none of {}", excerpt(name), WeightsAre::names().join(", ")),
+            reason: format!("{} is not one of {}", excerpt(name), WeightsAre::names().join(", ")),
             hint: None,
         })
     });
@@ -123,7 +123,7 @@ fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result
     }
     if weight.is_some() && weights.is_none() {
         pg::notice(
-            "weights of rows are taken as precisions: only how they compare counts",
+            "row weights are used as precisions: only their ratios matter",
             "Give weight_type => 'frequencies' if a row of weight 2 is two rows, or weight_type => 'precisions'.",
         );
     }

@@ -69,7 +69,7 @@ impl CompressRequest {
         let order: String = arguments.get(places.order).ok_or(ArgumentError::NullArgument("shuffle"))?;
         let shuffling = Shuffling::parse(Some(order), arguments.get(places.seed), None, None)?;
         if !shuffling.strategy.permutes() {
-            let reason = format!("{} gives some rows twice and others never", shuffling.strategy);
+            let reason = format!("{} returns some rows twice and others never", shuffling.strategy);
             return Err(ArgumentError::InvalidArgument { argument: "shuffle", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;

@@ -44,7 +44,7 @@ pub fn notice_clipped(decoder: &Decoder) {
                 "values more than {deviations} standard deviations from the mean of their feature are clipped: \
                  {values} in {rows} rows"
             ),
-            "The model predicts in the same way. Option winsorize can be another number of them, or \"none\".",
+            "Predictions do the same. Option winsorize can be another number of deviations, or \"none\".",
         );
     }
 }
@@ -55,7 +55,7 @@ pub fn notice_unseen(decoder: &Decoder) {
         let rows = share(decoder.unseen(), decoder.decoded());
         pg::notice(
             format!("{rows} have categories or indices that the model was not trained on"),
-            "They count as none of those that it knows; with handle_unknown => 'error' they are an error.",
+            "They count as none of the known ones; with handle_unknown => 'error' they are an error.",
         );
     }
 }

@@ -184,7 +184,7 @@ impl DecoderSpec {
             return Err(TrainingError::NotOnCompressed("the option weight").into());
         }
         if self.clip.is_some() && self.known.as_ref().is_some_and(|known| known.standardizer.is_some()) {
-            return Err(TrainingError::NotOnCompressed("a model whose features are cut off (option winsorize)").into());
+            return Err(TrainingError::NotOnCompressed("a model with clipped features (option winsorize)").into());
         }
         match self.row_groups.columns().next() {
             Some(_) => Err(TrainingError::NotOnCompressed(

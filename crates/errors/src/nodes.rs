@@ -30,7 +30,7 @@ impl Display for Errand {
 pub enum NodeError {
     #[error("the rows cannot be {0} where they are: {1}")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Leave servers out, and they come here; with \"auto\" they do where they have to.")]
+        "Leave servers out to fetch the rows to this server; \"auto\" does so where necessary.")]
     Unfit(Errand, String),
     #[error("server \"{0}\": extension corgipile is not installed in its database")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "Run CREATE EXTENSION corgipile in that database.")]
@@ -41,7 +41,7 @@ pub enum NodeError {
     OtherVersion { server: String, there: String, here: &'static str },
     #[error("server \"{0}\": its database has the encoding {1}, not UTF8")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Leave servers out: postgres_fdw converts the texts of rows that come here.")]
+        "Leave servers out to fetch the rows to this server: postgres_fdw converts their texts.")]
     OtherEncoding(String, String),
     #[error("server \"{server}\": column \"{column}\" has type {there} there, and {here} here")]
     #[report(ERRCODE_DATATYPE_MISMATCH => "Give the column of the foreign table the type that it has on the other server.")]
@@ -57,7 +57,7 @@ pub enum NodeError {
     NonsenseAsked,
     #[error("this function was not called by a training on another server")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "Functions with servers call this function on other servers: corgipile_train() and others.")]
+        "corgipile_train() and other functions with servers call it on other servers; do not call it yourself.")]
     OutOfTurn,
     /// to the role of this name, quoted
     #[error("role {0} lacks the privilege to take part in a training of another server")]

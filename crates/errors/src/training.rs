@@ -92,7 +92,7 @@ pub enum TrainingError {
     EmptyFold { fold: u32, folds: u32, what: &'static str },
     #[error("the worker process has ended unexpectedly")]
     #[report(ERRCODE_INTERNAL_ERROR =>
-        "The server's log may tell why; train with prefetch => 'off' to do without it.")]
+        "The server's log may have the reason; prefetch => 'off' trains without a worker process.")]
     WorkerLost,
 }
 

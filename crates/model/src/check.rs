@@ -76,7 +76,7 @@ impl Fitted {
             .collect();
         let hidden = sizes.and_then(|sizes| Hidden::new(&sizes));
         let hidden = hidden.ok_or_else(|| {
-            must("hidden_layer_sizes", format!("an array of one to {} whole numbers from 1", Hidden::MAX_LAYERS))
+            must("hidden_layer_sizes", format!("an array of 1 to {} positive integers", Hidden::MAX_LAYERS))
         })?;
         let activation = Activation::named(required("activation", activation)?)
             .ok_or_else(|| must("activation", "\"sigmoid\", \"relu\" or \"tanh\"".to_owned()))?;

@@ -112,9 +112,9 @@ impl Model {
             nulls: fitted.policy("nulls")?.unwrap_or(Nulls::Error),
             unseen: fitted.policy("handle_unknown")?.unwrap_or(Unseen::Error),
             transform,
-            logs: logs.map_err(|()| refuse("says transform of what is no feature of numbers".to_owned()))?,
+            logs: logs.map_err(|()| refuse("has transform for a column that is not a numeric feature".to_owned()))?,
             clip: Clip::of_record(record.get("winsorize"))
-                .ok_or_else(|| refuse(format!("says winsorize, but not {}", Clip::WHAT)))?,
+                .ok_or_else(|| refuse(format!("has winsorize, but not {}", Clip::WHAT)))?,
             calibration: fitted.calibration()?,
             sigmoids: fitted.sigmoids(kind, outputs)?,
             loss_number: number_of_record(kind, Some(record)).ok_or_else(|| {

@@ -114,8 +114,8 @@ pub fn define(preloading: bool) {
     GucRegistry::define_bool_guc(
         c"corgipile.shared_scan",
         c"Sets whether sessions that read the same table read it together.",
-        c"For calls of corgipile_train() and corgipile_shuffle() that do not say it by shared_scan. The order of blocks then depends \
-          on who else reads: a model trained so cannot be trained again.",
+        c"Applies to calls of corgipile_train() and corgipile_shuffle() without shared_scan. The order of blocks then \
+          depends on the other sessions: the model is not reproducible.",
         &SHARE,
         GucContext::Userset,
         GucFlags::empty(),

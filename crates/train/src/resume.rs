@@ -101,8 +101,8 @@ impl Resume {
         let shared = record.get("shared_scan").and_then(Value::as_bool).unwrap_or_default();
         if shared {
             pg::notice(
-                format!("model {} was trained with shared_scan: the order of its rows cannot be had again", model.id),
-                "Who trains the same epochs anew gets another model.",
+                format!("model {} was trained with shared_scan: the order of its rows is not reproducible", model.id),
+                "Training the same epochs again gives another model.",
             );
         }
         let digest = record.get(ORDER_DIGEST).and_then(Value::as_str);

@@ -180,7 +180,7 @@ class Document:
         hidden = self.raw.get("hidden_layer_sizes")
         is_size = lambda size: isinstance(size, int) and size > 0  # noqa: E731
         if not isinstance(hidden, list) or not 1 <= len(hidden) <= 16 or not all(map(is_size, hidden)):
-            raise self._invalid("hidden_layer_sizes", "is no array of 1 to 16 whole numbers from 1")
+            raise self._invalid("hidden_layer_sizes", "is no array of 1 to 16 positive integers")
         return hidden
 
     def _outputs(self) -> int:
@@ -228,7 +228,7 @@ class Document:
         clip = parameters.get("winsorize", "none")
         is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
         if clip not in ("none", "auto", None) and not (is_number and 0 < clip <= np.finfo(np.float32).max):
-            raise self._invalid("hyperparameters", "has a winsorize that is no number above 0")
+            raise self._invalid("hyperparameters", "has a winsorize that is not a number above 0")
         self.clip = np.float32(clip) if is_number else None
         transform = parameters.get("transform", "none")
         self.logs: set[str] | bool = False

@@ -190,7 +190,7 @@ fn where_there_is_no_room_for_another_member_or_group_the_reader_reads_alone() {
         open(member, 0, "t0");
     }
     assert_eq!(watch.line("SELECT count(*), count(DISTINCT scan_group) FROM corgipile.stat_shared_scans"), "64|1");
-    assert_eq!(refusal(&mut watch, "t0").as_deref(), Some("(the reading group has 64 members)"));
+    assert_eq!(refusal(&mut watch, "t0").as_deref(), Some("(the reading group already has 64 members)"));
     members[17].run("ROLLBACK");
     assert_eq!(refusal(&mut watch, "t0"), None);
     drop(members);

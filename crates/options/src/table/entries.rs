@@ -152,7 +152,7 @@ entries! {
     .of(Models::Networks)
     .warm_start(Fixed {
         unsaid: Some(Clip::AUTO),
-        reason: "its features were cut off elsewhere in its training",
+        reason: "its features were clipped at other values in its training",
         hint: "Leave option winsorize out to continue as it was trained.",
     });
 

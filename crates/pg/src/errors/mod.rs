@@ -93,8 +93,8 @@ pub enum Error {
     NoDblink,
     #[error("server \"{0}\": the user mapping has no password")]
     #[report(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED =>
-        "Sessions are those of dblink, which asks all but superusers for one: password_required is for postgres_fdw \
-         alone. Give the mapping the password, or leave option servers out.")]
+        "dblink requires a password of all roles but superusers; password_required applies to postgres_fdw \
+         only. Give the mapping a password, or leave option servers out.")]
     NoPassword(String),
     #[error("out of memory: could not allocate {0} bytes")]
     #[report(ERRCODE_OUT_OF_MEMORY =>

@@ -56,7 +56,7 @@ fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Ve
         ("option shared_scan", request.options.shared_scan == Some(true)),
     ];
     if let Some((what, _)) = unfit.into_iter().find(|(_, applies)| *applies) {
-        return Err(format!("servers do not train with {what}").into());
+        return Err(format!("other servers cannot train with {what}").into());
     }
     foreign_rows(&request.options.servers, planned)
 }
@@ -135,9 +135,9 @@ pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand:
 pub(super) fn notice_rows_come(errand: Errand, why: &str) {
     let hint = match errand {
         Errand::Training => {
-            "Option servers can name servers, to have an error instead; EXPLAIN shows where rows are trained on."
+            "To get an error instead, name servers in option servers; EXPLAIN shows where rows are trained on."
         }
-        Errand::Evaluation | Errand::Measurement => "Argument servers can name servers, to have an error instead.",
+        Errand::Evaluation | Errand::Measurement => "To get an error instead, name servers in argument servers.",
     };
     pg::notice(format!("the rows are fetched to this server to be {errand}: {why}"), hint);
 }

@@ -89,8 +89,8 @@ pub const CASES: &[(&[&str], &str)] = &[
         &["SELECT FROM corgipile_train('SELECT i / 7.0::real AS label, ARRAY[(i = 5)::int * 9 + i % 2] AS x FROM generate_series(1, 1000) i', \
            'mlp_regression', max_epochs => 1)"],
         // of a feature that is 0 or 1 but once
-        "...NOTICE:  values beyond 5 standard deviations from the mean of their feature are cut off: 1 in 1000 rows\n\
-         HINT:  The model predicts in the same way. Option winsorize can be another number of them, or \"none\".\n...",
+        "...NOTICE:  values more than 5 standard deviations from the mean of their feature are clipped: 1 in 1000 rows\n\
+         HINT:  Predictions do the same. Option winsorize can be another number of deviations, or \"none\".\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[1.7e9::float8 + i, i, 1e9] AS x FROM generate_series(1, 500) i', \
@@ -247,8 +247,8 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SELECT FROM corgipile_train('t', max_epochs => 1, shared_scan => true, name => 'shared')",
             "SELECT FROM corgipile_train('t', max_epochs => 1, warm_start => 'shared')",
         ],
-        "...NOTICE:  model ... was trained with shared_scan: the order of its rows cannot be had again\n\
-         HINT:  Who trains the same epochs anew gets another model.\n...",
+        "...NOTICE:  model ... was trained with shared_scan: the order of its rows is not reproducible\n\
+         HINT:  Training the same epochs again gives another model.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('t', max_epochs => 1, options => '{\"verbose\": true}')"],
@@ -303,7 +303,7 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SELECT FROM corgipile_evaluate('red', 'SELECT id % 2 AS label, a, ''blue'' AS colour FROM t')",
         ],
         "...NOTICE:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
-         HINT:  They count as none of those that it knows; with handle_unknown => 'error' they are an error.\n",
+         HINT:  They count as none of the known ones; with handle_unknown => 'error' they are an error.\n",
     ),
     (
         &[
@@ -337,7 +337,7 @@ pub const CASES: &[(&[&str], &str)] = &[
         &["SELECT FROM corgipile_train('SELECT i % 3 AS y, i % 5 AS x, i % 2 + 1 AS w FROM generate_series(1, 100) i', 'linear', 'y',
                solver => 'newton', name => 'weighted', options => '{\"weight\": \"w\"}')",
           "SELECT FROM corgipile_coefficients('weighted', 'SELECT i % 3 AS y, i % 5 AS x, i % 2 + 1 AS w FROM generate_series(1, 100) i')"],
-        "...NOTICE:  weights of rows are taken as precisions: only how they compare counts\n\
+        "...NOTICE:  row weights are used as precisions: only their ratios matter\n\
          HINT:  Give weight_type => 'frequencies' if a row of weight 2 is two rows, or weight_type => 'precisions'.\n",
     ),
     (
@@ -347,7 +347,7 @@ pub const CASES: &[(&[&str], &str)] = &[
           "SELECT FROM corgipile_train('pages', 'svm', features => '{x}', seed => 1, max_epochs => 1)"],
         "...NOTICE:  the sample of the rows before the first epoch did not contain a second value of column \"label\": the training begins again with \
          all rows\n\
-         HINT:  Use statistics => 'exact' to read all rows before the first epoch at once.\n...",
+         HINT:  Use statistics => 'exact' to read all rows before the first epoch.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,

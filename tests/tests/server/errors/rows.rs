@@ -207,7 +207,7 @@ pub const CASES: &[Case] = &[
         "RowFault::UnseenCategory",
         "SELECT * FROM corgipile_evaluate('levels', 'SELECT label, a, ''new'' AS level FROM words', handle_unknown => 'error')",
         "22023",
-        r#"category new of column "level", which the model was not trained on, in row (0,1)"#,
+        r#"category new of column "level" is unknown to the model in row (0,1)"#,
         "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as none of those that are known.",
     ),
     Case(

@@ -253,7 +253,7 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         ),
         ("'SELECT half, a, b + random() AS b FROM t'", "", "the source computes something"),
         ("'SELECT * FROM t WHERE random() >= 0'", "", "a filter is not one that postgres_fdw sends to the server"),
-        ("'t'", ", workers => 2", "servers do not train with several workers"),
+        ("'t'", ", workers => 2", "other servers cannot train with several workers"),
     ];
     for (source, more, why) in cases {
         let call =

@@ -38,7 +38,7 @@ fn a_model_that_is_worse_than_a_constant_is_told_of_on_nodes_too() {
             )])
         };
         let (there, here) = (told("t", ", servers => 'auto'"), told("base", ""));
-        let worse = "is worse than one that always says the same";
+        let worse = "is worse than a constant baseline";
         assert_eq!((there.contains(worse), here.contains(worse)), (is_bad, is_bad), "{there}\n{here}");
     }
 }

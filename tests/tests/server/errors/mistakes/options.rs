@@ -106,7 +106,7 @@ pub const OPTIONS: &[Case] = &[
         "a layer of no units",
         "SELECT corgipile_train('passengers', label => 'survived', model => 'mlp', hidden_layer_sizes => '{0}')",
         "22023",
-        r#"option "hidden_layer_sizes" must be an array of one to 16 whole numbers from 1 to 134217727, not [0]"#,
+        r#"option "hidden_layer_sizes" must be an array of 1 to 16 integers from 1 to 134217727, not [0]"#,
         "",
     ),
     Case(
