@@ -77,8 +77,8 @@ PARTS = {
     "workers": ("Two processes", "What a second process is worth, from the second epoch on."),
     "nodes": (
         "Rows of several servers",
-        "Training where the rows are (`servers`) on 1, 2 and 3 servers, which are sessions of one machine, beside one "
-        "server that has all rows, and beside rows that come over the network first; and a model of more servers.",
+        "Training where the rows are (`servers`) on 1, 2 and 3 servers, which are sessions of one machine, next to one "
+        "server that has all rows, and next to rows that come over the network first; and a model of more servers.",
     ),
     "scale": ("Large tables", "From 1 to 30 million rows, 5 GB, without the cache: time of an epoch and memory."),
     "predict": ("Prediction", "`sum(corgipile_predict(id, x))` against `sum(x[1])` of the same 1,000,000 rows x 28."),

@@ -63,7 +63,7 @@ it, and while any job runs.
 
 """
 
-VERDICT = """Blocks of tables are drawn by following (`shared_scan => true`). It reads least, or hardly more, in each
+VERDICT = """Blocks of tables are drawn by following (`shared_scan => true`). It reads least, or barely more, in each
 course:
 
 - Jobs of one speed that began at different moments: following reads {staggered_follow:.2f} times the table with a

@@ -45,30 +45,30 @@ class CorgiPileDataset(_shared.Counting, Base):
     exactly.
 
     Args:
-        source: made by `corgipile.parquet` and the like; or a path, whose ending tells the format. What
-            `corgipile.postgres(..., server_shuffle=True)` gives is shuffled by the server, by `shuffle` and the sizes,
-            which are bytes or shares then; "shuffle_once" needs no `cache_dir` there.
-        block_index: of a path the path of its index, as in CorgiPile's paper.
+        source: a source such as `corgipile.parquet(...)`; or a path, whose ending determines the format. Rows of
+            `corgipile.postgres(..., server_shuffle=True)` are shuffled by the server, according to `shuffle` and the
+            sizes, which must be bytes or shares then; "shuffle_once" needs no `cache_dir` there.
+        block_index: if `source` is a path, the path of its index, as in CorgiPile's paper.
         block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer
             is divided among all ranks and workers.
         shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window)
-            or "no_shuffle"; "shuffle_once" and "corgi2" read a copy in the directory `cache_dir`, which is made now if
-            it is not there.
-        seed: names the order; another seed, another order.
-        batch_size: rows in a batch of one rank. None gives one row after the other instead, of which a loader makes
-            batches of its own: `DataLoader(ds, batch_size=128)`. That takes more time for each row.
-        lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and
-            workers gives the same sequence of batches, but for the last ones of the ranks, where rows do not come out
-            even and `uneven_ranks` is not "join". Without, there are as many lanes as ranks times workers.
-        rank, world_size: from torch.distributed if that is initialized, else 0 of 1.
-        uneven_ranks: "pad" (a rank without its last row gets another one again), "drop" (the last rows are left out) or
-            "join" (ranks may have unequal batches).
-        drop_last: leaves out batches that are not full.
+            or "no_shuffle"; "shuffle_once" and "corgi2" read a copy in the directory `cache_dir`, which is created if
+            it does not exist.
+        seed: determines the order.
+        batch_size: rows per batch of one rank. None yields single rows, which a loader can put into batches:
+            `DataLoader(ds, batch_size=128)`. This takes more time per row.
+        lanes: number of parallel parts of an epoch. If it is a multiple of the number of ranks and workers, the
+            sequence of batches does not depend on that number, except for the last batches of the ranks if the rows
+            cannot be divided evenly and `uneven_ranks` is not "join". By default, ranks times workers.
+        rank, world_size: from torch.distributed if it is initialized, else 0 of 1.
+        uneven_ranks: "pad" (a rank that is one row short repeats a row), "drop" (the last rows are left out) or "join"
+            (the ranks' batches may differ in number and size).
+        drop_last: leave out batches that are not full.
         tensors: "numpy" or "torch".
-        threads: that read, 0 for as many as suit the machine.
-        memory: bytes that the buffers of this process may take, 0 for twice the buffer.
+        threads: number of reading threads; 0 chooses it for the machine.
+        memory: bytes for the buffers of this process; 0 for twice the buffer.
         cache_dir: the directory for copies.
-        progress: while a copy is made, as for `shuffle_once`.
+        progress: show progress while a copy is made, as in `shuffle_once`.
     """
 
     def __new__(cls, *_args: Any, **_options: Any) -> CorgiPileDataset:
@@ -191,8 +191,9 @@ class CorgiPileDataset(_shared.Counting, Base):
         return self.plan().batches(self.rank_and_world_size()[0])
 
     def set_epoch(self, epoch: int) -> None:
-        """What the next iteration reads, workers included. After `load_state_dict`, the epoch that was loaded goes on
-        where it was.
+        """Sets the epoch of the next iteration, also in workers.
+
+        After `load_state_dict`, the same epoch continues where the state was saved.
 
         The first epoch is 0, as for PyTorch's samplers. It is epoch 1 of `corgipile_shuffle` in SQL and of the command.
         """

@@ -29,7 +29,7 @@ def shuffle_once(
     memory: int = 1 << 30,
     progress: Progress = False,
 ) -> Source:
-    """All rows in one random order, copied to disk: to be read with `shuffle="no_shuffle"`.
+    """Copies all rows to disk in one random order, to be read with `shuffle="no_shuffle"`.
 
     It needs as much disk space as the rows take in memory, and twice that while it works. An existing copy is used
     again.

@@ -196,13 +196,13 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
 
     Args:
         connection: a connection string of libpq, or a function that returns a connection of psycopg 3, which is closed
-            afterwards. None: as libpq's environment variables say.
+            afterwards. None: libpq's environment variables.
         model: 'logistic', 'svm', 'softmax' or 'mlp'; 'auto' is logistic for two classes and softmax for more.
-        name: store the model under this name. Without one nothing is left in the database.
-        class_weight: 'balanced', or weights of the labels in a dict.
+        name: store the model under this name. By default, the model is not stored in the database.
+        class_weight: 'balanced', or a dict of label to weight.
         learning_rate, max_epochs, batch_size, l1, l2, hidden_layer_sizes, standardize, nulls: as for `corgipile_train`;
             None is its default.
-        features: the columns that are features, if `fit` is given a table.
+        features: the feature columns, if `fit` is called with a table.
         random_state: the seed; None draws one.
         options: a dict of other arguments and options of `corgipile_train`.
         progress: show a bar with tqdm.

@@ -286,16 +286,17 @@ def csv(
 
     Args:
         paths: files, folders or patterns, as in `parquet`.
-        columns: those to read, in this order; without a header they are "column_1" and so on.
-        header: whether the first row of each file has the columns' names.
-        delimiter: what is between two values.
-        quote: what is around values that have a delimiter or an end of line in them. Within such a value it is doubled;
-            one behind which something else stands is damage.
-        types: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others
-            a sample of the rows that can be read tells. `Infinity` and `NaN`, as COPY writes them, are numbers.
-        null_values: words for what is missing, such as "NA". An empty field always is.
-        on_error: "skip" leaves rows out that do not fit and counts them.
-        index: as in `tfrecord`, but other programs' are not read.
+        columns: the columns to read, in this order; without a header they are named "column_1" and so on.
+        header: whether the first row of each file contains the names of the columns.
+        delimiter: the character between two values.
+        quote: the character around values that contain a delimiter or an end of line. Within such a value it is
+            doubled; a closing quote that is followed by other characters is damage.
+        types: types of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Types of
+            other columns are determined from a sample of the rows. `Infinity` and `NaN`, as COPY writes them, are
+            numbers.
+        null_values: words for missing values, such as "NA". An empty field is always missing.
+        on_error: "skip" leaves out malformed rows and counts them.
+        index: as in `tfrecord`, except indexes of other programs.
         fill_value: as in `parquet`.
     """
     characters = check_character("delimiter", delimiter), check_character("quote", quote)

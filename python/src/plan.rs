@@ -52,7 +52,7 @@ impl Plan {
             "pad" => Ranks::Pad,
             "drop" => Ranks::Drop,
             "join" => Ranks::Join,
-            _ => return Err(refused("uneven_ranks", format!("{uneven_ranks:?} is none of pad, drop, join"))),
+            _ => return Err(refused("uneven_ranks", format!("{uneven_ranks:?} is not one of  pad, drop, join"))),
         };
         let (block_size, buffer_size) = (size("block_size", block_size)?, size("buffer_size", buffer_size)?);
         let config = Config {

@@ -110,7 +110,7 @@ pub enum RowFault {
     UnseenClass { value: String, known: String },
     #[error("category {value} of column \"{column}\" is unknown to the model")]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE => "{}", match continued {
-        true => "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
+        true => "A model that is trained on keeps its categories; leave such rows out with a query as source, or train again.",
         false => "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as none of those that are known.",
     })]
     UnseenCategory { column: String, value: String, continued: bool },

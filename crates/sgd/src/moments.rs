@@ -191,8 +191,8 @@ impl Moments {
         }
     }
 
-    /// Takes these as mean, and sum of squared deviations from it, of each feature of so many dense rows, where there are
-    /// any.
+    /// Takes these as mean, and sum of squared deviations from it, of each feature of this many dense rows, where there
+    /// are any.
     ///
     /// # Panics
     /// If the rows were sparse, or another number.

@@ -34,7 +34,7 @@ class Model:
     Its decisions are bit-identical to those of `corgipile_predict` in SQL, and its probabilities agree to the rounding
     of a double. Create one with `Model.from_database`, `Model.load` or `Model.from_dict`.
 
-    Rows to predict for, `X` below, are an array with a column for each of `input_columns`, in that order; columns by
+    The rows to predict, `X` below, are an array with a column for each of `input_columns`, in that order; columns by
     name in a dict, a pandas or polars data frame, a pyarrow table or a structured array; a list of rows, or of dicts;
     or, for a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
 
@@ -148,7 +148,7 @@ class Model:
 
     @property
     def input_columns(self) -> list[str]:
-        """The columns that rows must have: the features, but a date once in place of its parts."""
+        """The columns that rows must have: the features, with a date once instead of its parts."""
         return [self._name(column) for column in input_columns(self._document)]
 
     @property
@@ -182,12 +182,12 @@ class Model:
         rows without a prediction.
 
         Args:
-            X: rows.
-            nulls: 'impute', 'skip' or 'error': another treatment of NULLs than the model's own.
-            handle_unknown: 'ignore' or 'error': another treatment of categories and indices that were not there in
-                training.
-            exact: add up in the order of the database, to the same bits. False leaves it to BLAS, which is faster
-                with many features and units.
+            X: the rows.
+            nulls: 'impute', 'skip' or 'error': overrides the model's treatment of NULLs.
+            handle_unknown: 'ignore' or 'error': overrides the model's treatment of categories and indices that did not
+                occur in training.
+            exact: add in the order of the database, for identical bits. False uses BLAS, which is faster with many
+                features and units.
         """
         z, answered = self._decisions(X, nulls, handle_unknown, exact)
         out = z.astype(np.float64)

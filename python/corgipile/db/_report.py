@@ -45,8 +45,8 @@ def report(
             `validation_column` held out of training; without it the training rows, which the report mentions, because a
             model looks better on rows that it was trained on.
         path: the file to write.
-        max_rows: the largest sample.
-        title: the page's title; by default the names of the models.
+        max_rows: the maximum size of the sample.
+        title: the title of the page; by default the names of the models.
 
     Returns:
         The path of the file.

@@ -37,11 +37,11 @@ def train(
         conn: a connection of psycopg 3.
         source: a table or view, as in SQL, or a query.
         model: 'logistic', 'svm', 'linear', 'softmax', 'poisson', 'quantile', 'epsilon_insensitive', 'huber',
-            'svm_one_vs_rest', 'mlp' or 'mlp_regression', or another name that SQL knows.
-        progress: whether to show a bar with tqdm, on standard error. None: in terminals and notebooks, if tqdm is
-            installed. It needs a second connection.
-        **arguments: all arguments and options of `corgipile_train`, by name: `label`, `features`, `name`,
-            `max_epochs`, `validation_fraction`, `hidden_layer_sizes`, `date_parts` and so on. None is the default.
+            'svm_one_vs_rest', 'mlp' or 'mlp_regression', or another name that SQL accepts.
+        progress: show a bar with tqdm on standard error. None: in terminals and notebooks, if tqdm is installed. It
+            needs a second connection.
+        **arguments: all arguments and options of `corgipile_train`, by name: `label`, `features`, `name`, `max_epochs`,
+            `validation_fraction`, `hidden_layer_sizes`, `date_parts` and so on. None is the default.
 
     Returns:
         A table with one row per epoch: a data frame if pandas is installed, else `Epochs`. Both have `model_id`,

@@ -204,7 +204,7 @@ class Job(Base):
 
     @property
     def last_error(self) -> str | None:
-        """Why it reads by itself, if it does."""
+        """The reason why it reads by itself, if it does."""
         return None if self._native is None else self._native.mode[1]
 
     @property

@@ -15,8 +15,8 @@ use pg::values::vector::VectorReader;
 use pgrx::pg_sys::{self, Oid};
 use std::ops::Range;
 
-/// What `nulls` and `handle_unknown` are by default, in sql/: the model says it, as with NULL. Behind features one by one, a
-/// default of NULL could not be told from a feature that is NULL.
+/// What `nulls` and `handle_unknown` are by default, in sql/: the model says it, as with NULL. Behind features one by
+/// one, a default of NULL could not be told from a feature that is NULL.
 const AS_TRAINED: &str = "as trained";
 
 /// A place in a query that asks a model.
@@ -80,8 +80,8 @@ impl CallSite {
         Ok(CallSite { features: Features::Values(values, None), needed: 0, policies: [None; 2] })
     }
 
-    /// Of an answer with a coverage, which stands behind the features, before `nulls` and `handle_unknown`. Features one by one
-    /// are none: nobody could tell the coverage from a feature.
+    /// Of an answer with a coverage, which stands behind the features, before `nulls` and `handle_unknown`. Features
+    /// one by one are not: no one could tell the coverage from a feature.
     #[cold]
     pub fn with_coverage(call: Call<'_>) -> Result<CallSite> {
         let features = match call.len() {

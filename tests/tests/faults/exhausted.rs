@@ -193,7 +193,7 @@ fn thousands_of_epochs_leave_a_session_as_it_was() {
     let pid = db.pid();
     let (epochs, mut figures) = (sample(10_000, 2_000), Vec::new());
     for how in ["prefetch => 'off'", "prefetch => 'on'", "options => '{\"cache\": \"off\"}'", "workers => 2"] {
-        // the history of so many epochs takes memory while it is stored: what is flat is a session of such trainings
+        // the history of this many epochs takes memory while it is stored: what is flat is a session of such trainings
         let mut train = |epochs: u32| {
             db.run(&format!("SELECT corgipile_train('few', features => '{{x}}', max_epochs => {epochs}, {how})"));
             db.run("DELETE FROM corgipile.stored_models");

@@ -14,7 +14,7 @@ pub struct Sums<'a, const SQUARED: bool> {
     pub weights: Option<&'a [f32]>,
     /// What to subtract.
     pub origin: &'a [Columns],
-    /// What comes out.
+    /// What results.
     pub sums: &'a mut [Columns],
 }
 

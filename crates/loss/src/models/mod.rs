@@ -251,7 +251,7 @@ impl ModelKind {
         self.task() == Task::Binary
     }
 
-    /// Whether a model of so many outputs can learn from this label.
+    /// Whether a model of this many outputs can learn from this label.
     pub fn accepts_label(self, label: f32, outputs: u32) -> bool {
         match self.task() {
             Task::Binary => label == 1.0 || label == -1.0,

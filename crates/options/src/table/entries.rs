@@ -142,9 +142,9 @@ entries! {
         hint: "Leave option transform out to continue as it was trained.",
     });
 
-    /// cut standardized features off at so many deviations from their mean, in prediction and evaluation, too, so that
-    /// a few values far out do not decide over a network. auto: 5 if the network predicts numbers and standardize is
-    /// auto, else none
+    /// limit standardized features to this number of standard deviations from their mean, also in prediction and
+    /// evaluation, so that a few outliers do not dominate a network. auto: 5 if the network predicts numbers and
+    /// standardize is auto, else none
     winsorize: Clip = option(
         Read("number or string", "a number above 0, auto, none", || Clip::WHAT.into()),
         Default::Word(Clip::AUTO),
@@ -166,8 +166,8 @@ entries! {
     /// number of sparse features; a larger index is then an error
     dimensions: Option<usize> = option(Integer(1, MAX_WEIGHTS as u64), Default::Depends(|_| "largest index".into()));
 
-    /// what to do, when predicting and evaluating, with a category that was not there in training, or a sparse index
-    /// beyond the largest: take it for 0, so that it is none of those that are known, or an error
+    /// what to do in prediction and evaluation with a category, or a sparse index, that did not occur in training.
+    /// ignore: treat it as none of the known ones. error: raise an error
     handle_unknown: Option<Unseen> = option(Words(Unseen::names), Default::Word("ignore"));
 
     /// text columns to hash: their values share a number of features, the buckets, instead of having one feature each.
@@ -184,22 +184,23 @@ entries! {
         hint: "Leave option hash out to continue as it was trained.",
     });
 
-    /// the model whose weights the training begins with; a number is an id unless you have a model of that name. Where
-    /// neither rows nor options differ, its training goes on. max_epochs are those to come. What is not given is as in
-    /// that training, but for max_epochs, prefetch, workers, servers, name, keep_versions, cache and verbose
+    /// the model whose weights the training starts from; a number is an id, unless you have a model of that name. If
+    /// neither rows nor options differ, its training continues. max_epochs counts the further epochs. Options that are
+    /// not given are as in that training, except max_epochs, prefetch, workers, servers, name, keep_versions, cache and
+    /// verbose
     warm_start = argument("text", Any(Some("name or id of a model")), Default::None);
 
-    /// which rows means, deviations, classes and the learning rate are taken from before the first epoch. sample: those
-    /// of 1024 pages drawn at random, or all of a small table; if the first epoch then meets a class, a category or an
-    /// extreme that these do not contain, the training begins again with all rows. exact: all rows
+    /// which rows determine means, deviations, classes and the learning rate before the first epoch. sample: the rows
+    /// of 1024 random pages, or all rows of a small table; if the first epoch then meets a class, a category or an
+    /// extreme value that is not in the sample, the training begins again with all rows. exact: all rows
     statistics: Prepare = option(Words(Prepare::names), Default::Word("sample")).named("text");
 
     /// total number of epochs, if this call trains only the first of them: what depends on max_epochs is chosen for
     /// this number. corgipile_train_in_steps() sets it
     planned_epochs: Option<u32> = option(Integer(1, i32::MAX as u64), Default::None).warm_start(Told);
 
-    /// in a warm start, whether to measure the rows again before the first epoch. false: the training goes on with the
-    /// means, scales and class weights of the training before, whatever the rows are now
+    /// in a warm start, whether to compute the statistics of the rows again before the first epoch. false: keep the
+    /// means, scales and class weights of the previous training, even if the rows have changed
     recompute_statistics: Option<bool> = option(Boolean, Default::Boolean(true)).warm_start(OfCall);
 
     /// a column of numbers, booleans, text or an enum: trains one model for each of its values
@@ -333,8 +334,8 @@ entries! {
     /// strength of the penalty l2 / 2 * w^2; l2 * learning_rate must be below 1
     l2 = learning(Number(Hyperparameters::PENALTIES), Default::Number(0.0)).named("float8");
 
-    /// what a linear regression minimises, or an SVM: hinge or squared_hinge; each but squared_error and hinge is a model of
-    /// this name, too. With poisson the prediction is e^z of the decision z, and labels are at least 0
+    /// the loss of a linear regression, or of an SVM: hinge or squared_hinge; all but squared_error and hinge are also
+    /// models of this name. With poisson the prediction is e^z of the decision z, and labels are at least 0
     loss = option(
         Words(Loss::names),
         Default::Depends(|model| match model.map(Loss::of) {
@@ -363,7 +364,7 @@ entries! {
     /// values are many and not all integers
     objective = option(Words(Objective::names), Default::Depends(|_| "by the label".into())).of(Models::Networks);
 
-    /// units of the hidden layers, from the features on
+    /// units of each hidden layer, from the features to the output
     hidden_layer_sizes = Entry {
         read: Some(hidden_layer_sizes),
         ..learning(
@@ -409,15 +410,16 @@ entries! {
     /// the same value
     options = Entry { place: Place::Only("jsonb"), ..argument("jsonb", Any(Some("a JSON object")), Default::None) };
 
-    /// a NOTICE after each epoch, with loss, score, tuples per second and the time that is left
+    /// raise a NOTICE after each epoch with loss, score, tuples per second and the remaining time
     verbose: bool = option(Boolean, Default::Boolean(false)).named("boolean").warm_start(OfCall);
 
     /// number of processes that train together, including the session's own
     workers = argument("int", Integer(1, MAX_PROCESSES as u64), Default::Integer(1));
 
-    /// where rows of foreign tables of postgres_fdw are trained on. off: here, where they come as by any query. auto:
-    /// on their servers, if they can be, in step; else here, which is told. Names of servers, in an array or with
-    /// commas: there, or it is an error. The servers need this extension, and this database dblink
+    /// where to train on rows of postgres_fdw's foreign tables. off: here, where the rows are fetched as by any query.
+    /// auto: on their servers in step, if possible, else here, with a NOTICE. Names of servers, in an array or
+    /// separated by commas: on these servers, or an error. The servers need this extension, and this database needs
+    /// dblink
     servers: Nodes = option(
         Read("string or array", "off, auto, or names of servers", || Nodes::WHAT.into()),
         Default::Word("off"),
@@ -448,11 +450,11 @@ entries! {
     /// query that is spooled, a fraction of the spool is read
     sample = argument("float8", Number(Range::above(0.0).to(1.0)), Default::None).warm_start(Kept);
 
-    /// where buffers are filled: in the training's process, in a worker beside it, or where it is faster
+    /// fill buffers in a separate worker process (on), in the training process (off), or whichever is faster (auto)
     prefetch = argument("text", Words(Loader::names), Default::Word("auto"));
 
-    /// read the source together with other sessions that share it: a block that one of them has just read is drawn
-    /// next. The order of blocks then depends on who else reads. For shuffle corgipile and block_only
+    /// read the source together with other sessions that use shared_scan: a block that another session has just read is
+    /// drawn next. The order of blocks then depends on the other sessions. For shuffle corgipile and block_only
     shared_scan: Option<bool> = option(Boolean, Default::Depends(|_| "the setting corgipile.shared_scan, off by default".into()))
         .named("boolean")
         .warm_start(OfCall);

@@ -69,7 +69,7 @@ pub struct FeatureProfile {
     /// rows of each category, in the sequence of their weights
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<u64>,
-    /// rows of categories that are none of these; a NULL is none
+    /// rows of other categories; a NULL does not count
     #[serde(default, rename = "unknown", skip_serializing_if = "is_zero")]
     pub unseen: u64,
 }
