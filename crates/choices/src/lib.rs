@@ -5,14 +5,17 @@ pub trait Choice: Copy + Default + PartialEq + 'static {
     /// All of them and their names.
     const ALL: &'static [(&'static str, Self)];
 
+    /// The names.
     fn names() -> Vec<&'static str> {
         Self::ALL.iter().map(|(name, _)| *name).collect()
     }
 
+    /// Its name.
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, choice)| *choice == self).map_or("", |(name, _)| name)
     }
 
+    /// That of this name.
     fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice)
     }

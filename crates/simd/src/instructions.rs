@@ -37,7 +37,9 @@ pub trait Simd: Copy {
     fn splat_double(self, number: f64) -> Self::DoubleVector;
     /// sum + a * b of doubles, rounded once.
     fn fma_doubles(self, a: Self::DoubleVector, b: Self::DoubleVector, sum: Self::DoubleVector) -> Self::DoubleVector;
+    /// a + b.
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// a * b.
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// sum + a * b, rounded once.
     fn fma(self, a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector;
@@ -77,5 +79,6 @@ pub trait Kernel {
     /// What the loop computes.
     type Output;
 
+    /// Runs it.
     fn run<S: Simd>(self, simd: S) -> Self::Output;
 }

@@ -13,7 +13,9 @@ use std::rc::Rc;
 
 /// Memory for floats that somebody else has allocated, aligned to 64 bytes. It stays where it is.
 pub trait Memory: Debug {
+    /// All of it.
     fn floats(&self) -> &[f32];
+    /// All of it.
     fn floats_mut(&mut self) -> &mut [f32];
 }
 

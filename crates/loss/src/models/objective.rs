@@ -38,6 +38,7 @@ pub trait Pointwise: Copy {
     /// Whether loss and counts look at the label.
     const NEEDS_LABELS: bool = true;
 
+    /// f.
     #[inline(always)]
     fn factor(self, _y: f32) -> f32 {
         1.0
@@ -65,6 +66,7 @@ pub trait Pointwise: Copy {
         1.0
     }
 
+    /// The loss.
     fn loss(self, m: f32, y: f32) -> f32;
 
     /// The losses of many, in a loop of their own, which the compiler makes one of whole registers.

@@ -20,11 +20,13 @@ pub trait Method: Copy + fmt::Display {
     /// Its default learning rate, if that is not the model's.
     const LEARNING_RATE: Option<f64>;
 
+    /// Its numbers.
     const PARAMETERS: &'static [Parameter];
 
     /// Checks the numbers.
     fn validate(self) -> Result<(), InvalidHyperparameter>;
 
+    /// The numbers.
     fn values(self) -> Values;
 
     /// What it does in one step.
@@ -34,6 +36,7 @@ pub trait Method: Copy + fmt::Display {
     /// [0, 0] so far.
     fn rule(self, unbiased: [f64; 2], rate: f32) -> Self::Rule;
 
+    /// Counts a step.
     #[inline(always)]
     fn count_step(self, unbiased: [f64; 2]) -> [f64; 2] {
         unbiased

@@ -118,6 +118,7 @@ fn after(nearest: &Option<String>, hint: &str) -> String {
 
 /// Turns a `Result` into a value or a PostgreSQL error.
 pub trait OrRaise<T> {
+    /// The value, or the error raised.
     fn or_raise(self) -> T;
 }
 

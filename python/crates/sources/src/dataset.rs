@@ -53,6 +53,7 @@ pub trait UnitReader: Send + Sync {
     /// What could not be read, by file and offset.
     fn read(&self, unit: usize, rows: Range<u64>, cancel: &Cancel) -> Result<Part, SourceError>;
 
+    /// The file of a unit.
     fn file(&self, unit: usize) -> &Path;
 }
 

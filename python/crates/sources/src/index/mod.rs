@@ -95,6 +95,7 @@ impl IndexOptions {
 
 /// A format whose files need an index.
 pub trait IndexedFormat: Send + Sync {
+    /// Its name, as in the index.
     fn name(&self) -> &'static str;
 
     /// What else decides where rows begin, in words: an index that was built with something else is refused.
