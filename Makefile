@@ -45,7 +45,7 @@ SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.tom
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
-deps: ## Install what is missing from the distribution's packages, and Rust if there is none
+deps: ## Install what is missing from the distribution's packages, and Rust if it is missing
 	@scripts/deps
 
 build: deps ## Build the extension in release mode, to install and to measure

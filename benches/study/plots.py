@@ -19,7 +19,7 @@ import verdicts
 from orders import TUPLES, TUPLES_PER_BLOCK
 from server import STRATEGIES
 
-# The colours are told apart by those who do not see red or green, too.
+# The colours are distinguished by those who do not see red or green, too.
 COLORS = {
     "corgipile": "#6fb7e9",
     "no_shuffle": "#999999",

@@ -1,4 +1,4 @@
-"""Everything that the CorgiPile papers evaluate inside the database. See `run` beside this file."""
+"""Everything that the CorgiPile papers evaluate inside the database. See `run` next to this file."""
 
 import os
 import platform

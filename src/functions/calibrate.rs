@@ -32,15 +32,15 @@ fn calibrate(call: Call<'_>) -> Result<Value<'_>> {
     if model::source_of(model.id).as_ref() == Some(&source) {
         pg::warning(
             format!("{} was trained on this source", model.in_error()),
-            "Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: intervals and \
-             sets hold the truth less often than is asked. Hold other rows out.",
+            "The model fits the rows that it was trained on, or that chose its epochs, better than new rows: intervals \
+             and sets contain the true value less often than requested. Use other rows.",
         );
     }
     let (calibration, skipped) = measure(&model, &source, policies)?;
     if calibration.threshold(USUAL_COVERAGE).is_none() {
         pg::notice(
             format!("{} rows are too few for coverages above {:.3}", calibration.rows(), calibration.max_coverage()),
-            "There intervals are infinite, and sets have all labels.",
+            "For these coverages, intervals are infinite and sets contain all labels.",
         );
     }
     model::calibrate(model.id, &calibration)?;

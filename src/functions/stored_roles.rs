@@ -104,7 +104,7 @@ fn corgipile_not_replicated(call: Call<'_>) -> Value<'_> {
         return trigger::as_it_is(call);
     }
     if !TOLD.replace(true) {
-        log!("models of corgipile are not replicated: corgipile_publish() takes them to other servers");
+        log!("models of corgipile are not replicated: corgipile_publish() copies them to other servers");
     }
     trigger::nothing(call)
 }

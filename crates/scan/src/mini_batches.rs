@@ -50,7 +50,6 @@ enum Kind {
         indices: VectorReader,
         values: VectorReader,
     },
-    /// one sparse vector
     SparseVector(SparseVectorReader),
 }
 

@@ -114,7 +114,6 @@ pub struct StateMut<'a> {
 }
 
 impl<'a> StateMut<'a> {
-    /// The state in these bytes.
     #[inline(always)]
     pub fn of(bytes: &'a mut [u8]) -> Result<StateMut<'a>> {
         let Some((header, rest)) = bytes.split_at_mut_checked(at::END) else {
@@ -337,9 +336,7 @@ impl<'a> StateMut<'a> {
 
 /// Why nothing was learned from a row.
 pub enum Failure {
-    /// the row is at fault
     Row(RowFault),
-    /// the state is
     State(Error),
 }
 

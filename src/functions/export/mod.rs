@@ -58,15 +58,15 @@ fn export_as(call: Call<'_>) -> Result<String> {
         Format::Sql => expression::expression(model, wanted.unwrap_or_default(), source),
         Format::Onnx => Err(ArgumentError::InvalidArgument {
             argument: "format",
-            reason: "onnx is no text, and this function gives texts".to_owned(),
+            reason: "onnx is not a text format, but this function returns text".to_owned(),
             hint: Some("Use corgipile_export_onnx(model), which returns bytea.".to_owned()),
         }
         .into()),
         Format::Json => match [("prediction", answer), ("source", source)].iter().find(|(_, given)| given.is_some()) {
             Some((argument, _)) => Err(ArgumentError::InvalidArgument {
                 argument,
-                reason: "it goes with format sql only".to_owned(),
-                hint: Some("Leave it out: a document has all of the model.".to_owned()),
+                reason: "it applies only to format sql".to_owned(),
+                hint: Some("Leave it out: the other formats contain the whole model.".to_owned()),
             }
             .into()),
             None => model::export(model),

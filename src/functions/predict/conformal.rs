@@ -56,7 +56,7 @@ fn coverage(given: &GivenFeatures<'_>) -> Result<f64> {
     Err(ArgumentError::InvalidArgument {
         argument: "coverage",
         reason: format!("{coverage} is not above 0 and below 1"),
-        hint: Some("0.9 asks for what holds the truth in nine of ten cases.".to_owned()),
+        hint: Some("With 0.9, intervals and sets contain the true value in nine of ten cases.".to_owned()),
     }
     .into())
 }

@@ -78,7 +78,7 @@ pub fn enabled() -> bool {
     !DIRECTORY.load(Relaxed).is_null()
 }
 
-/// Runs `f` with the directory, which nobody changes meanwhile but for its atomics. `f` raises no ERROR.
+/// Runs `f` with the directory, which no one changes meanwhile but for its atomics. `f` raises no ERROR.
 pub fn shared<R>(f: impl FnOnce(&Directory) -> R) -> R {
     assert!(enabled(), "shared memory for models");
     // SAFETY: the lock guards the directory, which is there.
@@ -91,7 +91,7 @@ pub fn shared<R>(f: impl FnOnce(&Directory) -> R) -> R {
     }
 }
 
-/// Runs `f` with the directory, which nobody else sees meanwhile. `f` raises no ERROR.
+/// Runs `f` with the directory, which no one else sees meanwhile. `f` raises no ERROR.
 pub fn exclusive<R>(f: impl FnOnce(&mut Directory) -> R) -> R {
     assert!(enabled(), "shared memory for models");
     // SAFETY: the lock guards the directory, which is there.

@@ -10,7 +10,6 @@ use pgrx::pg_sys;
 pub struct LookupScope([u32; 8]);
 
 impl LookupScope {
-    /// As it is now.
     #[inline]
     #[expect(ffi_unwind_calls, reason = "these raise no errors")]
     pub fn now() -> LookupScope {

@@ -20,7 +20,7 @@ use std::ffi::{CStr, c_int};
 
 /// A call of a C function, with as little done per call as there is to do.
 ///
-/// A function has it for its argument: pgrx hands it over, and nobody else can make one.
+/// A function has it for its argument: pgrx hands it over, and no one else can make one.
 #[derive(Clone, Copy)]
 pub struct Call<'a>(pg_sys::FunctionCallInfo, Context<'a>);
 
@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
     /// Is argument `i` NULL?
     ///
     /// # Panics
-    /// If the function has not so many.
+    /// If the function has fewer.
     #[inline(always)]
     pub fn is_null(self, i: usize) -> bool {
         // SAFETY: nargs says how many arguments there are.
@@ -93,7 +93,7 @@ impl<'a> Call<'a> {
     /// Argument `i`; None if it is NULL.
     ///
     /// # Panics
-    /// If the function has not so many.
+    /// If the function has fewer.
     #[inline(always)]
     pub fn argument(self, i: usize) -> Option<TypedDatum<'a>> {
         let known = &self.memory().arguments[i];
@@ -171,7 +171,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: nobody
+    /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: no one
     /// reads it.
     pub fn type_of(self, i: usize) -> pg_sys::Oid {
         let known = &self.memory().arguments[i];
@@ -258,7 +258,7 @@ impl<'a> Call<'a> {
             let arguments = (0..(*self.0).nargs as usize).map(|i| {
                 let oid = type_of_argument(info, i);
                 if matches!(oid, pg_sys::ANYOID | pg_sys::ANYCOMPATIBLEOID) {
-                    error!("argument {} may be of any type, and the caller does not say of which", i + 1);
+                    error!("argument {} may have any type, but the caller does not say which", i + 1);
                 }
                 ArgumentType { oid, is_varlena: is_varlena(oid), is_constant: is_constant(info, i) }
             });
@@ -326,7 +326,7 @@ impl<'a> Call<'a> {
     }
 
     /// Returns rows as the function's result, all at once. An older declaration of the function in SQL may have fewer
-    /// columns: it gets the first ones. An ERROR if a value is none of its column, or if the caller expects rows of
+    /// columns: it gets the first ones. An ERROR if a value is not one of  its column, or if the caller expects rows of
     /// more columns.
     pub fn return_rows<const COLUMNS: usize>(self, rows: impl IntoIterator<Item = [OutputValue; COLUMNS]>) {
         let result = ResultRows::new(self, COLUMNS);
@@ -353,7 +353,7 @@ impl<'a> Call<'a> {
 /// The type of argument `i`: that of its expression, or the one with which the function is declared.
 ///
 /// # Safety
-/// The information is that of a function with so many arguments.
+/// The information is that of a function with this many arguments.
 unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid {
     // SAFETY: fn_expr is NULL or an expression that calls the function; the declaration is palloced.
     unsafe {
@@ -367,8 +367,8 @@ unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid
     }
 }
 
-/// Is argument `i` a constant where the function is called? A parameter is none: a variable of PL/pgSQL is one, which
-/// changes between calls from the same place.
+/// Is argument `i` a constant where the function is called? A parameter is not one: a variable of PL/pgSQL is one,
+/// which changes between calls from the same place.
 ///
 /// # Safety
 /// As [`type_of_argument`].
@@ -405,7 +405,7 @@ struct ResultRows {
 }
 
 impl ResultRows {
-    /// For rows of at most so many columns.
+    /// For rows of at most this many columns.
     fn new(call: Call<'_>, columns: usize) -> ResultRows {
         // SAFETY: InitMaterializedSRF checks the context and makes the tuplestore, both of which outlive the call.
         unsafe {

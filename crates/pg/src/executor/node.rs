@@ -166,7 +166,7 @@ impl<'a> Node<'a> {
     /// Ends the child, if there is one.
     pub fn end_child(self) {
         require_unread();
-        // SAFETY: ExecEndNode accepts NULL, and nobody finds the child any more once it has ended.
+        // SAFETY: ExecEndNode accepts NULL, and no one finds the child any more once it has ended.
         unsafe { pg_sys::ExecEndNode(std::mem::replace(&mut (*self.0).ss.ps.lefttree, std::ptr::null_mut())) }
     }
 
@@ -213,7 +213,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn child_row(self) -> Option<Slot<'a>> {
         require_unread();
-        // SAFETY: the child is a started plan, and nobody reads a row.
+        // SAFETY: the child is a started plan, and no one reads a row.
         unsafe { Slot::filled(pg_sys::ExecProcNode(self.child_state())) }
     }
 
@@ -274,7 +274,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn passes_qual(self) -> bool {
         require_unread();
-        // SAFETY: nobody reads a row, and the per-tuple memory is reset as ExecScan does.
+        // SAFETY: no one reads a row, and the per-tuple memory is reset as ExecScan does.
         unsafe {
             self.reset_tuple_memory();
             let ps = &mut (*self.0).ss.ps;
@@ -325,7 +325,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn project(self) -> Slot<'a> {
         require_unread();
-        // SAFETY: nobody reads a row; the expression context is the node's, and has its scan slot as the tuple.
+        // SAFETY: no one reads a row; the expression context is the node's, and has its scan slot as the tuple.
         unsafe {
             let ps = &mut (*self.0).ss.ps;
             (*ps.ps_ExprContext).ecxt_scantuple = (*self.0).ss.ss_ScanTupleSlot;
@@ -390,7 +390,7 @@ impl<'a> Node<'a> {
     }
 
     /// Stores the given values as the node's scan row. An older declaration of the function in SQL may have fewer
-    /// columns: it gets the first ones. One with more gets NULLs. An ERROR if a value is none of its column.
+    /// columns: it gets the first ones. One with more gets NULLs. An ERROR if a value is not one of  its column.
     #[inline]
     pub fn store_values(self, values: &[OutputValue]) {
         require_unread();
@@ -412,7 +412,7 @@ impl<'a> Node<'a> {
     /// The scan slot, emptied. An ERROR if it is not one for values that lie elsewhere.
     ///
     /// # Safety
-    /// Nobody reads a row.
+    /// No one reads a row.
     unsafe fn empty_virtual_slot(self) -> *mut pg_sys::TupleTableSlot {
         // SAFETY: the scan slot is there as long as the query; any slot can be cleared.
         unsafe {

@@ -164,7 +164,7 @@ impl Query {
             let (mut statement, used) = plan_query(query, text, scan, private);
             let made = used && is_made_of::<B>((*statement).planTree);
             if used && !made {
-                // a B that is read row by row, beside a foreign table for instance,
+                // a B that is read row by row, next to a foreign table for instance,
                 // is slower than PostgreSQL's own nodes
                 (statement, _) = plan_query(copy, text, None, private);
             }

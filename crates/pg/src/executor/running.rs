@@ -216,7 +216,7 @@ impl Running {
         Running { execution, hazard, plan }
     }
 
-    /// Starts the query anew, to be run, if it was started only to be shown.
+    /// Starts the query again, to be run, if it was started only to be shown.
     pub fn start_to_run(&mut self) {
         require_unread();
         // SAFETY: the plan outlives the query, which is ended once; the new one is where the old one was, whatever
@@ -349,12 +349,12 @@ impl Running {
         }
     }
 
-    /// The next row. The first one is read within ExecutorRun, whose hooks may have something to do before it; they are
-    /// told of the others when the query ends.
+    /// The next row. The first one is read within ExecutorRun, whose hooks may have something to do before it; the
+    /// others follow when the query ends.
     #[inline]
     pub fn row(&self) -> Option<Slot<'_>> {
         require_unread();
-        // SAFETY: the query is running, and nobody reads a row; ExecProcNode is what ExecutePlan calls.
+        // SAFETY: the query is running, and no one reads a row; ExecProcNode is what ExecutePlan calls.
         let next = || unsafe {
             let estate = (*self.query()).estate;
             if !(*estate).es_per_tuple_exprcontext.is_null() {
@@ -370,7 +370,7 @@ impl Running {
     /// Starts over.
     pub fn rescan(&self) {
         require_unread();
-        // SAFETY: the query is running, and nobody reads a row.
+        // SAFETY: the query is running, and no one reads a row.
         self.in_own_memory(|| unsafe { pg_sys::ExecReScan((*self.query()).planstate) });
     }
 

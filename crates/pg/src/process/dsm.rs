@@ -18,7 +18,7 @@ use tuples::{Allocator, Memory};
 /// The name of a segment, by which another process attaches it.
 pub type Handle = pg_sys::dsm_handle;
 
-/// Segments that this process has made or attached. Those that nobody uses any more go when another comes, the others
+/// Segments that this process has made or attached. Those that no one uses any more go when another comes, the others
 /// with [`SegmentPool::end`].
 #[derive(Debug, Default)]
 pub struct SegmentPool {
@@ -55,7 +55,7 @@ impl Attachment {
     }
 }
 
-/// A segment's memory, which nobody else in this process has. Its bytes are no other process's either as long as this
+/// A segment's memory, which no one else in this process has. Its bytes are no other process's either as long as this
 /// one may touch them: leader and worker agree on that by messages.
 #[derive(Debug)]
 pub struct Segment {
@@ -142,12 +142,12 @@ impl SegmentPool {
         held.iter().find(|held| std::ptr::addr_eq(held.start, start)).map(|held| held.mapping.handle)
     }
 
-    /// Detaches segments that nobody uses.
+    /// Detaches segments that no one uses.
     fn tidy(&self) {
         self.held.borrow_mut().retain(|held| {
             let used = Rc::strong_count(&held.mapping) > 1;
             if !used {
-                // SAFETY: mapped, and nobody has its memory or an Attachment any more.
+                // SAFETY: mapped, and no one has its memory or an Attachment any more.
                 unsafe { pg_sys::dsm_detach(held.segment) }
             }
             used
@@ -202,9 +202,6 @@ impl Segment {
     }
 
     /// Where `len` numbers from byte `at` on are.
-    ///
-    /// # Panics
-    /// If they are not within the segment, or not aligned.
     fn place<T>(&self, at: usize, len: usize) -> *mut T {
         assert!(at.is_multiple_of(align_of::<T>()) && len <= self.bytes.saturating_sub(at) / size_of::<T>());
         // SAFETY: within the segment.
@@ -217,7 +214,7 @@ impl Segment {
     /// If they are not within the segment, or not aligned.
     pub fn get<T: AnyBitPattern>(&self, at: usize, len: usize) -> &[T] {
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
-        // numbers, and nobody writes to them: see Segment.
+        // numbers, and no one writes to them: see Segment.
         unsafe { std::slice::from_raw_parts(self.place(at, len), len) }
     }
 
@@ -227,7 +224,7 @@ impl Segment {
     /// As [`get`](Segment::get).
     pub fn get_mut<T: AnyBitPattern + NoUninit>(&mut self, at: usize, len: usize) -> &mut [T] {
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
-        // numbers, and nobody else has them: see Segment.
+        // numbers, and no one else has them: see Segment.
         unsafe { std::slice::from_raw_parts_mut(self.place(at, len), len) }
     }
 }
@@ -241,7 +238,7 @@ impl Words {
     pub fn all(&self) -> &[AtomicU64] {
         let len = self.0.bytes / size_of::<AtomicU64>();
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages. Any bytes are such
-        // words. Whoever has them has them as these: in this process the segment's memory has become this value, and
+        // words. Anyone who has them has them as these: in this process the segment's memory has become this value, and
         // in others too, which take it for what its first word says.
         unsafe { std::slice::from_raw_parts(self.0.place(0, len), len) }
     }
@@ -250,7 +247,7 @@ impl Words {
 /// The words of a segment that is mapped.
 ///
 /// # Safety
-/// It stays mapped as long as they are used, and whoever has its memory has it as [`Words`].
+/// It stays mapped as long as they are used, and anyone who has its memory has it as [`Words`].
 pub unsafe fn words_of<'a>(segment: *mut pg_sys::dsm_segment) -> &'a [AtomicU64] {
     // SAFETY: the caller's promise; as in Words::all.
     unsafe {

@@ -48,7 +48,7 @@ pub struct Launch<'a> {
     pub kind: &'static CStr,
     /// how many there should be, at least 1
     pub workers: usize,
-    /// what all of them are told
+    /// what all of them get
     pub data: &'a [&'a [u8]],
     /// the query that they read
     pub plan: Option<&'a PlanBytes>,
@@ -132,15 +132,12 @@ impl Workers {
     /// Starts workers: as many as are to be had, one at least.
     ///
     /// # Errors
-    /// Why there is none; then everything is as before.
+    /// Why it could not be made; then everything is as before.
     pub fn launch(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         Self::launch_by(build(), launch)
     }
 
     /// The same for a leader of this build.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     pub fn launch_by(build: &CStr, launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         if let Some(why) = unavailable() {
             return Err(why);
@@ -166,9 +163,6 @@ impl Workers {
     }
 
     /// Makes the context and its segment.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     fn prepare(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
         unsafe {
@@ -202,12 +196,9 @@ impl Workers {
     }
 
     /// Makes what workers share, and destroys it: for tests of what goes wrong meanwhile.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     #[cfg(all(feature = "pg_test", feature = "pg15"))]
     pub fn rehearse(launch: &Launch) -> std::result::Result<(), Unavailable> {
-        // SAFETY: nobody else has them.
+        // SAFETY: no one else has them.
         Workers::prepare(launch).map(|workers| unsafe { workers.destroy() })
     }
 
@@ -235,7 +226,7 @@ impl Workers {
         }
     }
 
-    /// Puts into the segment what the workers are told, and gives the queues.
+    /// Puts into the segment the workers' instructions, and gives the queues.
     ///
     /// # Safety
     /// The segment was made, with the room that [`Workers::estimate`] has asked for.
@@ -350,7 +341,7 @@ impl Workers {
     /// Frees everything; workers that still run are stopped.
     ///
     /// # Safety
-    /// Nobody uses what was shared.
+    /// No one uses what was shared.
     unsafe fn destroy(self) {
         // SAFETY: the context was created in launch.
         unsafe {
@@ -373,7 +364,7 @@ impl Worker {
     /// Chunk `i` of what the leader has told.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     pub fn data(&self, i: usize) -> &[u8] {
         // SAFETY: the leader has put the chunk there, with its size behind how many there are.
         unsafe {

@@ -160,9 +160,6 @@ impl ArrayReader {
     }
 
     /// Appends the array's elements to `out` as doubles, as [`NumberType::read`] does; nothing if there is a fault.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
     pub fn read_doubles(&self, array: TypedDatum<'_>, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
         let datum = array.of_type(self.array);
         // SAFETY: the value is an array of the reader's type, which has just been compared; it has as many elements as
@@ -262,9 +259,6 @@ impl AnyArray {
     }
 
     /// Shows `f` the elements; None for NULL.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Dimensions`]
     pub fn with_elements<R>(
         &self,
         array: TypedDatum<'_>,
@@ -389,9 +383,6 @@ fn array_of_doubles<'m>(context: Context<'m>, sizes: &mut [i32], values: &[f64])
 
 /// A double precision array of one or two dimensions: how many rows and columns, and the elements.
 /// One dimension is a column.
-///
-/// # Errors
-/// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
 pub fn read_matrix(value: TypedDatum<'_>) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
     let datum = value.of_type(pg_sys::FLOAT8ARRAYOID);
     // SAFETY: the value is a float8[], by its type; its dimensions lie behind its header, its elements, without NULLs,
@@ -490,7 +481,7 @@ unsafe fn with_elements<R>(
 #[inline(always)]
 pub(crate) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
     let at: *mut u8 = datum.cast_mut_ptr();
-    // SAFETY: the caller's promise; a detoasted copy has a length word and is freed by nobody else.
+    // SAFETY: the caller's promise; a detoasted copy has a length word and is freed by no one else.
     unsafe {
         if let Some(body) = header::body_at(at) {
             return f(body);

@@ -125,7 +125,7 @@ pub fn from_text(context: Context<'_>, text: String) -> Value<'_> {
     })
 }
 
-/// The type with this name, as SQL writes it; None if there is none.
+/// The type with this name, as SQL writes it; None if it does not exist.
 pub fn type_named(name: &str) -> Option<pg_sys::Oid> {
     let name = name.into_datum()?;
     // SAFETY: a function of one text, which gives a regtype or NULL.
@@ -133,7 +133,7 @@ pub fn type_named(name: &str) -> Option<pg_sys::Oid> {
         pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regtype, &[Some(name)])
             .filter(|oid| existing_base_type(*oid).is_some())
     };
-    // Caught to be raised anew, in our own words: the statement ends either way. PostgreSQL 15 takes a name that cannot
-    // be one for an error.
+    // Caught to be raised again, in our own words: the statement ends either way. PostgreSQL 15 takes a name that
+    // cannot be one for an error.
     PgTryBuilder::new(find).catch_when(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, |_| None).execute()
 }

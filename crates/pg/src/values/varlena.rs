@@ -56,12 +56,12 @@ pub(crate) mod header {
         usize::from(first >> 1)
     }
 
-    /// The length word of a value of so many bytes, with the word.
+    /// The length word of a value of this many bytes, with the word.
     pub const fn word(len: usize, compressed: bool) -> u32 {
         (len as u32) << 2 | if compressed { 2 } else { 0 }
     }
 
-    /// The header of one byte of a value of so many bytes, with the header.
+    /// The header of one byte of a value of this many bytes, with the header.
     pub const fn short(len: usize) -> u8 {
         (len as u8) << 1 | 1
     }
@@ -207,7 +207,7 @@ impl<'m> Bytes<'m> {
     /// The value itself if it can be changed where it lies, else a copy.
     ///
     /// # Safety
-    /// The datum is a value of variable length, and nobody else reads or changes it: it is the transition value of the
+    /// The datum is a value of variable length, and no one else reads or changes it: it is the transition value of the
     /// aggregate that calls.
     pub(crate) unsafe fn in_place(context: Context<'m>, datum: pg_sys::Datum) -> Bytes<'m> {
         let at = datum.cast_mut_ptr::<u8>();
@@ -215,7 +215,8 @@ impl<'m> Bytes<'m> {
         unsafe { if header::is_plain(*at) { Bytes(at.cast(), PhantomData) } else { Bytes::copy_of(context, datum) } }
     }
 
-    /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is none of those.
+    /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is not one of
+    /// those.
     pub fn typed(&self, type_oid: pg_sys::Oid) -> TypedDatum<'_> {
         if type_oid != pg_sys::BYTEAOID && !is_own_type(type_oid) {
             pgrx::error!("type {} is not one of bytes", type_oid.to_u32());
@@ -226,7 +227,7 @@ impl<'m> Bytes<'m> {
 
     /// Gives the memory back before its context goes.
     pub fn free(self) {
-        // SAFETY: palloced; nobody else has it.
+        // SAFETY: palloced; no one else has it.
         unsafe { pg_sys::pfree(self.0.cast()) }
     }
 
@@ -295,7 +296,7 @@ pub fn with_bytes<R>(value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
 pub(crate) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     let at = datum.cast_mut_ptr::<pg_sys::varlena>();
     // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it
-    // stays where it is while `f` runs, and a copy is freed by nobody else.
+    // stays where it is while `f` runs, and a copy is freed by no one else.
     unsafe {
         let packed = pg_sys::pg_detoast_datum_packed(at);
         let bytes = std::slice::from_raw_parts(pgrx::vardata_any(packed).cast::<u8>(), pgrx::varsize_any_exhdr(packed));
@@ -340,7 +341,7 @@ impl DerefMut for Bytes<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
         let len = self.len();
-        // SAFETY: the length word says how many bytes follow it, and they are nobody else's.
+        // SAFETY: the length word says how many bytes follow it, and they are no one else's.
         unsafe { std::slice::from_raw_parts_mut(self.0.cast::<u8>().add(pg_sys::VARHDRSZ), len) }
     }
 }

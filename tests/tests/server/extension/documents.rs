@@ -81,7 +81,8 @@ fn the_demo_shows_what_each_order_costs_and_gives() {
     let output = demo.arg("20000").env("PGDATABASE", db.name()).output().expect("the demo starts");
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    let line = |start: &str| printed.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{printed}"));
+    let line =
+        |start: &str| printed.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{printed}"));
     let r2 = |shuffle: &str| line(shuffle).split_whitespace().nth(1).and_then(|r2| r2.parse::<f64>().ok());
     assert!(r2("no_shuffle") < Some(0.5), "{printed}");
     assert!(r2("corgipile") > Some(0.96), "{printed}");

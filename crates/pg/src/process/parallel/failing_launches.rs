@@ -43,7 +43,7 @@ mod tests {
             }
         }
 
-        /// Runs `f`, while the allocation in the context after so many others fails.
+        /// Runs `f`, while the allocation in the context after this many others fails.
         pub fn run<R>(context: pg_sys::MemoryContext, before: u32, f: impl FnOnce() -> R) -> R {
             // SAFETY: the context has other methods for a while, the same but for one.
             unsafe {
@@ -110,7 +110,7 @@ mod tests {
                 String::new()
             })
         };
-        let message = "a worker process has loaded another build of corgipile than this session";
+        let message = "a worker process has loaded a different build of corgipile than this session";
         assert_eq!(in_subtransaction(|| launched_by(c"0123456789abcdef")), message);
         assert_ne!(
             in_subtransaction(|| launched_by(crate::process::library::build())),

@@ -168,7 +168,6 @@ impl Toast {
         self.groups.push(rows);
     }
 
-    /// Fetches these values.
     fn fetch(&mut self, range: Range<usize>) {
         check_for_interrupts();
         // each page would have to be asked whether it is too young for the snapshot
