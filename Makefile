@@ -8,7 +8,7 @@ PG ?=
 TORCH ?=
 # Put before the paths of `make install` and `make uninstall`, to build a package.
 DESTDIR ?=
-# Real data sets: `make test` and `make accuracy` look for them here; `make demo DATA=...` trains on one of them.
+# Real data sets: `make test` and `make accuracy` look for them here.
 TEST_DATA := $(if $(DATA),$(DATA),../shared/data)
 
 CARGO_TARGET_DIR ?= target
@@ -40,21 +40,21 @@ TEST_LIBRARY := $(CARGO_TARGET_DIR)/debug/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures soak bench accuracy study install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
+.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures soak bench accuracy study results docs install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
-deps: ## Install what is missing from the distribution's packages, and Rust if there is none
+deps: ## Install what is missing from the distribution's packages, and Rust if it is missing
 	@scripts/deps
 
 build: deps ## Build the extension in release mode, to install and to measure
 	@scripts/build --release
 
 # With the build of the tests, which takes a fraction of the time of a release build; its epochs take longer.
-demo: deps ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
+demo: deps ## Train on a sorted table in four orders, and see what each costs and gives
 	@scripts/build
-	@scripts/with-postgres --library $(TEST_LIBRARY) -- demo/run $(DATA)
+	@scripts/with-postgres --library $(TEST_LIBRARY) -- demo/run
 
 check: deps ## For each edit: formatting, clippy, unit tests of the pure crates, and a few tests in a server
 	@scripts/check
@@ -64,7 +64,7 @@ test: ## Test everything: pure crates, the extension in a real server (PG=17: an
 	@PG=$(PG) TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
 
 test-all: export CORGIPILE_FULL := 1
-test-all: test ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions
+test-all: test ## All of `make test`, with every sample in full, and what takes too long for it: cargo pgrx, other versions, other clients
 
 test-extensions: deps ## Test the extension in a server that has preloaded all other extensions it has (PG=17-extensions: one that has many; TESTS=...)
 	@CORGIPILE_DATA=$(TEST_DATA) scripts/test-extensions $(TESTS)
@@ -85,7 +85,7 @@ wheel: deps ## Build the wheel of the Python package into target/wheels
 architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
 	@scripts/architectures $(PARTS)
 
-soak: build ## Do the worst to a server for long, and write docs/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
+soak: build ## Do the worst to a server for long, and write target/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
 	@MOMENTS=$(MOMENTS) SEED=$(SEED) scripts/soak
 
 bench: build ## Measure speed and write docs/results/speed.md (PARTS="epoch peers": these only)
@@ -96,11 +96,14 @@ accuracy: build ## Compare accuracy with a full shuffle's on real data (DATA=../
 	@scripts/with-postgres --library $(LIBRARY) -- benches/accuracy/run $(TEST_DATA)
 
 # Autovacuum and checkpoints would disturb what is timed.
-study: ## Make docs/results again: tables and figures of all strategies (ONLY=..., SETS=..., QUICK=1: see benches/study/run)
+study: ## Measure all strategies, and write the pages of docs/results and the CSV files of target/results (ONLY=..., SETS=..., QUICK=1: see benches/study/run)
 	@scripts/deps --study
 	@scripts/build --release
 	@scripts/with-postgres --library $(LIBRARY) --set shared_buffers=2GB --set jit=off --set autovacuum=off \
 	  --set max_wal_size=8GB -- env ONLY=$(ONLY) SETS=$(SETS) QUICK=$(QUICK) benches/study/run $(TEST_DATA)
+
+results: ## Pack what docs/results has and what was measured here (target/results), to publish with a release
+	@scripts/results
 
 # What PGXN's client calls first. It installs nothing, as `build` may.
 all: $(LIBRARY)
@@ -141,6 +144,9 @@ release: ## Check that everything is ready for a release, run all tests, build a
 
 fresh: ## Try `make demo` and `make test` on a fresh machine: SUITE=bookworm, trixie, ... (WHO=root or user, DO=demo: these only)
 	@scripts/fresh "$(SUITE)" $(or $(WHO),both) $(DO)
+
+docs: ## Make the site of the documents in target/docs/site, and check its links
+	@scripts/docs
 
 reference: ## Write the pages of docs/reference that come from the catalog and the errors
 	@scripts/build

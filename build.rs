@@ -16,7 +16,7 @@ fn main() {
     println!("cargo:rustc-env=CORGIPILE_BUILD={:016x}", build());
 }
 
-/// A number of this build: of the sources, the compiler, and what it is told. Where it is the same, structures in
+/// A number of this build: of the sources, the compiler, and what it is given. Where it is the same, structures in
 /// memory are laid out alike, wherever it was built.
 fn build() -> u64 {
     let mut hasher = DefaultHasher::new();

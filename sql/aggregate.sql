@@ -24,7 +24,7 @@ CREATE TYPE corgipile.sgd_state (
     RECEIVE = corgipile.sgd_state_recv, SEND = corgipile.sgd_state_send,
     INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
 );
-COMMENT ON TYPE corgipile.sgd_state IS 'a model in training, between or within epochs of corgipile_sgd_agg()';
+COMMENT ON TYPE corgipile.sgd_state IS 'state of a model in training, between or within epochs of corgipile_sgd_agg()';
 
 CREATE FUNCTION corgipile_sgd_init(
     model         text,
@@ -37,7 +37,7 @@ CREATE FUNCTION corgipile_sgd_init(
 LANGUAGE c IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_sgd_init_wrapper';
 COMMENT ON FUNCTION corgipile_sgd_init(text, int, float8, jsonb, int, boolean)
-    IS 'the state before the first epoch of corgipile_sgd_agg(). NULL means the default: features that are not sparse';
+    IS 'returns the state before the first epoch of corgipile_sgd_agg(). NULL means the default: dense features';
 
 CREATE FUNCTION corgipile.sgd_transition(corgipile.sgd_state, corgipile.sgd_state, float8, anyarray)
 RETURNS corgipile.sgd_state
@@ -65,15 +65,15 @@ AS 'MODULE_PATHNAME', 'corgipile_sgd_final_wrapper';
 -- corgipile_sgd_agg_typed() is for databases that split an aggregate over several servers: Citus compares the types of the arguments
 -- with those that are declared, so that none is anyarray to it. These are no overloads of corgipile_sgd_agg(), because a value
 -- that PostgreSQL would cast by itself, such as a vector of pgvector to real[], would fit them as well as the others, which is an
--- error. corgipile.sgd_agg() is for corgipile_train_uda(): beside corgipile_sgd_agg() others may have put an aggregate whose
--- argument types fit better than anyarray; in schema corgipile nobody creates anything.
+-- error. corgipile.sgd_agg() is for corgipile_train_uda(): another role may have created an aggregate corgipile_sgd_agg() whose
+-- argument types fit better than anyarray, but no other role can create anything in schema corgipile.
 DO $$
 DECLARE
     agg record;
 BEGIN
     FOR agg IN
         SELECT a.name, f.features, a.comment
-          FROM (VALUES ('corgipile_sgd_agg', 'the state one epoch of SGD later, having learned from every row', false),
+          FROM (VALUES ('corgipile_sgd_agg', 'returns the state after one more epoch of SGD over all rows', false),
                        ('corgipile.sgd_agg', 'corgipile_sgd_agg() for corgipile_train_uda()', false),
                        ('corgipile_sgd_agg_typed', 'corgipile_sgd_agg() for databases that split an aggregate over several servers', true)
                ) AS a(name, comment, typed)
@@ -99,17 +99,17 @@ CREATE FUNCTION corgipile_sgd_report(
 )
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_sgd_report_wrapper';
-COMMENT ON FUNCTION corgipile_sgd_report(corgipile.sgd_state) IS 'how the last epoch of a state went';
+COMMENT ON FUNCTION corgipile_sgd_report(corgipile.sgd_state) IS 'loss and other results of a state''s last epoch';
 
 CREATE FUNCTION corgipile_sgd_weights(state corgipile.sgd_state) RETURNS real[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_sgd_weights_wrapper';
-COMMENT ON FUNCTION corgipile_sgd_weights(corgipile.sgd_state) IS 'the weights of a state, class by class';
+COMMENT ON FUNCTION corgipile_sgd_weights(corgipile.sgd_state) IS 'weights of a state, class by class';
 
 CREATE FUNCTION corgipile_sgd_intercepts(state corgipile.sgd_state) RETURNS real[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_sgd_intercepts_wrapper';
-COMMENT ON FUNCTION corgipile_sgd_intercepts(corgipile.sgd_state) IS 'the intercepts of a state, one per class or only one';
+COMMENT ON FUNCTION corgipile_sgd_intercepts(corgipile.sgd_state) IS 'intercepts of a state: one per class, or one';
 
 CREATE FUNCTION corgipile_train_uda(
     source        text,
@@ -128,4 +128,4 @@ CREATE FUNCTION corgipile_train_uda(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
 COMMENT ON FUNCTION corgipile_train_uda(text, text, text, text[], float8, int, text, bigint, text, jsonb)
-    IS 'trains a model by corgipile_sgd_agg(), a query per epoch, and stores it; a row per epoch. NULL means the default: model logistic, label label, max_epochs 20, shuffle no_shuffle';
+    IS 'trains a model with the aggregate corgipile_sgd_agg(), one query per epoch, stores it and returns one row per epoch. NULL means the default: model logistic, label label, max_epochs 20, shuffle no_shuffle';

@@ -33,32 +33,32 @@ COMMENT ON FUNCTION corgipile_toc(float8[], text) IS 'compresses a matrix';
 CREATE FUNCTION corgipile_toc_rows(matrix corgipile.toc) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_toc_rows_wrapper';
-COMMENT ON FUNCTION corgipile_toc_rows(corgipile.toc) IS 'rows of a compressed matrix';
+COMMENT ON FUNCTION corgipile_toc_rows(corgipile.toc) IS 'number of rows of a compressed matrix';
 
 CREATE FUNCTION corgipile_toc_columns(matrix corgipile.toc) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_toc_columns_wrapper';
-COMMENT ON FUNCTION corgipile_toc_columns(corgipile.toc) IS 'columns of a compressed matrix';
+COMMENT ON FUNCTION corgipile_toc_columns(corgipile.toc) IS 'number of columns of a compressed matrix';
 
 CREATE FUNCTION corgipile_toc_encoding(matrix corgipile.toc) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_toc_encoding_wrapper';
-COMMENT ON FUNCTION corgipile_toc_encoding(corgipile.toc) IS 'how a matrix is compressed: den, csr, cvi, dvi, toc, gzip or snappy';
+COMMENT ON FUNCTION corgipile_toc_encoding(corgipile.toc) IS 'encoding of a compressed matrix: den, csr, cvi, dvi, toc, gzip or snappy';
 
 CREATE FUNCTION corgipile_toc_bytes(matrix corgipile.toc) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_toc_bytes_wrapper';
-COMMENT ON FUNCTION corgipile_toc_bytes(corgipile.toc) IS 'bytes that a compressed matrix takes';
+COMMENT ON FUNCTION corgipile_toc_bytes(corgipile.toc) IS 'size of a compressed matrix in bytes';
 
 CREATE FUNCTION corgipile_toc_ratio(matrix corgipile.toc) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_toc_ratio_wrapper';
-COMMENT ON FUNCTION corgipile_toc_ratio(corgipile.toc) IS 'rows times columns times 8 bytes, over the bytes of a compressed matrix';
+COMMENT ON FUNCTION corgipile_toc_ratio(corgipile.toc) IS 'compression ratio: rows * columns * 8 bytes, divided by the size of the compressed matrix';
 
 CREATE FUNCTION corgipile_toc_decompress(matrix corgipile.toc) RETURNS float8[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_toc_decompress_wrapper';
-COMMENT ON FUNCTION corgipile_toc_decompress(corgipile.toc) IS 'the matrix as it was';
+COMMENT ON FUNCTION corgipile_toc_decompress(corgipile.toc) IS 'decompresses a matrix';
 
 CREATE FUNCTION corgipile_toc_element(matrix corgipile.toc, row_number int, column_number int) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
@@ -110,7 +110,7 @@ BEGIN
     FOR f IN
         SELECT *
           FROM (VALUES ('toc_eq', '=', '=', '<>', 'eq', ', HASHES, MERGES', 'are all entries of two matrices equal?'),
-                       ('toc_ne', '<>', '<>', '=', 'neq', '', 'is any entry of two matrices different?'),
+                       ('toc_ne', '<>', '<>', '=', 'neq', '', 'do any entries of two matrices differ?'),
                        ('toc_lt', '<', '>', '>=', 'scalarlt', '', 'order of matrices: columns, rows, entries'),
                        ('toc_le', '<=', '>=', '>', 'scalarle', '', 'order of matrices: columns, rows, entries'),
                        ('toc_gt', '>', '<', '<=', 'scalargt', '', 'order of matrices: columns, rows, entries'),
@@ -170,7 +170,7 @@ CREATE FUNCTION corgipile_compress(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_compress_wrapper';
 COMMENT ON FUNCTION corgipile_compress(text, text, text, text[], int, text, text, bigint, int, int, text)
-    IS 'writes a table of compressed mini-batches';
+    IS 'creates a table of compressed mini-batches from a source';
 
 CREATE FUNCTION corgipile_compression_report(
     source     text,
@@ -188,19 +188,19 @@ CREATE FUNCTION corgipile_compression_report(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 8
 AS 'MODULE_PATHNAME', 'corgipile_compression_report_wrapper';
 COMMENT ON FUNCTION corgipile_compression_report(text, text, text[], int, text, bigint, int, int, text)
-    IS 'what each encoding would make of mini-batches of a table';
+    IS 'reports the compressed size of a source''s mini-batches for each encoding';
 
 CREATE FUNCTION corgipile_predict(model_id bigint, features corgipile.toc) RETURNS float8[]
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'corgipile_predict_batch_wrapper';
-COMMENT ON FUNCTION corgipile_predict(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+COMMENT ON FUNCTION corgipile_predict(bigint, corgipile.toc) IS 'predicted labels of the rows of a compressed matrix, as numbers';
 
 CREATE FUNCTION corgipile_predict_label(model_id bigint, features corgipile.toc) RETURNS text[]
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_batch_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, corgipile.toc) IS 'predicted labels of the rows of a compressed matrix, as text';
 
 CREATE FUNCTION corgipile_predict_proba(model_id bigint, features corgipile.toc) RETURNS float8[]
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_batch_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, corgipile.toc) IS 'predicted probabilities of the labels for each row of a compressed matrix';

@@ -4,7 +4,7 @@ CREATE FUNCTION corgipile_profile(model_id bigint, source text, servers text DEF
                                   OUT tuples bigint, OUT features int)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000
 AS 'MODULE_PATHNAME', 'corgipile_profile_wrapper';
-COMMENT ON FUNCTION corgipile_profile(bigint, text, text, boolean) IS 'keeps with a model what the features of these rows are like, to compare others with; servers is off by default, and auto, or names of servers, measures where the rows are; extremes keeps the least and the greatest values, too';
+COMMENT ON FUNCTION corgipile_profile(bigint, text, text, boolean) IS 'stores statistics of the features of these rows with a model, to compare other rows with; servers is off by default; with auto, or names of servers, the servers compute them; extremes also stores the least and the greatest values';
 
 CREATE FUNCTION corgipile_drift(model_id bigint, source text, servers text DEFAULT NULL)
 RETURNS TABLE (
@@ -13,4 +13,4 @@ RETURNS TABLE (
 )
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_drift_wrapper';
-COMMENT ON FUNCTION corgipile_drift(bigint, text, text) IS 'how far the features of these rows are from those that the model has learned from; servers as for corgipile_profile';
+COMMENT ON FUNCTION corgipile_drift(bigint, text, text) IS 'reports the drift of the features: how these rows differ from the training rows; servers as for corgipile_profile';

@@ -5,18 +5,18 @@ RETURNS TABLE (feature text, coefficient float8, std_error float8, statistic flo
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_coefficients_wrapper';
 COMMENT ON FUNCTION corgipile_coefficients(bigint, text, float8, text)
-    IS 'weights of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; confidence_level is 0.95 by default, and weights of rows are precisions, or frequencies';
+    IS 'coefficients of a model in the units of the data, with standard errors, tests and confidence intervals on these rows; confidence_level is 0.95 by default; row weights are precisions (the default) or frequencies';
 
 CREATE FUNCTION corgipile_importance(model_id bigint, source text, repeats int DEFAULT NULL, seed bigint DEFAULT NULL, max_rows int DEFAULT NULL)
 RETURNS TABLE (feature text, importance float8, stddev float8, effect float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_importance_wrapper';
 COMMENT ON FUNCTION corgipile_importance(bigint, text, int, bigint, int)
-    IS 'by how much the score of a model drops when a column is permuted, over 5 repeats of 100000 rows unless it is said; and how far the decision varies with it';
+    IS 'permutation importance: the decrease of a model''s score when a column is permuted, by default over 5 repeats of 100000 rows; and how much the decision varies with the column';
 
 CREATE FUNCTION corgipile_explain(model_id bigint, features record, source text DEFAULT NULL)
 RETURNS TABLE (feature text, class text, contribution float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_explain_wrapper';
 COMMENT ON FUNCTION corgipile_explain(bigint, record, text)
-    IS 'what each column of a row adds to the decision of a linear model beside what it adds on average: over the rows of source, or else over those of the training, as far as features are standardized';
+    IS 'contribution of each column of a row to the decision of a linear model, relative to its average: over the rows of source, or else over the training rows if features are standardized';

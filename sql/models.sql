@@ -29,17 +29,17 @@ CREATE TYPE corgipile.stored_role (
     INPUT = corgipile.stored_role_in, OUTPUT = corgipile.stored_role_out,
     RECEIVE = corgipile.stored_role_recv, SEND = corgipile.stored_role_send, LIKE = pg_catalog.text, COLLATABLE = true
 );
-COMMENT ON TYPE corgipile.stored_role IS 'a role, or the name of one that is not there';
+COMMENT ON TYPE corgipile.stored_role IS 'a role, or the name of a role that does not exist';
 CREATE CAST (corgipile.stored_role AS pg_catalog.text) WITHOUT FUNCTION AS IMPLICIT;
 CREATE CAST (pg_catalog.text AS corgipile.stored_role) WITHOUT FUNCTION;
 
 CREATE FUNCTION corgipile.shown_role(role corgipile.stored_role) RETURNS text
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'corgipile_shown_role_wrapper';
-COMMENT ON FUNCTION corgipile.shown_role(corgipile.stored_role) IS 'the name of a role, public for everybody; of a role that was dropped its number, of one that was not there when a dump was restored its name behind a question mark';
+COMMENT ON FUNCTION corgipile.shown_role(corgipile.stored_role) IS 'name of a role; public for all roles; for a dropped role its number; for a role that did not exist when a dump was restored, its name after a question mark';
 
 CREATE FUNCTION corgipile.may_see(owner corgipile.stored_role, granted_to corgipile.stored_role[]) RETURNS boolean
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'corgipile_may_see_wrapper';
-COMMENT ON FUNCTION corgipile.may_see(corgipile.stored_role, corgipile.stored_role[]) IS 'may you see a model with this owner and these grants?';
+COMMENT ON FUNCTION corgipile.may_see(corgipile.stored_role, corgipile.stored_role[]) IS 'may the current user read a model with this owner and these grants?';
 
 -- Users see corgipile.models, a view of it: its columns are what the documents promise, this table may get others.
 CREATE TABLE corgipile.stored_models (
@@ -48,7 +48,7 @@ CREATE TABLE corgipile.stored_models (
     name                text COLLATE "C",
     version             int NOT NULL DEFAULT 1,
     deployed            boolean NOT NULL DEFAULT false,
-    -- of versions that were dropped or renamed: kept beside the latest that is left
+    -- of versions that were dropped or renamed: kept with the latest remaining version
     last_version        int,
     owner               corgipile.stored_role COLLATE "C" NOT NULL,
     granted_to          corgipile.stored_role[] COLLATE "C" NOT NULL DEFAULT '{}',
@@ -87,14 +87,14 @@ CREATE TABLE corgipile.stored_models (
     sigmoid_slopes      float8[],
     sigmoid_offsets     float8[],
     CONSTRAINT models_name_version_key UNIQUE (name, owner, version),
-    -- per owner: nobody can keep a model away by giving its identity to one of their own
+    -- per owner: no role can block a model by giving its identity to a model of its own
     CONSTRAINT models_identity_key UNIQUE (identity, owner)
 );
 CREATE UNIQUE INDEX models_deployed_key ON corgipile.stored_models (name, owner) WHERE deployed;
 
 COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';
-COMMENT ON COLUMN corgipile.stored_models.last_version IS 'the greatest version of the name that is no longer there, if it was greater';
-COMMENT ON COLUMN corgipile.stored_models.training_state IS 'what corgipile_train() goes on from with warm_start; NULL if it cannot';
+COMMENT ON COLUMN corgipile.stored_models.last_version IS 'highest deleted version of the name, if it is higher';
+COMMENT ON COLUMN corgipile.stored_models.training_state IS 'state from which corgipile_train() continues with warm_start; NULL if it cannot';
 
 ALTER TABLE corgipile.stored_models ENABLE ROW LEVEL SECURITY;
 CREATE POLICY models_seen ON corgipile.stored_models FOR SELECT USING (corgipile.may_see(owner, granted_to));
@@ -111,7 +111,7 @@ CREATE FUNCTION corgipile.models_to_predict()
                    model text, label text, label_type regtype, classes text[], features text[], feature_kind text)
 LANGUAGE c STABLE PARALLEL SAFE ROWS 10
 AS 'MODULE_PATHNAME', 'corgipile_models_to_predict_wrapper';
-COMMENT ON FUNCTION corgipile.models_to_predict() IS 'the models with which you may predict, and which you may not see; corgipile.models has them, too';
+COMMENT ON FUNCTION corgipile.models_to_predict() IS 'the models that the current user may predict with but not read; corgipile.models includes them';
 
 CREATE VIEW corgipile.models WITH (security_invoker = true) AS
     SELECT model_id, name, version, deployed, corgipile.shown_role(owner) AS owner,
@@ -131,46 +131,46 @@ CREATE VIEW corgipile.models WITH (security_invoker = true) AS
            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
       FROM corgipile.models_to_predict();
 
-COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted; of those that were granted to predict with, what was learned and of what is NULL';
+COMMENT ON VIEW corgipile.models IS 'trained models that the current user owns, through membership of the owner, or was granted; if granted for predictions only, the columns with weights and training data are NULL';
 COMMENT ON COLUMN corgipile.models.model_id IS 'primary key';
-COMMENT ON COLUMN corgipile.models.name IS 'perhaps NULL';
-COMMENT ON COLUMN corgipile.models.version IS 'counts the models of an owner that have this name, from 1';
-COMMENT ON COLUMN corgipile.models.deployed IS 'the name means this version, and not the latest';
-COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it; of a role that was dropped its number; of one that was not there when a dump was restored, its name behind a question mark';
-COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; public is everybody';
+COMMENT ON COLUMN corgipile.models.name IS 'may be NULL';
+COMMENT ON COLUMN corgipile.models.version IS 'version number among the owner''s models of this name, from 1';
+COMMENT ON COLUMN corgipile.models.deployed IS 'the name refers to this version instead of the latest';
+COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it; for a dropped role its number; for a role that did not exist when a dump was restored, its name after a question mark';
+COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may read and use the model; public means all roles';
 COMMENT ON COLUMN corgipile.models.created_at IS 'start of the transaction that trained it';
-COMMENT ON COLUMN corgipile.models.comment IS 'what corgipile_comment() said of it';
+COMMENT ON COLUMN corgipile.models.comment IS 'set by corgipile_comment()';
 COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax, poisson, quantile, epsilon_insensitive, huber, svm_one_vs_rest, squared_hinge, squared_hinge_one_vs_rest, mlp or mlp_regression';
 COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained on, as given';
-COMMENT ON COLUMN corgipile.models.label IS 'the label''s column';
-COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';
-COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for models that predict numbers';
-COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values, or that of the sparse vectors';
+COMMENT ON COLUMN corgipile.models.label IS 'label column';
+COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label column';
+COMMENT ON COLUMN corgipile.models.classes IS 'label values in ascending order; with two classes, the first is the negative one; NULL for models that predict numbers';
+COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse features, the columns of indices and values, or of the sparse vectors';
 COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one column of arrays or vectors; columns: any number of columns; sparse: an array of indices and one of values, or sparse vectors';
-COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}; or, of hashed columns, the number of buckets that they share: {"url": {"buckets": 262144}}';
+COMMENT ON COLUMN corgipile.models.categories IS 'for each categorical column, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}; for hashed columns, the number of buckets that they share: {"url": {"buckets": 262144}}';
 COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
-COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what it takes to train the model again: arguments, options and their defaults, the seed; and what sizes came to, pages_per_block and buffer_blocks';
-COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax and one-vs-rest SVMs, class after class; for networks, layer after layer, each output by output, a weight per input';
-COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax and one-vs-rest SVMs, one per class; for networks, one per unit, layer after layer';
-COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories; none for buckets';
-COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant and for categories; none for buckets';
-COMMENT ON COLUMN corgipile.models.skipped IS 'rows left out in each epoch because they have NULLs';
-COMMENT ON COLUMN corgipile.models.feature_fill IS 'for each feature what is put in place of a NULL: its mean in training, before it is transformed and standardized; 0 for categories; none for buckets; NULL if nothing is';
+COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what is needed to train the model again: arguments, options with their defaults, and the seed; and the resulting sizes, pages_per_block and buffer_blocks';
+COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, of standardized features if feature_mean is set; for softmax and one-vs-rest SVMs, class by class; for networks, layer by layer, and within a layer output by output, with a weight per input';
+COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax and one-vs-rest SVMs, one per class; for networks, one per unit, layer by layer';
+COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories; no elements for buckets';
+COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature; 1 for constant features and categories; no elements for buckets';
+COMMENT ON COLUMN corgipile.models.skipped IS 'rows skipped in each epoch because they have NULLs';
+COMMENT ON COLUMN corgipile.models.feature_fill IS 'value that replaces a NULL, for each feature: its mean in training, before it is transformed and standardized; 0 for categories; no elements for buckets; NULL if the model does not impute';
 COMMENT ON COLUMN corgipile.models.imputed IS 'rows in which NULLs of features were imputed; NULL if the model does not impute';
-COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes of softmax and mlp, balanced weights and categories; about 0 without one';
-COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
-COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch; of a training that went on, with what it had returned before';
-COMMENT ON COLUMN corgipile.models.hidden_layer_sizes IS 'units of the hidden layers of networks; NULL for all others';
-COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sigmoid, relu or tanh; NULL but for networks';
-COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax, of mlp_regression identity; NULL but for networks';
-COMMENT ON COLUMN corgipile.models.identity IS 'what the model is known by on all servers that it was published to; each version has its own';
-COMMENT ON COLUMN corgipile.models.published IS 'it was published to this server: parts of other servers'' queries may use it by its name';
-COMMENT ON COLUMN corgipile.models.calibration_rows IS 'rows that corgipile_calibrate() was given; NULL before';
-COMMENT ON COLUMN corgipile.models.calibration_scores IS 'of these rows, how far the model is from the truth, ascending: the distance, or 1 less the probability of the true label, or the decision against it; of more than 3072 rows those of as many ranks';
+COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time of the pass before the first epoch, which computes means and deviations, classes of softmax and mlp, balanced weights and categories; about 0 without one';
+COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'disk space of the copy that a full shuffle made; NULL without one';
+COMMENT ON COLUMN corgipile.models.history IS 'rows returned by corgipile_train(), one object per epoch; after a warm start, with the earlier epochs of the same training';
+COMMENT ON COLUMN corgipile.models.hidden_layer_sizes IS 'units of the hidden layers; NULL except for networks';
+COMMENT ON COLUMN corgipile.models.activation IS 'activation function of the hidden layers: sigmoid, relu or tanh; NULL except for networks';
+COMMENT ON COLUMN corgipile.models.output IS 'output of the last layer: sigmoid or softmax, for mlp_regression identity; NULL except for networks';
+COMMENT ON COLUMN corgipile.models.identity IS 'identifies this version on all servers that it was published to';
+COMMENT ON COLUMN corgipile.models.published IS 'it was published to this server: queries of other servers may use it by its name here';
+COMMENT ON COLUMN corgipile.models.calibration_rows IS 'number of rows given to corgipile_calibrate(); NULL before';
+COMMENT ON COLUMN corgipile.models.calibration_scores IS 'nonconformity scores of these rows, ascending: the absolute error, or 1 minus the probability of the true label, or the decision against it; for more than 3072 rows, 3072 quantiles of them';
 COMMENT ON COLUMN corgipile.models.profile IS 'what its features were like in training, or on the rows that corgipile_profile() was given: mean, stddev, fraction of NULLs and shares between quantiles of each number, rows of each category; NULL if nothing is kept';
-COMMENT ON COLUMN corgipile.models.sigmoid_slopes IS 'of an SVM that was trained with probability, one per output: the probability of its class is 1 / (1 + e^(slope * decision + offset)), of several outputs divided by their sum; NULL without';
-COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'the offsets beside sigmoid_slopes';
-COMMENT ON COLUMN corgipile.models.predict_granted_to IS 'roles that may predict with the model, and not see what was learned and of what; public is everybody';
+COMMENT ON COLUMN corgipile.models.sigmoid_slopes IS 'for an SVM trained with probability, one per output: the probability of its class is 1 / (1 + e^(slope * decision + offset)), with several outputs divided by their sum; NULL otherwise';
+COMMENT ON COLUMN corgipile.models.sigmoid_offsets IS 'offsets that belong to sigmoid_slopes';
+COMMENT ON COLUMN corgipile.models.predict_granted_to IS 'roles that may only predict with the model, not read weights and training data; public means all roles';
 GRANT SELECT ON corgipile.models TO PUBLIC;
 
 CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
@@ -180,9 +180,9 @@ CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
                         WHERE o.name OPERATOR(pg_catalog.=) m.name AND o.owner OPERATOR(pg_catalog.=) m.owner
                           AND (o.deployed, o.version) OPERATOR(pg_catalog.>) (m.deployed, m.version))
      ORDER BY m.model_id;
-COMMENT ON VIEW corgipile.current_models IS 'of each name of each owner the version that it means: the deployed one, else the latest of those that you may see; and the models without a name';
-COMMENT ON COLUMN corgipile.current_models.deployed IS 'the name means this version, and not the latest';
-COMMENT ON COLUMN corgipile.current_models.owner IS 'the role that trained it; of a role that was dropped, its number';
+COMMENT ON VIEW corgipile.current_models IS 'for each name of each owner the version that it refers to: the deployed one, else the latest that the current user may read; and the models without a name';
+COMMENT ON COLUMN corgipile.current_models.deployed IS 'the name refers to this version instead of the latest';
+COMMENT ON COLUMN corgipile.current_models.owner IS 'the role that trained it; for a dropped role, its number';
 
 CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, c.class, f.feature,
@@ -250,17 +250,17 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
      -- The weights of hidden layers are no coefficients of features.
      WHERE m.hidden_layer_sizes IS NULL
      ORDER BY m.model_id, c.output, f.place;
-COMMENT ON VIEW corgipile.all_coefficients IS 'weights of all versions of all models, as in corgipile.coefficients';
+COMMENT ON VIEW corgipile.all_coefficients IS 'coefficients of all versions of all models, as in corgipile.coefficients';
 COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
-COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
-COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax and one-vs-rest SVMs';
-COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL; hash[0], hash[1], ... of the buckets of hashed columns';
+COMMENT ON COLUMN corgipile.all_coefficients.name IS 'name of the model; may be NULL';
+COMMENT ON COLUMN corgipile.all_coefficients.class IS 'class of the weight; NULL except for softmax and one-vs-rest SVMs';
+COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'name of the column, or (intercept); x[1], x[2], ... for an array column x; value column and index for sparse features; column=value for categories, and column IS NULL; hash[0], hash[1], ... for buckets of hashed columns';
 COMMENT ON COLUMN corgipile.all_coefficients.standardized_coefficient IS 'the weight, or the intercept, of the features as the model was trained on them: standardized if there are a mean and a scale';
-COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
-COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
-COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.all_coefficients.class_number IS 'the number of the class, from 1; 1 but for softmax and one-vs-rest SVMs';
-COMMENT ON COLUMN corgipile.all_coefficients.feature_number IS 'the number of the feature, from 1; 0 for (intercept)';
+COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'mean that is subtracted from the feature first; NULL if features were not standardized';
+COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'standard deviation that the feature is then divided by';
+COMMENT ON COLUMN corgipile.all_coefficients.version IS 'version of the model';
+COMMENT ON COLUMN corgipile.all_coefficients.class_number IS 'number of the class, from 1; always 1 except for softmax and one-vs-rest SVMs';
+COMMENT ON COLUMN corgipile.all_coefficients.feature_number IS 'number of the feature, from 1; 0 for (intercept)';
 COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
 
 CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
@@ -268,7 +268,7 @@ CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
       FROM corgipile.all_coefficients AS a
      WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
      ORDER BY a.model_id, a.class_number, a.feature_number;
-COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax and one-vs-rest SVMs, all that for each class; nothing of networks, whose weights are no coefficients of features';
+COMMENT ON VIEW corgipile.coefficients IS 'coefficients of the current version of each model, by feature name; of standardized features if mean and scale are not NULL: one row per feature, and one for (intercept); for softmax and one-vs-rest SVMs, for each class; networks have no coefficients';
 
 CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
@@ -279,23 +279,23 @@ CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
         AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
              shuffle_seconds float8, validation_loss float8, validation_score float8)
      ORDER BY m.model_id, h.epoch;
-COMMENT ON VIEW corgipile.all_training_history IS 'what corgipile_train() returned for each epoch of all versions of all models';
+COMMENT ON VIEW corgipile.all_training_history IS 'rows returned by corgipile_train() for each epoch of all versions of all models';
 COMMENT ON COLUMN corgipile.all_training_history.model_id IS 'the model';
-COMMENT ON COLUMN corgipile.all_training_history.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.all_training_history.name IS 'name of the model; may be NULL';
 COMMENT ON COLUMN corgipile.all_training_history.epoch IS 'from 1';
-COMMENT ON COLUMN corgipile.all_training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
-COMMENT ON COLUMN corgipile.all_training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for models that predict numbers';
+COMMENT ON COLUMN corgipile.all_training_history.loss IS 'mean loss of the tuples, each computed just before the model was updated with it, plus the penalties at the end of the epoch';
+COMMENT ON COLUMN corgipile.all_training_history.accuracy IS 'fraction of tuples classified correctly, each just before the model was updated with it; NULL for models that predict numbers';
 COMMENT ON COLUMN corgipile.all_training_history.learning_rate IS 'step size in this epoch';
-COMMENT ON COLUMN corgipile.all_training_history.tuples IS 'tuples learned from';
-COMMENT ON COLUMN corgipile.all_training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';
-COMMENT ON COLUMN corgipile.all_training_history.r2 IS 'R2 of the values just before they were learned from; NULL for all but linear';
+COMMENT ON COLUMN corgipile.all_training_history.tuples IS 'training tuples';
+COMMENT ON COLUMN corgipile.all_training_history.seconds IS 'time of the epoch, without a full shuffle before it';
+COMMENT ON COLUMN corgipile.all_training_history.r2 IS 'R2 of the predictions, each made just before the model was updated; NULL except for model linear';
 COMMENT ON COLUMN corgipile.all_training_history.shuffle_seconds IS 'time of the full shuffle before the epoch; 0 without one';
-COMMENT ON COLUMN corgipile.all_training_history.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.all_training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
-COMMENT ON COLUMN corgipile.all_training_history.validation_score IS 'their accuracy, or R2';
-COMMENT ON COLUMN corgipile.all_training_history.grid_point IS 'what the grid said of the model; NULL without a grid';
+COMMENT ON COLUMN corgipile.all_training_history.version IS 'version of the model';
+COMMENT ON COLUMN corgipile.all_training_history.validation_loss IS 'mean loss of the held-out rows; NULL without any';
+COMMENT ON COLUMN corgipile.all_training_history.validation_score IS 'accuracy, or R2, of the held-out rows';
+COMMENT ON COLUMN corgipile.all_training_history.grid_point IS 'the grid''s values for the model; NULL without a grid';
 COMMENT ON COLUMN corgipile.all_training_history.group_value IS 'the group of the model; NULL without group_by';
-COMMENT ON COLUMN corgipile.all_training_history.source IS 'table or query that it was trained on, as given: it tells folds apart';
+COMMENT ON COLUMN corgipile.all_training_history.source IS 'table or query that it was trained on, as given; distinguishes folds';
 
 CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
     SELECT a.model_id, a.name, a.epoch, a.loss, a.accuracy, a.learning_rate, a.tuples, a.seconds, a.r2, a.shuffle_seconds, a.version,
@@ -303,7 +303,7 @@ CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
       FROM corgipile.all_training_history AS a
      WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
      ORDER BY a.model_id, a.epoch;
-COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model that a name means, or that has no name';
+COMMENT ON VIEW corgipile.training_history IS 'rows returned by corgipile_train() for each epoch of the current version of each model';
 
 GRANT SELECT ON corgipile.current_models, corgipile.all_coefficients, corgipile.coefficients, corgipile.all_training_history,
                 corgipile.training_history TO PUBLIC;
@@ -313,7 +313,7 @@ LANGUAGE c
 AS 'MODULE_PATHNAME', 'corgipile_forget_wrapper';
 -- as a trigger of a table of their own it would let anybody take others' models out
 REVOKE ALL ON FUNCTION corgipile.forget_model() FROM PUBLIC;
-COMMENT ON FUNCTION corgipile.forget_model() IS 'takes what was changed or deleted out of shared memory';
+COMMENT ON FUNCTION corgipile.forget_model() IS 'removes changed and deleted models from shared memory';
 CREATE TRIGGER forget_model AFTER UPDATE OR DELETE ON corgipile.stored_models
     FOR EACH ROW EXECUTE FUNCTION corgipile.forget_model();
 
@@ -322,13 +322,13 @@ CREATE FUNCTION corgipile.not_replicated() RETURNS trigger
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'corgipile_not_replicated_wrapper';
 REVOKE ALL ON FUNCTION corgipile.not_replicated() FROM PUBLIC;
-COMMENT ON FUNCTION corgipile.not_replicated() IS 'leaves out what logical replication brings';
+COMMENT ON FUNCTION corgipile.not_replicated() IS 'skips rows from logical replication';
 CREATE TRIGGER not_replicated BEFORE INSERT OR UPDATE OR DELETE ON corgipile.stored_models
     FOR EACH ROW EXECUTE FUNCTION corgipile.not_replicated();
 ALTER TABLE corgipile.stored_models ENABLE REPLICA TRIGGER not_replicated;
 
--- A version's number is not given again as long as another version of the name is there, and nobody is to wonder what a
--- name means whose deployed version is gone.
+-- The number of a version is not reused while another version of the name exists, and a name always has a defined
+-- meaning after its deployed version is deleted.
 CREATE FUNCTION corgipile.keep_versions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -365,7 +365,7 @@ CREATE TRIGGER keep_versions_of_renamed AFTER UPDATE ON corgipile.stored_models
 CREATE FUNCTION corgipile.stat_models() RETURNS TABLE (model_id bigint, bytes bigint, predictions bigint, hits bigint)
 LANGUAGE c VOLATILE PARALLEL SAFE ROWS 100
 AS 'MODULE_PATHNAME', 'corgipile_stat_models_wrapper';
-COMMENT ON FUNCTION corgipile.stat_models() IS 'models in shared memory that you may use; see the view';
+COMMENT ON FUNCTION corgipile.stat_models() IS 'models in shared memory that the current user may use; see the view';
 
 CREATE VIEW corgipile.stat_models WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, m.version, s.bytes, s.predictions, s.hits
@@ -373,8 +373,8 @@ CREATE VIEW corgipile.stat_models WITH (security_invoker = true) AS
                    pg_catalog.sum(hits)::bigint AS hits
               FROM corgipile.stat_models() GROUP BY model_id) AS s
       JOIN corgipile.stored_models AS m ON m.model_id OPERATOR(pg_catalog.=) s.model_id;
-COMMENT ON VIEW corgipile.stat_models IS 'models in shared memory that you may use: their size, and what transactions that have ended used them for since they are there';
-COMMENT ON COLUMN corgipile.stat_models.bytes IS 'shared memory that it takes';
-COMMENT ON COLUMN corgipile.stat_models.predictions IS 'predictions from shared memory, by transactions that have ended';
-COMMENT ON COLUMN corgipile.stat_models.hits IS 'lookups, one per statement, that found the model in shared memory, by transactions that have ended';
+COMMENT ON VIEW corgipile.stat_models IS 'models in shared memory that the current user may use: their size, and their use by completed transactions since they were loaded';
+COMMENT ON COLUMN corgipile.stat_models.bytes IS 'size in shared memory';
+COMMENT ON COLUMN corgipile.stat_models.predictions IS 'predictions from shared memory by completed transactions';
+COMMENT ON COLUMN corgipile.stat_models.hits IS 'lookups, one per statement, that found the model in shared memory, by completed transactions';
 GRANT SELECT ON corgipile.stat_models TO PUBLIC;

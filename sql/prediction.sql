@@ -9,16 +9,16 @@ DECLARE
 BEGIN
     FOR f IN
         SELECT answer.*, form.*
-          FROM (VALUES ('corgipile_predict', 'float8', 'the label that a model gives, as a number; of a linear model, the value'),
-                       ('corgipile_predict_label', 'text', 'the label that a model gives, as text'),
-                       ('corgipile_predict_proba', 'float8[]', 'the probabilities of the labels, in their ascending order')
+          FROM (VALUES ('corgipile_predict', 'float8', 'predicted label as a number; for a linear model, the value'),
+                       ('corgipile_predict_label', 'text', 'predicted label as text'),
+                       ('corgipile_predict_proba', 'float8[]', 'predicted probabilities of the labels, in ascending order of the labels')
                ) AS answer(name, result, meaning),
                -- a literal or a parameter without a type is a text
-               (VALUES ('features text', 'the only feature, or for an array that is given as a text'),
+               (VALUES ('features text', 'the only feature, or for an array given as text'),
                -- Two or three features of which all but the first are texts are taken for this one, too. Another default than NULL
                -- tells a NULL that is a feature from an argument that is not given.
                        ('features "any", nulls text DEFAULT ''as trained'', handle_unknown text DEFAULT ''as trained''',
-                        'an array, a vector or bytes, for the columns of a row, or for the only feature'),
+                        'an array, a vector or bytes, the columns of a row, or the only feature'),
                -- as are any two features for this one
                        ('indices "any", feature_values "any", nulls text DEFAULT ''as trained'', handle_unknown text DEFAULT ''as trained''',
                         'sparse features'),
@@ -41,4 +41,4 @@ CREATE FUNCTION corgipile_evaluate(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
 COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text, text)
-    IS 'accuracy (R2 of a linear model) and loss of a model on other rows; servers is off by default, and auto, or names of servers, evaluates where the rows are';
+    IS 'accuracy (for a linear model R2) and loss of a model on other rows; servers is off by default; with auto, or names of servers, the servers evaluate their rows';

@@ -3,17 +3,17 @@
 CREATE FUNCTION corgipile.version_id(name text, version int) RETURNS bigint
 LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_version_id_wrapper';
-COMMENT ON FUNCTION corgipile.version_id(text, int) IS 'the id of a version of a model; without a version, of that which the name means';
+COMMENT ON FUNCTION corgipile.version_id(text, int) IS 'id of a version of a model; without a version, of the one that the name refers to';
 
 CREATE FUNCTION corgipile.identity(model_id bigint) RETURNS uuid
 LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_identity_wrapper';
-COMMENT ON FUNCTION corgipile.identity(bigint) IS 'the identity of a model that may be published: it has a name, and is committed';
+COMMENT ON FUNCTION corgipile.identity(bigint) IS 'identity of a model that can be published: it must have a name and be committed';
 
 CREATE FUNCTION corgipile.receive_model(identity uuid, model jsonb, OUT outcome text, OUT model_id bigint, OUT version int)
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_receive_model_wrapper';
-COMMENT ON FUNCTION corgipile.receive_model(uuid, jsonb) IS 'what corgipile_publish() calls on a server that gets a model: it is stored as yours, unless it is there already, and its name means it';
+COMMENT ON FUNCTION corgipile.receive_model(uuid, jsonb) IS 'called by corgipile_publish() on a server that receives a model: stores the model as the caller''s, unless it exists already, and makes its name refer to it';
 
 -- A detail or a hint that there is not must not be given.
 CREATE FUNCTION corgipile.raise_of_server(server text, code text, message text, detail text, hint text) RETURNS void
@@ -74,7 +74,7 @@ BEGIN
     RETURN answer;
 END
 $$;
-COMMENT ON FUNCTION corgipile.answer_of_server(text, text, text, text) IS 'what another server answers to a statement, or to the one that it was sent, over a connection of dblink';
+COMMENT ON FUNCTION corgipile.answer_of_server(text, text, text, text) IS 'reply of another server to a statement, or to the one sent before, over a connection of dblink';
 
 CREATE FUNCTION corgipile.hang_up(dblink text, connections text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -86,12 +86,12 @@ BEGIN
         BEGIN
             EXECUTE format('SELECT %I.dblink_disconnect($1)', dblink) USING connection;
         EXCEPTION WHEN query_canceled OR OTHERS THEN
-            NULL; -- there is none, or it is gone
+            NULL; -- it does not exist any more
         END;
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION corgipile.hang_up(text, text[]) IS 'ends connections of dblink';
+COMMENT ON FUNCTION corgipile.hang_up(text, text[]) IS 'closes connections of dblink';
 
 -- In the order of their names: two calls that bring models of one name to several servers wait for each other at the first.
 CREATE FUNCTION corgipile.servers_to_publish_to(servers text[]) RETURNS text[]
@@ -132,10 +132,10 @@ BEGIN
     RETURN ARRAY(SELECT DISTINCT s COLLATE "C" FROM unnest(servers) AS s ORDER BY 1);
 END
 $$;
-COMMENT ON FUNCTION corgipile.servers_to_publish_to(text[]) IS 'the foreign servers that a call of corgipile_publish() means';
+COMMENT ON FUNCTION corgipile.servers_to_publish_to(text[]) IS 'foreign servers that a call of corgipile_publish() uses';
 
--- All servers store the model before the first one commits: if one has anything against it, none has it. Then all are told to
--- commit before the first one is waited for.
+-- All servers store the model before the first one commits: if one fails, none has it. Then all get the
+-- COMMIT before the first reply is awaited.
 CREATE FUNCTION corgipile.publish(identity uuid, model jsonb, servers text[])
 RETURNS TABLE (server text, outcome text, model_id bigint, version int)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -166,7 +166,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'extension dblink is not installed in this database'
             USING ERRCODE = 'object_not_in_prerequisite_state',
-                  HINT = 'CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.';
+                  HINT = 'Run CREATE EXTENSION dblink; it comes with PostgreSQL.';
     END IF;
     names := corgipile.servers_to_publish_to(servers);
     FOREACH server IN ARRAY names LOOP
@@ -190,7 +190,7 @@ BEGIN
             $q$SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'corgipile'$q$);
         IF answer IS NULL THEN
             PERFORM corgipile.raise_of_server(server, '55000', 'extension corgipile is not installed in its database', NULL,
-                                              'CREATE EXTENSION corgipile there.');
+                                              'Run CREATE EXTENSION corgipile in that database.');
         END IF;
         -- Each takes the locks of this call up to its own number: those that are taken are of an earlier one that leads to the
         -- same database, for whose transaction it would wait in vain.
@@ -253,18 +253,18 @@ EXCEPTION WHEN query_canceled OR OTHERS THEN
         HINT = 'Publish it again: where it is, nothing changes.';
 END
 $$;
-COMMENT ON FUNCTION corgipile.publish(uuid, jsonb, text[]) IS 'what corgipile_publish() does with a model';
+COMMENT ON FUNCTION corgipile.publish(uuid, jsonb, text[]) IS 'publishes a model for corgipile_publish()';
 
 CREATE FUNCTION corgipile_publish(model_id bigint, servers text[] DEFAULT NULL)
 RETURNS TABLE (server text, outcome text, remote_model_id bigint, remote_version int)
 LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10 SET search_path = pg_catalog, pg_temp
 AS 'SELECT p.server, p.outcome, p.model_id, p.version
       FROM corgipile.publish(corgipile.identity(model_id), @extschema@.corgipile_export(model_id), servers) AS p';
-COMMENT ON FUNCTION corgipile_publish(bigint, text[]) IS 'brings a model to other servers, those named or all that you may use, and has its name mean it there; a row per server';
+COMMENT ON FUNCTION corgipile_publish(bigint, text[]) IS 'copies a model to other servers, those named or all that you may use, and makes its name refer to it there; returns one row per server';
 
 CREATE FUNCTION corgipile_publish(name text, version int DEFAULT NULL, servers text[] DEFAULT NULL)
 RETURNS TABLE (server text, outcome text, remote_model_id bigint, remote_version int)
 LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10 SET search_path = pg_catalog, pg_temp
 AS 'SELECT p.server, p.outcome, p.remote_model_id, p.remote_version
       FROM @extschema@.corgipile_publish(corgipile.version_id(name, version), servers) AS p';
-COMMENT ON FUNCTION corgipile_publish(text, int, text[]) IS 'brings the version that a name means, or another, to other servers, those named or all that you may use, and has its name mean it there; a row per server';
+COMMENT ON FUNCTION corgipile_publish(text, int, text[]) IS 'copies the current version of a model, or another, to other servers, those named or all that you may use, and makes its name refer to it there; returns one row per server';

@@ -10,12 +10,12 @@ COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the l
 CREATE FUNCTION corgipile.node_training(task text) RETURNS TABLE (n bigint, bytes bigint)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000 SUPPORT @extschema@.corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_node_training_wrapper';
-COMMENT ON FUNCTION corgipile.node_training(text) IS 'what functions with servers, such as corgipile_train(), have a cursor for on another server: its part of the work; a row per request';
+COMMENT ON FUNCTION corgipile.node_training(text) IS 'does this server''s part of functions with servers, such as corgipile_train(); read through a cursor, one row per request';
 
 CREATE FUNCTION corgipile.node_step(request bytea) RETURNS bytea
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_node_step_wrapper';
-COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'what functions with servers, such as corgipile_train(), ask that part on another server for';
+COMMENT ON FUNCTION corgipile.node_step(bytea) IS 'sets the next request to this server''s part of functions with servers, such as corgipile_train()';
 
 -- Only for the roles of user mappings on other servers: a training there has this server work and keep memory for it.
 REVOKE ALL ON FUNCTION corgipile.node_training(text), corgipile.node_step(bytea) FROM PUBLIC;
@@ -238,7 +238,7 @@ CREATE FUNCTION corgipile_shuffle(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 100000 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_shuffle_wrapper';
 COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int, float8, boolean)
-    IS 'the rows of a table in CorgiPile order. NULL means the default: seed drawn, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1, shared_scan as the setting corgipile.shared_scan';
+    IS 'returns the rows of a table in CorgiPile order. NULL means the default: a random seed, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1, shared_scan as the setting corgipile.shared_scan';
 
 CREATE FUNCTION corgipile_options(model text DEFAULT NULL) RETURNS TABLE (
     name text, type text, default_value text, range text, applies_to text, description text
@@ -246,7 +246,7 @@ CREATE FUNCTION corgipile_options(model text DEFAULT NULL) RETURNS TABLE (
 LANGUAGE c IMMUTABLE PARALLEL SAFE ROWS 50
 AS 'MODULE_PATHNAME', 'corgipile_options_wrapper';
 COMMENT ON FUNCTION corgipile_options(text)
-    IS 'the arguments of corgipile_train(), and the keys of its argument options, whose types are those of JSON; with a model, those that apply to it, with its defaults';
+    IS 'lists the arguments of corgipile_train() and the keys of its argument options, with their JSON types; with a model, those that apply to it, with its defaults';
 
 CREATE FUNCTION corgipile_shuffle_order(
     shuffle          text,
@@ -259,7 +259,7 @@ CREATE FUNCTION corgipile_shuffle_order(
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 1000
 AS 'MODULE_PATHNAME', 'corgipile_shuffle_order_wrapper';
 COMMENT ON FUNCTION corgipile_shuffle_order(text, bigint, int, bigint, bigint, int)
-    IS 'the numbers of a table''s tuples in the order in which SGD sees them';
+    IS 'returns the numbers of a table''s tuples in the order in which SGD reads them';
 
 CREATE FUNCTION corgipile_cluster_factor(
     source     text,
@@ -272,7 +272,7 @@ CREATE FUNCTION corgipile_cluster_factor(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text, text)
-    IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic, servers off';
+    IS 'measures how clustered a table is: from about 1 if it is shuffled, to the number of tuples per block if it is sorted. NULL means the default: label label, block_size auto, model logistic, servers off';
 
 CREATE FUNCTION corgipile_io_profile(
     relation       regclass,
@@ -285,4 +285,4 @@ CREATE FUNCTION corgipile_io_profile(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 14
 AS 'MODULE_PATHNAME', 'corgipile_io_profile_wrapper';
 COMMENT ON FUNCTION corgipile_io_profile(regclass, text, text, float8)
-    IS 'how fast random blocks of a table are read from disk, over block sizes, against the table in sequence';
+    IS 'measures how fast random blocks of a table are read from disk for several block sizes, compared with a sequential read';

@@ -1,7 +1,7 @@
 """See benches/compressed/run.
 
 "Memory for the compressed table only": shared_buffers are 128 MB, and a table of more than LIMIT bytes has no pages in
-the operating system's cache either: ten times a second it is told, by posix_fadvise(DONTNEED), to forget those of the
+the operating system's cache either: ten times a second it is asked, by posix_fadvise(DONTNEED), to forget those of the
 table's files that it has read meanwhile. So each epoch reads such a table from disk, as it would if the machine had
 LIMIT bytes for it and nothing of a pass over it were left for the next one. (Blocks are read in random order: of a
 machine with LIMIT bytes, a fraction LIMIT / size of the pages would be found again.) A smaller table is read once
@@ -44,7 +44,7 @@ TRAININGS = [training for training in TRAININGS if training[1] in MODELS]
 
 @contextmanager
 def alone():
-    """Holds the locks of the files that ALONE names, for whoever shares the machine."""
+    """Holds the locks of the files that ALONE names, for the one that shares the machine."""
     with ExitStack() as stack:
         for name in ALONE:
             fcntl.flock(stack.enter_context(open(name)), fcntl.LOCK_EX)

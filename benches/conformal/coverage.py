@@ -2,7 +2,7 @@
 benches/conformal/run.
 
 For each seed the rows of a set are put in a random order. The model learns from the first, is calibrated with
-the next thousand, and is judged on the rest. numpy computes thresholds, intervals and sets anew from the
+the next thousand, and is judged on the rest. numpy computes thresholds, intervals and sets again from the
 predictions alone; MAPIE, if it is there, does the same from a model that it is handed.
 """
 

@@ -1,4 +1,4 @@
-"""corgipile_drift() beside scipy and numpy, on the histogram that is kept: see benches/conformal/drift.
+"""corgipile_drift() compared with scipy and numpy, on the histogram that is kept: see benches/conformal/drift.
 
 numpy puts the new values into the kept bins; scipy.stats.ks_2samp compares the numbers of the bins, as many
 of each as the shares say; the index is the sum of both of scipy.special.rel_entr.
@@ -79,7 +79,7 @@ def measure(connection, data, name, read, model):
     return line, good
 
 
-PAGE = """# Drift beside scipy
+PAGE = """# Drift compared with scipy
 
 This page is for whoever wants to know whether [`corgipile_drift`](../deploy/explain.md#drift) counts rightly.
 `benches/conformal/drift` writes it.

@@ -1,7 +1,8 @@
-"""What networks learn that get their rows from JOADER, beside a full shuffle of their own: `accuracy.py DATA CSV`.
+"""What networks learn that get their rows from JOADER, compared with a full shuffle of their own:
+`accuracy.py DATA CSV`.
 
 A small convolution net learns cifar10, sorted by label. Four jobs share, each a process of its own which starts a
-moment after the one before it; or each is alone, and shuffles all rows anew in each epoch. Both begin with the same
+moment after the one before it; or each is alone, and shuffles all rows again in each epoch. Both begin with the same
 weights.
 """
 

@@ -51,7 +51,7 @@ def write_numbers(path: Path, count: int) -> None:
 
 
 def save(path: Path, table: Any, rows: int) -> None:
-    """In pages of so many rows: who reads a few rows does not have to read all of a row group."""
+    """In pages of this many rows: who reads a few rows does not have to read all of a row group."""
     import pyarrow.parquet
 
     groups = {"row_group_size": 64 * rows, "write_batch_size": rows, "data_page_size": 1, "write_page_index": True}

@@ -1,8 +1,8 @@
 """The processes that are measured: `processes.py KIND JSON`, with a KIND of KINDS.
 
 A process says READY when what it imports is there, begins when it reads a line, and ends when its standard input does.
-A job says AT with the rows that it has got and the time, several times a second, MARK when it has got so many as it was
-told, and DONE at its end. Times are those
+A job says AT with the rows that it has got and the time, several times a second, MARK when it has got the given
+number, and DONE at its end. Times are those
 of the system's monotonic clock, which all processes share.
 """
 
@@ -45,7 +45,7 @@ def started() -> None:
 
 
 def consume(options: Options, batches: Iterator[int]) -> None:
-    """Takes batches, which are given as how many rows each has, until there are no more, or for so many seconds. Each
+    """Takes batches, which are given as how many rows each has, until there are no more, or for this many seconds. Each
     takes as long as its step."""
     begin = last = time.monotonic()
     rows, seconds, step = 0, options.get("seconds"), options.get("step", 0.0)

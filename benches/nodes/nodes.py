@@ -60,16 +60,16 @@ SIZES = {"narrow": (256, 4096), "wide": (64, 256)}
 
 def measure():
     """The least of some rounds, in which all take turns: what else the machine does makes each of them longer. What
-    comes here over the network is measured once."""
+    is fetched here over the network is measured once."""
     measured = {}
-    places = [("here", "{}", "off"), ("on 3, come here", "far_{}_3", "off")]
+    places = [("here", "{}", "off"), ("on 3, fetched", "far_{}_3", "off")]
     places += [(f"on {n}", f"far_{{}}_{n}", "auto") for n in SERVERS]
     for i in range(ROUNDS):
         print(f"Round {i + 1} of {ROUNDS} ...", file=sys.stderr)
         for table, sizes in SIZES.items():
             for size in sizes:
                 for where, source, nodes in places:
-                    if where == "on 3, come here" and i > 0:
+                    if where == "on 3, fetched" and i > 0:
                         continue
                     found = trainings(source.format(table), size, nodes)
                     key = (table, size, where)
@@ -86,7 +86,7 @@ def show(measured):
         )
         print(f"{'batch':>6} {'rows are':<22} {'first':>8} {'epoch':>8} {'MB':>8} {'requests':>9} {'µs':>8}")
         for size in sizes:
-            for where in ("here", "on 3, come here", *(f"on {n}" for n in SERVERS)):
+            for where in ("here", "on 3, fetched", *(f"on {n}" for n in SERVERS)):
                 found = measured[table, size, where]
                 each = f"{1e6 * found['seconds'] / found['requests']:8.0f}" if found["requests"] else ""
                 figures = f"{found['first']:>8.2f} {found['seconds']:>8.2f} {found['bytes'] / 1e6:>8.1f}"

@@ -28,7 +28,7 @@ def pictures(directory: Path, name: str, part: str = "train") -> tuple[np.ndarra
 
 
 def write_parquet(path: Path, x: np.ndarray, y: np.ndarray, group: int) -> None:
-    """A Parquet file of columns x and y, in row groups of so many rows."""
+    """A Parquet file of columns x and y, in row groups of this many rows."""
     import pyarrow
     import pyarrow.parquet
 

@@ -27,7 +27,7 @@ from data import pictures, write_parquet
 STRATEGIES: dict[str, dict[str, Any]] = {
     "corgipile": {},
     "shuffle_once": {"shuffle": "shuffle_once"},
-    # all rows in the buffer, anew in each epoch
+    # all rows in the buffer, again in each epoch
     "epoch_shuffle": {"buffer_size": "100%"},
     "sliding_window": {"shuffle": "sliding_window"},
     "block_only": {"shuffle": "block_only"},
@@ -85,7 +85,7 @@ class Run:
         begin = time.perf_counter()
         options = {"block_size": case.block, "buffer_size": "10%"} | STRATEGIES[strategy]
         if options.get("shuffle") == "shuffle_once":
-            # made anew, as its time counts; both processes may ask for the same copy
+            # made again, as its time counts; both processes may ask for the same copy
             cache = directory / f"shuffled_{world_size}_{seed}"
             cache.mkdir(exist_ok=True)
             options["cache"] = str(cache)
@@ -127,7 +127,7 @@ class Run:
 
 
 def train(rank: int, world_size: int, data: Path, directory: Path, path: Path, quick: bool) -> None:
-    """All runs with so many processes, of which this is one; the first one writes what it measures."""
+    """All runs with this many processes, of which this is one; the first one writes what it measures."""
     torch.set_num_threads(1)
     if world_size > 1:
         torch.distributed.init_process_group(

@@ -1,4 +1,4 @@
-"""What is measured for speed beside the peers: our loader, the design of CorgiPile's authors, and pyarrow alone."""
+"""Measured in addition to the peers: our loader, the design of CorgiPile's authors, and pyarrow alone."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class PyArrow(Peer):
 
 
 def write_arrow(path: Path, x: np.ndarray, y: np.ndarray, each: int) -> None:
-    """An Arrow file, in record batches of so many rows."""
+    """An Arrow file, in record batches of this many rows."""
     import pyarrow
     import pyarrow.ipc
 

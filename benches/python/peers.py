@@ -272,7 +272,7 @@ class Decode:
 
 
 class Again:
-    """What a function gives anew for each epoch."""
+    """What a function gives again for each epoch."""
 
     def __init__(self, begin: Any) -> None:
         self.begin = begin

@@ -69,7 +69,7 @@ def measured(name: str, directory: Path, batch: int, workers: int) -> None:
         if reader is None:
             reader = loader.read(directory, Reading(batch, workers=workers, seed=1))
         print("EPOCH " + json.dumps(epoch(loader, reader, float(line))), flush=True)
-    os._exit(0)  # nobody waits for workers
+    os._exit(0)  # no one waits for workers
 
 
 # ---------------------------------------------------------------------------------------------------------- the driver

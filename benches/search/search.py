@@ -1,4 +1,4 @@
-"""A search of 20 points on 5 folds: seconds beside single trainings and scikit-learn's, and the scores found.
+"""A search of 20 points on 5 folds: seconds compared with single trainings and scikit-learn's, and the scores found.
 
 scikit-learn gets the rows from the server by COPY in binary form, which numpy takes as it is: nothing is faster. Its
 search halves the points and doubles the rows; ours learns from all rows with all points.

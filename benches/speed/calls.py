@@ -1,5 +1,5 @@
 """What a whole call of corgipile_train() costs in a new session, from 20,000 to 100,000,000 rows x 28, sorted by label,
-and what fewer epochs of large tables are worth; writes docs/results/calls.md.
+and what fewer epochs of large tables are worth; writes target/results/calls.md.
 
     benches/speed/run calls [ROWS...]
 
@@ -17,7 +17,7 @@ from markdown import page
 from server import connect
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "docs" / "results" / "calls.md"
+RESULTS = ROOT / "target" / "results" / "calls.md"
 DATA = Path(os.environ.get("CORGIPILE_DATA", ROOT.parent / "shared" / "data"))
 SEEDS = (1, 2, 3, 4, 5)
 EPOCHS = """Sets that are repeated, sorted by label: the number of epochs that follows from their rows, with its decay,
@@ -178,6 +178,7 @@ def main():
         "buffers. `plain` is a call without max_epochs. The extension is built as for the tests. "
         "`benches/speed/run calls` measures and writes this page."
     )
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(page("Whole calls", introduction, sections))
 
 

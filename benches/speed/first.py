@@ -50,7 +50,7 @@ def train(connection, options):
     clock = Clock(connection)
 
     def tell(diagnostic):
-        # the rate follows from the preparation pass, and is told where that ends
+        # the rate follows from the preparation pass, and is reported where that ends
         if diagnostic.message_primary.startswith(("epoch ", "learning rate ")):
             laps.append(clock.lap())
 

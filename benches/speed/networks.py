@@ -1,4 +1,4 @@
-"""Small networks: nanoseconds of processor time per row and epoch, beside torch and scikit-learn on one thread.
+"""Small networks: nanoseconds of processor time per row and epoch, compared with torch and scikit-learn on one thread.
 
 All learn by plain SGD from the same rows in memory, sigmoid units and float32 (ours and torch's) or float64
 (scikit-learn's). torch's epoch is the loop that everybody writes: a random order, batches by index, forward, backward,

@@ -1,4 +1,4 @@
-"""Processor time of a backend, beside elapsed time: neighbours on the machine disturb the latter."""
+"""Processor time of a backend, compared with elapsed time: neighbours on the machine disturb the latter."""
 
 from dataclasses import dataclass, field
 from statistics import median

@@ -2,7 +2,7 @@
 `shared_scan`.
 
 The table is several times larger than shared_buffers, and the server's processes are in a memory cgroup (version 1)
-that has room for their buffers and a third of the table. Where there is none, the operating system is told ten
+that has room for their buffers and a third of the table. Otherwise, the operating system is asked ten
 times a second to forget what it has read (benches/compressed/compressed.py), so that a block is found cached only
 by who comes within a moment after its reader. Reads are those of the sessions' processes from disk (/proc/self/io),
 as multiples of the table's size. The room for the buffers of eight trainings is a third of the table, too, so that ROWS
@@ -25,7 +25,7 @@ from server import connect
 ROWS = int(os.environ.get("ROWS", 12_000_000))
 EPOCHS = 3
 STEPS = 40  # of an epoch that is read at a pace
-# of a session, beside what is cached: its buffer and the rest of it
+# of a session, next to what is cached: its buffer and the rest of it
 JOB_BYTES = 80 * MB
 LINEAR = "model => 'logistic'"
 
@@ -43,7 +43,7 @@ def training(name, share, seed, arguments=LINEAR, source=None):
 
 
 def paced(name, share, seed, epochs, seconds):
-    """The statements of a session that reads so many epochs, each in so many seconds, in as many steps."""
+    """The statements of a session that reads this many epochs, each in this many seconds, in as many steps."""
     start = "current_setting('bench.start')::timestamptz"
     statements = [USED, "SELECT set_config('bench.start', clock_timestamp()::text, false)"]
     for epoch in range(epochs):
@@ -71,7 +71,7 @@ def forget(stored):
 
 
 class Limited:
-    """As long as it lasts, processes that the server starts have so many bytes of memory, with what is cached."""
+    """As long as it lasts, processes that the server starts have this many bytes of memory, with what is cached."""
 
     ROOT = Path("/sys/fs/cgroup/memory")
 
@@ -98,7 +98,7 @@ def limited(stored, jobs):
 
 
 def together(stored, sessions):
-    """Runs sessions, each after so many seconds; seconds until the last has ended, and bytes read from disk by all."""
+    """Runs sessions, each after its delay; seconds until the last has ended, and bytes read from disk by all."""
 
     def session(of):
         after, statements = of

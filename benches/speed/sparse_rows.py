@@ -78,7 +78,7 @@ class VowpalWabbit:
         text.write_text("")  # the cache is used all the same
 
     def run(self, passes):
-        """Elapsed and processor time of so many passes."""
+        """Elapsed and processor time of this many passes."""
         before, start = process_time(), perf_counter()
         self.workspace(f"{self.arguments} --passes {passes}").finish()
         return np.array([perf_counter() - start, process_time() - before])
@@ -91,7 +91,7 @@ class VowpalWabbit:
 
 
 def load(connection, name, rows, repeats):
-    """The table: the rows of the set, so many times."""
+    """The table: the rows of the set, this many times."""
     create_table(connection, f"{name}_once", rows)
     connection.execute(f"CREATE TABLE {name} (LIKE {name}_once INCLUDING STORAGE)")
     connection.execute(f"INSERT INTO {name} SELECT once.* FROM generate_series(1, {repeats}), {name}_once AS once")

@@ -18,9 +18,9 @@ PARTS = {
     ),
     "sparse": (
         "Sparse rows",
-        "Processor time per value of an epoch on two real sets of sparse rows, many times over, beside scikit-learn's "
-        "`SGDClassifier` with the rows in memory and Vowpal Wabbit reading its cache, all in turns. `cached` reads the "
-        "rows that the first epoch has kept, `uncached` the table's pages.",
+        "Processor time per value of an epoch on two real sets of sparse rows, many times over, compared with "
+        "scikit-learn's `SGDClassifier` with the rows in memory and Vowpal Wabbit reading its cache, all in turns. "
+        "`cached` reads the rows that the first epoch has kept, `uncached` the table's pages.",
     ),
     "types": (
         "What a type costs",
@@ -29,13 +29,13 @@ PARTS = {
     ),
     "visibility": (
         "What visibility costs",
-        "Processor time per row of an epoch that reads the table's pages, by what has happened to the table, beside "
+        "Processor time per row of an epoch that reads the table's pages, by what has happened to the table, next to "
         "`SELECT count(*)` of it. A table is all-visible after `VACUUM`; until then each row's visibility is looked "
         "at.",
     ),
     "mlp": (
         "Small networks",
-        "Processor time per row of an epoch of networks, by plain SGD with sigmoid units, beside torch and "
+        "Processor time per row of an epoch of networks, by plain SGD with sigmoid units, compared with torch and "
         "scikit-learn's `MLPClassifier` with the rows in memory, on one thread each.",
     ),
     "toast": (
@@ -46,9 +46,9 @@ PARTS = {
     ),
     "vectors": (
         "Vectors of pgvector and bytes",
-        "An epoch on pgvector's `vector` and `halfvec` and on `bytea` beside one on `real[]`, in turns: 100,000 rows x "
-        "768, most of them out of line, and 1,000,000 rows x 28, one process, all in memory. `cache` says whether "
-        "later epochs read the table (`off`) or what the first one has decoded.",
+        "An epoch on pgvector's `vector` and `halfvec` and on `bytea` compared with one on `real[]`, in turns: "
+        "100,000 rows x 768, most of them out of line, and 1,000,000 rows x 28, one process, all in memory. "
+        "`cache` says whether later epochs read the table (`off`) or what the first one has decoded.",
     ),
     "epoch": (
         "An epoch against count(*)",
@@ -60,13 +60,13 @@ PARTS = {
         "A pass of Newton's method",
         "Gradient and Hessian of all rows, with `solver => 'newton'`: 2,000,000 rows x 28 and 200,000 rows x 200, one "
         "process, all in "
-        "memory, beside `SELECT count(*)` of the same table.",
+        "memory, compared with `SELECT count(*)` of the same table.",
     ),
     "first": (
         "The first epoch of a session",
         "A new session's memory is fresh from the system: its pages are cleared, and a virtual machine may have to "
         "find them first. Each line is of a session of its own, in turns, with the processor time of its backend "
-        "beside elapsed time; `again` follows in the same session.",
+        "compared with elapsed time; `again` follows in the same session.",
     ),
     "uda": ("Operators against the aggregate", "Both paths learn from the same rows in the same order."),
     "cold": (
@@ -77,8 +77,8 @@ PARTS = {
     "workers": ("Two processes", "What a second process is worth, from the second epoch on."),
     "nodes": (
         "Rows of several servers",
-        "Training where the rows are (`servers`) on 1, 2 and 3 servers, which are sessions of one machine, beside one "
-        "server that has all rows, and beside rows that come over the network first; and a model of more servers.",
+        "Training where the rows are (`servers`) on 1, 2 and 3 servers, which are sessions of one machine, next to one "
+        "server that has all rows, and next to rows that come over the network first; and a model of more servers.",
     ),
     "scale": ("Large tables", "From 1 to 30 million rows, 5 GB, without the cache: time of an epoch and memory."),
     "predict": ("Prediction", "`sum(corgipile_predict(id, x))` against `sum(x[1])` of the same 1,000,000 rows x 28."),

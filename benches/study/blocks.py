@@ -15,7 +15,7 @@ PAGE, MAX_BLOCK = 8192, 10 << 20
 
 
 def pages_per_block(pages, blocks):
-    """Of the largest block of which a buffer of a tenth of the pages holds so many."""
+    """Of the largest block of which a buffer of a tenth of the pages holds this number."""
     return max(1, min(-(-pages // 10) // blocks, MAX_BLOCK // PAGE))
 
 

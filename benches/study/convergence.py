@@ -13,7 +13,7 @@ from rates import chosen, cost
 from server import STRATEGIES, evaluate, forget, train
 
 SEEDS = (1, 2, 3, 4, 5)
-EACH_EPOCH = 20  # after so many epochs, each tenth is written
+EACH_EPOCH = 20  # after this many epochs, each tenth is written
 
 
 class Plan:

@@ -18,15 +18,20 @@ RAW = {
 }
 
 
-class Results:
-    """A directory of CSV files, each with a header line."""
+#: The pages and figures that are here are those that the repository has.
+TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../docs/results"))
 
-    def __init__(self, directory):
-        self.directory = directory
+
+class Results:
+    """A directory of CSV files, each with a header line, and of pages and figures. What `tree` has is written there."""
+
+    def __init__(self, directory, tree=TREE):
+        self.directory, self.tree = directory, tree
         os.makedirs(os.path.join(directory, "raw"), exist_ok=True)
 
     def path(self, name):
-        return os.path.join(self.directory, name)
+        in_tree = self.tree and os.path.join(self.tree, name)
+        return in_tree if in_tree and os.path.exists(in_tree) else os.path.join(self.directory, name)
 
     def table(self, name):
         """The path of a CSV file."""

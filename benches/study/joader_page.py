@@ -8,10 +8,10 @@ from markdown import figure, table
 N = 10_000
 
 INTRODUCTION = """How often elements are read when several jobs share their reading: JOADER's dependent sampling,
-beside each job on its own, one permutation that all jobs walk along, and jobs that follow each other, with caches of
-all sizes and six policies. These are simulations of Table 1 and Figures 2 to 5 of the appendix of Xie et al., "A Deep
-Learning Dataloader with Shared Data Preparation" (NeurIPS 2022), by `python/crates/joader`. Nothing of a server is in
-them, and no time.
+compared with each job on its own, one permutation that all jobs walk along, and jobs that follow each other, with
+caches of all sizes and six policies. These are simulations of Table 1 and Figures 2 to 5 of the appendix of Xie et al.,
+"A Deep Learning Dataloader with Shared Data Preparation" (NeurIPS 2022), by `python/crates/joader`. Nothing of a server
+is in them, and no time.
 """
 
 COUNTING = """In a round each job that is not done draws one element. An element that several jobs draw in a round is
@@ -63,14 +63,14 @@ it, and while any job runs.
 
 """
 
-VERDICT = """Blocks of tables are drawn by following (`shared_scan => true`). It reads least, or hardly more, in each
+VERDICT = """Blocks of tables are drawn by following (`shared_scan => true`). It reads least, or barely more, in each
 course:
 
 - Jobs of one speed that began at different moments: following reads {staggered_follow:.2f} times the table with a
   hundredth of it cached, as the walk does ({staggered_walk:.2f}); dependent sampling {staggered:.2f}, and
   {staggered_tenth:.2f} with a tenth. A job in mid-epoch needs the half that it has not seen, and one that begins
   must draw from all, to be uniform whatever the other has: two jobs meet with |I| / max(|D1|, |D2|) at most.
-- Jobs of different speeds: who walks at another speed is elsewhere, and meets nobody: {speeds_walk:.2f} times the
+- Jobs of different speeds: who walks at another speed is elsewhere, and meets no one: {speeds_walk:.2f} times the
   table, where jobs draw {speeds_alone:.2f} together. Dependent sampling reads {speeds:.2f}, following
   {speeds_follow:.2f}: the fast job draws for a slow one what that still needs.
 - Jobs with different filters drift apart on a walk, by few steps: {filters_walk:.2f} times the table; dependent
@@ -83,15 +83,15 @@ What following gives up:
 - Orders hang together. With dependent sampling a job's order is uniform *given* what the others draw. With following it
   is uniform by itself, where a job wants everything, or a part that was drawn at random (blocks of a table are such
   elements): every order of its elements is equally likely, but jobs that run together have nearly the same one. What
-  that does to [models that are trained so](sharing.md) was measured.
+  that does to models that are trained so is measured by `make study ONLY=share`.
 - Where a job wants certain elements, those that others want, too, come sooner. With dependent sampling they do not.
-- On a walk the next epoch has the same order again, as long as anybody is on it. Following draws anew, but from what
+- On a walk the next epoch has the same order again, as long as anybody is on it. Following draws again, but from what
   the others still need: epochs of jobs that began at different moments hang together, too.
 
 """
 
 AGAIN = """`make study ONLY=joader` simulates everything again and writes this page; nothing in it is written by hand.
-All counts are in `docs/results/raw/joader.csv` afterwards. In `python`,
+All counts are in `target/results/raw/joader.csv` afterwards. In `python`,
 `cargo run --release -p joader --example simulate` draws any other case, from a log of events.
 """
 
@@ -147,7 +147,7 @@ def four_jobs(counts):
 
 
 def claims(counts):
-    """Sentences of the appendix beside what the simulation gives."""
+    """Sentences of the appendix and what the simulation gives."""
     one = {s: counts.mean(s, "dependent", "LRU", 1) for s in TWO_JOBS + FOUR_JOBS}
     alone = {s: counts.mean(s, "independent", "LRU", 1) for s in one}
     spared = {s: 1 - one[s] / alone[s] for s in one}

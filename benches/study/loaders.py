@@ -1,8 +1,8 @@
-"""The Python package's loader beside others of PyPI: how well it mixes sorted rows, and what networks learn from it.
-Both are measured by benches/python in an environment of its own. Needs no server. Writes python.md and its figures
+"""The Python package's loader compared with others of PyPI: how well it mixes sorted rows, and what networks learn from
+it. Both are measured by benches/python in an environment of its own. Needs no server. Writes python.md and its figures
 itself.
 
-As a program it writes the page anew from the files of a directory: `loaders.py DIRECTORY`. `make bench PARTS=python`
+As a program it writes the page again from the files of a directory: `loaders.py DIRECTORY`. `make bench PARTS=python`
 does so, which measures speed."""
 
 import os

@@ -5,7 +5,7 @@ from statistics import mean, pstdev
 from markdown import figure, table
 
 INTRODUCTION = """How well the Python package's loader mixes sorted rows, what networks learn from it, and how fast it
-is, beside seven loaders of PyPI. Where it misses its bound, or another one is better, the page says so.
+is, compared with seven loaders of PyPI. Where it misses its bound, or another one is better, the page says so.
 """
 
 QUALITY = """Rows sorted by label are read, and windows of the order are compared with all rows: the mean total
@@ -51,8 +51,8 @@ its workers take beyond their packages, files that are mapped not included. Batc
 Settings are those that the documentation of each shows for data on a local disk: `streaming` its default shards of 64
 MB and shuffling range; `datasets` a buffer of 1,000 rows; `webdataset` the same and 16 shards; `litdata` its default
 chunks and window; `scDataset` blocks of 16 rows, 256 batches at once; `torchdata` a random sampler on mapped arrays;
-`grain` its global shuffle of ArrayRecord files. `authors` is the design of CorgiPile's authors, their loop written anew
-in Python, and `pyarrow` reads rows as they lie. corgipile's buffer is a tenth of the rows. Files, in MB: {sizes}.
+`grain` its global shuffle of ArrayRecord files. `authors` is the design of CorgiPile's authors, their loop written
+again in Python, and `pyarrow` reads rows as they lie. corgipile's buffer is a tenth of the rows. Files, in MB: {sizes}.
 
 """
 
@@ -70,8 +70,8 @@ mapped nothing is counted. Machine: {machines}.
 
 AGAIN = """`make study ONLY=python` measures how rows are mixed and what is learned from them, and `make bench
 PARTS=python` speed and bytes; both write this page, of which nothing is written by hand. What they measured is in
-`docs/results/python_quality.csv`, `docs/results/python_learning.csv`, `docs/results/python_speed.csv` and
-`docs/results/python_bytes.csv`.
+`target/results/python_quality.csv`, `target/results/python_learning.csv`, `target/results/python_speed.csv` and
+`target/results/python_bytes.csv`.
 `benches/python/requirements.txt` has the versions of the other loaders, all of which run on Python 3.11. The
 [how-to](../python/pytorch.md) shows how the loader is used.
 """

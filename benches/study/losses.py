@@ -1,6 +1,6 @@
 """The losses of linear regressions and one-against-rest SVMs, and the probabilities of the latter, against
-scikit-learn's estimators, plain calls on tables that are sorted by label. Writes docs/results/losses.csv and
-docs/results/losses.md:
+scikit-learn's estimators, plain calls on tables that are sorted by label. Writes target/results/losses.csv and
+target/results/losses.md:
 
     scripts/with-postgres --library target/release/libcorgipile.so -- \\
         "$(scripts/venv)/bin/python" benches/study/losses.py ../shared/data [SET ...]
@@ -270,7 +270,7 @@ def write(results):
 
 
 def main():
-    results = Results(os.path.join(ROOT, "docs/results"))
+    results = Results(os.path.join(ROOT, "target/results"))
     with connect() as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS corgipile")
         for name in sys.argv[2:] or SETS:

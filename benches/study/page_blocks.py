@@ -7,7 +7,7 @@ from markdown import figure, fixed, mark, percent, signed, table
 from periods import SHARE
 
 PERIOD_BOUND, SORTED_BOUND = 1.1, 0.5  # of the simple draw's deviation
-BUFFER = 10  # one of so many buffers
+BUFFER = 10  # one of this many buffers
 
 INTRODUCTION = """In what order each strategy reads tuples, how evenly CorgiPile mixes blocks into buffers, how many
 blocks a buffer needs, and how strongly the data sets are clustered.
@@ -122,7 +122,7 @@ def periods(page):
 
 
 PERIODS = f"""Accuracy of default trainings (20 epochs, two normal features) on tables of 185 rows a page. The classes
-alternate with so many pages a period; a block is a page. Ten seeds: mean, lowest and highest. Bound: with every seed
+alternate with this many pages a period; a block is a page. Ten seeds: mean, lowest and highest. Bound: with every seed
 within {verdicts.ACCURACY_BOUND} of `shuffle_once` with the same seed.
 
 The default buffer holds all of 500 pages. Of 2560 pages it holds 256, its smallest size. The last column has the worst

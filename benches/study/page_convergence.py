@@ -25,9 +25,9 @@ REMARKS = {
     "mlp": "Two hidden layers of 200 and 50 rectified linear units.\n\n",
 }
 MEASURES = {
-    "test_by_epoch": "Test score after so many epochs",
+    "test_by_epoch": "Test score after this many epochs",
     "test_by_seconds": "Test score by seconds",
-    "loss_by_epoch": "Training loss after so many epochs",
+    "loss_by_epoch": "Training loss after this many epochs",
 }
 
 

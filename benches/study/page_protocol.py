@@ -26,12 +26,12 @@ DATA = """- Dense sets are standardized, except mnist (pixels / 255) and blogfee
 RATE = """The learning rate is found for each set, model and batch size with `shuffle_once` alone and seed 100. From a
 first guess the search goes to the neighbouring rate (1, 0.3, 0.1, ...) as long as the training objective (loss and
 penalty) of the final model falls. Then it takes the smallest rate that comes within 0.2% of the lowest objective. All
-strategies use that rate. [rates.csv](rates.csv) has all rates that were tried."""
+strategies use that rate. `target/results/rates.csv` has all rates that were tried."""
 
 MEASURES = """- Seeds 1 to 5, means over them. `no_shuffle` has one order and runs once (of networks, with all seeds).
 - Loss and score (accuracy, of linear models R2) are those of the stored model, by `corgipile_evaluate` on the whole
   training and test part. The loss is without the penalty.
-- "After so many epochs" is the model of a training of that many epochs. With the same seed its epochs are the same as
+- "After this many epochs" is the model of a training of that many epochs. With the same seed its epochs are the same as
   in the whole training, which is checked.
 - Seconds are those of one run (seed 1), alone on the machine if the [load](README.md#machines-and-versions) before that
   part was low, tables in shared buffers. They include the pass that standardizes and the full shuffles of

@@ -19,7 +19,7 @@ import verdicts
 from orders import TUPLES, TUPLES_PER_BLOCK
 from server import STRATEGIES
 
-# The colours are told apart by those who do not see red or green, too.
+# The colours are distinguished by those who do not see red or green, too.
 COLORS = {
     "corgipile": "#6fb7e9",
     "no_shuffle": "#999999",
@@ -52,6 +52,11 @@ plt.rcParams.update(
 
 KINDS = ("logistic", "svm", "softmax", "linear", "mlp")
 COLUMNS = 3  # of panels
+README_TITLES = {
+    "no_shuffle": "Order of the table",
+    "shuffle_once": "Full shuffle: a shuffled copy",
+    "corgipile": "CorgiPile: no copy",
+}
 LOWEST_R2 = 0.0  # guessing the mean; what is worse is not told apart
 
 
@@ -75,6 +80,7 @@ class Plots:
         self.differences()
         self.convergence()
         self.orders()
+        self.three_orders()
         for name in os.listdir(self.results.directory):
             # those of joader.md and python.md are drawn when their parts run
             others = name.startswith(("joader_", "python_"))
@@ -155,12 +161,12 @@ class Plots:
     # ------------------------------------------------------------------------------------------------------- orders
 
     def orders(self):
-        rows = self.results.read("orders")
-        if not rows:
+        orders = self.read_orders()
+        if not orders:
             return
         figure, axes = plt.subplots(2, len(STRATEGIES), figsize=(2.2 * len(STRATEGIES), 4.4), layout="constrained")
         for column, strategy in enumerate(STRATEGIES):
-            order = np.array([int(row["tuple"]) for row in rows if row["strategy"] == strategy])
+            order = orders[strategy]
             above, below = axes[:, column]
             above.set_title(strategy)
             above.plot(order, ".", markersize=1.5, color="#004b76")
@@ -177,6 +183,28 @@ class Plots:
             below.grid(False)
         figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
         self.save(figure, "orders.png")
+
+    def read_orders(self):
+        orders = {}
+        for row in self.results.read("orders"):
+            orders.setdefault(row["strategy"], []).append(int(row["tuple"]))
+        return {strategy: np.array(order) for strategy, order in orders.items()}
+
+    def three_orders(self):
+        """The picture of README.md, in the colours of the labels."""
+        orders = self.read_orders()
+        if not orders:
+            return
+        figure, axes = plt.subplots(1, len(README_TITLES), figsize=(8.4, 2.5), layout="constrained", sharey=True)
+        for ax, (strategy, title) in zip(axes, README_TITLES.items()):
+            order = orders[strategy]
+            ax.scatter(np.arange(len(order)), order, s=2.5, c=np.where(order < TUPLES // 2, "#d55e00", "#0072b2"))
+            ax.set_title(title, fontsize=10)
+            ax.set_xlabel("when the training sees it")
+            ax.set_xticks([])
+            ax.set_yticks([])
+        axes[0].set_ylabel("where a row is in the table")
+        self.save(figure, "three_orders.png")
 
 
 def grid(panels):

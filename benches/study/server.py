@@ -31,7 +31,7 @@ class Run:
     seed: int = 1
     block_size: str | None = None
     function: str = "corgipile_train"
-    more: dict = field(default_factory=dict, hash=False)  # options beside those
+    more: dict = field(default_factory=dict, hash=False)  # options in addition to those
 
     @property
     def source(self):

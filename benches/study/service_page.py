@@ -74,13 +74,13 @@ all of them; `numbers` are {numbers} rows of 100 bytes. The default is 1 MiB, or
 
 ACCURACY = """A small convolution net learns cifar10, of which 2,000 pictures are at hand, sorted by label, and 500 to
 test with: {epochs} epochs of batches of 32. `shared`: four jobs at once, 0.3 seconds apart, get single rows by JOADER
-(sampler follow, a buffer of a tenth). `alone`: the same networks, from the same weights, with all rows shuffled anew in
-each epoch. {seeds} seeds of four networks each.
+(sampler follow, a buffer of a tenth). `alone`: the same networks, from the same weights, with all rows shuffled again
+in each epoch. {seeds} seeds of four networks each.
 
 """
 
 AGAIN = """`make bench PARTS=joader` measures all of it again and writes this page, of which nothing is written by hand.
-What was measured is in `docs/results/joader_service.csv`, `joader_service_trace.csv`, `joader_service_single.csv`,
+What was measured is in `target/results/joader_service.csv`, `joader_service_trace.csv`, `joader_service_single.csv`,
 `joader_service_elements.csv` and `joader_service_accuracy.csv` beside it. `benches/joader/run` says what can be varied.
 """
 
@@ -215,7 +215,7 @@ def bounds(measured):
     alone, beside = (measured.get("speeds", JOADER, jobs) for jobs in (1, 5))
     if alone and beside:
         ratio = beside["of_each"][0] / alone["of_each"][0]
-        add("a fast job beside four slow ones, times its speed alone", ratio, "at least 0.95", ratio >= 0.95, 3)
+        add("a fast job next to four slow ones, times its speed alone", ratio, "at least 0.95", ratio >= 0.95, 3)
     for key, what in (("seconds", "time"), ("processor_seconds", "processor time")):
         own = measured.own(1, key, min)
         if one and own:

@@ -102,7 +102,7 @@ def measure(data_set, model, seeds):
 
 
 def trained(runs):
-    """Loss, accuracy, accuracy on the test set and weights of each run; each begins after so many seconds."""
+    """Loss, accuracy, accuracy on the test set and weights of each run; each begins after this many seconds."""
 
     def one(of):
         after, run = of

@@ -1,4 +1,4 @@
-"""Everything that the CorgiPile papers evaluate inside the database. See `run` beside this file."""
+"""Everything that the CorgiPile papers evaluate inside the database. See `run` next to this file."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ from convergence import converge
 from data import Data, create_tables
 from decays import decays
 from defaults import defaults
-from files import Results
+from files import TREE, Results
 from joader import joader
 from loaders import loaders
 from mixing import mixing
@@ -66,10 +66,10 @@ class Study:
         self.data = Data(directory)
         self.parts, self.sets, self.quick = parts, sets, quick
         self.all_sets = quick or len(sets) == len(SETS)
-        results = os.path.join(ROOT, "target/study-quick" if quick else "docs/results")
+        results = os.path.join(ROOT, "target/study-quick" if quick else "target/results")
         if quick and parts == list(PARTS):
             shutil.rmtree(results, ignore_errors=True)  # of an older version, perhaps
-        self.results = Results(results)
+        self.results = Results(results, None if quick else TREE)
         self.rows = 20_000 if quick else ROWS
         self.commit = commit()  # what runs, whatever is changed meanwhile
 

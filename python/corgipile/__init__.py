@@ -1,4 +1,4 @@
-"""CorgiPile: rows in an order that is nearly random, read nearly in sequence, and models trained in PostgreSQL.
+"""CorgiPile: rows in nearly random order, read nearly sequentially, and models trained in PostgreSQL.
 
     import corgipile
 
@@ -8,8 +8,8 @@
         for batch in ds:  # a dictionary of column name to array
             ...
 
-Importing this package imports nothing heavy: what needs the native module, a database or another package is imported
-when it is first asked for.
+Importing this package is fast: the native module, the database client and other packages are imported when they are
+first used.
 """
 
 from __future__ import annotations

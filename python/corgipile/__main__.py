@@ -1,4 +1,4 @@
-"""`python -m corgipile`: the commonest things from a shell."""
+"""`python -m corgipile`: the most common tasks from a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples put together into a batch, and batches of any shape taken apart."""
+"""Samples put together into a batch, and batches of any structure taken apart."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 
 
 def collate(samples: Sequence[Any]) -> Any:
-    """One batch of samples that all look alike: numbers and arrays become arrays with one more dimension, tensors
-    tensors, in whatever tuples, lists and dictionaries they are; anything else an array of objects."""
+    """A batch of samples with the same structure of tuples, lists and dictionaries.
+
+    Numbers and arrays become arrays with one more dimension, tensors become tensors, anything else becomes an array of
+    objects.
+    """
     if not samples:
         return []
     first = samples[0]
@@ -34,7 +37,9 @@ def collate(samples: Sequence[Any]) -> Any:
 
 
 def each_part(batch: Any, change: Callable[[Any], Any], whole: type | tuple[type, ...] = ()) -> Any:
-    """A batch of whatever tuples, lists and dictionaries, its parts changed. What is of a type in `whole` is a part."""
+    """A batch in any structure of tuples, lists and dictionaries with changed parts. Values of a type in `whole` are
+    parts.
+    """
     if isinstance(batch, whole):
         return change(batch)
     if isinstance(batch, Mapping):

@@ -1,7 +1,8 @@
-"""What a data set tells its copies in workers: which epoch is next, and where it begins.
+"""The state that a data set shares with its copies in workers: the next epoch, and where it begins.
 
-Workers are forked or spawned with a copy of the data set, and persistent ones keep it. So the epoch is in memory that
-the copies share. Each worker counts its own iterations: without `set_epoch`, the next one is the next epoch for all.
+Workers are forked or spawned with a copy of the data set, and persistent workers keep it. So the epoch is in memory
+that the copies share. Each worker counts its own iterations: without `set_epoch`, the next one is the next epoch in
+all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _EPOCH, _START, _LANES, _TOGETHER, _TOLD_EPOCH, _TOLD_START, _OWN = range(7)
 
 
 class Counting:
-    """What knows how many batches of an epoch it has given out."""
+    """An object that knows how many batches of an epoch it has returned."""
 
     # of the iteration under way in this process: its epoch, and batches given out up to now
     _position: tuple[int, int] | None = None
@@ -32,7 +33,7 @@ class Counting:
 
 
 class Progress:
-    """The next epoch, its first batch, and how many iterations there were since these were set."""
+    """The next epoch, its first batch, and the number of iterations since they were set."""
 
     def __init__(self) -> None:
         self._numbers: Any = RawArray("q", _OWN + 1 + MAX_WORKERS)

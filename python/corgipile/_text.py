@@ -1,4 +1,4 @@
-"""What PostgreSQL takes text for."""
+"""How PostgreSQL parses text."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ _WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 
 
 def number_of_text(text: str) -> float:
-    """A number as PostgreSQL reads it.
+    """A number as PostgreSQL parses it.
 
     Raises:
-        ValueError: it is none there.
+        ValueError: it is not a number there.
     """
     if _NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return float(text)
 
 
 def whole_of_text(text: str) -> int:
-    """A whole number as PostgreSQL reads it.
+    """An integer as PostgreSQL parses it.
 
     Raises:
-        ValueError: it is none there.
+        ValueError: it is not an integer there.
     """
     if _WHOLE.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no whole number")
+        raise ValueError(f"{text!r} is not an integer")
     return int(text)
 
 
 def is_unicode(text: str) -> bool:
-    """Has a text no half of a surrogate pair? No text of a database or an Arrow column has one."""
+    """Is a text valid Unicode, without half of a surrogate pair? Text of a database or an Arrow column always is."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,4 +1,4 @@
-"""What is needed of torch. Nothing else imports it."""
+"""The parts that need torch. No other module imports it."""
 
 from __future__ import annotations
 

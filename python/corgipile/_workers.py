@@ -1,7 +1,7 @@
 """Batches from DataLoader's worker processes.
 
-Arrays travel as tensors, because torch gives these to another process in shared memory where it would copy arrays
-through a pipe. On arrival, what was an array is one again.
+Arrays are sent as tensors, because torch passes these to another process in shared memory but would copy arrays through
+a pipe. They become arrays again on arrival.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The data set: batches in CorgiPile's order, for one rank.
 
-An order is a function of seed, epoch and the numbers of lanes and rows in a batch. So nothing has to be remembered
-to go on in the middle of an epoch but where that was, and any number of ranks and workers sees the same order.
+The order is a function of seed, epoch, number of lanes and batch size. To resume in the middle of an epoch, only the
+position is needed, and the order does not depend on the number of ranks and workers.
 """
 
 from __future__ import annotations
@@ -37,42 +37,42 @@ _CHOICES = ("seed", "batch_size", "shuffle", "uneven_ranks", "drop_last", "finge
 
 
 class CorgiPileDataset(_shared.Counting, Base):
-    """Rows of a source in batches: blocks in random order, and the rows of a buffer full of blocks shuffled.
+    """Batches of a source's rows: blocks in random order, with the rows of a buffer of blocks shuffled.
 
-    Iterating over it gives the batches of this rank in the epoch of `set_epoch`, and without that one epoch after the
-    other: dictionaries of column name to array. It is an iterable data set for PyTorch's `DataLoader(ds,
-    batch_size=None, num_workers=...)` if torch was imported before it was made; `corgipile.Loader` needs no such thing,
-    and resumes exactly.
+    Iterating over it yields this rank's batches of the epoch set by `set_epoch`, or, without `set_epoch`, of one epoch
+    after another, as dictionaries of column name to array. If torch was imported first, it is an iterable data set for
+    PyTorch's `DataLoader(ds, batch_size=None, num_workers=...)`; `corgipile.Loader` does not need that, and resumes
+    exactly.
 
     Args:
-        source: made by `corgipile.parquet` and the like; or a path, whose ending tells the format. What
-            `corgipile.postgres(..., server_shuffle=True)` gives is shuffled by the server, by `shuffle` and the sizes,
-            which are bytes or shares then; "shuffle_once" needs no `cache_dir` there.
-        block_index: of a path the path of its index, as in CorgiPile's paper.
+        source: a source such as `corgipile.parquet(...)`; or a path, whose ending determines the format. Rows of
+            `corgipile.postgres(..., server_shuffle=True)` are shuffled by the server, according to `shuffle` and the
+            sizes, which must be bytes or shares then; "shuffle_once" needs no `cache_dir` there.
+        block_index: if `source` is a path, the path of its index, as in CorgiPile's paper.
         block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer
-            is that of all ranks and workers together.
+            is divided among all ranks and workers.
         shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window)
-            or "no_shuffle"; "shuffle_once" and "corgi2" read a copy in the directory `cache_dir`, which is made now if
-            it is not there.
-        seed: names the order; another seed, another order.
-        batch_size: rows in a batch of one rank. None gives one row after the other instead, of which a loader makes
-            batches of its own: `DataLoader(ds, batch_size=128)`. That takes more time for each row.
-        lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and
-            workers gives the same sequence of batches, but for the last ones of the ranks, where rows do not come out
-            even and `uneven_ranks` is not "join". Without, there are as many lanes as ranks times workers.
-        rank, world_size: from torch.distributed if that is initialized, else 0 of 1.
-        uneven_ranks: "pad" (a rank without its last row gets another one again), "drop" (the last rows are left out) or
-            "join" (ranks may have unequal batches).
-        drop_last: leaves out batches that are not full.
+            or "no_shuffle"; "shuffle_once" and "corgi2" read a copy in the directory `cache_dir`, which is created if
+            it does not exist.
+        seed: determines the order.
+        batch_size: rows per batch of one rank. None yields single rows, which a loader can put into batches:
+            `DataLoader(ds, batch_size=128)`. This takes more time per row.
+        lanes: number of parallel parts of an epoch. If it is a multiple of the number of ranks and workers, the
+            sequence of batches does not depend on that number, except for the last batches of the ranks if the rows
+            cannot be divided evenly and `uneven_ranks` is not "join". By default, ranks times workers.
+        rank, world_size: from torch.distributed if it is initialized, else 0 of 1.
+        uneven_ranks: "pad" (a rank that is one row short repeats a row), "drop" (the last rows are left out) or "join"
+            (the ranks' batches may differ in number and size).
+        drop_last: leave out batches that are not full.
         tensors: "numpy" or "torch".
-        threads: that read, 0 for as many as suit the machine.
-        memory: bytes that the buffers of this process may take, 0 for twice the buffer.
+        threads: number of reading threads; 0 chooses it for the machine.
+        memory: bytes for the buffers of this process; 0 for twice the buffer.
         cache_dir: the directory for copies.
-        progress: while a copy is made, as for `shuffle_once`.
+        progress: show progress while a copy is made, as in `shuffle_once`.
     """
 
     def __new__(cls, *_args: Any, **_options: Any) -> CorgiPileDataset:
-        """In a program that uses torch, an object that DataLoader knows as an iterable data set."""
+        """If torch is imported, returns an object that DataLoader accepts as an iterable data set."""
         if cls is CorgiPileDataset and "torch" in sys.modules:
             from corgipile import _torch
 
@@ -158,7 +158,7 @@ class CorgiPileDataset(_shared.Counting, Base):
         self.plan()  # says what is wrong with the arguments
 
     def rank_and_world_size(self) -> tuple[int, int]:
-        """Which rank this is, and of how many."""
+        """The rank of this process, and the number of ranks."""
         if self._rank is not None:
             return self._rank
         distributed = sys.modules.get("torch.distributed")
@@ -167,7 +167,7 @@ class CorgiPileDataset(_shared.Counting, Base):
         return 0, 1
 
     def plan(self, workers: int = 1, source: _native.Source | None = None) -> _native.Plan:
-        """Which rows belong into which batch, if each rank has so many workers; of another source that is the same."""
+        """The assignment of rows to batches for this number of workers per rank; or that of a copy of the source."""
         world_size = self.rank_and_world_size()[1]
         if (kept := self._progress.lanes()) is not None:
             lanes, together = kept
@@ -187,12 +187,13 @@ class CorgiPileDataset(_shared.Counting, Base):
         )
 
     def __len__(self) -> int:
-        """How many batches this rank has in an epoch."""
+        """Number of batches of this rank per epoch."""
         return self.plan().batches(self.rank_and_world_size()[0])
 
     def set_epoch(self, epoch: int) -> None:
-        """What the next iteration reads, workers included. After `load_state_dict`, the epoch that was loaded goes on
-        where it was.
+        """Sets the epoch of the next iteration, also in workers.
+
+        After `load_state_dict`, the same epoch continues where the state was saved.
 
         The first epoch is 0, as for PyTorch's samplers. It is epoch 1 of `corgipile_shuffle` in SQL and of the command.
         """
@@ -212,7 +213,7 @@ class CorgiPileDataset(_shared.Counting, Base):
         return self._counted(batches, epoch, start)
 
     def read(self, epoch: int, start: int = 0, worker: int = 0, workers: int = 1) -> Iterator[Any]:
-        """The batches of this rank in an epoch, from number `start` on; of one of its workers, if there are several."""
+        """The batches of this rank in an epoch, from number `start` on; with several workers, those of one of them."""
         of = {
             "epoch": epoch,
             "rank": self.rank_and_world_size()[0],
@@ -230,13 +231,13 @@ class CorgiPileDataset(_shared.Counting, Base):
         return map(_only_row, batches) if self._gives_rows else batches
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the iteration is: less than 1 kB of plain numbers and text, which pickle and JSON take."""
+        """The position of the iteration: less than 1 kB of numbers and text, for pickle or JSON."""
         if self._position is None and self._progress.read_by_workers():
             raise RuntimeError("the batches are read in DataLoader's workers, ahead of you: use corgipile.Loader")
         return self.state_at(*(self._position or self._progress.pending_position()))
 
     def state_at(self, epoch: int, batches: int, workers: int = 1) -> dict[str, Any]:
-        """The state of a rank that had so many batches of an epoch, with so many workers."""
+        """The state of a rank after this number of batches of an epoch, with this number of workers."""
         world_size = self.rank_and_world_size()[1]
         plan = self.plan(workers)
         together = self._progress.lanes() or (plan.lanes, self._lanes or world_size)
@@ -251,12 +252,12 @@ class CorgiPileDataset(_shared.Counting, Base):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next iteration go on from a state, with as many ranks and workers as then, or others.
+        """Makes the next iteration continue from a state, with the same or another number of ranks and workers.
 
-        Raises ValueError if the state is that of another source or of other choices.
+        Raises ValueError if the state belongs to another source or to other settings.
         """
         if not isinstance(state, dict):
-            raise TypeError(f"state: a dictionary is needed, as state_dict() gives it, not {type(state).__name__}")
+            raise TypeError(f"state: must be a dictionary, as state_dict() gives it, not {type(state).__name__}")
         if state.get("version") != 1:
             raise ValueError(f"state: version {state.get('version')!r} is not known to this corgipile")
         ours = self.state_at(0, 0)
@@ -293,7 +294,7 @@ class CorgiPileDataset(_shared.Counting, Base):
 
     @property
     def progress(self) -> _shared.Progress:
-        """What workers are told."""
+        """What workers gets."""
         return self._progress
 
     def __getstate__(self) -> dict[str, Any]:
@@ -319,20 +320,20 @@ def _only_row(batch: Any) -> Any:
 
 
 def worker_of_torch() -> tuple[int, int]:
-    """Which of DataLoader's workers this process is, and of how many; 0 of 0 if it is none."""
+    """The number of this DataLoader worker, and the number of workers; 0 of 0 outside of a worker."""
     data = sys.modules.get("torch.utils.data")
     info = None if data is None else data.get_worker_info()
     return (0, 0) if info is None else (info.id, info.num_workers)
 
 
 def check_tensors(tensors: str) -> None:
-    """Raises ValueError unless it is a kind of tensors."""
+    """Raises ValueError unless it is "numpy" or "torch"."""
     if tensors not in ("numpy", "torch"):
         raise ValueError(f"tensors: {tensors!r} is neither 'numpy' nor 'torch'")
 
 
 def to_torch(batch: Any) -> Any:
-    """Arrays of numbers as tensors, which share their memory; whatever else as it is."""
+    """Numeric arrays as tensors that share their memory; everything else unchanged."""
     from corgipile import _torch
 
     return _torch.to_tensors(batch)

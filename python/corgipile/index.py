@@ -1,4 +1,4 @@
-"""`python -m corgipile index FILE`: builds the index of files that do not say where their rows begin."""
+"""`python -m corgipile index FILE`: builds the index of files that do not contain the positions of their rows."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def build_index(
     skip_damaged: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]:
-    """Builds the index of a file, and goes on where it was interrupted.
+    """Builds the index of a file; an interrupted build continues where it stopped.
 
-    `format` is "tfrecord", "webdataset", "csv" or "libsvm"; without, the ending of the path tells. `header`,
-    `delimiter` and `quote` are those with which a CSV file will be opened. The index lies beside the file, or in
-    `directory`. An index of the file as it is now is left alone, unless `force`. With `skip_damaged`, rows behind
-    damage are left out. `progress` is called with the bytes that are done and with all of them.
+    `format` is "tfrecord", "webdataset", "csv" or "libsvm"; by default it follows from the file's ending. `header`,
+    `delimiter` and `quote` must be those with which the CSV file will be opened. The index is written next to the file,
+    or into `directory`. An index that matches the file is kept, unless `force`. With `skip_damaged`, rows after damage
+    are left out. `progress` is called with the number of bytes done and the total.
 
-    What there is now is returned: the index's `path`, `rows`, `units`, the byte where an interrupted search was taken
-    up (`resumed_at`), `damage` with its byte if there is any, and `built`, whether it was built now.
+    Returns a description of the index: its `path`, `rows`, `units`, the byte at which an interrupted build was
+    continued (`resumed_at`), `damage` with its position, if any, and whether it was `built` now.
     """
     file = check_path("path", path)
     check_function("progress", progress)
@@ -80,7 +80,7 @@ class Bar:
             sys.stderr.flush()
 
     def line(self, width: int) -> str:
-        """The bar, in so many characters."""
+        """The bar, in this many characters."""
         share = self.done / self.total
         seconds = time.monotonic() - self._begun
         rate = (self.done - (self._first or 0)) / seconds if seconds > 0.5 else 0
@@ -109,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--no-header", action="store_true", help="CSV: the first row has no names of columns")
     arguments.add_argument("--delimiter", help="CSV: what is between values (default: , and of .tsv files a tab)")
     arguments.add_argument("--quote", default='"', help='CSV: what is around values (default: ")')
-    arguments.add_argument("--directory", help="where the index goes (default: beside its file)")
+    arguments.add_argument("--directory", help="where the index goes (default: next to its file)")
     arguments.add_argument("--force", action="store_true", help="build it even if there is one")
     arguments.add_argument("--skip-damaged", action="store_true", help="leave rows out that are behind damage")
     arguments.add_argument("--quiet", action="store_true", help="say nothing but errors")

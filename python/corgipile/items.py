@@ -1,7 +1,7 @@
-"""Map-style data sets (`len(dataset)`, `dataset[i]`), read in blocks of neighbouring numbers.
+"""Map-style data sets (`len(dataset)`, `dataset[i]`), read in blocks of consecutive items.
 
-That serves data sets whose neighbours lie together: an array in a file, frames of a video, records of a large file. A
-thread reads their items ahead, one after the other within a block.
+This serves data sets whose neighbouring items are stored together: an array in a file, frames of a video, records of a
+large file. A thread reads their items ahead, in sequence within a block.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MapStyle:
                 except StopIteration:
                     return
                 except Exception:
-                    # what the data set raised is better than what is told of it
+                    # what the data set raised is better than what is reported of it
                     if (error := items.error()) is not None:
                         raise error from None
                     raise
@@ -59,12 +59,14 @@ class MapStyle:
 
 
 def map_style(dataset: Any, *, collate: Callable[[list[Any]], Any] = collate_samples, fingerprint: int = 0) -> MapStyle:
-    """The items of a map-style data set, such as those of torchvision.
+    """The items of a map-style data set, such as those of torchvision, as a source.
 
     Args:
-        dataset: what has `len(dataset)` and `dataset[i]`. One with `__getitems__` is asked for many items at once.
-        collate: is given the list of a batch's items. The default stacks numbers, arrays and tensors.
-        fingerprint: tells `load_state_dict` this data set from others of the same length.
+        dataset: an object with `len(dataset)` and `dataset[i]`. If it has `__getitems__`, many items are fetched at
+            once.
+        collate: a function that turns the list of a batch's items into a batch. By default numbers, arrays and tensors
+            are stacked.
+        fingerprint: identifies this data set in `load_state_dict`, among others of the same length.
     """
     for name in ("__len__", "__getitem__"):
         if not hasattr(dataset, name):

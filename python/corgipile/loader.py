@@ -15,19 +15,19 @@ Transform = Callable[[Any], Any]
 
 
 class Loader(Counting):
-    """Iterates over the batches of a data set, each epoch in the order of its own.
+    """Iterates over the batches of a data set, each epoch in its own order.
 
     The sequence of batches does not depend on the number of workers if the data set has `lanes`.
 
     Args:
-        dataset: the data set, whose rank's batches these are.
-        transform: is given each batch, and what it returns comes instead.
-        sample_transform: is given each row of a batch as a dictionary, before; what it returns for the rows is put
-            together again into a batch.
-        num_workers: processes in which batches are read and transformed; with 0, this one. They need torch.
-        tensors: "numpy" or "torch"; without, what the data set says.
+        dataset: the data set; the loader yields the batches of its rank.
+        transform: a function that is called with each batch; its result replaces the batch.
+        sample_transform: a function that is called with each row of a batch, as a dictionary, before `transform`; the
+            results are put together into a batch again.
+        num_workers: number of processes that read and transform batches; 0 uses this process. Workers need torch.
+        tensors: "numpy" or "torch"; by default that of the data set.
         **options: `persistent_workers`, `prefetch_factor`, `multiprocessing_context`, `pin_memory`, `timeout` and
-            `worker_init_fn` of torch's DataLoader; they matter if there are workers.
+            `worker_init_fn` of torch's DataLoader, for workers.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Loader(Counting):
         **options: Any,
     ) -> None:
         if not isinstance(dataset, CorgiPileDataset):
-            raise TypeError(f"dataset: {type(dataset).__name__} is no CorgiPileDataset")
+            raise TypeError(f"dataset: {type(dataset).__name__} is not a CorgiPileDataset")
         if sample_transform is not None and dataset.gives_rows:
             raise ValueError("sample_transform: the data set gives rows, which transform is given")
         check_function("transform", transform)
@@ -66,11 +66,13 @@ class Loader(Counting):
             )
 
     def __len__(self) -> int:
-        """How many batches an epoch has."""
+        """Number of batches per epoch."""
         return len(self.dataset)
 
     def set_epoch(self, epoch: int) -> None:
-        """What the next iteration reads. After `load_state_dict`, the epoch that was loaded goes on where it was."""
+        """Sets the epoch of the next iteration. After `load_state_dict`, the same epoch continues where the state was
+        saved.
+        """
         self.dataset.set_epoch(epoch)
         self._position = None
 
@@ -96,12 +98,12 @@ class Loader(Counting):
         return map(_workers.unpack, loader)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the iteration is, counted by the batches that were given out: less than 1 kB of numbers and text."""
+        """The position of the iteration, counted in batches that were returned: less than 1 kB of numbers and text."""
         position = self._position or self.dataset.progress.pending_position()
         return self.dataset.state_at(*position, workers=max(1, self._workers))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next iteration give what was left of the epoch of a state; see the data set's."""
+        """Makes the next iteration return the rest of the state's epoch; see the data set's method."""
         self.dataset.load_state_dict(state)
         self._position = None
 

@@ -1,8 +1,8 @@
-"""Copies of a data set in another order, to compare with, or to read again and again.
+"""Copies of a data set in another order, for comparison, or to be read repeatedly.
 
-They are Arrow files in a directory, named by what they were made of: a copy that is there is not made again, and one of
-another source or seed is never taken for it. Of several processes that want the same copy, one makes it while the
-others wait: a copy that another one replaced would be a file that changes while it is read.
+Copies are Arrow files in a directory, named by what they were made of: an existing copy is not made again, and a copy
+of another source or seed is never used. If several processes want the same copy, one makes it while the others wait: a
+copy that is replaced would be a file that changes while it is read.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ def shuffle_once(
     memory: int = 1 << 30,
     progress: Progress = False,
 ) -> Source:
-    """All rows in one random order, copied to disk: to be read with `shuffle="no_shuffle"`.
+    """Copies all rows to disk in one random order, to be read with `shuffle="no_shuffle"`.
 
-    As much disk as the rows take in memory is needed, twice while it works. A copy that is there is not made again.
+    It needs as much disk space as the rows take in memory, and twice that while it works. An existing copy is used
+    again.
 
     Args:
-        source: made by `corgipile.parquet` and the like.
-        directory: where the copy is.
-        seed: names the order.
-        memory: about how many bytes to take.
-        progress: whether to show a bar (needs tqdm), or a function that is told how many rows are done, of how many.
+        source: a source such as `corgipile.parquet(...)`.
+        directory: where the copy is stored.
+        seed: determines the order.
+        memory: approximate number of bytes to use.
+        progress: True shows a bar (needs tqdm); a function is called with the number of rows done and the total.
     """
 
     check_number("memory", memory, 1, 2**62)
@@ -58,7 +59,7 @@ def corgi2(
     seed: int = 0,
     progress: Progress = False,
 ) -> Source:
-    """The rows as CorgiPile reads them, copied to disk, to be read with CorgiPile again: Corgi2's offline pass.
+    """Copies the rows to disk in CorgiPile's order, to be read with CorgiPile again: the offline pass of Corgi2.
 
     Arguments are those of `shuffle_once`, and the sizes of `CorgiPileDataset`.
     """
@@ -101,13 +102,13 @@ def _copy(
 
 @contextlib.contextmanager
 def _alone(path: str) -> Iterator[None]:
-    """Waits until nobody else has the lock, which ends with its process at the latest."""
+    """Waits until no one else has the lock, which ends with its process at the latest."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            # whoever waits for it finds the copy there, or makes it
+            # anyone who waits for it finds the copy there, or makes it
             with contextlib.suppress(FileNotFoundError):
                 os.remove(path)
 

@@ -1,7 +1,7 @@
-"""Rows that the server shuffles: tables, views and queries, read as one stream for each epoch.
+"""Rows shuffled by the server: tables, views and queries, read as one stream per epoch.
 
-Ranges of pages, which `corgipile.postgres` reads without this, are there for tables only. With the extension the server
-itself can make CorgiPile's order, of whatever gives rows.
+Without it, `corgipile.postgres` reads ranges of pages, which only tables have. With the extension, the server itself
+produces CorgiPile's order of any source.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ AHEAD = "16MiB"
 
 
 class ShuffledByServer:
-    """Rows of PostgreSQL that the extension shuffles; made by `corgipile.postgres(..., server_shuffle=True)`."""
+    """Rows of PostgreSQL that the extension shuffles; returned by `corgipile.postgres(..., server_shuffle=True)`."""
 
     def __init__(self, *arguments: Any) -> None:
         opened = _native.postgres_shuffled(*arguments)
-        #: The snapshot under which all epochs are read, by whoever opens the rows again.
+        #: The snapshot under which all epochs are read, by the one that opens the rows again.
         self.snapshot = opened.snapshot
         connection, table, columns, where, _, lists, fill_value = arguments
         self._arguments = connection, table, columns, where, self.snapshot, lists, fill_value
@@ -32,7 +32,7 @@ class ShuffledByServer:
         self._seed = 0
 
     def shuffled(self, shuffle: str, seed: int, block_size: str, buffer_size: str) -> ShuffledByServer:
-        """These rows in the orders of a data set."""
+        """These rows in the order of a data set."""
         if shuffle not in STRATEGIES:
             raise ValueError(f"shuffle: the server has no {shuffle!r}; there are {', '.join(STRATEGIES)}")
         made = object.__new__(ShuffledByServer)
@@ -55,19 +55,19 @@ class ShuffledByServer:
         return self._reopened().source
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.native.rows
 
     @property
     def columns(self) -> dict[str, str]:
-        """Names of the columns, and what Arrow calls their types."""
+        """Names and Arrow types of the columns."""
         return dict(self.native.columns)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
 
     def read(self, plan_of: Callable[[_native.Source], _native.Plan], *, epoch: int, **of: int) -> Iterator[Any]:
-        """The batches of an epoch, of which the server sends the rows in their order."""
+        """The batches of an epoch, whose rows the server sends in their order."""
         # one thread: rows come one after the other
         reader = plan_of(self._reopened().epoch(self._seed, epoch)).reader(epoch=epoch, **of, threads=1)
         try:
@@ -77,7 +77,7 @@ class ShuffledByServer:
 
     @staticmethod
     def check(world_size: int, workers: int, lanes: int | None) -> None:
-        """Raises ValueError if more than one process is to read."""
+        """Raises ValueError if more than one process would read."""
         for name, number in (("world_size", world_size), ("num_workers", workers), ("lanes", lanes or 1)):
             if number > 1:
                 raise ValueError(

@@ -1,7 +1,7 @@
 """Estimators of scikit-learn that train in a PostgreSQL database with the extension corgipile.
 
-`fit` takes the name of a table, which is not read by Python, or arrays, which are loaded into a temporary table.
-`predict` takes arrays, for which no database is needed, or the name of a table, which is predicted in the server.
+`fit` takes the name of a table, whose rows stay in the server, or arrays, which are loaded into a temporary table.
+`predict` takes arrays, for which no database is needed, or the name of a table, for which the server predicts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["DatabaseClassifier", "DatabaseRegressor"]
 
 
 class _DatabaseEstimator(BaseEstimator):
-    """What both estimators have in common."""
+    """The common parts of both estimators."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class _DatabaseEstimator(BaseEstimator):
             conn.close()
 
     def _arguments(self) -> dict[str, Any]:
-        """What `train` is to be given."""
+        """Arguments of `train`."""
         names = (
             "name",
             "learning_rate",
@@ -146,7 +146,7 @@ class _DatabaseEstimator(BaseEstimator):
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, **arguments)
 
     def _rows(self, X: Any) -> Any:
-        """What the model is to predict, if it is no table."""
+        """What the model is to predict, if it is not a table."""
         check_is_fitted(self)
         if hasattr(self, "n_features_in_"):
             checked = self._checked(X, reset=False)
@@ -196,24 +196,24 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
 
     Args:
         connection: a connection string of libpq, or a function that returns a connection of psycopg 3, which is closed
-            afterwards. None: as libpq's environment variables say.
+            afterwards. None: libpq's environment variables.
         model: 'logistic', 'svm', 'softmax' or 'mlp'; 'auto' is logistic for two classes and softmax for more.
-        name: store the model under this name. Without one nothing is left in the database.
-        class_weight: 'balanced', or weights of the labels in a dict.
+        name: store the model under this name. By default, the model is not stored in the database.
+        class_weight: 'balanced', or a dict of label to weight.
         learning_rate, max_epochs, batch_size, l1, l2, hidden_layer_sizes, standardize, nulls: as for `corgipile_train`;
             None is its default.
-        features: the columns that are features, if `fit` is given a table.
+        features: the feature columns, if `fit` is called with a table.
         random_state: the seed; None draws one.
-        options: all other arguments and options of `corgipile_train` in a dict.
+        options: a dict of other arguments and options of `corgipile_train`.
         progress: show a bar with tqdm.
 
     Attributes:
-        classes_: the labels, ascending.
+        classes_: the labels, in ascending order.
         model_: the `corgipile.db.Model`.
-        n_iter_: epochs.
-        loss_curve_: the loss of each.
-        history_: all that `corgipile_train` returned.
-        notices_: what the server said.
+        n_iter_: number of epochs.
+        loss_curve_: the loss of each epoch.
+        history_: the rows that `corgipile_train` returned.
+        notices_: notices of the server.
     """
 
     def __init__(
@@ -247,11 +247,11 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         """Trains on the table X with the label in column y ('label' by default), or on arrays.
 
         Args:
-            X: the name of a table or view, or a query; or an array, a sparse matrix of scipy's, or a data frame. If a
-                data frame has columns that are not of numbers, the model in the database calls its columns
-                `column_1` and so on.
-            y: the name of the label's column; or the labels.
-            sample_weight: the name of a column of weights; or an array of them.
+            X: the name of a table or view, or a query; or an array, a sparse matrix of scipy, or a data frame. If a
+                data frame has columns that are not numeric, the model in the database names its columns `column_1` and
+                so on.
+            y: the name of the label column; or the labels.
+            sample_weight: the name of a column of weights; or an array of weights.
         """
         arguments = self._arguments()
         if isinstance(X, str):
@@ -288,7 +288,7 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         return {known[label]: weight for label, weight in self.class_weight.items()}
 
     def predict(self, X: Any) -> Any:
-        """The label of each row of an array, or of a table, in the order in which its rows come."""
+        """The predicted label of each row of an array, or of a table in its own order."""
         if isinstance(X, str):
             labels = self._of_table(X, "label")
             if _labels_are_kept(self):
@@ -299,20 +299,20 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """The probability of each class, rows by `classes_`. An SVM has them with the option `probability`."""
+        """The probability of each class: rows by `classes_`. SVMs need the option `probability`."""
         if isinstance(X, str):
             return np.array(self._of_table(X, "probabilities"), np.float64)
         return self.model_.predict_proba(self._rows(X)) if self._is_fitted() else None
 
     def decision_function(self, X: Any) -> Any:
-        """What decides: above 0 for the second of two classes; of more classes a column for each."""
+        """The decisions: with two classes, above 0 for the second one; with more classes, one column per class."""
         z = self.model_.decision_function(self._rows(X)) if self._is_fitted() else np.zeros(0)
         if z.ndim == 2 and len(self.classes_) == 2:
             return np.subtract(z[:, 1], z[:, 0])
         return z
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of rows that are classified correctly; of a table with the label in column y."""
+        """The accuracy; for a table, with the label in column y."""
         if isinstance(X, str):
             return self._score_of_table(X, y)
         return super().score(X, y, sample_weight)
@@ -337,14 +337,14 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
 
 
 class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
-    """A regression that is trained in the database.
+    """A regressor that is trained in the database.
 
     Args:
-        model: 'linear', 'poisson', 'quantile', 'epsilon_insensitive', 'huber' or 'mlp'; 'auto' is linear. All others
-            are those of `DatabaseClassifier`.
+        model: 'linear', 'poisson', 'quantile', 'epsilon_insensitive', 'huber' or 'mlp'; 'auto' is linear. The other
+            arguments are those of `DatabaseClassifier`.
 
     Attributes:
-        model_, n_iter_, loss_curve_, history_, notices_: those of `DatabaseClassifier`.
+        model_, n_iter_, loss_curve_, history_, notices_: as in `DatabaseClassifier`.
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DatabaseRegressor:
@@ -370,7 +370,7 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The number for each row of an array, or of a table, in the order in which its rows come."""
+        """The predicted number of each row of an array, or of a table in its own order."""
         check_is_fitted(self)
         if isinstance(X, str):
             with self._connection() as conn:
@@ -378,7 +378,7 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
         return self.model_.predict(self._rows(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R²; of a table with the number in column y."""
+        """R²; for a table, with the label in column y."""
         if isinstance(X, str):
             check_is_fitted(self)
             with self._connection() as conn:

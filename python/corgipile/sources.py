@@ -1,7 +1,7 @@
-"""Where rows come from.
+"""Sources of rows.
 
-A source is opened when it is made, so that what is wrong with it is said at once. It can be given to another process,
-which opens it again and makes sure that it is still the same.
+A source is opened when it is created, so that errors are raised immediately. It can be passed to another process, which
+opens it again and verifies that it has not changed.
 """
 
 from __future__ import annotations
@@ -55,44 +55,44 @@ class Source:
 
     @property
     def opener_name(self) -> str:
-        """By which function of the native module it is opened."""
+        """Name of the native module's function that opens it."""
         return self._opener.__name__
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """What that function is given."""
+        """Arguments of that function."""
         return self._arguments
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.native.rows
 
     @property
     def columns(self) -> dict[str, str]:
-        """Names of the columns, and what Arrow calls their types."""
+        """Names and Arrow types of the columns."""
         return dict(self.native.columns)
 
     @property
     def fingerprint(self) -> int:
-        """What the rows, their number and order, depend on."""
+        """Identifies the rows, their number and their order."""
         return self._fingerprint
 
     @property
     def skipped(self) -> int:
-        """How many damaged rows were skipped so far in this process, where that was asked for."""
+        """Number of damaged rows skipped so far in this process, with `on_error="skip"`."""
         return self.native.skipped
 
     @property
     def messages(self) -> list[str]:
-        """What was said about skipped rows and files in this process, the first twenty of them."""
+        """The first twenty messages on skipped rows and files in this process."""
         return self.native.messages
 
 
 class Table(Source):
-    """The rows of a table of PostgreSQL under one snapshot, which whoever opened it first holds."""
+    """The rows of a PostgreSQL table under one snapshot, which the process that opened it first holds."""
 
     def __init__(
         self,
@@ -155,28 +155,27 @@ def parquet(
     lists: Lists = "auto",
     fill_value: float | None = None,
 ) -> Source:
-    """Rows of Parquet files. Blocks are row groups, or runs of pages of huge ones if the file has a page index.
+    """Rows of Parquet files. Blocks are row groups; for huge ones with a page index, runs of pages.
 
-    A page is decoded as a whole, and so is a row group of lists without a page index. Where blocks are parts of them,
-    what was decoded is kept in memory, beside `memory` of the data set, if all of the data take at most 128 MB there.
-    Of more data each block decodes its pages anew: row groups of the size of blocks, or small pages with an index, make
-    that cheap.
+    A page is always decoded as a whole, and so is a row group of lists without a page index. If blocks are smaller than
+    that, decoded data are kept in memory, in addition to the data set's `memory`, if all of them take at most 128 MB.
+    Otherwise each block decodes its pages again: row groups of the block size, or small pages with an index, avoid
+    this.
 
-    Dictionaries come as their values, decimals as doubles.
+    Dictionaries are returned as their values, decimals as doubles.
 
     Args:
-        paths: files, folders or patterns such as "train/*.parquet". Patterns are taken in their order, files of each
-            by name.
-        columns: those to read, in this order; all without. All files must have them, of the same types.
-        on_error: "skip" leaves damaged row groups and files out and counts them (`Source.skipped`,
-            `Source.messages`).
-        lists: with "auto", a column of lists that all have the same length is an array of two dimensions. Parquet
-            does not say which these are: they are known by counts of values and by a sample, and a row that differs
-            is an error. "ragged" leaves lists as they are.
-        fill_value: what a missing number or truth value becomes, also in lists. With nan, columns of integers and of
-            truth values come as doubles. Without, missing doubles are NaN and missing times NaT; arrays of integers and
-            of truth values have no place for a missing value, so that such a row is an error that names the file and
-            the row, or is skipped by `on_error="skip"`. Texts, bytes and lists that are missing are None.
+        paths: files, folders or patterns such as "train/*.parquet". Patterns are read in the given order, the files of
+            each sorted by name.
+        columns: the columns to read, in this order; by default all. All files must have them, with the same types.
+        on_error: "skip" leaves out damaged row groups and files and counts them (`Source.skipped`, `Source.messages`).
+        lists: with "auto", a column of lists of equal length is returned as a two-dimensional array. Parquet does not
+            record which columns these are: they are recognized by counts of values and a sample, and a row of another
+            length is an error. "ragged" returns lists.
+        fill_value: the value that replaces missing numbers and booleans, also in lists. With nan, columns of integers
+            and booleans are returned as doubles. By default, missing doubles are NaN and missing times NaT; a missing
+            integer or boolean is an error that names the file and the row, or is skipped with `on_error="skip"`.
+            Missing texts, bytes and lists are None.
     """
     chosen = check_paths("paths", paths), check_names("columns", columns)
     return Source(_native.parquet, *chosen, _on_error(on_error), _lists(lists), _fill_value(fill_value))
@@ -191,11 +190,11 @@ def arrow(
     memory_map: bool = True,
     fill_value: float | None = None,
 ) -> Source:
-    """Rows of files of Arrow's own format (Feather version 2 is the same) and of streams of it. Blocks are batches.
+    """Rows of Arrow IPC files (Feather version 2) and streams. Blocks are record batches.
 
     `paths`, `columns`, `on_error`, `lists` and `fill_value` are those of `parquet`. Files are mapped into memory, so
-    that parts of huge batches are read by themselves. Nobody may cut a mapped file off, which would end this process:
-    with `memory_map=False` bytes are read instead.
+    that parts of huge batches can be read. A mapped file must not be truncated, which would end this process: with
+    `memory_map=False`, bytes are read instead.
     """
     chosen = check_paths("paths", paths), check_names("columns", columns), _on_error(on_error), _lists(lists)
     return Source(_native.arrow, *chosen, check_flag("memory_map", memory_map), _fill_value(fill_value))
@@ -212,28 +211,31 @@ def tfrecord(
     index: Path = "auto",
     fill_value: float | None = None,
 ) -> Source:
-    """Records of TFRecord files, whose checksums are verified, decoded as `tf.train.Example`.
+    """Records of TFRecord files, with verified checksums, decoded as `tf.train.Example`.
 
     Args:
         paths: files, folders or patterns, as in `parquet`.
         features: the columns with their types: "bytes", "float32" or "int64" for one value, "float32[3]" for three,
-            "float32[]" for any number. Without, a sample of the records tells. A feature that a record lacks is null.
-        columns: of those, the ones to read.
-        decode: "raw" gives the bytes of records in the one column "record".
-        lists: "ragged" makes all features lists that the sample knows.
-        on_error: "skip" leaves damaged records out and counts them; behind a damaged length no record is found any
-            more.
-        index: where records begin. Files of up to 256 MB are looked through; others need an index, which `python -m
-            corgipile index FILE` builds, or "build" here. It lies beside its file (`FILE.cpindex`), or in the
-            directory that is given. An index of DALI's or tfrecord's `tfrecord2idx` is read, too, if it is called
-            `.tfindex`, `.index` or `.idx`, or is given as a file: lines of offset and length, of records, or of
-            blocks of records if the file has at most 256 MB. An index of a file that has changed since is refused.
+            "float32[]" for any number. By default determined from a sample of the records. A feature that a record
+            lacks is null.
+        columns: the subset of these to read.
+        decode: "raw" returns the bytes of the records in one column, "record".
+        lists: "ragged" returns all features that were found in the sample as lists.
+        on_error: "skip" leaves out damaged records and counts them; after a damaged length, the rest of the file is
+            skipped.
+        index: positions of the records. Files of up to 256 MB are scanned; others need an index, built by `python -m
+            corgipile index FILE`, or by "build" here. It is stored next to its file (`FILE.cpindex`), or in the given
+            directory. An index of DALI or of tfrecord's `tfrecord2idx` is also read, if it is named `.tfindex`,
+            `.index` or `.idx`, or given as a file: lines of offset and length, of records, or of blocks of records if
+            the file has at most 256 MB. An index of a file that has changed since is refused.
         fill_value: as in `parquet`.
     """
     if decode not in ("example", "raw"):
         raise ValueError(f"decode: {decode!r} is neither 'example' nor 'raw'")
     if features is not None and not features:
-        raise ValueError("features: there are none; leave the argument out, and a sample of the records tells")
+        raise ValueError(
+            "features: must not be empty; leave the argument out to determine the features from a sample of the records"
+        )
     if decode == "raw" and (features is not None or columns is not None):
         raise ValueError("decode: raw records have no features: leave out features and columns")
     named = None if features is None else list(check_texts_by_name("features", features).items())
@@ -250,16 +252,17 @@ def webdataset(
     index: Path = "auto",
     fill_value: float | None = None,
 ) -> Source:
-    """Samples of WebDataset's tar files: members of the same name but for the ending, which is the column's name.
+    """Samples of WebDataset tar files: members with the same name and different endings, which are the columns' names.
 
-    "cls" is a number, "txt" and "json" are text, everything else bytes.
+    "cls" is a number, "txt" and "json" are text, everything else is bytes.
 
     Args:
         paths: files, folders or patterns, as in `parquet`.
-        columns: endings, such as "jpg" or "jpg;png" for either, and "__key__" for the sample's name. Without, all
-            endings of a sample of the data.
-        on_error: "skip" leaves damaged samples out and counts them; behind a damaged header none is found any more.
-        index: as in `tfrecord`, but other programs' are not read.
+        columns: endings, such as "jpg", "jpg;png" for either, and "__key__" for the sample's name. By default, all
+            endings found in a sample of the data.
+        on_error: "skip" leaves out damaged samples and counts them; after a damaged header, the rest of the file is
+            skipped.
+        index: as in `tfrecord`, except indexes of other programs.
         fill_value: as in `parquet`.
     """
     chosen = check_paths("paths", paths), check_names("columns", columns)
@@ -279,20 +282,21 @@ def csv(
     index: Path = "auto",
     fill_value: float | None = None,
 ) -> Source:
-    """Rows of CSV files that are not compressed.
+    """Rows of uncompressed CSV files.
 
     Args:
         paths: files, folders or patterns, as in `parquet`.
-        columns: those to read, in this order; without a header they are "column_1" and so on.
-        header: whether the first row of each file has the columns' names.
-        delimiter: what is between two values.
-        quote: what is around values that have a delimiter or an end of line in them. Within such a value it is doubled;
-            one behind which something else stands is damage.
-        types: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others
-            a sample of the rows that can be read tells. `Infinity` and `NaN`, as COPY writes them, are numbers.
-        null_values: words for what is missing, such as "NA". An empty field always is.
-        on_error: "skip" leaves rows out that do not fit and counts them.
-        index: as in `tfrecord`, but other programs' are not read.
+        columns: the columns to read, in this order; without a header they are named "column_1" and so on.
+        header: whether the first row of each file contains the names of the columns.
+        delimiter: the character between two values.
+        quote: the character around values that contain a delimiter or an end of line. Within such a value it is
+            doubled; a closing quote that is followed by other characters is damage.
+        types: types of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Types of
+            other columns are determined from a sample of the rows. `Infinity` and `NaN`, as COPY writes them, are
+            numbers.
+        null_values: words for missing values, such as "NA". An empty field is always missing.
+        on_error: "skip" leaves out malformed rows and counts them.
+        index: as in `tfrecord`, except indexes of other programs.
         fill_value: as in `parquet`.
     """
     characters = check_character("delimiter", delimiter), check_character("quote", quote)
@@ -316,23 +320,23 @@ def libsvm(
     index: Path = "auto",
     fill_value: float | None = None,
 ) -> Source:
-    """Rows of LIBSVM (svmlight) files: "label", "qid" if there is one, and "indices", from 0 on, with their "values".
+    """Rows of LIBSVM (svmlight) files: "label", "qid" if it exists, and "indices", from 0 on, with their "values".
 
     Args:
         paths: files, folders or patterns, as in `parquet`.
-        dense: features are one array "x" instead, of this length, or with True of the length that the data need.
-        zero_based: whether the first feature is 0 in the files, and not 1 as LIBSVM has it. "auto" takes it so if any
-            is 0, with a warning: files of one data set may be taken differently, such as a test file without a 0.
-        on_error: "skip" leaves lines out that are wrong and counts them.
-        index: as in `tfrecord`, but other programs' are not read.
-        fill_value: as in `parquet`, for lines without a "qid" where others have one.
+        dense: return features as one array "x" of this length; True determines the length from the data.
+        zero_based: whether indices in the files start from 0 instead of 1, LIBSVM's rule. "auto" assumes 0 if any index
+            is 0, with a warning: files of one data set may be read differently, such as a test file without index 0.
+        on_error: "skip" leaves out malformed lines and counts them.
+        index: as in `tfrecord`, except indexes of other programs.
+        fill_value: as in `parquet`, for lines without a "qid" if others have one.
     """
     if not isinstance(dense, bool):
         hint = ": True takes as many features as the data need, and False gives indices and values"
         dense = check_number("dense", dense, 1, _native.MOST_DENSE, hint)
     length = None if dense is False else 0 if dense is True else dense
     if not isinstance(zero_based, bool) and zero_based != "auto":
-        raise TypeError(f"zero_based: True, False or 'auto' is needed, not {called(zero_based)}")
+        raise TypeError(f"zero_based: must be True, False or 'auto', not {called(zero_based)}")
     base = None if zero_based == "auto" else zero_based
     if base is None:
         what = "guesses by these files alone whether features begin at 0, so that others of the data set may be shifted"
@@ -380,25 +384,28 @@ def postgres(
     fill_value: float | None = None,
     server_shuffle: bool = False,
 ) -> Table | ShuffledByServer:
-    """Rows of a table of PostgreSQL, of its partitions or of a materialized view. The extension is not needed.
+    """Rows of a PostgreSQL table, of its partitions or of a materialized view. The extension is not needed.
 
-    The table is read once to count its rows. All threads and workers read under one snapshot, whatever is done to the
-    table meanwhile, for which a connection is held; vacuum keeps old rows as long, and the table cannot be dropped.
+    The table is read once to count its rows. All threads and workers read under one snapshot, so that changes to the
+    table do not matter. A connection holds the snapshot: in the meantime vacuum keeps old rows, and the table cannot be
+    dropped.
 
     Args:
-        table: as in SQL: "my_table", "schema.table", '"My Table"'. With `server_shuffle`, also a view or a query.
-        columns: those to read, in this order; all without. Numeric columns come as doubles, types without an array of
-            their own as text, `char(n)` without the blanks at its end. A date or time that is infinite is an error.
-        connection: a connection string or URI, as for libpq, encrypted or not. What it does not say is taken from
-            where libpq takes it: a service, PGHOST, PGUSER, PGSSLMODE and the like, the password file. What libpq
-            knows and this does not is refused by name.
-        where: one condition in SQL that rows must meet.
-        snapshot: the `snapshot` of a table that another process has opened and keeps, so that both see the same rows.
+        table: the name, as in SQL: "my_table", "schema.table", '"My Table"'. With `server_shuffle`, also a view or a
+            query.
+        columns: the columns to read, in this order; by default all. Columns of type numeric are returned as doubles,
+            types without a matching array type as text, `char(n)` without trailing blanks. An infinite date or time is
+            an error.
+        connection: a connection string or URI of libpq, with or without encryption. Other parameters are taken from the
+            same places as in libpq: a service, PGHOST, PGUSER, PGSSLMODE and so on, the password file. Unsupported
+            parameters of libpq are refused by name.
+        where: one SQL condition on the rows.
+        snapshot: the `snapshot` of a table that another process keeps open, so that both see the same rows.
         lists, fill_value: as in `parquet`.
-        server_shuffle: whether the extension in the server shuffles, and sends each epoch as one stream, to one rank
-            and one worker at most. It needs the right to make temporary views. The server reads the rows once to
-            fingerprint them; to go on in the middle of an epoch it makes the epoch's order again and leaves out what
-            was before.
+        server_shuffle: let the extension in the server shuffle the rows and send each epoch as one stream, to at most
+            one rank and one worker. This needs the privilege to create temporary views. The server reads the rows once
+            to fingerprint them; to resume in the middle of an epoch, it produces the epoch's order again and skips the
+            first rows.
     """
     for name, text, example in (("where", where, "x > 0"), ("snapshot", snapshot, "00000003-00000002-1")):
         if text is not None:
@@ -409,20 +416,20 @@ def postgres(
 
 
 def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Source:
-    """Rows of arrays in memory, all of the same length; their numbers are not copied.
+    """Rows of arrays in memory, all of the same length; numbers are not copied.
 
     Args:
-        columns: arrays by name, of any number of dimensions, the first being the rows; texts and bytes have one. They
-            must not be changed while they are read.
-        fingerprint: by which `load_state_dict` tells this source from others. Without, it is made of names, types,
-            lengths and a sample of the values.
+        columns: arrays by name, with any number of dimensions, of which the first is the rows; texts and bytes have
+            one. They must not be changed while they are read.
+        fingerprint: identifies this source in `load_state_dict`. By default, it is computed from names, types, lengths
+            and a sample of the values.
     """
     if not hasattr(columns, "items"):
-        raise TypeError(f"columns: a dictionary of arrays is needed, such as {{'x': ...}}, not {called(columns)}")
+        raise TypeError(f"columns: must be a dictionary of arrays, such as {{'x': ...}}, not {called(columns)}")
     if fingerprint is not None:
         check_number("fingerprint", fingerprint, 0, 2**64 - 1)
     if not len(columns):
-        raise ValueError("columns: there are none")
+        raise ValueError("columns: must not be empty")
     taken = {name: _array(name, values) for name, values in columns.items()}
     lengths = {name: len(values) if values.ndim else -1 for name, values in taken.items()}
     if -1 in lengths.values() or len(set(lengths.values())) > 1:
@@ -432,9 +439,11 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
 
 def _array(name: str, values: Any) -> np.ndarray:
     if not isinstance(name, str):
-        raise TypeError(f"columns: {name!r} is no name, which is text")
+        raise TypeError(f"columns: {name!r} is not a name, which is text")
     if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"column {name!r}: a masked array is no array of values: fill it, as in values.filled(np.nan)")
+        raise TypeError(
+            f"column {name!r}: a masked array is not an array of values: fill it, as in values.filled(np.nan)"
+        )
     try:
         array = np.asarray(values)
     except ValueError:
@@ -464,7 +473,7 @@ def _column(name: str, values: np.ndarray) -> tuple[str, str, list[int], Any]:
                 wanted = "bytes, as others are" if kind is bytes else "text or bytes"
                 raise TypeError(f"column {name!r}, row {row}: objects must be {wanted}, not {type(item).__name__}")
             if isinstance(item, str) and not is_unicode(item):
-                raise ValueError(f"column {name!r}, row {row}: {item!r} is no valid Unicode text")
+                raise ValueError(f"column {name!r}, row {row}: {item!r} is not valid Unicode text")
         return name, kind.__name__, shape, items
     if kind not in "biufmM":
         raise TypeError(f"column {name!r}: arrays of type {values.dtype} cannot be read")
@@ -474,7 +483,7 @@ def _column(name: str, values: np.ndarray) -> tuple[str, str, list[int], Any]:
 
 
 def _sampled(columns: Mapping[str, np.ndarray]) -> int:
-    """A number that other columns hardly have, without looking at every value."""
+    """A number that other columns barely have, without looking at every value."""
     digest = hashlib.blake2b(digest_size=8)
     for name, values in columns.items():
         digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
@@ -502,7 +511,7 @@ _INDEXED: dict[str, Callable[..., Source]] = {
 
 
 def open_path(path: Path, block_index: Path | None, argument: str = "dataset_path") -> Source:
-    """The source that a path names by its ending, as in the paper's `CorgiPileDataset(dataset_path, block_index)`."""
+    """The source for a path, by its ending, as in the paper's `CorgiPileDataset(dataset_path, block_index)`."""
     ending = os.path.splitext(os.fspath(path))[1].lower()
     if (indexed := _INDEXED.get(ending)) is not None:
         return indexed(path) if block_index is None else indexed(path, index=block_index)

@@ -135,7 +135,7 @@ fn of_cluster(told: ToldOfCluster) -> PyResult<Cluster> {
         let (leader, trusts) = (address, certificate);
         return Ok(Cluster::Follower(FollowerOptions { leader, node, nodes, trusts, name, token }));
     }
-    let refused = |_| PyValueError::new_err(format!("listen: {address:?} is no address such as 10.0.0.1:7400"));
+    let refused = |_| PyValueError::new_err(format!("listen: {address:?} is not an address such as 10.0.0.1:7400"));
     let listen = address.parse().map_err(refused)?;
     Ok(Cluster::Leader(LeaderOptions { listen, node, nodes, certificate, key, token }))
 }
@@ -198,7 +198,7 @@ pub fn joader_serve(
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // it was told already
+            // it was reported already
             Err(RecvTimeoutError::Disconnected) => py.detach(|| std::thread::sleep(PATIENCE)),
         }
         let ends = py.check_signals().and_then(|()| stop.call0(py)?.extract::<bool>(py));
@@ -307,7 +307,7 @@ pub fn joader_status<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py,
 #[pyclass(module = "corgipile._native", frozen)]
 pub struct JoaderJob {
     job: Mutex<service::Job>,
-    /// in another one, which was forked off, the lock may be held by nobody
+    /// in another one, which was forked off, the lock may be held by no one
     process: u32,
     /// threads that wait for the lock: one that has just had it lets them go first
     asking: AtomicUsize,

@@ -1,7 +1,7 @@
 //! The module `corgipile._native`: sources, plans and readers for Python.
 //!
-//! It only translates. It guarantees that whoever waits for rows does not hold the interpreter's lock, and that Ctrl-C
-//! works while he waits; and that an error is one of Python's usual classes.
+//! It only translates. It guarantees that anyone who waits for rows does not hold the interpreter's lock, and that
+//! Ctrl-C works while he waits; and that an error is one of Python's usual classes.
 
 mod arrays;
 mod batches;

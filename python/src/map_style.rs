@@ -27,7 +27,7 @@ struct MapStyle {
     asking: Mutex<()>,
 }
 
-/// How much memory an item is taken for: nobody knows.
+/// How much memory an item is taken for: no one knows.
 const BYTES: u64 = 1 << 10;
 
 /// Items that are asked for at once.
@@ -88,7 +88,6 @@ pub struct Items(Arc<MapStyle>);
 
 #[pymethods]
 impl Items {
-    /// Their numbers, as a source.
     #[getter]
     fn source(&self) -> Source {
         Source(self.0.clone())

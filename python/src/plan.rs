@@ -46,13 +46,13 @@ impl Plan {
         let known = Shuffle::ALL.into_iter().find(|(name, _)| *name == shuffle);
         let (_, shuffle) = known.ok_or_else(|| {
             let names = Shuffle::ALL.map(|(name, _)| name).join(", ");
-            refused("shuffle", format!("{shuffle:?} is none of {names}"))
+            refused("shuffle", format!("{shuffle:?} is not one of  {names}"))
         })?;
         let ranks = match uneven_ranks {
             "pad" => Ranks::Pad,
             "drop" => Ranks::Drop,
             "join" => Ranks::Join,
-            _ => return Err(refused("uneven_ranks", format!("{uneven_ranks:?} is none of pad, drop, join"))),
+            _ => return Err(refused("uneven_ranks", format!("{uneven_ranks:?} is not one of  pad, drop, join"))),
         };
         let (block_size, buffer_size) = (size("block_size", block_size)?, size("buffer_size", buffer_size)?);
         let config = Config {
@@ -88,7 +88,6 @@ impl Plan {
         self.0.buffers()
     }
 
-    /// How many lanes there are.
     #[getter]
     fn lanes(&self) -> u32 {
         self.0.lanes()
@@ -105,12 +104,12 @@ impl Plan {
         self.0.batches(rank)
     }
 
-    /// How many of so many workers of a rank have batches.
+    /// How many of this many workers of a rank have batches.
     fn active_workers(&self, workers: u32) -> u32 {
         self.0.active_workers(workers)
     }
 
-    /// The batches of a rank in an epoch, from one on; of every so many of them, if there are several workers.
+    /// The batches of a rank in an epoch, from one on; of every this many of them, if there are several workers.
     #[pyo3(signature = (epoch, rank, start=0, worker=0, workers=1, threads=0, memory=0))]
     #[allow(clippy::too_many_arguments)]
     fn reader(

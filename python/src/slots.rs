@@ -42,7 +42,7 @@ fn leaves(array: &ArrayRef) -> PyResult<(ArrayRef, Vec<usize>)> {
     Ok((leaf, [width].into_iter().chain(inner).collect()))
 }
 
-/// A column as an array that nobody else has.
+/// A column as an array that no one else has.
 fn array<'py>(py: Python<'py>, of: &ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     let (leaf, shape) = leaves(of)?;
     if Values::are_numbers(&leaf) {
@@ -86,7 +86,6 @@ fn to_rows(py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<RecordBatch> {
     RecordBatch::try_from_iter_with_nullable(arrays).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Values as lists of these lengths.
 fn lists(values: ArrayRef, lengths: &[i64]) -> PyResult<ArrayRef> {
     let nulls: NullBuffer = lengths.iter().map(|length| *length >= 0).collect();
     let offsets = OffsetBuffer::from_lengths(lengths.iter().map(|length| usize::try_from(*length).unwrap_or(0)));
@@ -114,7 +113,6 @@ impl Slot {
         self.0.len()
     }
 
-    /// Writes them into an array of as many.
     fn write(&self, to: &Bound<'_, PyArray1<u8>>) -> PyResult<()> {
         let mut to = to.try_readwrite()?;
         let mut to = to.as_slice_mut()?;

@@ -23,7 +23,6 @@ pub struct Source(pub(crate) Arc<dyn source::Source>);
 
 #[pymethods]
 impl Source {
-    /// How many rows there are.
     #[getter]
     pub(crate) fn rows(&self) -> u64 {
         self.0.units().iter().map(|unit| unit.rows).sum()
@@ -314,7 +313,7 @@ impl Shuffled {
             Ok(Size::Bytes(bytes)) => Ok(format!("{bytes}B")),
             Ok(Size::Percent(percent)) => Ok(format!("{percent}%")),
             Ok(Size::Rows(_)) => {
-                let what = "the server measures in bytes: say so many, such as \"64MiB\"";
+                let what = "the server measures in bytes: say this many, such as \"64MiB\"";
                 Err(PyValueError::new_err(format!("{argument}: {text} rows: {what}")))
             }
             Err(error) => Err(PyValueError::new_err(format!("{argument}: {error}"))),

@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that want to be alone come last, so that nobody has to wait for them."""
+    """Those that want to be alone come last, so that no one has to wait for them."""
     items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
     left_out = {"torch": "torch is not installed"} if find_spec("torch") is None else {}
     if not FULL:

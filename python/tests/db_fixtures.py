@@ -38,7 +38,7 @@ def interrupts() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def server() -> None:
-    """Skips what needs a server if there is none."""
+    """Skips what needs a server if there is no server."""
     reason = _unreachable()
     if reason:
         pytest.skip(reason)

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 MARK = "CORGIPILE_JOADER_TEST"
 # of a job that was asked to leave
 LEFT = 3
-# a batch has state in one line of so many
+# a batch has state in one line of this many
 STATES = 3
 
 

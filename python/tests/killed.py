@@ -85,7 +85,7 @@ def main(log: Path, kind: str, place: str, rank: int, ranks: int, workers: int, 
                 # of the first batch, whether it is of an epoch that goes on, and how long it took
                 first = {} if begun is None else {"first": [resumed, time.monotonic() - begun]}
                 begun, resumed = None, False
-                # at once, so that hardly one is cut
+                # at once, so that barely one is cut
                 line = json.dumps({"numbers": batch["number"].tolist(), "state": loader.state_dict(), **first}) + "\n"
                 os.write(file.fileno(), line.encode())
                 batches += 1

@@ -80,7 +80,7 @@ def test_a_buffer_of_everything_shuffles_everything(rows: corgipile.Source, numb
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"block_size": "10 apples"}, "block_size: .* is no size"),
+        ({"block_size": "10 apples"}, "block_size: .* is not a size"),
         ({"buffer_size": 0}, "buffer_size: .* not greater than zero"),
         ({"buffer_size": "101%"}, "buffer_size: .* more than 100%"),
         ({"shuffle": "thorough"}, "shuffle: .* none of corgipile"),
@@ -88,7 +88,7 @@ def test_a_buffer_of_everything_shuffles_everything(rows: corgipile.Source, numb
         ({"batch_size": 0}, "batch_size: 0 is not between 1 and"),
         ({"rank": 2, "world_size": 2}, "rank: 2 of world_size 2"),
         ({"rank": 1}, "rank and world_size: give both"),
-        ({"lanes": 3, "rank": 0, "world_size": 2}, "lanes: 3 is no multiple of the 2 ranks"),
+        ({"lanes": 3, "rank": 0, "world_size": 2}, "lanes: 3 is not a multiple of the 2 ranks"),
         ({"tensors": "jax"}, "tensors: 'jax' is neither"),
     ],
 )
@@ -112,11 +112,11 @@ def test_sources_that_make_no_sense_are_refused(tmp_path) -> None:
         corgipile.arrays({"x": [[1, 2], [3]]})
     with pytest.raises(ValueError, match=r"column 'x': its rows have no values: the array's shape is \(5, 0\)"):
         corgipile.arrays({"x": np.zeros((5, 0))})
-    with pytest.raises(ValueError, match=r"column 'x', row 1: 'b\\ud800' is no valid Unicode text"):
+    with pytest.raises(ValueError, match=r"column 'x', row 1: 'b\\ud800' is not valid Unicode text"):
         corgipile.arrays({"x": ["a", "b\ud800"]})
-    with pytest.raises(TypeError, match="columns: 5 is no name"):
+    with pytest.raises(TypeError, match="columns: 5 is not a name"):
         corgipile.arrays({5: [1, 2]})  # type: ignore[dict-item]
-    with pytest.raises(ValueError, match="features: there are none"):
+    with pytest.raises(ValueError, match="features: must not be empty"):
         corgipile.tfrecord(tmp_path / "x.tfrecord", features={})
     with pytest.raises(TypeError, match="column 'x': arrays of type complex128"):
         corgipile.arrays({"x": np.arange(3).astype(complex)})

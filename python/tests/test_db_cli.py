@@ -205,12 +205,12 @@ def test_predictions_of_files_are_those_of_sql(
             "hours,site,fast,at\nfar,mine,t,2024-01-01\n",
             "column 'hours' has 'far', where the model was trained on numbers",
         ),
-        ("hours,site,fast,at\n1,mine,t,soon\n", "column 'at', row 0: 'soon' is no date in ISO format"),
+        ("hours,site,fast,at\n1,mine,t,soon\n", "column 'at', row 0: 'soon' is not a date in ISO format"),
         ("hours,site,fast,at,prediction\n1,mine,t,2024-01-01,1\n", "has a column 'prediction' already"),
         ("hours,site,fast,at\n1_0,mine,t,2024-01-01\n", "column 'hours' has '1_0', where the model was trained on num"),
         (
             "hours,site,fast,at\n1,m\ud800ne,t,2024-01-01\n",
-            "rows.csv is no text in UTF-8: 'utf-8' codec can't decode byte",
+            "rows.csv is not text in UTF-8: 'utf-8' codec can't decode byte",
         ),
     ],
 )

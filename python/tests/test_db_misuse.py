@@ -55,9 +55,7 @@ def test_labels_to_compare_with_are_one_for_each_row() -> None:
 
 @pytest.mark.parametrize("document", [None, 5, "{}", [1], b"x"])
 def test_what_is_no_document_is_refused_by_name(document: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"document: a dictionary is needed, as corgipile_export and Model\.to_dict give"
-    ):
+    with pytest.raises(TypeError, match=r"document: must be a dictionary, as corgipile_export and Model\.to_dict give"):
         Model.from_dict(document)
 
 
@@ -90,7 +88,11 @@ def test_files_of_models_that_are_none_are_named(tmp_path: Path) -> None:
             with pytest.raises(error, match="path: "):
                 use(path)  # type: ignore[arg-type]
     file = tmp_path / "m.json"
-    for content, told in [(b"\xff", "is no text in UTF-8"), (b"[" * 100_000, "is no JSON"), (b"5", "is no model")]:
+    for content, told in [
+        (b"\xff", "is not text in UTF-8"),
+        (b"[" * 100_000, "is not valid JSON"),
+        (b"5", "is not a model"),
+    ]:
         file.write_bytes(content)
         with pytest.raises(ValueError, match=f"m.json {told}"):
             Model.load(file)
@@ -111,7 +113,7 @@ def test_what_is_no_connection_is_refused_by_name() -> None:
             return type("Info", (), {"transaction_status": 0})
 
     for conn, told in [
-        (None, "a connection of psycopg 3 is needed"),
+        (None, "must be a connection of psycopg 3"),
         ("", "psycopg 3"),
         (Connection(), "asynchronous"),
     ]:
@@ -138,12 +140,12 @@ def test_arguments_of_the_wrong_type_are_refused_by_name(conn: Any, named: str, 
         return lambda: db.watch(conn, **{"rounds": 0, "file": silent, **given})
 
     calls: list[tuple[str, Any, Any]] = [
-        ("rows: 'x' is no whole number", TypeError, report(rows="x")),
-        ("rows: 2.5 is no whole number", TypeError, report(rows=2.5)),
-        ("rows: nan is no whole number", TypeError, report(rows=float("nan"))),
-        ("rows: True is no whole number", TypeError, report(rows=True)),
-        ("rows: 0 is not between 1 and", ValueError, report(rows=0)),
-        ("rows: .* is not between 1 and", ValueError, report(rows=2**64)),
+        ("max_rows: 'x' is no whole number", TypeError, report(max_rows="x")),
+        ("max_rows: 2.5 is no whole number", TypeError, report(max_rows=2.5)),
+        ("max_rows: nan is no whole number", TypeError, report(max_rows=float("nan"))),
+        ("max_rows: True is no whole number", TypeError, report(max_rows=True)),
+        ("max_rows: 0 is not between 1 and", ValueError, report(max_rows=0)),
+        ("max_rows: .* is not between 1 and", ValueError, report(max_rows=2**64)),
         ("path: a path is needed", TypeError, report(path=None)),
         ("title: a text is needed", TypeError, report(title=5)),
         ("source: a text is needed", TypeError, report(source=5)),
@@ -151,18 +153,18 @@ def test_arguments_of_the_wrong_type_are_refused_by_name(conn: Any, named: str, 
         ("source: .* has a character", ValueError, report(source="a\0b")),
         ("model: a pair of name and version", ValueError, report(model=(named,))),
         ("model is a name or an id, not NoneType", TypeError, report(model=None)),
-        ("version: '1' is no whole number", TypeError, report(model=(named, "1"))),
-        ("version: 'x' is no whole number", TypeError, lambda: Model.from_database(conn, named, "x")),  # type: ignore[arg-type]
-        ("version: 1.0 is no whole number", TypeError, lambda: Model.from_database(conn, named, 1.0)),  # type: ignore[arg-type]
+        ("version: '1' is not an integer", TypeError, report(model=(named, "1"))),
+        ("version: 'x' is not an integer", TypeError, lambda: Model.from_database(conn, named, "x")),  # type: ignore[arg-type]
+        ("version: 1.0 is not an integer", TypeError, lambda: Model.from_database(conn, named, 1.0)),  # type: ignore[arg-type]
         ("version: 0 is not between", ValueError, lambda: Model.from_database(conn, named, 0)),
         ("version: .* is not between", ValueError, lambda: Model.from_database(conn, named, 2**31)),
         ("model: .* has a character", ValueError, lambda: Model.from_database(conn, "a\0b")),
-        ("pid: 'x' is no whole number", TypeError, lambda: db.running(conn, "x")),  # type: ignore[arg-type]
-        ("interval: a number of seconds is needed", TypeError, watch(interval="1")),
-        ("interval: a number of seconds is needed", TypeError, watch(interval=None)),
+        ("pid: 'x' is not an integer", TypeError, lambda: db.running(conn, "x")),  # type: ignore[arg-type]
+        ("interval: must be a number of seconds", TypeError, watch(interval="1")),
+        ("interval: must be a number of seconds", TypeError, watch(interval=None)),
         ("interval is nan, and must be at least 0", ValueError, watch(interval=float("nan"))),
         ("interval is inf, and must be at least 0", ValueError, watch(interval=float("inf"))),
-        ("rounds: '1' is no whole number", TypeError, watch(rounds="1")),
+        ("rounds: '1' is not an integer", TypeError, watch(rounds="1")),
         ("rounds: -1 is not between", ValueError, watch(rounds=-1)),
         ("file: a file that is open", TypeError, watch(file="out.txt")),
         ("source: .* has a character", ValueError, lambda: db.train(conn, "a\0b")),

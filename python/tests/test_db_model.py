@@ -103,25 +103,28 @@ def test_a_prediction_is_the_sum_that_the_document_says() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"corgipile_model": 2}, "'corgipile_model' of the model is 2, a version that is unknown"),
-        ({"corgipile_model": ...}, "is no model: key 'corgipile_model' is missing"),
+        ({"corgipile_model": 2}, "'corgipile_model' of the model is 2, an unknown version"),
+        ({"corgipile_model": ...}, "is not a model: key 'corgipile_model' is missing"),
         ({"surprise": 1}, "'surprise' of the model is unknown"),
         ({"model": "forest"}, "'model' of the model is 'forest'"),
         ({"classes": ["a"]}, "'classes' of the model has less than two"),
         ({"classes": ["a", "b", "c"]}, "'classes' of the model has 3 elements, and must have 2"),
-        ({"weights": [1.0]}, "'weights' of the model has numbers for 1 features, but features and categories are 11"),
+        (
+            {"weights": [1.0]},
+            "'weights' of the model has numbers for 1 features, but there are 11 features and categories",
+        ),
         ({"weights": "no base64!"}, "'weights' of the model is neither base64 nor"),
         ({"weights": [float("nan")] * 11}, "'weights' of the model has numbers that are not finite"),
         ({"weights": ...}, "'weights' of the model is missing"),
-        ({"intercepts": [0, 1]}, "'intercepts' of the model has 2 numbers, and must have 1"),
+        ({"intercepts": [0, 1]}, "'intercepts' of the model has 2 numbers, but must have 1"),
         ({"feature_scale": ...}, "'feature_scale' of the model is missing"),
         ({"feature_scale": [0.0] * 6}, "'feature_scale' of the model has a number that is not above 0"),
-        ({"feature_mean": [0.0] * 5}, "'feature_mean' of the model has 5 numbers, and the model 6"),
+        ({"feature_mean": [0.0] * 5}, "'feature_mean' of the model has 5 numbers, but the model 6"),
         ({"feature_kind": "sparse"}, "'feature_kind' of the model is 'sparse', which does not fit"),
         ({"categories": {"nowhere": ["a"]}}, "'categories' of the model does not fit"),
-        ({"categories": {"site": ["a", None, "b"]}}, "'categories' of the model has a column that is no array"),
+        ({"categories": {"site": ["a", None, "b"]}}, "'categories' of the model has a column that is not an array"),
         ({"categories": {"url": {"buckets": 0}}}, "'categories' of the model has no number of buckets"),
-        ({"features": "hours"}, "'features' of the model is no array of texts"),
+        ({"features": "hours"}, "'features' of the model is not an array of texts"),
         ({"hyperparameters": {"transform": {"log": ["x"]}}}, "'hyperparameters' of the model has a transform"),
     ],
 )
@@ -150,7 +153,7 @@ def test_a_document_that_does_not_fit_together_is_refused(keys: dict[str, Any], 
         ({"km": [10**400], "load": [1.0]}, ValueError, "feature 'km', row 0 is infinite"),
         ({"km": [1.0], "load": [None]}, ValueError, "feature 'load', row 0: NULL"),
         ({"km": [3e38], "load": [3e38]}, None, ""),
-        ({"km": "far", "load": "x"}, TypeError, "column 'km' of X is no sequence"),
+        ({"km": "far", "load": "x"}, TypeError, "column 'km' of X is not a sequence"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused_with_the_feature_and_the_row(rows: Any, error: Any, message: str) -> None:
@@ -174,10 +177,10 @@ def test_other_types_of_values_are_refused_where_texts_are_wanted() -> None:
     good = {"hours": [1.0], "site": ["mine"], "url": ["a"], "at": ["2024-01-01"]}
     for column, value, message in [
         ("site", 3, "feature 'site', row 0: the model was trained on text or an enum in this column, not on int"),
-        ("at", "tomorrow", "column 'at', row 0: 'tomorrow' is no date in ISO format"),
+        ("at", "tomorrow", "column 'at', row 0: 'tomorrow' is not a date in ISO format"),
         ("at", 20240101, "column 'at', row 0: the model was trained on dates in this column, not on int"),
-        ("site", "mine\ud800", "feature 'site', row 0: 'mine\\ud800' is no valid Unicode text"),
-        ("url", "\udc00", "feature 'url', row 0: '\\udc00' is no valid Unicode text"),
+        ("site", "mine\ud800", "feature 'site', row 0: 'mine\\ud800' is not valid Unicode text"),
+        ("url", "\udc00", "feature 'url', row 0: '\\udc00' is not valid Unicode text"),
         ("at", np.datetime64(300_000, "Y"), "column 'at': 301970 is out of range for a timestamp"),
     ]:
         with pytest.raises((TypeError, ValueError)) as caught:
@@ -195,16 +198,16 @@ SPARSE = ARRAY | {"feature_kind": "sparse", "index_base": 1}
 @pytest.mark.parametrize("number", ["1_0", "\u0661", "1 0", "0x1p3", "", "1e", "."])
 def test_text_is_a_number_where_it_is_one_in_sql(number: str) -> None:
     """Python's float() takes some of these."""
-    message = re.escape(f"feature 'v', row 1: {number!r} is no number")
+    message = re.escape(f"feature 'v', row 1: {number!r} is not a number")
     with pytest.raises(ValueError, match=message):
         Model.from_dict(ARRAY).predict({"v": ["{1,2}", f"{{{number},1}}"]})
     with pytest.raises(ValueError, match=message):
         Model.from_dict(SPARSE).predict({"v": ["{1:1}/2", f"{{2:{number}}}/2"]})
     for good, value in ((" 1. ", 1), ("+.5e1", 5), ("-1E0", -1)):
         assert Model.from_dict(ARRAY).predict({"v": [f"[{good},0]"]}).tolist() == [value]
-    with pytest.raises(ValueError, match="feature 'v', row 0: '1_0' is no whole number"):
+    with pytest.raises(ValueError, match="feature 'v', row 0: '1_0' is not an integer"):
         Model.from_dict(SPARSE).predict({"v": ["{1_0:1}/2"]})
-    with pytest.raises(ValueError, match="feature 'v', row 0: index 1 is there twice"):
+    with pytest.raises(ValueError, match="feature 'v', row 0: index 1 appears twice"):
         Model.from_dict(SPARSE).predict({"v": ["{1:1,1:2}/2"]})
 
 
@@ -255,10 +258,10 @@ def test_a_model_goes_through_files_and_pickle(tmp_path: Any) -> None:
     assert Model.load(tmp_path / "ñ.json").to_dict() == DOCUMENT
     assert pickle.loads(pickle.dumps(model)).to_dict() == DOCUMENT
     (tmp_path / "bad.json").write_text("[1")
-    with pytest.raises(ValueError, match=r"bad\.json is no JSON"):
+    with pytest.raises(ValueError, match=r"bad\.json is not valid JSON"):
         Model.load(tmp_path / "bad.json")
     (tmp_path / "list.json").write_text("[1]")
-    with pytest.raises(ValueError, match=r"list\.json is no model"):
+    with pytest.raises(ValueError, match=r"list\.json is not a model"):
         Model.load(tmp_path / "list.json")
     with pytest.raises(FileNotFoundError):
         Model.load(tmp_path / "nowhere.json")

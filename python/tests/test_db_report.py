@@ -1,4 +1,4 @@
-"""`report`: its numbers against scikit-learn and the server, what nobody can inject, and how it looks in chromium."""
+"""`report`: its numbers against scikit-learn and the server, what no one can inject, and how it looks in chromium."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_what_others_say_that_a_model_was_trained_on_is_not_run(
         trapped = mallory.execute("SELECT corgipile_import(%s, 'trapped')", [json.dumps(document)]).fetchone()[0]
     page, _ = page_of(conn, tmp_path, trapped)
     assert "What a model of another role was trained on is not read by itself" in page
-    # a source that is more than a query is none
+    # a source that is more than a query is not one
     conn.execute("CREATE TABLE precious AS SELECT 1 AS one")
     document["source"] = "SELECT label, a FROM rows) AS x; COMMIT; DROP TABLE precious; SELECT (1"
     more = conn.execute("SELECT corgipile_import(%s, 'more')", [json.dumps(document)]).fetchone()[0]

@@ -273,7 +273,7 @@ def test_names_of_columns_are_not_those_of_the_temporary_table(connect: str, nam
 
 def test_more_columns_than_a_table_has_are_refused(connect: str) -> None:
     for columns in (1700, 1200):
-        with pytest.raises(ValueError, match=f"X has {columns} columns, not all of numbers, and a table has no room"):
+        with pytest.raises(ValueError, match=f"X has {columns} columns, not all of numbers, but a table has no room"):
             DatabaseClassifier(connect).fit(frame_of([f"c{i}" for i in range(columns)]), ["p", "q", "r"] * 40)
 
 

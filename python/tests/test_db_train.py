@@ -1,4 +1,4 @@
-"""`train`, `watch` and `Model.from_database` against a server: what comes back, and what is left when it goes wrong."""
+"""`train`, `watch` and `Model.from_database` against a server: the results, and what is left when it goes wrong."""
 
 from __future__ import annotations
 

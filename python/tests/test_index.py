@@ -126,7 +126,7 @@ def test_an_interrupted_command_goes_on_where_it_was(
 
 @pytest.fixture
 def not_ignored(number: int) -> Iterator[None]:
-    """Whoever runs the tests below nohup ignores SIGHUP, and so would the command."""
+    """Anyone who runs the tests below nohup ignores SIGHUP, and so would the command."""
     before = signal.getsignal(number)
     if before is signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Ctrl-C works, whoever waits for whom."""
+"""Ctrl-C works, no matter who waits for whom."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_ctrl_c_ends_a_wait_within_a_second(workers: int, tmp_path) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "asked\n"
-    time.sleep(0.1)  # whoever wants the item waits for it by now
+    time.sleep(0.1)  # the one that wants the item is waiting by now
     begin = time.monotonic()
     # as a terminal does: to all processes
     os.killpg(process.pid, signal.SIGINT)

@@ -323,7 +323,7 @@ def test_damaged_pictures_concern_only_those_who_want_them(tmp_path: Path) -> No
         assert sorted(got) == list(range(20))
         said, got = errors_of(job("true"))
         assert len(said) == 2 and any("row 30: column" in error for error in said)
-        # what is held by nobody is free, and counted
+        # what is held by no one is free, and counted
         until(lambda: all(job["held"] == 0 for job in joader.status(path)["jobs"]))
         alone = job("number != 25 AND number < 30", epochs=3)
         batches = iter(alone)
@@ -351,7 +351,7 @@ def test_functions_that_hang_keep_no_other_jobs_waiting(serve: Serve, file_of_ro
     finally:
         hangs.close()
         thread.join()
-    # nobody wants what hangs any more: others get its processes
+    # no one wants what hangs any more: others get its processes
     job = joader.Job(path, dataset="rows", prepare=[joader.function("joader_processes:twice")])
     assert sum(len(batch["number"]) for batch in job) == ROWS
 
@@ -413,7 +413,7 @@ def test_a_job_goes_on_from_every_point(serve: Serve, file_of_rows: str) -> None
         state = _state(job, point)
         job.close()
         assert job.state_dict() == state
-        # twice, so that a state that was loaded is told again, before and after it has begun
+        # twice, so that a state that was loaded is returned again, before and after it has begun
         again = joader.Job(path, **options)
         again.load_state_dict(state)
         assert again.state_dict() == state

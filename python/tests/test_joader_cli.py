@@ -165,8 +165,8 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path, file: str) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["serve", "--memory", "much"], "'much' is no number of bytes such as 8GiB"),
-        (["serve", "--memory", "1KB"], "'1KB' is no number of bytes such as 8GiB"),
+        (["serve", "--memory", "much"], "'much' is not a number of bytes such as 8GiB"),
+        (["serve", "--memory", "1KB"], "'1KB' is not a number of bytes such as 8GiB"),
         (["create", "rows"], "the following arguments are required: path"),
         (["top", "--interval", "x"], "invalid float value"),
         ([], "the following arguments are required: COMMAND"),
@@ -180,7 +180,7 @@ def test_wrong_arguments_are_told(words: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["serve", "--listen", "unix:"], "address: the path of a socket is needed"),
+        (["serve", "--listen", "unix:"], "address: must be the path of a socket"),
         (["serve", "--memory", "1"], "memory: 1 is not between 65536"),
         (["serve", "--threads", "-1"], "threads: -1 is not between 0"),
         (["serve", "--listen", "unix:/nowhere/joader"], "/nowhere"),

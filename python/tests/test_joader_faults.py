@@ -1,6 +1,6 @@
 """JOADER while its server, its jobs and its preparers are killed, stopped and started again.
 
-Each job writes down the rows that it gets; the test adds them up. CORGIPILE_KILLS=200 draws so many faults, otherwise
+Each job writes down the rows that it gets; the test adds them up. CORGIPILE_KILLS=200 draws this many faults, otherwise
 there are 20 if CORGIPILE_FULL is 1, and 8 if not. CORGIPILE_SEED=3 draws others.
 """
 
@@ -131,7 +131,7 @@ def wait_for(what: Callable[[], Any], within: float = 30) -> Any:
 
 
 def logged(running: Running, name: str, lines: int) -> Callable[[], bool]:
-    """Whether a job has written so many lines."""
+    """Whether a job has written this many lines."""
     log = running.log(name)
     return lambda: log.exists() and log.read_text().count("\n") >= lines
 
@@ -291,7 +291,7 @@ def test_accounts_add_up_whatever_is_killed_stopped_and_started_again(running: R
         total += account(running, name, epochs=2)
     assert total["rows"] > 0 and total["rows of errors"] >= 2 * len(DAMAGED)
     wait_for(lambda: not joader.status(running.socket)["jobs"])
-    # nobody holds anything: data sets can be dropped
+    # no one holds anything: data sets can be dropped
     assert [of["jobs"] for of in joader.datasets(running.socket)] == [0, 0]
     for name in running.sources:
         joader.drop(running.socket, name)
@@ -318,7 +318,7 @@ def test_nothing_is_left_when_all_are_killed(running: Running) -> None:
     # preparers end by themselves
     assert running.gone() == []
     assert shared_memory() == before
-    # and the socket that is left is in nobody's way
+    # and the socket that is left is in no one's way
     running.serve()
     running.begin("prepared 1")
     assert running.jobs["prepared 1"].wait(timeout=60) == 0

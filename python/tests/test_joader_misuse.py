@@ -143,13 +143,13 @@ def test_serving_what_makes_no_sense_is_refused_by_name(tmp_path: Path, address:
 
 def test_steps_that_make_no_sense_are_refused_where_they_are_made() -> None:
     wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
-        (lambda: joader.decode(5), TypeError, "column: 5 is no name"),  # type: ignore[arg-type]
-        (lambda: joader.decode("image", channels=2), ValueError, "channels: 2 is none of 1"),
+        (lambda: joader.decode(5), TypeError, "column: 5 is not a name"),  # type: ignore[arg-type]
+        (lambda: joader.decode("image", channels=2), ValueError, "channels: 2 is not one of 1"),
         (lambda: joader.resize("image", 0, 5), ValueError, "height: 0 is not between 1 and"),
-        (lambda: joader.resize("image", 5, 5, filter="best"), ValueError, "filter: 'best' is none of nearest, box"),
+        (lambda: joader.resize("image", 5, 5, filter="best"), ValueError, "filter: 'best' is not one of nearest, box"),
         (lambda: joader.crop("image", -1, 0, 5, 5), ValueError, "top: -1 is not between 0 and"),
-        (lambda: joader.center_crop("image", 5, 2.5), TypeError, "width: 2.5 is no whole number"),  # type: ignore[arg-type]
-        (lambda: joader.drop_column(None), TypeError, "column: None is no name"),  # type: ignore[arg-type]
+        (lambda: joader.center_crop("image", 5, 2.5), TypeError, "width: 2.5 is not an integer"),  # type: ignore[arg-type]
+        (lambda: joader.drop_column(None), TypeError, "column: None is not a name"),  # type: ignore[arg-type]
     ]
     for make, kind, said in wrong:
         with pytest.raises(kind, match=said):

@@ -59,7 +59,7 @@ def test_a_password_is_not_sent(database: str, conn: Any, tmp_path: Path, monkey
     monkeypatch.setenv("PGDATABASE", database)
     conn.execute("CREATE TABLE secrets AS SELECT i AS number FROM generate_series(0, 9) i")
     source = corgipile.postgres("secrets", connection=f"password={SECRET}")
-    # where nobody serves: it is refused before anybody could hear it
+    # where no one serves: it is refused before anybody could hear it
     with pytest.raises(ValueError, match="connection: it has a password"):
         joader.create(str(tmp_path / "nobody"), "rows", source)
 

@@ -115,7 +115,7 @@ def test_threads_may_share_a_job_and_another_one_may_close_it(address: str) -> N
 
     def run() -> None:
         try:
-            for _ in slow:  # nobody keeps what comes
+            for _ in slow:  # no one keeps the batches
                 pass
         except ValueError as error:
             failed.append(str(error))

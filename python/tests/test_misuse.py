@@ -42,7 +42,7 @@ def test_states_and_epochs_that_cannot_be_are_refused() -> None:
     for name, value, error in [("batches", -1, ValueError), ("epoch", "3", TypeError), ("batches", 1.5, TypeError)]:
         with pytest.raises(error, match=f"state: {name}"):
             data.load_state_dict({**state, name: value})
-    with pytest.raises(TypeError, match="a dictionary is needed"):
+    with pytest.raises(TypeError, match="must be a dictionary"):
         data.load_state_dict(None)
     with pytest.raises(ValueError, match="epoch"):
         data.set_epoch(2**63)
@@ -167,7 +167,7 @@ OPENERS = [
 @pytest.mark.parametrize("opener", OPENERS)
 def test_paths_that_are_none_are_refused_by_name(opener: Any) -> None:
     for paths in (None, 3, b"rows.csv", {"a": 1}, [None], ["a.csv", 3], [b"a"]):
-        with pytest.raises(TypeError, match=r"paths: a path is needed"):
+        with pytest.raises(TypeError, match=r"paths: must be a path"):
             opener(paths)
     for paths, told in [
         ("", "the path is empty"),
@@ -177,7 +177,7 @@ def test_paths_that_are_none_are_refused_by_name(opener: Any) -> None:
     ]:
         with pytest.raises(ValueError, match=f"paths: {told}"):
             opener(paths)
-    with pytest.raises(TypeError, match="on_error: a text is needed"):
+    with pytest.raises(TypeError, match="on_error: must be a string"):
         opener("rows", on_error=None)
 
 
@@ -185,9 +185,9 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
     file = tmp_path / "rows.csv"
     file.write_text("a,b\n1,2\n")
     calls: list[tuple[str, Any]] = [
-        ("columns: a list of names is needed, not 5", lambda: corgipile.csv(file, 5)),  # type: ignore[arg-type]
-        ("columns: a list of names is needed, and None", lambda: corgipile.csv(file, [None])),  # type: ignore[list-item]
-        ("columns: a list of names is needed, such as", lambda: corgipile.parquet(file, "a")),
+        ("columns: must be a list of names, not 5", lambda: corgipile.csv(file, 5)),  # type: ignore[arg-type]
+        ("columns: must be a list of names, but None", lambda: corgipile.csv(file, [None])),  # type: ignore[list-item]
+        ("columns: must be a list of names, such as", lambda: corgipile.parquet(file, "a")),
         ("header: True or False", lambda: corgipile.csv(file, header=None)),  # type: ignore[arg-type]
         ("delimiter: a character", lambda: corgipile.csv(file, delimiter=None)),  # type: ignore[arg-type]
         ("quote: a character", lambda: corgipile.csv(file, quote=34)),  # type: ignore[arg-type]
@@ -199,9 +199,9 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
         ("features: a dictionary", lambda: corgipile.tfrecord(file, features=["a"])),  # type: ignore[arg-type]
         ("lists: a text", lambda: corgipile.parquet(file, lists=None)),  # type: ignore[arg-type]
         ("memory_map: True or False", lambda: corgipile.arrow(file, memory_map="no")),  # type: ignore[arg-type]
-        ("dense: 2.5 is no whole number", lambda: corgipile.libsvm(file, dense=2.5)),  # type: ignore[arg-type]
-        ("dense: nan is no whole number", lambda: corgipile.libsvm(file, dense=float("nan"))),  # type: ignore[arg-type]
-        ("dense: None is no whole number", lambda: corgipile.libsvm(file, dense=None)),  # type: ignore[arg-type]
+        ("dense: 2.5 is not an integer", lambda: corgipile.libsvm(file, dense=2.5)),  # type: ignore[arg-type]
+        ("dense: nan is not an integer", lambda: corgipile.libsvm(file, dense=float("nan"))),  # type: ignore[arg-type]
+        ("dense: None is not an integer", lambda: corgipile.libsvm(file, dense=None)),  # type: ignore[arg-type]
         ("zero_based: True, False", lambda: corgipile.libsvm(file, zero_based=1)),  # type: ignore[arg-type]
         ("table: a text", lambda: corgipile.postgres(None)),  # type: ignore[call-overload]
         ("connection: a text", lambda: corgipile.postgres("t", connection=None)),  # type: ignore[call-overload]
@@ -209,8 +209,8 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
         ("snapshot: a text", lambda: corgipile.postgres("t", snapshot=1)),  # type: ignore[call-overload]
         ("columns: a dictionary of arrays", lambda: corgipile.arrays(None)),  # type: ignore[arg-type]
         ("columns: a dictionary of arrays", lambda: corgipile.arrays([np.arange(3)])),  # type: ignore[arg-type]
-        ("fingerprint: 'a' is no whole number", lambda: corgipile.arrays({"i": [1]}, fingerprint="a")),  # type: ignore[arg-type]
-        ("path: a path is needed", lambda: build_index(None)),  # type: ignore[arg-type]
+        ("fingerprint: 'a' is not an integer", lambda: corgipile.arrays({"i": [1]}, fingerprint="a")),  # type: ignore[arg-type]
+        ("path: must be a path", lambda: build_index(None)),  # type: ignore[arg-type]
         ("delimiter: a character", lambda: build_index(file, delimiter=9)),  # type: ignore[arg-type]
         ("directory: a path", lambda: build_index(file, directory=9)),  # type: ignore[arg-type]
         ("header: True or False", lambda: build_index(file, header=None)),  # type: ignore[arg-type]
@@ -230,25 +230,25 @@ def test_arguments_of_data_sets_loaders_and_copies_of_the_wrong_type_are_refused
     source, data = corgipile.arrays({"i": np.arange(5)}), rows()
     given: Any
     for given in ({"seed": None}, {"seed": "1"}, {"seed": 1.0}, {"seed": float("nan")}, {"threads": 2.0}):
-        with pytest.raises(TypeError, match=f"{next(iter(given))}: .* is no whole number"):
+        with pytest.raises(TypeError, match=f"{next(iter(given))}: .* is not an integer"):
             rows(**given)
     with pytest.raises(TypeError, match="shuffle: a text"):
         rows(shuffle=None)
     with pytest.raises(TypeError, match="cache_dir: a path"):
         rows(shuffle="corgi2", cache_dir=3)
     for name in ("rank", "world_size"):
-        with pytest.raises(TypeError, match=f"{name}: '1' is no whole number"):
+        with pytest.raises(TypeError, match=f"{name}: '1' is not an integer"):
             corgipile.CorgiPileDataset(source, **{"rank": 0, "world_size": 2, name: "1"})
     for workers, error in [("2", TypeError), (None, TypeError), (1.5, TypeError), (-1, ValueError), (1025, ValueError)]:
         with pytest.raises(error, match="num_workers: "):
             corgipile.Loader(data, num_workers=workers)  # type: ignore[arg-type]
     for name in ("transform", "sample_transform"):
-        with pytest.raises(TypeError, match=f"^{name}: a function is needed, not 3"):
+        with pytest.raises(TypeError, match=f"^{name}: must be a function, not 3"):
             corgipile.Loader(data, **{name: 3})  # type: ignore[arg-type]
     for copy in (corgipile.shuffle_once, corgipile.corgi2):
         with pytest.raises(TypeError, match="source: NoneType is not made by"):
             copy(None, tmp_path)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="directory: a path is needed, not None"):
+        with pytest.raises(TypeError, match="directory: must be a path, not None"):
             copy(source, None)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="progress: a function"):
             copy(source, tmp_path, progress="yes")  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 NULL_TEXT = "\uffff"
 
-#: Beside what the extension sees, parts of dates, which a graph wants from outside.
+#: In addition to what the extension sees, parts of dates, which a graph wants from outside.
 TABLE = """
 CREATE TYPE sizes AS ENUM ('small', 'medium', 'large');
 CREATE TABLE mixed AS
@@ -107,7 +107,7 @@ def inputs(session: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def in_sql(conn: Any, function: str, model: int, source: str, one_by_one: bool) -> list[Any] | None:
-    """The answers to all rows, None where there is none; None if the model has no such answers."""
+    """The answers to all rows, None without one; None if the model has no such answers."""
     ask = f"SELECT {function}(%s::bigint, t) FROM (SELECT * FROM {source} AS s ORDER BY id) AS t"
     if not one_by_one:
         try:

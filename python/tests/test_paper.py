@@ -157,7 +157,7 @@ def test_an_index_that_is_not_of_this_file_is_refused(dataset_path: Path, block_
         with pytest.raises(ValueError, match=r"train\.index.*python -m corgipile index"):
             CorgiPileDataset(dataset_path, block_index)
     block_index.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match=r"train\.index, line 1: is no text"):
+    with pytest.raises(ValueError, match=r"train\.index, line 1: is not text"):
         CorgiPileDataset(dataset_path, block_index)
 
 

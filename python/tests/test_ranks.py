@@ -135,7 +135,7 @@ def test_orders_of_ranks_together_are_that_of_one(rows: corgipile.Source, number
 
     alone = together(1)
     for ranks in (2, 4):
-        # what comes again is at the end of a batch
+        # what is repeated is at the end of a batch
         assert [batch[: len(one)] for batch, one in zip(together(ranks), alone)] == alone
 
 

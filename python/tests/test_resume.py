@@ -60,7 +60,7 @@ def test_other_numbers_of_ranks_go_on_with_exactly_what_was_left(
         options: dict[str, Any] = {"lanes": 12, "batch_size": 10, "uneven_ranks": last, "world_size": ranks}
         return [CorgiPileDataset(rows, rank=rank, **options) for rank in range(ranks)]
 
-    # by rank, of an epoch that nobody interrupts
+    # by rank, of an epoch that no one interrupts
     whole = {ranks: [numbers(ds) for ds in sets(ranks)] for ranks in (1, 2, 3, 4)}
     for steps in range(len(whole[2][0]) + 1):
         two = sets(2)
@@ -71,7 +71,7 @@ def test_other_numbers_of_ranks_go_on_with_exactly_what_was_left(
                 next(iterator)
             states.append(ds.state_dict())
         if steps == len(whole[2][0]):
-            # unless some batch is asked for that is not there, nobody knows that the epoch is over
+            # unless some batch is asked for that is not there, no one knows that the epoch is over
             continue
         # it does not matter whose state it is
         assert states[0] == states[1]
@@ -100,7 +100,7 @@ def test_other_numbers_of_ranks_go_on_with_exactly_what_was_left(
 def test_ranks_that_cannot_share_the_lanes_are_refused_and_told_why(rows: corgipile.Source) -> None:
     make = lambda ranks, lanes: CorgiPileDataset(rows, lanes=lanes, rank=0, world_size=ranks)  # noqa: E731
     state = make(2, 4).state_dict()
-    with pytest.raises(ValueError, match="lanes: 4 is no multiple of the 3 ranks"):
+    with pytest.raises(ValueError, match="lanes: 4 is not a multiple of the 3 ranks"):
         make(3, 4)
     with pytest.raises(ValueError, match="world_size: the state is that of 4 lanes, which 3 ranks cannot share"):
         make(3, None).load_state_dict(state)

@@ -148,7 +148,7 @@ def test_what_cannot_be_is_refused_by_name(database_of: Any) -> None:
     ds = dataset(source, block_size="1B")
     with pytest.raises(corgipile.SourceError, match="block_size"):
         next(iter(ds))
-    # without it, a view is told to be what it is
+    # without it, the error says that it is a view
     with pytest.raises(ValueError, match="server_shuffle=True"):
         corgipile.postgres("odd")
 

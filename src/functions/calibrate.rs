@@ -20,27 +20,27 @@ use train::model_rows::{ModelRows, parameters_for, tell_of_rows};
 const USUAL_COVERAGE: f64 = 0.9;
 
 #[pg_extern(sql = false)]
-fn corgipile_calibrate(call: Call<'_>) -> Value {
+fn corgipile_calibrate(call: Call<'_>) -> Value<'_> {
     calibrate(call).or_raise()
 }
 
 /// Calibrates the model with the rows of the source.
-fn calibrate(call: Call<'_>) -> Result<Value> {
+fn calibrate(call: Call<'_>) -> Result<Value<'_>> {
     let (model, source) = model_and_source(call)?;
     model::check_may_change(model.id)?;
     let policies = Policies::of_call(&model, [call.get(2), call.get(3)])?;
     if model::source_of(model.id).as_ref() == Some(&source) {
         pg::warning(
             format!("{} was trained on this source", model.in_error()),
-            "Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: intervals and \
-             sets hold the truth less often than is asked. Hold other rows out.",
+            "The model fits the rows that it was trained on, or that chose its epochs, better than new rows: intervals \
+             and sets contain the true value less often than requested. Use other rows.",
         );
     }
     let (calibration, skipped) = measure(&model, &source, policies)?;
     if calibration.threshold(USUAL_COVERAGE).is_none() {
         pg::notice(
             format!("{} rows are too few for coverages above {:.3}", calibration.rows(), calibration.max_coverage()),
-            "There intervals are infinite, and sets have all labels.",
+            "For these coverages, intervals are infinite and sets contain all labels.",
         );
     }
     model::calibrate(model.id, &calibration)?;

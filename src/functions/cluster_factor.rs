@@ -76,9 +76,9 @@ fn check_kind(kind: ModelKind) -> Result<()> {
         return Ok(());
     }
     let linear = if kind.is_classifier() {
-        "'softmax': how blocks differ in their classes"
+        "'softmax': how the classes of blocks differ"
     } else {
-        "'linear': how blocks differ in their targets"
+        "'linear': how the targets of blocks differ"
     };
     Err(ArgumentError::InvalidArgument {
         argument: "model",
@@ -134,7 +134,7 @@ fn at_model(model: &Model, source: &str, mut call: TrainArguments, nodes: &Nodes
     let own = |argument| ArgumentError::InvalidArgument {
         argument,
         reason: "a trained model has its own".to_owned(),
-        hint: Some("Leave it out, or name a kind of model, such as 'logistic', instead of a trained one.".to_owned()),
+        hint: Some("Leave it out, or give a kind of model, such as 'logistic', instead of a trained model.".to_owned()),
     };
     if call.text("label").is_some_and(|label| label != model.label) {
         return Err(own("label").into());

@@ -50,7 +50,7 @@ fn coefficients(call: Call<'_>) -> Result<Vec<Row>> {
     let given = call.get(3).map(|name| {
         WeightsAre::named(name).ok_or_else(|| ArgumentError::InvalidArgument {
             argument: "weight_type",
-            reason: format!("{} is none of {}", excerpt(name), WeightsAre::names().join(", ")),
+            reason: format!("{} is not one of {}", excerpt(name), WeightsAre::names().join(", ")),
             hint: None,
         })
     });
@@ -61,18 +61,18 @@ fn coefficients(call: Call<'_>) -> Result<Vec<Row>> {
     if distance > FAR {
         pg::notice(
             format!(
-                "the model is not that of the least loss on these rows: {} is {distance:.2} standard errors from it",
+                "the model does not minimize the loss on these rows: {} is {distance:.2} standard errors from the minimum",
                 name(place)
             ),
-            "Train it with solver => 'newton' on these rows, and they tell the errors of the optimum.",
+            "Train it with solver => 'newton' on these rows to get the standard errors of the optimum.",
         );
     }
     if !estimates.infinite.is_empty() {
         let features: Vec<String> = estimates.infinite.iter().map(|place| name(*place)).collect();
         pg::notice(
-            format!("the least loss on these rows is at infinite weights of {}", some_of(&features)),
-            "Their errors mean nothing. A category whose labels are all the same makes those infinite that are compared with it: \
-             leave it out, or train with an l2, such as 0.001.",
+            format!("perfect separation: the coefficients of {} diverge on these rows", some_of(&features)),
+            "Their standard errors are meaningless. If all labels of a category are the same, leave the \
+             category out, or train with an l2, such as 0.001.",
         );
     }
     let Collinearity { features, condition } = &estimates.collinear;
@@ -90,7 +90,7 @@ fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result
     }
     let record = model::stored_training(model.id)?.record;
     if record.get("class_weight").is_some_and(|weights| !weights.is_null()) {
-        return Err(refuse(model, "it was trained with class_weight, as if there were other rows".into()));
+        return Err(refuse(model, "it was trained with class_weight, which changes the weights of rows".into()));
     }
     let number = |key: &str| record.get(key).and_then(Value::as_f64).unwrap_or_default();
     if number("l1") > 0.0 {
@@ -123,7 +123,7 @@ fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result
     }
     if weight.is_some() && weights.is_none() {
         pg::notice(
-            "weights of rows are taken as precisions: only how they compare counts",
+            "row weights are used as precisions: only their ratios matter",
             "Give weight_type => 'frequencies' if a row of weight 2 is two rows, or weight_type => 'precisions'.",
         );
     }
@@ -145,7 +145,7 @@ fn rows(names: Vec<String>, estimates: &Estimates, level: f64) -> Vec<Row> {
     let row = |(name, place): (String, usize)| {
         let estimate = estimates.all[place];
         let (value, std_error) = (estimate.value, estimate.std_error.filter(|error| error.is_finite()));
-        // 0 / 0 of a perfect fit is none
+        // 0 / 0 of a perfect fit is not one
         let statistic = std_error.map(|error| value / error).filter(|statistic| !statistic.is_nan());
         let tail = statistic.map(|statistic| two_sided_tail(statistic, estimates.freedom));
         let bound = |sign: f64| std_error.map(|error| value + sign * quantile * error);

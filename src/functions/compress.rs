@@ -69,7 +69,7 @@ impl CompressRequest {
         let order: String = arguments.get(places.order).ok_or(ArgumentError::NullArgument("shuffle"))?;
         let shuffling = Shuffling::parse(Some(order), arguments.get(places.seed), None, None)?;
         if !shuffling.strategy.permutes() {
-            let reason = format!("{} gives some rows twice and others never", shuffling.strategy);
+            let reason = format!("{} returns some rows twice and others never", shuffling.strategy);
             return Err(ArgumentError::InvalidArgument { argument: "shuffle", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;
@@ -92,7 +92,7 @@ impl CompressRequest {
     /// The features, and the source.
     fn resolve(&mut self) -> Result<(Source, Vec<String>)> {
         let mut source = Source::resolve(&self.source)?;
-        // rows that share a mini-batch stay together for good, and a buffer of a few pages would hardly mix them
+        // rows that share a mini-batch stay together for good, and a buffer of a few pages would barely mix them
         self.shuffling.buffer_size = match source.bytes() {
             Some(bytes) if bytes / 10 >= MIXED => BufferSize::Percent(10.0),
             _ => BufferSize::Bytes(MIXED),
@@ -126,7 +126,7 @@ fn within(argument: &'static str, given: Option<i32>, range: std::ops::RangeIncl
     if range.contains(&number) {
         return Ok(number);
     }
-    let reason = format!("{number} is not from {} to {}", range.start(), range.end());
+    let reason = format!("{number} is not between {} and {}", range.start(), range.end());
     Err(ArgumentError::InvalidArgument { argument, reason, hint: None }.into())
 }
 
@@ -181,7 +181,7 @@ struct Written {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_compress(call: Call<'_>) -> Value {
+fn corgipile_compress(call: Call<'_>) -> Value<'_> {
     let written = compress(&call.arguments()).or_raise();
     let encodings: Map<String, Json> = written.encodings.into_iter().map(|(name, n)| (name, json!(n))).collect();
     call.row(&[
@@ -238,10 +238,9 @@ fn compress(arguments: &Arguments) -> Result<Written> {
         written.cells += rows.len() as f64 * rows.columns() as f64;
         written.bytes += bytes.len() as i64;
         *written.encodings.entry(info.encoding.to_string()).or_default() += 1;
-        let value = Bytes::new(&bytes)?;
+        let value = Bytes::new(connection.context(), &bytes)?;
         table.insert(&[labels.typed(), value.typed(toc_type)]);
         value.free();
-        labels.free();
     }
     written.skipped = batches.skipped();
     batches.finish();
@@ -303,8 +302,7 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, EncodingTotals)>> {
     let mut all = vec![EncodingTotals::default(); Encoding::ALL.len()];
     let mut auto = EncodingTotals::default();
     let mut seen = 0;
-    while let Some((labels, rows)) = batches.next(request.batch_rows)? {
-        labels.free();
+    while let Some((_, rows)) = batches.next(request.batch_rows)? {
         // the rest at the end is smaller than the other mini-batches
         if seen == REPORTED || (seen > 0 && rows.len() < request.batch_rows) {
             break;

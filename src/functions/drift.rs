@@ -13,7 +13,7 @@ use train::feature_profile::{self, MeasuredFeatures, measure_features, shapes_of
 use train::features_there;
 
 #[pg_extern(sql = false)]
-fn corgipile_profile(call: Call<'_>) -> Value {
+fn corgipile_profile(call: Call<'_>) -> Value<'_> {
     profile(call).or_raise()
 }
 
@@ -23,7 +23,7 @@ fn corgipile_drift(call: Call<'_>) {
 }
 
 /// Keeps with the model what the features of these rows are like.
-fn profile(call: Call<'_>) -> Result<Value> {
+fn profile(call: Call<'_>) -> Result<Value<'_>> {
     let (model, source) = model_and_source(call)?;
     model::check_may_change(model.id)?;
     let ends = if call.get(3).unwrap_or(false) { Ends::Extremes } else { Ends::Hundredths };

@@ -1,4 +1,4 @@
-//! corgipile_explain(): what each column of a row adds to a linear model's decision, beside what it adds on average.
+//! corgipile_explain(): what each column of a row adds to a linear model's decision, compared with its average.
 //!
 //! Contributions are w (x - mean), as Shapley values of a linear model with independent features are; they and the base
 //! value add up to the decision. What the features' means are is known to a model of standardized features, or is found

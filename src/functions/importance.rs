@@ -1,4 +1,4 @@
-//! corgipile_importance(): by how much a model's score drops when a column's values are dealt out among the rows anew.
+//! corgipile_importance(): by how much a model's score drops when a column's values are permuted among the rows.
 
 use super::model_functions::model_and_source;
 use errors::{ArgumentError, OrRaise, Result, TrainingError};
@@ -44,7 +44,7 @@ impl Asked {
         let out_of_range = [("repeats", self.repeats, 1..=10_000), ("max_rows", self.max_rows, 2..=10_000_000)];
         match out_of_range.into_iter().find(|(_, given, range)| !range.contains(given)) {
             Some((argument, given, range)) => {
-                let reason = format!("{given} is not in {} to {}", range.start(), range.end());
+                let reason = format!("{given} is not between {} and {}", range.start(), range.end());
                 Err(ArgumentError::InvalidArgument { argument, reason, hint: None }.into())
             }
             None => Ok(()),
@@ -88,8 +88,8 @@ fn sample(buffers: &mut Buffers, most: usize) -> Result<Batch> {
         for &place in batch.order() {
             if rows.len() == most || rows.bytes() > MAX_BYTES {
                 pg::notice(
-                    format!("{} rows are looked at, of blocks that are drawn at random", rows.len()),
-                    "Argument max_rows can be another number of them.",
+                    format!("{} rows are used, from blocks drawn at random", rows.len()),
+                    "Set max_rows to use more or fewer.",
                 );
                 return Ok(std::mem::replace(rows, Batch::dense(0)));
             }

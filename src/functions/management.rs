@@ -71,7 +71,7 @@ fn corgipile_identity(call: Call<'_>) -> Uuid {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_receive_model(call: Call<'_>) -> Value {
+fn corgipile_receive_model(call: Call<'_>) -> Value<'_> {
     let Received { outcome, id, version } = receive(call).or_raise();
     call.row(&[outcome.name().into(), id.into(), version.into()])
 }

@@ -14,8 +14,8 @@ fn corgipile_node_training(_call: Call<'_>) {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_node_step(call: Call<'_>) -> Value {
+fn corgipile_node_step(call: Call<'_>) -> Value<'_> {
     let request = call.argument(0).ok_or(ArgumentError::NullArgument("request").into());
     let request: Result<Vec<u8>> = request.map(|request| with_bytes(request, allocation::copy));
-    request.and_then(step).and_then(|answer| Ok(Bytes::new(&answer)?)).or_raise().into_value()
+    request.and_then(step).and_then(|answer| Ok(Bytes::new(call.context(), &answer)?)).or_raise().into_value()
 }

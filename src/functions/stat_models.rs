@@ -15,5 +15,5 @@ fn corgipile_stat_models()
 #[pg_extern(sql = false)]
 fn corgipile_forget(call: Call<'_>) -> i64 {
     model::forget(old_key(call, c"model_id"));
-    0 // of a trigger that comes after, nobody looks at the row
+    0 // of a trigger that comes after, no one looks at the row
 }

@@ -29,18 +29,18 @@ fn corgipile_stored_role_recv(call: Call<'_>) -> String {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_stored_role_send(call: Call<'_>) -> Value {
-    as_value(&role(call).written())
+fn corgipile_stored_role_send(call: Call<'_>) -> Value<'_> {
+    as_value(call, &role(call).written())
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_shown_role(call: Call<'_>) -> Value {
-    as_value(&role(call).shown())
+fn corgipile_shown_role(call: Call<'_>) -> Value<'_> {
+    as_value(call, &role(call).shown())
 }
 
 /// A text or a bytea of these bytes.
-fn as_value(text: &CStr) -> Value {
-    let bytes: Result<Bytes> = Bytes::new(text.to_bytes()).map_err(Into::into);
+fn as_value<'m>(call: Call<'m>, text: &CStr) -> Value<'m> {
+    let bytes: Result<Bytes> = Bytes::new(call.context(), text.to_bytes()).map_err(Into::into);
     bytes.or_raise().into_value()
 }
 
@@ -96,7 +96,7 @@ fn corgipile_models_to_predict() -> TableIterator<
 /// what a subscription brings nothing is done: this server gives the ids and versions of its own models. A restore that
 /// sets the role to skip triggers is somebody's session, and loses nothing.
 #[pg_extern(sql = false)]
-fn corgipile_not_replicated(call: Call<'_>) -> Value {
+fn corgipile_not_replicated(call: Call<'_>) -> Value<'_> {
     thread_local! {
         static TOLD: Cell<bool> = const { Cell::new(false) };
     }
@@ -104,7 +104,7 @@ fn corgipile_not_replicated(call: Call<'_>) -> Value {
         return trigger::as_it_is(call);
     }
     if !TOLD.replace(true) {
-        log!("models of corgipile are not replicated: corgipile_publish() takes them to other servers");
+        log!("models of corgipile are not replicated: corgipile_publish() copies them to other servers");
     }
     trigger::nothing(call)
 }

@@ -13,12 +13,12 @@ use toc::{Encoding, Operations, Rows};
 // ----------------------------------------------------------------------------------------------------------- the type
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_in(call: Call<'_>) -> Value {
+fn corgipile_toc_in(call: Call<'_>) -> Value<'_> {
     let text = call.text().unwrap_or_default();
     let read = || {
         let text = text.to_str().map_err(|_| TocError::MalformedToc("it is not UTF-8".to_owned()))?;
         let bytes = toc::text::read(text).map_err(malformed)?;
-        Ok(Bytes::new(&bytes)?.into_value())
+        Ok(Bytes::new(call.context(), &bytes)?.into_value())
     };
     read().or_raise()
 }
@@ -29,21 +29,21 @@ fn corgipile_toc_out(call: Call<'_>) -> CString {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_recv(call: Call<'_>) -> Value {
+fn corgipile_toc_recv(call: Call<'_>) -> Value<'_> {
     let bytes = call.message().unwrap_or_default();
     // all of it is checked once, so that what is stored is sound
     let checked = toc::decode(bytes).map_err(|error| TocError::MalformedTocBytes(error.to_string()).into());
-    checked.and_then(|_| Ok(Bytes::new(bytes)?)).or_raise().into_value()
+    checked.and_then(|_| Ok(Bytes::new(call.context(), bytes)?)).or_raise().into_value()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_send(call: Call<'_>) -> Value {
-    with_toc(call, 0, |bytes| Ok(Bytes::new(bytes)?)).into_value() // a bytea is just that: the bytes
+fn corgipile_toc_send(call: Call<'_>) -> Value<'_> {
+    with_toc(call, 0, |bytes| Ok(Bytes::new(call.context(), bytes)?)).into_value() // a bytea is just that: the bytes
 }
 
 /// Compresses a matrix.
 #[pg_extern(sql = false)]
-fn corgipile_toc(call: Call<'_>) -> Value {
+fn corgipile_toc(call: Call<'_>) -> Value<'_> {
     let make = || {
         let encoding: String = call.get(1).ok_or(ArgumentError::NullArgument("encoding"))?;
         let ([_, columns], _, values) = matrix(call, 0)?;
@@ -52,7 +52,7 @@ fn corgipile_toc(call: Call<'_>) -> Value {
             rows.push_dense(row).map_err(|error| TocError::NotCompressible(error.to_string()))?;
         }
         let bytes = encode(&rows, super::compress::encoding(&encoding)?)?;
-        Ok(Bytes::new(&bytes)?.into_value())
+        Ok(Bytes::new(call.context(), &bytes)?.into_value())
     };
     make().or_raise()
 }
@@ -90,7 +90,7 @@ fn corgipile_toc_ratio(call: Call<'_>) -> f64 {
 
 /// The matrix as it was.
 #[pg_extern(sql = false)]
-fn corgipile_toc_decompress(call: Call<'_>) -> Value {
+fn corgipile_toc_decompress(call: Call<'_>) -> Value<'_> {
     with_toc(call, 0, |bytes| {
         let rows = toc::decode(bytes).map_err(damaged)?;
         let mut values = zeros(rows.len(), rows.columns())?;
@@ -98,7 +98,7 @@ fn corgipile_toc_decompress(call: Call<'_>) -> Value {
             let (indices, entries) = rows.row(i);
             indices.iter().zip(entries).for_each(|(index, value)| to[*index as usize] = *value);
         }
-        Ok(matrix_of_doubles(rows.columns(), &values))
+        Ok(matrix_of_doubles(call.context(), rows.columns(), &values))
     })
 }
 
@@ -122,7 +122,7 @@ fn corgipile_toc_element(call: Call<'_>) -> f64 {
 
 /// A v, or A M.
 #[pg_extern(sql = false)]
-fn corgipile_toc_times(call: Call<'_>) -> Value {
+fn corgipile_toc_times(call: Call<'_>) -> Value<'_> {
     with_toc(call, 0, |bytes| {
         let ([rows, width], is_matrix, m) = matrix(call, 1)?;
         let a = open_for(bytes, &m)?;
@@ -132,17 +132,17 @@ fn corgipile_toc_times(call: Call<'_>) -> Value {
         let mut out = zeros(a.rows(), width)?;
         if is_matrix {
             a.times_matrix(&m, width, &mut out, &mut Vec::new());
-            Ok(matrix_of_doubles(width, &out))
+            Ok(matrix_of_doubles(call.context(), width, &out))
         } else {
             a.times_vector(&m, &mut out, &mut Vec::new());
-            Ok(vector(out))
+            Ok(vector_of_doubles(call.context(), &out))
         }
     })
 }
 
 /// v A, or M A.
 #[pg_extern(sql = false)]
-fn corgipile_times_toc(call: Call<'_>) -> Value {
+fn corgipile_times_toc(call: Call<'_>) -> Value<'_> {
     with_toc(call, 1, |bytes| {
         let ([rows, columns], is_matrix, m) = matrix(call, 0)?;
         let a = open_for(bytes, &m)?;
@@ -153,30 +153,30 @@ fn corgipile_times_toc(call: Call<'_>) -> Value {
         if !is_matrix {
             let mut out = zeros(a.columns(), 1)?;
             a.vector_times(&m, &mut out, &mut Vec::new());
-            return Ok(vector(out));
+            return Ok(vector_of_doubles(call.context(), &out));
         }
         // of the transposes of both
         let turned = transpose(&m, [rows, columns])?;
         let mut out = zeros(a.columns(), rows)?;
         a.transposed_times_matrix(&turned, rows, &mut out, &mut Vec::new());
-        Ok(matrix_of_doubles(a.columns(), &transpose(&out, [a.columns(), rows])?))
+        Ok(matrix_of_doubles(call.context(), a.columns(), &transpose(&out, [a.columns(), rows])?))
     })
 }
 
 /// A .* c
 #[pg_extern(sql = false)]
-fn corgipile_toc_scale(call: Call<'_>) -> Value {
+fn corgipile_toc_scale(call: Call<'_>) -> Value<'_> {
     scale(call, 0, 1)
 }
 
 /// c .* A
 #[pg_extern(sql = false)]
-fn corgipile_scale_toc(call: Call<'_>) -> Value {
+fn corgipile_scale_toc(call: Call<'_>) -> Value<'_> {
     scale(call, 1, 0)
 }
 
 /// Argument `matrix` with each element multiplied by argument `factor`.
-fn scale(call: Call<'_>, matrix: usize, factor: usize) -> Value {
+fn scale(call: Call<'_>, matrix: usize, factor: usize) -> Value<'_> {
     let factor = call.double(factor).unwrap_or_default();
     with_toc(call, matrix, |bytes| {
         let scaled = match (0.0 * factor).to_bits() {
@@ -184,7 +184,7 @@ fn scale(call: Call<'_>, matrix: usize, factor: usize) -> Value {
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
             _ => toc::map_entries(bytes, |entry| entry * factor),
         };
-        Ok(Bytes::new(&scaled.map_err(damaged)?)?)
+        Ok(Bytes::new(call.context(), &scaled.map_err(damaged)?)?)
     })
     .into_value()
 }
@@ -194,21 +194,24 @@ const MAX_ELEMENTS: usize = 134_217_727;
 
 /// A .+ c
 #[pg_extern(sql = false)]
-fn corgipile_toc_add(call: Call<'_>) -> Value {
+fn corgipile_toc_add(call: Call<'_>) -> Value<'_> {
     add(call, 0, 1)
 }
 
 /// c .+ A
 #[pg_extern(sql = false)]
-fn corgipile_add_toc(call: Call<'_>) -> Value {
+fn corgipile_add_toc(call: Call<'_>) -> Value<'_> {
     add(call, 1, 0)
 }
 
 /// Argument `matrix` with argument `summand` added to each element.
-fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value {
+fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value<'_> {
     let summand = call.double(summand).unwrap_or_default();
-    with_toc(call, matrix, |bytes| Ok(Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?)?))
-        .into_value()
+    with_toc(call, matrix, |bytes| {
+        let sums = toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?;
+        Ok(Bytes::new(call.context(), &sums)?)
+    })
+    .into_value()
 }
 
 // --------------------------------------------------------------------------------------------------------- comparisons
@@ -321,10 +324,6 @@ fn transpose(m: &[f64], [rows, columns]: [usize; 2]) -> Result<Vec<f64>> {
         row.iter().enumerate().for_each(|(j, value)| turned[j * rows + i] = *value);
     }
     Ok(turned)
-}
-
-fn vector(values: Vec<f64>) -> Value {
-    vector_of_doubles(&values)
 }
 
 fn product(a: &dyn Operations<f64>, [rows, columns]: [usize; 2], is_matrix: bool) -> Error {

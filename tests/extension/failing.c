@@ -2,7 +2,7 @@
  * Memory that is refused when a test says so: for LD_PRELOAD, before a server.
  *
  * The test and all processes of the server share a file, named by FAILING_CONTROL, whose words tell whose calls count,
- * and which of them fail. A call site is a hash of the innermost frames of the stack; a process is told to fail at one.
+ * and which of them fail. A call site is a hash of the innermost frames of the stack; a process is configured to fail at one.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,12 +25,12 @@ enum
 	RECORD = 1,					/* nothing fails; the sites are written down */
 	FAIL_ONE = 2,				/* the first call from the site fails */
 	FAIL_ALL = 3,				/* that one and all later ones fail */
-	FAIL_LARGE = 4				/* all calls for so many bytes or more fail, wherever they come from */
+	FAIL_LARGE = 4				/* all calls for this many bytes or more fail, wherever they come from */
 };
 
 struct control
 {
-	_Atomic int64_t pid;		/* whose calls count; 0: nobody's; -1: those of processes that were started since */
+	_Atomic int64_t pid;		/* whose calls count; 0: no one's; -1: those of processes that were started since */
 	_Atomic int64_t mode;
 	_Atomic int64_t generation; /* raised each time the test sets the words above */
 	_Atomic uint64_t target;	/* the site that fails; 0: the first call; or the number of bytes */
@@ -96,7 +96,7 @@ is_loader(void *caller)
 	return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/ld-linux") != NULL;
 }
 
-/* Is this call for so many bytes to fail? */
+/* Is this call for this many bytes to fail? */
 static int
 refuse(void *caller, size_t size)
 {

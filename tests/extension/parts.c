@@ -3,7 +3,7 @@
  * Citus, makes of an aggregate. part_of(aggregate, ROW(arguments)) runs its transition function over the rows of one server, and
  * gives the state as text; whole_of(aggregate, text) reads such states, combines them, and ends with the final function.
  *
- * As there, functions are looked up anew for each row and called without an expression, so that nothing but their declaration
+ * As in PostgreSQL, functions are looked up again for each row and called without an expression, so that nothing but their declaration
  * tells them the types of their arguments; and the row's types have to be those that the aggregate is declared with.
  */
 #include "postgres.h"

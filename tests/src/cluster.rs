@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A cluster with corgipile and the fixtures' functions in its database `postgres`.
 ///
-/// It lies beside the shared server's, so that `scripts/with-postgres` ends and deletes it even if the tests are
+/// It lies next to the shared server's, so that `scripts/with-postgres` ends and deletes it even if the tests are
 /// killed. Autovacuum is off: what is pinned or locked is the test's own doing.
 /// Segments of dynamic shared memory are files of the data directory, so that those that stay can be counted.
 pub struct Cluster {
@@ -33,7 +33,7 @@ impl Cluster {
         Self::start(&settings, Surroundings::default())
     }
 
-    /// A cluster whose processes are refused memory when the test says so; or why it cannot be had here.
+    /// A cluster whose processes are refused memory when the test says so; or why it is not available here.
     ///
     /// # Errors
     /// There is no compiler, or no GNU C library.
@@ -51,14 +51,14 @@ impl Cluster {
         Self::start(&[], Surroundings { environment, ..Surroundings::default() })
     }
 
-    /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let
-    /// us make one.
+    /// A cluster whose `/dev/shm` has this many bytes, in a mount namespace of its own. None if this machine does not
+    /// let us make one.
     pub fn with_small_shared_memory(bytes: u64, settings: &[&str]) -> Option<Self> {
         Self::with_small(Small { bytes, place: "/dev/shm" }, "posix", settings)
     }
 
     /// As [`Cluster::with_small_shared_memory`], but segments are files of the data directory,
-    /// on a disk with so many bytes.
+    /// on a disk with this many bytes.
     pub fn with_small_disk_for_segments(bytes: u64, settings: &[&str]) -> Option<Self> {
         Self::with_small(Small { bytes, place: "data/pg_dynshmem" }, "mmap", settings)
     }
@@ -256,8 +256,8 @@ impl Cluster {
         kill.status().is_ok_and(|status| status.success())
     }
 
-    /// Lets a process of the server have so many bytes of address space beyond what it has; None: as many as it likes.
-    /// False if this machine does not let us.
+    /// Lets a process of the server have this many bytes of address space beyond what it has; None: as many as it
+    /// likes. False if this machine does not let us.
     pub fn limit_memory(&self, pid: i32, room: Option<u64>) -> bool {
         let limit = room.map_or("unlimited".to_owned(), |room| (address_space(pid) + room).to_string());
         let mut prlimit = as_owner(PathBuf::from("prlimit"), &self.directory);
@@ -288,7 +288,7 @@ impl Cluster {
         self.log_after(0).0
     }
 
-    /// The lines that the server has logged after so many bytes of its log, and where in the log they end.
+    /// The lines that the server has logged after this many bytes of its log, and where in the log they end.
     pub fn log_after(&self, bytes: u64) -> (String, u64) {
         let mut news = Vec::new();
         if let Ok(mut log) = fs::File::open(self.directory.join("log")) {
@@ -300,7 +300,7 @@ impl Cluster {
     }
 }
 
-/// A file system of so many bytes, mounted for the server only, at a path from the cluster's directory.
+/// A file system of this many bytes, mounted for the server only, at a path from the cluster's directory.
 struct Small {
     bytes: u64,
     place: &'static str,
@@ -381,7 +381,7 @@ fn copy(template: &Result<String, String>, directory: &Path) {
     assert!(copied.is_ok_and(|status| status.success()), "a cluster can be copied");
 }
 
-/// A directory beside the shared server's.
+/// A directory next to the shared server's.
 fn new_directory(name: &str) -> PathBuf {
     let directory = server::directory().join(name);
     fs::create_dir(&directory).expect("the cluster's directory can be made");

@@ -92,7 +92,7 @@ impl DataSet {
         self.rows.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -11,6 +11,7 @@
 //!   are run, the others are what psql has printed.
 //! - ` ```psql compare `: the same, and what psql prints must be what the document says; `...` stands for anything.
 //! - ` ```text `, `sh`, `json`, `toml`, `rust`: not SQL, not run. `python`: run by the tests of the Python package.
+//! - ` ```python `, `java`, `javascript`, `go` and `sql cron` of `docs/deploy/applications.md`: run by `scripts/test-applications`.
 //!
 //! A page that names `flights` begins where the set-up of the tutorial ends: with the extension and this table. The data are
 //! those that `scripts/flights` fetches, and the CSV files are in the folder where psql runs. A page is skipped, which is
@@ -24,7 +25,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const NOT_RUN: [&str; 6] = ["text", "sh", "json", "toml", "rust", "python"];
+const NOT_RUN: [&str; 9] = ["text", "sh", "json", "toml", "rust", "python", "java", "javascript", "go"];
 const MARK: &str = "corgipile-document-mark";
 
 /// The page whose set-up other pages build upon.
@@ -274,6 +275,7 @@ fn block(line: usize, info: &str, body: &[&str]) -> Result<Option<Block>, String
     let statements = || vec![Step { input: body.join("\n"), output: Vec::new() }];
     let (steps, compare, fails) = match words[..] {
         [language] if NOT_RUN.contains(&language) => return Ok(None),
+        ["sql", "cron"] => return Ok(None),
         ["sql"] | ["sql", "setup"] => (statements(), false, None),
         ["sql", fails] if fails.starts_with("fails=") => {
             (statements(), false, Some(fails["fails=".len()..].to_owned()))

@@ -1,5 +1,5 @@
 //! Libraries in C for the server that the tests use: somebody else's extensions,
-//! and an allocator that fails when it is told to.
+//! and an allocator that fails when it is asked to.
 
 use crate::server;
 use std::env;
@@ -10,9 +10,9 @@ const HOOKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/hooked.c");
 const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/parts.c");
 const FAILING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/failing.c");
 
-/// The library of `tests/extension/hooked.c`, for `LOAD`; or why it cannot be had here.
+/// The library of `tests/extension/hooked.c`, for `LOAD`; or why it is not available here.
 ///
-/// It is compiled once, beside the server's socket, where the server may read it.
+/// It is compiled once, next to the server's socket, where the server may read it.
 ///
 /// # Errors
 /// There is no compiler, or there are no headers of the server's version.
@@ -20,7 +20,7 @@ pub fn hooked() -> Result<PathBuf, String> {
     compile_for_server(HOOKED, "hooked")
 }
 
-/// The library of `tests/extension/parts.c`, for `CREATE FUNCTION`; or why it cannot be had here.
+/// The library of `tests/extension/parts.c`, for `CREATE FUNCTION`; or why it is not available here.
 ///
 /// # Errors
 /// As [`hooked`].
@@ -28,7 +28,7 @@ pub fn parts() -> Result<PathBuf, String> {
     compile_for_server(PARTS, "parts")
 }
 
-/// The library of `tests/extension/failing.c`, for `LD_PRELOAD`; or why it cannot be had here.
+/// The library of `tests/extension/failing.c`, for `LD_PRELOAD`; or why it is not available here.
 ///
 /// # Errors
 /// There is no compiler, or its C library is not GNU's.

@@ -47,7 +47,7 @@ pub struct FailingMemory {
 
 impl FailingMemory {
     /// # Errors
-    /// Why it cannot be had here.
+    /// Why it is not available here.
     pub(crate) fn new() -> Result<Self, String> {
         let library = extension::failing()?;
         let path = server::directory().join(format!("memory_{}", server::number()));
@@ -98,7 +98,7 @@ impl FailingMemory {
         self.begin(whose, if fails == Fails::One { 2 } else { 3 }, site);
     }
 
-    /// From now on refuses memory of so many bytes or more, from wherever.
+    /// From now on refuses memory of this many bytes or more, from wherever.
     pub fn fail_large(&mut self, whose: Whose, bytes: u64) {
         self.begin(whose, 4, bytes);
     }

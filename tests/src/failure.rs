@@ -9,9 +9,9 @@ pub struct Failure {
     pub code: String,
     /// What was wrong.
     pub message: String,
-    /// Where, and more of it; empty if there is none.
+    /// Where, and more of it; empty if it does not exist.
     pub detail: String,
-    /// What to do; empty if there is none.
+    /// What to do; empty if it does not exist.
     pub hint: String,
 }
 

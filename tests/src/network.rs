@@ -45,7 +45,7 @@ impl Network {
         &self.address
     }
 
-    /// Pulls the cable: what is sent is lost, and nobody hears of it.
+    /// Pulls the cable: what is sent is lost, and no one hears of it.
     pub fn cut(&self) {
         self.set("down");
     }

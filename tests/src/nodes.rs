@@ -3,7 +3,7 @@
 use crate::{Cluster, Database, Session, skip};
 
 /// A database of the shared server, and two servers of the test's own, on which corgipile is, too. It knows them as the
-/// foreign servers `north` and `south`, and whoever asks has a mapping there to the superuser.
+/// foreign servers `north` and `south`, and anyone who asks has a mapping there to the superuser.
 pub struct Nodes {
     /// the database that is asked
     pub near: Database,
@@ -14,7 +14,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Starts them. None, which is told, if the server has not the extensions that come with PostgreSQL.
+    /// Starts them. None, which is reported, if the server has not the extensions that come with PostgreSQL.
     pub fn new<T>(test: T) -> Option<Self> {
         let mut near = Database::new();
         for extension in ["postgres_fdw", "dblink"] {

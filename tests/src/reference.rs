@@ -2,17 +2,20 @@
 //!
 //! A page is made of a part, `docs/reference/parts/NAME.md.in`: prose, and directives in comments,
 //! which the catalog answers.
-//! - `<!-- functions NAME... -->`: a table of their signatures, results and comments.
+//! - `<!-- functions NAME...`, lines `function: meaning`, `-->`: a list of functions, one line for each, with its signatures, its
+//!   result, and the meaning, or else what the comments say. `model` stands for all ways to name a model, `source` for both
+//!   types of a source; signatures that differ in types only are one.
 //! - `<!-- arguments NAME`, lines `argument: meaning`, `-->`: a table of a function's arguments with types and
-//!   defaults. Without a meaning an argument has the description of the option of this name, or is as
-//!   corgipile_train()'s. `argument +: more` adds to that, `argument = default:
-//!   meaning` gives a default that the catalog does not say.
+//!   defaults. Without a meaning an argument has the description of the option of this name. If that is corgipile_train()'s, a
+//!   sentence before the table names it instead, and so it is with `argument: as NAME`, for another function. `argument
+//!   +: more` adds to the description, `argument = default: meaning` gives a default that the catalog does not say.
 //! - `<!-- returns NAME`, lines `column: meaning`, `-->`: a table of the columns that a function returns.
 //! - `<!-- options`, lines `option +: more`, `-->`: the table of options.
 //! - `<!-- view NAME -->`: the comment of a view in schema corgipile and a table of its columns.
 //! - `<!-- settings -->`: the table of settings.
 //!
-//! A meaning of what is not there is an error, and so is a function or view that no directive names.
+//! A meaning of what is not there is an error, and so is a function or view that no directive names, or a function without an
+//! example.
 
 use crate::{Database, Session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +80,8 @@ impl<'a> Reference<'a> {
         let mut page = String::new();
         let mut lines = part.lines();
         while let Some(line) = lines.next() {
-            let Some(directive) = line.strip_prefix("<!-- ") else {
+            // Marks of figures are the document's.
+            let Some(directive) = line.strip_prefix("<!-- ").filter(|rest| !rest.starts_with("figures: ")) else {
                 page.push_str(line);
                 page.push('\n');
                 continue;
@@ -108,11 +112,7 @@ impl<'a> Reference<'a> {
         let words: Vec<&str> = directive.words.iter().map(String::as_str).collect();
         let mut unused: BTreeSet<String> = directive.lines.keys().cloned().collect();
         let answer = match words[..] {
-            ["functions", ref names @ ..] => names
-                .iter()
-                .map(|name| self.signatures(name))
-                .collect::<Result<Vec<_>, _>>()
-                .map(|rows| table(&["Function", "Returns", "Meaning"], rows.concat())),
+            ["functions", ref names @ ..] => self.function_list(names, directive, &mut unused),
             ["arguments", name] => self.arguments(name, directive, &mut unused),
             ["returns", name] => self.returns(name, directive, &mut unused),
             ["options"] => Ok(self.option_table(directive, &mut unused)),
@@ -126,7 +126,35 @@ impl<'a> Reference<'a> {
         }
     }
 
-    fn signatures(&mut self, name: &str) -> Result<Vec<Vec<String>>, String> {
+    /// A line for each function.
+    fn function_list(
+        &mut self,
+        names: &[&str],
+        directive: &Directive,
+        unused: &mut BTreeSet<String>,
+    ) -> Result<String, String> {
+        let mut list = String::new();
+        let mut before = Vec::new();
+        for name in names {
+            let overloads = self.overloads(name)?;
+            let said = directive.lines.get(*name).map(|(_, said)| said.clone());
+            unused.remove(*name);
+            let meaning = said.unwrap_or_else(|| distinct(overloads.iter().map(|o| text(&o.comment))).join("; "));
+            let results = distinct(overloads.iter().map(|o| o.result.clone())).join(" or ");
+            let signatures = merged(&overloads);
+            let calls: Vec<String> = signatures.iter().map(|arguments| code(&format!("{name}({arguments})"))).collect();
+            let calls = match calls[..] {
+                [_, _, ..] if signatures == before => format!("`{name}`, with the same arguments"),
+                _ => calls.join(", "),
+            };
+            let arrow = if results.is_empty() { String::new() } else { format!(" → {results}") };
+            list.push_str(&format!("- {calls}{arrow}: {meaning}\n"));
+            before = signatures;
+        }
+        Ok(list)
+    }
+
+    fn overloads(&mut self, name: &str) -> Result<Vec<Overload>, String> {
         let rows = self.db.lines(&format!(
             "SELECT pg_get_function_arguments(p.oid) || '@@' || pg_get_function_result(p.oid) || '@@' || obj_description(p.oid, 'pg_proc')
                FROM pg_proc p WHERE p.proname = '{name}' ORDER BY p.oid"
@@ -135,18 +163,24 @@ impl<'a> Reference<'a> {
             return Err(format!("there is no function {name}"));
         }
         self.functions.insert(name.to_owned());
-        let row = |row: &String| {
+        let overload = |row: &String| {
             let cells: Vec<&str> = row.split("@@").collect();
-            let returns = if cells[1].starts_with("TABLE(") { "rows" } else { cells[1] };
-            let returns = if returns == "record" { "a row" } else { returns };
-            let returns = if ["rows", "a row", "void"].contains(&returns) {
-                returns.replace("void", "")
-            } else {
-                code(&short(returns))
+            let result = match cells[1] {
+                "void" => String::new(),
+                "record" => "a row".to_owned(),
+                rows if rows.starts_with("TABLE(") => "rows".to_owned(),
+                type_name => code(&short(type_name)),
             };
-            vec![code(&format!("{name}({})", short(cells[0]))), returns, text(cells[2])]
+            Overload { arguments: arguments_of(cells[0]), result, comment: cells[2].to_owned() }
         };
-        Ok(rows.iter().map(row).collect())
+        Ok(rows.iter().map(overload).collect())
+    }
+
+    /// The functions of which a page runs no example.
+    pub fn without_example(&self, page: &str) -> Vec<String> {
+        let examples: String = page.split("```").skip(1).step_by(2).filter(|block| block.contains("sql")).collect();
+        let missing = |name: &&String| !examples.contains(&format!("{name}("));
+        self.functions.iter().filter(missing).cloned().collect()
     }
 
     /// The described option or argument of this name.
@@ -171,6 +205,8 @@ impl<'a> Reference<'a> {
         }
         self.functions.insert(function.to_owned());
         let mut table_rows = Vec::new();
+        // function that describes arguments, and these
+        let mut elsewhere: Vec<(String, Vec<String>)> = Vec::new();
         for row in rows {
             let cells: Vec<&str> = row.split("@@").collect();
             let [name, type_name, declared] = cells[..] else { return Err(row) };
@@ -181,7 +217,7 @@ impl<'a> Reference<'a> {
             let (given_default, said) = if sign == '=' { said.split_once(": ").ok_or(said)? } else { ("", said) };
             let known = described.map_or(String::new(), |described| match of_train {
                 true => text(&described.meaning()),
-                false => "as for `corgipile_train`".to_owned(),
+                false => "as corgipile_train".to_owned(),
             });
             let meaning = match (sign, known.as_str(), said) {
                 ('+', "", "") => return Err(format!("{function}: nothing is said of {name}")),
@@ -190,6 +226,18 @@ impl<'a> Reference<'a> {
                 (_, known, "") => known.to_owned(),
                 (_, _, said) => said.to_owned(),
             };
+            if given_default.is_empty()
+                && let Some(other) = meaning
+                    .strip_prefix("as ")
+                    .filter(|other| other.starts_with("corgipile_") && !other.contains([' ', '.']))
+            {
+                match elsewhere.iter_mut().find(|(function, _)| function == other) {
+                    Some((_, names)) => names.push(code(name)),
+                    None => elsewhere.push((other.to_owned(), vec![code(name)])),
+                }
+                continue;
+            }
+            let meaning = meaning.replacen("as corgipile_train", "as for `corgipile_train`", 1);
             let default = match (declared, described) {
                 _ if !given_default.is_empty() => given_default.to_owned(),
                 ("-", _) => String::new(),
@@ -210,7 +258,15 @@ impl<'a> Reference<'a> {
             "corgipile_train" => &["Argument", "Type", "Default", "Range", "Meaning"],
             _ => &["Argument", "Type", "Default", "Meaning"],
         };
-        Ok(table(head, table_rows))
+        let sentence = |(other, names): &(String, Vec<String>)| format!("As for `{other}`: {}.\n", names.join(", "));
+        let mut blocks: Vec<String> = elsewhere.iter().map(sentence).collect();
+        if !table_rows.is_empty() {
+            let table = table(head, table_rows);
+            // Defaults and ranges are no results.
+            let has_figures = table.split('`').step_by(2).any(|prose| prose.contains(|c: char| c.is_ascii_digit()));
+            blocks.push(if has_figures { format!("<!-- figures: given -->\n{table}") } else { table });
+        }
+        Ok(blocks.join("\n"))
     }
 
     fn returns(
@@ -305,6 +361,99 @@ fn directive_of(body: &[&str]) -> Result<Directive, String> {
         lines.insert(name.to_owned(), (sign, said.to_owned()));
     }
     Ok(Directive { words, lines })
+}
+
+/// A function of a name that several may have.
+struct Overload {
+    arguments: Vec<Argument>,
+    result: String,
+    comment: String,
+}
+
+#[derive(Clone, PartialEq)]
+struct Argument {
+    /// with what is before it, such as VARIADIC
+    name: String,
+    types: Vec<String>,
+    default: Option<String>,
+}
+
+/// The arguments of a signature, without those that are results.
+fn arguments_of(signature: &str) -> Vec<Argument> {
+    let inputs = signature.split(", ").filter(|argument| !argument.is_empty() && !argument.starts_with("OUT "));
+    let argument = |(position, argument): (usize, &str)| {
+        let plain = short(argument);
+        let (declared, default) = match plain.split_once(" DEFAULT ") {
+            Some((declared, default)) => (declared, Some(default.to_owned())),
+            None => (plain.as_str(), None),
+        };
+        let named = declared.strip_prefix("VARIADIC ").unwrap_or(declared);
+        let (name, type_name) = named.split_once(' ').unwrap_or((named, ""));
+        // Arguments that stand for each other have the same name, and the type is what they are called.
+        let (name, types) = match (position, name, type_name) {
+            (0, "model_id", "bigint") | (0, "name", "text") | (0, "model", "jsonb") => ("*model", named),
+            (_, "source", "text" | "regclass") => ("*source", named),
+            _ => (name, type_name),
+        };
+        let name = if declared == named { name.to_owned() } else { format!("VARIADIC {name}") };
+        Argument { name, types: vec![types.to_owned()], default }
+    };
+    inputs.enumerate().map(argument).collect()
+}
+
+/// The signatures of overloads, of which those that differ in types only are one.
+fn merged(overloads: &[Overload]) -> Vec<String> {
+    let mut signatures: Vec<Vec<Argument>> = Vec::new();
+    for Overload { arguments, .. } in overloads {
+        let same = |known: &&mut Vec<Argument>| {
+            let names = |arguments: &[Argument]| {
+                arguments.iter().map(|a| (a.name.clone(), a.default.clone())).collect::<Vec<_>>()
+            };
+            names(known) == names(arguments)
+        };
+        match signatures.iter_mut().find(same) {
+            Some(known) => {
+                for (known, argument) in known.iter_mut().zip(arguments) {
+                    known.types = distinct(known.types.iter().chain(&argument.types).cloned());
+                }
+            }
+            None => signatures.push(arguments.clone()),
+        }
+    }
+    signatures.iter().map(|arguments| signature(arguments)).collect()
+}
+
+/// As PostgreSQL's documents write it: what has a default in brackets.
+fn signature(arguments: &[Argument]) -> String {
+    let mut written = String::new();
+    let first_optional = arguments.iter().position(|argument| argument.default.is_some());
+    for (position, argument) in arguments.iter().enumerate() {
+        let opens = first_optional == Some(position);
+        written.push_str(match (position, opens) {
+            (0, true) => "[",
+            (0, false) => "",
+            (_, true) => " [, ",
+            (_, false) => ", ",
+        });
+        written.push_str(&match (&argument.types[..], argument.name.strip_prefix('*')) {
+            ([only], Some(_)) => only.clone(),
+            (_, Some(name)) => name.to_owned(),
+            (types, None) => format!("{} {}", argument.name, types.join("/")),
+        });
+        if let Some(default) = argument.default.as_ref().filter(|default| *default != "NULL") {
+            written.push_str(&format!(" = {default}"));
+        }
+    }
+    if first_optional.is_some() {
+        written.push(']');
+    }
+    written
+}
+
+/// Each text once, in the order in which they come.
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    texts.filter(|text| seen.insert(text.clone())).collect()
 }
 
 /// A table in Markdown.

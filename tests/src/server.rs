@@ -24,7 +24,7 @@ pub(crate) fn config() -> Config {
     config
 }
 
-/// The directory in which the server's is: whoever runs the tests may write there, and the server may read.
+/// The directory in which the server's is: anyone who runs the tests may write there, and the server may read.
 ///
 /// # Panics
 /// If the server does not listen on a socket.

@@ -65,7 +65,7 @@ impl Session {
         }
     }
 
-    /// Waits until exactly so many statements of this database wait for a lock.
+    /// Waits until exactly this many statements of this database wait for a lock.
     pub fn wait_for_waiters(&mut self, count: i64) {
         let waiting =
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
@@ -79,7 +79,7 @@ impl Session {
         )
     }
 
-    /// Waits until there are so many parallel workers.
+    /// Waits until there are this many parallel workers.
     ///
     /// # Panics
     /// If there are not for 30 seconds.

@@ -13,7 +13,7 @@ use std::cell::Cell;
 
 /// An allocation has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("out of memory: {bytes} bytes could not be allocated")]
+#[error("out of memory: could not allocate {bytes} bytes")]
 pub struct OutOfMemory {
     /// The size of the allocation, in bytes.
     pub bytes: usize,
@@ -63,9 +63,6 @@ pub fn expect<T>(result: Result<T, OutOfMemory>) -> T {
 }
 
 /// Makes room for `more` items, and for as many again as there are, as [`Vec::try_reserve`].
-///
-/// # Errors
-/// [`OutOfMemory`]
 #[inline]
 pub fn try_reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     if more <= items.capacity() - items.len() {
@@ -75,9 +72,6 @@ pub fn try_reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory
 }
 
 /// Makes room for exactly `more` items, as [`Vec::try_reserve_exact`].
-///
-/// # Errors
-/// [`OutOfMemory`]
 #[inline]
 pub fn try_reserve_exact<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     if more <= items.capacity() - items.len() {
@@ -92,9 +86,6 @@ fn out_of_memory<T>(len: usize, more: usize) -> OutOfMemory {
 }
 
 /// `len` zeros, which large memory comes as: none are written.
-///
-/// # Errors
-/// [`OutOfMemory`]
 pub fn try_zeros<T: Zeroable>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     fallible(|| bytemuck::try_zeroed_vec(len)).map_err(|()| out_of_memory::<T>(0, len))
 }

@@ -21,7 +21,6 @@ use pg::values::typed::TypedDatum;
 use sgd::profile::FeatureProfile;
 use tuples::count_buckets;
 
-/// Columns that are numbers or categories.
 pub struct MixedColumns {
     columns: Vec<MixedColumn>,
     /// dimensions of all columns, without buckets
@@ -109,7 +108,6 @@ impl MixedColumns {
         self.own_dim as usize
     }
 
-    /// The hashed columns.
     fn hashed(&self) -> impl Iterator<Item = &MixedColumn> {
         self.columns.iter().filter(|column| matches!(column.kind, MixedKind::Hashed(_)))
     }
@@ -133,7 +131,7 @@ impl MixedColumns {
         self.columns.iter().any(|c| matches!(&c.kind, MixedKind::Category(_, c) if c.state == CategoryState::Open))
     }
 
-    /// All rows have been read: no other categories will come. The model has so many outputs.
+    /// All rows have been read: no other categories will come. The model has this many outputs.
     pub fn close(&mut self, outputs: usize) {
         for column in &mut self.columns {
             if let MixedKind::Category(_, categories) = &mut column.kind {
@@ -249,7 +247,6 @@ impl MixedColumns {
         all
     }
 
-    /// Of numbers by column, those of the columns of numbers.
     pub fn numbers_of(&self, by_column: &[f32]) -> Vec<f32> {
         let columns = self.columns.iter().zip(by_column);
         columns.filter(|(c, _)| matches!(c.kind, MixedKind::Number(_))).map(|(_, number)| *number).collect()
@@ -305,7 +302,7 @@ impl MixedColumns {
         self.columns.iter().map(|column| (column.name.as_str(), !matches!(column.kind, MixedKind::Number(_))))
     }
 
-    /// Has the row that was read last a category that is none of those that are known?
+    /// Has the row that was read last a category that is not one of  those that are known?
     #[inline]
     pub fn has_unseen(&self) -> bool {
         self.has_unseen

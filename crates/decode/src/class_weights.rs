@@ -20,7 +20,6 @@ struct WeightsByLabel {
 }
 
 impl ClassWeights {
-    /// Weights for the values of this column.
     pub fn new(class_weight: &ClassWeight, column: &Column) -> Result<ClassWeights> {
         let ClassWeight::Given(weights) = class_weight else {
             return Ok(ClassWeights { listed: None });

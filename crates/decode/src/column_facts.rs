@@ -45,7 +45,7 @@ pub enum Kind {
 pub enum Identity {
     Name,
     Catalog(Uniqueness),
-    /// ANALYZE has met hardly a value twice, and at about even distances
+    /// ANALYZE has met almost no value twice, and at about even distances
     Statistics,
 }
 

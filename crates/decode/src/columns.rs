@@ -10,10 +10,9 @@ use pgrx::pg_sys;
 pub const FIRST_FEATURE: usize = 1;
 
 /// What features may be, as hints say it.
-pub const FEATURE_TYPES: &str = "Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and \
-     one of values, or any number of columns with numbers, booleans, text or enums.";
+pub const FEATURE_TYPES: &str = "Features can be one column of arrays, of pgvector's vectors or of bytes; an array of indices \
+     and one of values; or any number of columns of numbers, booleans, text or enums.";
 
-/// The column with this name.
 pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
     let mut found = columns.iter().filter(|c| c.name == name);
     match (found.next(), found.next()) {

@@ -2,8 +2,8 @@
 //!
 //! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts and enums
 //! but what identifies rows; or, without numbers, the only column of vectors. A model is never trained on an id because
-//! nothing else was looked for, and whatever is left out, or more than a number, is told in one notice. What statistics
-//! have decided is recorded with the model as names, so that predictions do not depend on them.
+//! nothing else was looked for, and whatever is left out, or more than a number, is reported in one notice. What
+//! statistics have decided is recorded with the model as names, so that predictions do not depend on them.
 
 use super::column_facts::{Facts, Identity, Kind, facts_of};
 use super::compressed_type::is_compressed;
@@ -126,10 +126,10 @@ impl<'a> Listed<'a> {
         if let Some(name) = names.first() {
             return Err(ArgumentError::InvalidArgument {
                 argument: "features",
-                reason: format!("\"{name}\" does not go with \"{}\"", signs[0]),
+                reason: format!("\"{name}\" cannot be combined with \"{}\"", signs[0]),
                 hint: Some(
-                    "Name all features; or take all columns but some, such as '{*,-id}', or the default without some, \
-                     such as '{-id}'."
+                    "Name all features; or use '{*,-id}' for all columns except id, or '{-id}' for \
+                     the default columns except id."
                         .into(),
                 ),
             }
@@ -177,13 +177,11 @@ enum LeftOut {
     Array,
     /// only numbers are asked for
     NoNumber,
-    /// the feature is an array
     BesideArray,
     Type,
 }
 
 impl Candidate<'_> {
-    /// The features that it is.
     fn features(&self) -> Vec<String> {
         let name = &self.column.name;
         match self.parts.as_slice() {
@@ -230,11 +228,11 @@ impl Candidate<'_> {
             LeftOut::Identity(Identity::Catalog(Uniqueness::Index)) => "identifies rows: unique index".to_owned(),
             LeftOut::Identity(Identity::Statistics) => "identifies rows: unique, by ANALYZE".to_owned(),
             LeftOut::NearlyUnique => format!("{type_name}, nearly unique"),
-            LeftOut::Array => format!("{type_name}, an array beside columns"),
-            LeftOut::BesideArray => format!("{type_name}, a column beside an array"),
-            LeftOut::NoNumber => format!("{type_name}, no number"),
+            LeftOut::Array => format!("{type_name}, an array among other columns"),
+            LeftOut::BesideArray => format!("{type_name}, a column in addition to an array"),
+            LeftOut::NoNumber => format!("{type_name}, not a number"),
             LeftOut::Time if TimeType::from_oid(base_type(self.column.type_oid)).is_some() => {
-                format!("{type_name}: date_parts gives its parts")
+                format!("{type_name}: use date_parts for its parts")
             }
             LeftOut::Time | LeftOut::Type => type_name,
         };
@@ -255,7 +253,7 @@ impl Candidate<'_> {
             count => format!("about {count} categories"),
         });
         let numbers = texts.filter(|texts| texts.are_numbers);
-        let numbers = numbers.map(|_| "holds numbers: cast it to a number if it is one".to_owned());
+        let numbers = numbers.map(|_| "contains numbers: cast it to a number if it is one".to_owned());
         let known: Vec<String> = categories.into_iter().chain(numbers).collect();
         match known.is_empty() {
             true => self.column.name.clone(),
@@ -281,7 +279,7 @@ impl Choice<'_> {
             let identifies = || candidate.identifies().filter(|_| !self.takes_all);
             candidate.out = identifies().or_else(|| candidate.unfit(self.takes));
         }
-        // an id beside an array is no reason to leave the array out
+        // an id next to an array is no reason to leave the array out
         if !self.taken().any(|candidate| candidate.is_number() && candidate.identifies().is_none()) {
             self.choose_array()?;
         }
@@ -294,7 +292,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Takes the only array or vector alone, or, if there is none, the only column of bytes.
+    /// Takes the only array or vector alone, or, if it does not exist, the only column of bytes.
     fn choose_array(&mut self) -> Result<()> {
         let has_arrays = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Array);
         let wanted = if has_arrays { Kind::Array } else { Kind::Bytes };
@@ -366,7 +364,7 @@ impl Choice<'_> {
         let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
         pg::notice(
             format!("features: {chosen}{told}"),
-            "Name the features to have others; '{*,-id}' takes every column that can be one but id.",
+            "To change this, name the features; '{*,-id}' uses every possible column except id.",
         );
     }
 }

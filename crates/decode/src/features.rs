@@ -9,7 +9,6 @@ use pg::tuples::row::Row;
 use pg::values::number::NumberType;
 use pg::values::vector::VectorReader;
 
-/// The columns that are the features.
 pub enum FeatureColumns {
     /// one column with arrays or other vectors of numbers, all of the same length, which is `dim` once it is known
     Array { reader: VectorReader, dim: Option<usize>, name: String },

@@ -53,7 +53,7 @@ enum RowState {
 
 enum GroupState {
     Counting(ValueCounts),
-    /// None: groups are so many that each is drawn by itself
+    /// None: there are too many groups, so that each is drawn by itself
     Dealt(Option<HashMap<u64, u32>>),
 }
 
@@ -73,8 +73,8 @@ pub enum FoundCuts {
     Times(Vec<u64>),
 }
 
-const TIMES: &str = "A time is a date, a timestamp or a number.";
-const GROUPS: &str = "Groups are of a type that can be hashed, such as numbers, text, dates or uuid.";
+const TIMES: &str = "A time must be a date, a timestamp or a number.";
+const GROUPS: &str = "Groups must have a type that can be hashed, such as numbers, text, dates or uuid.";
 
 impl Folds {
     /// For rows with the columns of `spec` at the places that `next` gives. There may be `many` classes; without a pass

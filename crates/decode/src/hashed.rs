@@ -62,7 +62,7 @@ pub fn one_hot_categories(kind: ModelKind) -> usize {
     if kind.is_linear() { ONE_HOT_CATEGORIES } else { ONE_HOT_CATEGORIES_OF_NETWORKS }
 }
 
-/// How many buckets suit a model of this kind with so many outputs.
+/// How many buckets suit a model of this kind with this many outputs.
 pub fn suitable_buckets(kind: ModelKind, outputs: usize) -> u32 {
     let buckets = match kind.is_linear() {
         true => (BUCKET_WEIGHTS / outputs.next_power_of_two()).clamp(MIN_BUCKETS, BUCKETS),

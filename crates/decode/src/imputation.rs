@@ -42,7 +42,6 @@ pub struct NullCounts {
     pub groups: Vec<u64>,
 }
 
-/// Adds one to the count of this number.
 pub fn add_one(counts: &mut Vec<u64>, i: usize) {
     let len = counts.len().max(i + 1);
     allocation::resize(counts, len, 0);
@@ -103,7 +102,6 @@ impl Imputation {
         self.values = Values::Sought;
     }
 
-    /// Sets the values.
     pub fn set_values(&mut self, values: Option<Vec<f32>>) {
         self.values = values.map_or(Values::None, Values::Known);
     }

@@ -1,7 +1,7 @@
-//! The label column: a target, or a class of any type whose values can be told apart.
+//! The label column: a target, or a class of any type whose values can be distinguished.
 //!
 //! Of two classes, it is known which comes first in the type's order when both have been seen, but learning cannot
-//! wait. So the value that is met first gets the label -1, the other +1. If that is the wrong way round, the model is
+//! wait. So the value that is seen first gets the label -1, the other +1. If that is the wrong way round, the model is
 //! negated in the end: learning is symmetric in the labels, bit for bit, so that the result is the same. More than two
 //! classes are found in a pass of their own (see [`preparation`](scan::preparation)), after which their
 //! numbers follow the type's order.
@@ -41,7 +41,7 @@ struct ClassLabels {
     limit: usize,
     /// is the limit 2 if no more than two are met?
     may_be_two: bool,
-    /// a value that is no whole number, if one was met
+    /// a value that is not an integer, if one was met
     fraction: Option<f64>,
     /// why no more classes may come along
     closed: Option<Closed>,
@@ -428,6 +428,6 @@ mod tests {
         assert_eq!(booleans.add_text("yes"), Some((0, false)));
         assert_eq!(booleans.add_text("true"), Some((0, true)));
         let message = in_subtransaction(|| Distinct::new(pg_sys::JSONOID, pg_sys::Oid::INVALID).len().to_string());
-        assert_eq!(message, "values of type json cannot be told apart");
+        assert_eq!(message, "values of type json cannot be compared");
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
 use sgd::{Bounds, TargetScale, counts};
 
-/// What tells the rows that a preparation pass has met from others, beside what it has measured of features.
+/// What tells the rows that a preparation pass has met from others, besides what it has measured of features.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct MetRows {
     /// rows of each class
@@ -30,7 +30,7 @@ impl MetRows {
     }
 }
 
-/// What a decoder has learned of the rows, beside what its columns keep.
+/// What a decoder has learned of the rows, besides what its columns keep.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Learned {

@@ -3,7 +3,8 @@
 //! Nothing that cannot be learned from gets through: NULLs, NaN, infinities, other lengths, a third class are errors
 //! that name the row, or, for NULLs and if asked, are left out and counted. Tuples are standardized and weighted when
 //! they are decoded, so that one that stays in its batch is never touched again.
-// Used by the extension alone: a field or a variant needs no text beyond its name, and nobody asks whether a length is 0.
+// Used by the extension alone: a field or a variant needs no text beyond its name, and no caller asks whether a length
+// is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
 mod categories;

@@ -68,7 +68,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Handles a row with a NULL: it is an error, or so many tuples are left out.
+    /// Handles a row with a NULL: it is an error, or this many tuples are left out.
     fn leave_out_mini_batch(&mut self, fault: RowFault, tuples: u64, at: RowAt) -> Result<()> {
         match self.nulls {
             Nulls::Error => Err(DecoderError::Row { place: place_of(at), fault: Box::new(fault) }.into()),

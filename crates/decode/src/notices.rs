@@ -22,11 +22,11 @@ pub fn notice_imputed(decoder: &Decoder) {
     let more = if features.len() > NAMED { " features" } else { "" };
     pg::notice(
         format!("NULLs are imputed in {}: {}{more}", share(counts.rows, rows), some_of(&features)),
-        "The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.",
+        "Predictions impute in the same way. Option nulls can be \"skip\" or \"error\" instead.",
     );
 }
 
-/// Tells how many rows are left out because of NULLs beside so many that are not, if any are.
+/// Tells how many rows are left out because of NULLs, and of how many in all, if any are.
 pub fn notice_left_out(decoder: &Decoder, others: u64) {
     let left_out = decoder.skipped();
     if left_out > 0 {
@@ -41,10 +41,10 @@ pub fn notice_clipped(decoder: &Decoder) {
         let rows = decoder.decoded();
         pg::notice(
             format!(
-                "values beyond {deviations} standard deviations from the mean of their feature are cut off: {values} in \
-                 {rows} rows"
+                "values more than {deviations} standard deviations from the mean of their feature are clipped: \
+                 {values} in {rows} rows"
             ),
-            "The model predicts in the same way. Option winsorize can be another number of them, or \"none\".",
+            "Predictions do the same. Option winsorize can be another number of deviations, or \"none\".",
         );
     }
 }
@@ -55,12 +55,11 @@ pub fn notice_unseen(decoder: &Decoder) {
         let rows = share(decoder.unseen(), decoder.decoded());
         pg::notice(
             format!("{rows} have categories or indices that the model was not trained on"),
-            "They count as none of those that it knows; with handle_unknown => 'error' they are an error.",
+            "They count as none of the known ones; with handle_unknown => 'error' they are an error.",
         );
     }
 }
 
-/// So many of so many, and what share of them that is.
 fn share(rows: u64, of: u64) -> String {
     match 100.0 * rows as f64 / of.max(1) as f64 {
         percent if percent < 0.05 => format!("{rows} of {of} rows (less than 0.1%)"),
@@ -76,17 +75,17 @@ pub fn notice_collinear(features: &[String], condition: f64) {
                 "features are nearly linear combinations of others (condition number {condition:.0e} or more): {}",
                 some_of(features)
             ),
-            "The weights of these features and of those others mean nothing by themselves. Leave features out, or train with \
-             an l2, such as 0.001.",
+            "The weights of these features, and of the ones they depend on, cannot be interpreted. Leave features out, \
+             or train with an l2, such as 0.001.",
         );
     }
 }
 
-/// Tells that a seed does not fix the order of the rows.
+/// Reports that a seed does not fix the order of the rows.
 pub fn notice_open_order() {
     pg::notice(
-        "rows come in the order of another extension's scan: the same seed need not give the same model",
-        "A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.",
+        "rows are read in the order of another extension's scan: the same seed may give another model",
+        "To fix their order, use a query with ORDER BY over unique columns as source, or copy the rows into a table.",
     );
 }
 

@@ -209,7 +209,7 @@ fn add(column: &str, values: &mut Distinct, value: TypedDatum<'_>) -> std::resul
 fn group(column: &Column, place: usize) -> Result<GroupColumn> {
     let base = base_type(column.type_oid);
     if NumberType::from_oid(base).is_none() && !is_category(base) {
-        return Err(column_type("group", column, "Groups are integers, numbers, booleans, text or an enum."));
+        return Err(column_type("group", column, "Groups must be integers, numbers, booleans, text or an enum."));
     }
     let values = Distinct::new(column.type_oid, column.collation);
     Ok(GroupColumn { column: column.name.clone(), values, place })
@@ -217,7 +217,11 @@ fn group(column: &Column, place: usize) -> Result<GroupColumn> {
 
 fn flag(column: &Column, place: usize) -> Result<usize> {
     if base_type(column.type_oid) != pg_sys::BOOLOID {
-        return Err(column_type("validation", column, "A validation column is boolean: true for rows to be held out."));
+        return Err(column_type(
+            "validation",
+            column,
+            "A validation column must be boolean: true for rows to hold out.",
+        ));
     }
     Ok(place)
 }

@@ -18,7 +18,6 @@ use pg::values::typed::TypedDatum;
 use pg::values::vector::VectorReader;
 use tuples::{Batch, RowsMut};
 
-/// The rows of one page.
 pub trait PageRows {
     fn len(&self) -> usize;
     /// The wanted columns of row `i`: label, features, weight.

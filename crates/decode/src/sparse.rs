@@ -13,7 +13,6 @@ use pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
 use pg::values::typed::TypedDatum;
 use tuples::{Batch, OutOfMemory};
 
-/// The columns.
 pub struct SparseColumns {
     source: SparseSource,
     /// how many dimensions there may be
@@ -26,9 +25,15 @@ pub struct SparseColumns {
 
 enum SparseSource {
     /// columns of indices and of values
-    Pair { reader: SparseReader, indices: String, values: String },
-    /// a column of sparse vectors
-    Vectors { reader: SparseVectorReader, column: String },
+    Pair {
+        reader: SparseReader,
+        indices: String,
+        values: String,
+    },
+    Vectors {
+        reader: SparseVectorReader,
+        column: String,
+    },
 }
 
 /// Why a row has not become a tuple.
@@ -64,7 +69,8 @@ impl SparseColumns {
         Some(SparseColumns { source, dim, fixed, of_model: of_model.is_some() })
     }
 
-    /// A column of sparse vectors, of so many dimensions if a model says it; else of as many as the first that is met.
+    /// A column of sparse vectors, of this many dimensions if a model says it; else of as many as the first that is
+    /// met.
     pub fn of_vectors(reader: SparseVectorReader, column: String, of_model: Option<usize>) -> SparseColumns {
         let source = SparseSource::Vectors { reader, column };
         let is_known = of_model.is_some();

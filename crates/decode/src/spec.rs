@@ -76,17 +76,17 @@ pub struct ModelSchema {
     pub fill: Option<Vec<f32>>,
 }
 
-const DATES: &str = "Parts of a date are features: options => '{\"date_parts\": true}', or features that are called like one, such as \
+const DATES: &str = "Use parts of the date as features: options => '{\"date_parts\": true}', or name them, such as \
      '{created.month,created.dow}'.";
-const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
-const LABEL_ARRAYS: &str = "A compressed mini-batch has its labels in an array beside it.";
-const TARGET_TYPES: &str = "The model predicts a number: its label is a column of numbers, or a boolean. For classes say model => \
+const LABEL_TYPES: &str = "A label must be an integer, a number, a boolean, text or an enum.";
+const LABEL_ARRAYS: &str = "Compressed mini-batches need a label column of arrays.";
+const TARGET_TYPES: &str = "The model predicts a number: its label must be a column of numbers or booleans. For classes, use model => \
      'logistic', 'softmax' or 'mlp'.";
-const WEIGHT_TYPES: &str = "A weight is a number.";
+const WEIGHT_TYPES: &str = "A weight must be a number.";
 const INDEX_TYPES: &str =
-    "Of two arrays, the first has integers, which are indices, and the second numbers, which are values.";
-const ALONE: &str = "A column of arrays, vectors or bytes is the only feature: name no other, or make one array of all in a \
-                     query as source.";
+    "Of two arrays, the first must contain integers, the indices, and the second numbers, the values.";
+const ALONE: &str = "A column of arrays, vectors or bytes must be the only feature: name no other column, or combine all \
+                     into one array with a query as source.";
 
 impl DecoderSpec {
     /// Rows with nothing unusual about them, to learn a model of this kind from.
@@ -184,7 +184,7 @@ impl DecoderSpec {
             return Err(TrainingError::NotOnCompressed("the option weight").into());
         }
         if self.clip.is_some() && self.known.as_ref().is_some_and(|known| known.standardizer.is_some()) {
-            return Err(TrainingError::NotOnCompressed("a model whose features are cut off (option winsorize)").into());
+            return Err(TrainingError::NotOnCompressed("a model with clipped features (option winsorize)").into());
         }
         match self.row_groups.columns().next() {
             Some(_) => Err(TrainingError::NotOnCompressed(
@@ -317,7 +317,6 @@ impl OwnedSpec {
             && buckets.is_none_or(|buckets| (1..=MAX_WEIGHTS).contains(&(buckets as usize)))
     }
 
-    /// The decoder.
     pub fn decoder(&self) -> Result<Decoder> {
         self.spec.decoder(&self.columns)
     }

@@ -139,7 +139,6 @@ impl Decoder {
         groups.into_iter().flatten().collect()
     }
 
-    /// Meets groups of these names, and gives their numbers.
     pub fn meet_groups(&mut self, names: &[String]) -> Vec<usize> {
         self.row_groups.as_mut().map(|row_groups| row_groups.know(names)).unwrap_or_default()
     }

@@ -34,7 +34,7 @@ impl Transformed {
         let place = |column: &String| -> Result<u32> {
             let place = numbers.iter().position(|number| number == column);
             place.map(|place| place as u32).ok_or_else(|| {
-                let reason = format!("names column \"{column}\", which is no feature of numbers");
+                let reason = format!("names column \"{column}\", which is not a numeric feature");
                 ArgumentError::InvalidOption { key: "transform".into(), reason }.into()
             })
         };
@@ -63,7 +63,6 @@ impl Transformed {
         }
     }
 
-    /// The transform of tuples.
     pub fn of_tuples(&self, features: &FeatureColumns) -> Option<LogTransform> {
         let (FeatureColumns::Mixed(columns), Some(of_numbers)) = (features, self.of_numbers()) else {
             return self.of_numbers();

@@ -15,10 +15,9 @@ use sgd::profile::{FeatureProfile, Profile};
 use sgd::{Bounds, Outside, TargetScale};
 use tuples::Batch;
 
-/// What a preparation pass has found, beside classes and categories.
+/// What a preparation pass has found, besides classes and categories.
 #[derive(Default)]
 pub struct Statistics {
-    /// of the numbers
     pub standardizer: Option<Standardizer>,
     pub target: Option<TargetScale>,
     /// of a regression, if it was to be found
@@ -29,7 +28,7 @@ pub struct Statistics {
     pub targets: Option<[f64; 2]>,
     /// what stands for NULLs among the numbers
     pub means: Option<Vec<f32>>,
-    /// columns of numbers that are to be taken by their logarithms, beside those that were said
+    /// columns of numbers that are to be taken by their logarithms, in addition to those that were named
     pub spanning_decades: Vec<u32>,
     /// of the numbers, if they are dense, what is kept with the model
     pub profile: Option<Vec<FeatureProfile>>,
@@ -154,7 +153,6 @@ impl Decoder {
         &self.labels
     }
 
-    /// The columns that are the features.
     pub fn features(&self) -> &FeatureColumns {
         &self.features
     }
@@ -255,7 +253,6 @@ impl Decoder {
         self.labels.take_more_classes();
     }
 
-    /// What targets are scaled by.
     pub fn target(&self) -> Option<TargetScale> {
         self.learned.target
     }
@@ -361,12 +358,11 @@ impl Decoder {
         self.clip.filter(|_| self.scaler.is_some())
     }
 
-    /// What tuples are standardized by.
     pub fn standardizer(&self) -> Option<&Standardizer> {
         self.scaler.as_ref().map(Scaler::standardizer)
     }
 
-    /// Checks whether a model of so many features can be stored.
+    /// Checks whether a model of this many features can be stored.
     pub fn check_size(&self, dim: usize, standardized: bool) -> Result<()> {
         let outputs = self.labels.outputs();
         let weights = dim.saturating_mul(outputs);
@@ -378,7 +374,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// A preparation pass has met tuples of so many features.
+    /// A preparation pass has met tuples of this many features.
     pub fn meet_dim(&mut self, dim: usize) {
         self.learned.observed_dim = self.learned.observed_dim.max(dim);
     }

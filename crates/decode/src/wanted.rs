@@ -6,7 +6,7 @@ use options::chosen::Options;
 use options::rows::{Standardize, Transform};
 use serde::{Deserialize, Serialize};
 
-/// What the pass is to find out beside classes and categories.
+/// What the pass is to find out besides classes and categories.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Wanted {
     pub standardize: Standardize,
@@ -16,7 +16,6 @@ pub struct Wanted {
     pub moments: bool,
     /// are targets numbers that are to be measured?
     pub targets: bool,
-    /// are they to be scaled?
     pub scales_targets: bool,
     /// may there be more than two classes of a model for two, which then has another kind?
     pub more_classes: bool,

@@ -39,18 +39,16 @@ pub struct RowSums(Vec<Vec<RowSum>>);
 pub struct RowSum {
     /// those that weigh something
     rows: u64,
-    /// of their own weights
     weight: f64,
 }
 
 impl RowSum {
-    /// One row of this weight.
     pub fn of_row(weight: f32) -> RowSum {
         let weight = f64::from(weight);
         RowSum { rows: u64::from(weight > 0.0), weight }
     }
 
-    /// So many rows of weight 1.
+    /// This many rows of weight 1.
     pub fn of_rows(rows: u64) -> RowSum {
         RowSum { rows, weight: rows as f64 }
     }
@@ -62,7 +60,6 @@ impl RowSum {
 }
 
 impl RowSums {
-    /// Adds rows of a class of a group.
     #[inline]
     pub fn add(&mut self, group: usize, class: usize, sum: RowSum) {
         if self.0.len() <= group {
@@ -137,7 +134,6 @@ pub struct Factors(Vec<OfGroup>);
 struct OfGroup {
     /// without the weights of classes
     per_row: f64,
-    /// with them
     of_classes: Vec<f64>,
 }
 

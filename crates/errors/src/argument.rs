@@ -4,7 +4,6 @@ use super::words::{one_of, singular};
 use pg::call::arguments::Unread;
 use pg::errors::{Code, Report, did_you_mean};
 
-/// What is wrong with the arguments of a call.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum ArgumentError {
     #[error("argument \"{0}\" must not be null")]
@@ -25,7 +24,7 @@ pub enum ArgumentError {
     /// none of the words that it may be
     UnknownWord { key: &'static str, given: String, known: Vec<&'static str> },
     #[error("\"{0}\" is given as an argument and in options, with different values")]
-    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "Give it once.")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "Give it only once.")]
     GivenTwice(String),
     #[error("options must be a JSON object")]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE =>
@@ -192,9 +191,9 @@ fn meant(what: &str, given: &str, known: &str) -> String {
 fn model_meant(given: &str, resembling: Option<String>) -> String {
     let name = given.to_lowercase().replace([' ', '-'], "_");
     match MODELS_ELSEWHERE.iter().find(|(_, names)| names.contains(&name.as_str())) {
-        Some((here, _)) => format!("Say {here}."),
+        Some((here, _)) => format!("Use {here}."),
         None => resembling.unwrap_or_else(|| {
-            format!("If it is the column to predict, say label => '{}'.", given.replace('\'', "''"))
+            format!("If it is the column to predict, use label => '{}'.", given.replace('\'', "''"))
         }),
     }
 }

@@ -5,9 +5,9 @@ use crate::limits::{MAX_CATEGORIES, MAX_CATEGORIES_BYTES, MAX_GROUP_BYTES, MAX_T
 use pg::errors::{Code, Report};
 use pg::tuples::place::Place;
 
-const NULLS: &str = "With \"nulls\": \"impute\", the default, means stand for NULLs in features, and other rows with NULLs are \
-                     left out; with \"skip\", all are.";
-const LEAVE_OUT: &str = "Leave such rows out with a query as source, or correct them.";
+const NULLS: &str = "With \"nulls\": \"impute\", the default, NULLs in features are replaced by means, and other rows with NULLs \
+                     are left out; with \"skip\", all rows with NULLs are.";
+const LEAVE_OUT: &str = "Correct such rows, or use a query as source that leaves them out.";
 const LABELS: &str = "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax and svm_one_vs_rest, numbers of at \
                       least 0 for poisson, any numbers for linear.";
 
@@ -35,7 +35,7 @@ pub enum RowFault {
     #[error("validation flag is NULL")]
     #[report(ERRCODE_NULL_VALUE_NOT_ALLOWED => "{NULLS}")]
     NullValidation,
-    #[error("column \"{column}\" has more than {limit} values to make groups of: one more was found")]
+    #[error("column \"{column}\" has more than {limit} groups: one more was found")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "Group by a column with fewer values, or combine rare ones in a query.")]
     TooManyGroups { column: String, limit: usize },
     #[error("group is too long ({0} bytes)")]
@@ -53,8 +53,8 @@ pub enum RowFault {
     LabelOutOfRange(f64),
     #[error("label {0} is negative")]
     #[report(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE =>
-        "Model poisson predicts counts and amounts of at least 0. For numbers of any sign say model => 'linear' without \
-         the option loss, or leave such rows out with a query as source.")]
+        "Model poisson predicts counts and amounts of at least 0. For numbers of any sign, use model => 'linear' \
+         without the option loss, or a query as source that leaves such rows out.")]
     NegativeLabel(f64),
     #[error("weight is {}", in_words(*.0))]
     #[report(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => "{LEAVE_OUT}")]
@@ -83,34 +83,34 @@ pub enum RowFault {
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR =>
         "All feature arrays, vectors or byte strings have the same length, and arrays one dimension.")]
     Empty,
-    #[error("feature vector is damaged, or has a layout that is not known,")]
+    #[error("feature vector is damaged or has an unknown layout")]
     #[report(ERRCODE_DATA_CORRUPTED =>
-        "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast \
-         to real[] in a query.")]
+        "Vectors are read in the layout of pgvector up to version 0.8; cast those of a later \
+         version to real[] in a query.")]
     DamagedVector,
     #[error("feature vector has {dimensions} dimensions, more than {limit},")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "A model has at most {MAX_WEIGHTS} weights.")]
     TooManyDimensions { dimensions: usize, limit: usize },
     #[error("label column \"{column}\" has more than two values ({values}): a third was found")]
     #[report(ERRCODE_DATA_EXCEPTION =>
-        "A model of this kind tells exactly two classes apart. For numbers to be predicted say model => 'linear', for \
-         more classes model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or make two classes of them with a query as source.")]
+        "This model separates exactly two classes. To predict numbers, use model => 'linear'; for more classes, \
+         model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or combine the values into two classes with a query as source.")]
     ThirdClass { column: String, values: String },
     #[error("label column \"{column}\" has more than {limit} values: one more was found")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED =>
-        "For numbers to be predicted say model => 'linear' or 'mlp_regression'; what differs from row to row, such as a \
-         name, is no label.")]
+        "To predict numbers, use model => 'linear' or 'mlp_regression'; values that differ from row to row, such \
+         as names, cannot be a label.")]
     TooManyClasses { column: String, limit: usize },
-    #[error("label column \"{column}\" has more than {few} values, not all whole ({value}): one more was found")]
+    #[error("label column \"{column}\" has more than {few} values, not all integers ({value}): one more was found")]
     #[report(ERRCODE_DATA_EXCEPTION =>
-        "For numbers to be predicted say model => 'linear' or 'mlp_regression'. If they are classes, cast them to text in a query.")]
+        "To predict numbers, use model => 'linear' or 'mlp_regression'. If they are classes, cast them to text in a query.")]
     ContinuousLabel { column: String, few: usize, value: f64 },
-    #[error("label {value}, which the model was not trained on,")]
-    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "The model knows the labels {known}.")]
+    #[error("label {value} is not a label of the model")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE => "The model's labels are {known}.")]
     UnseenClass { value: String, known: String },
-    #[error("category {value} of column \"{column}\", which the model was not trained on,")]
+    #[error("category {value} of column \"{column}\" is unknown to the model")]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE => "{}", match continued {
-        true => "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
+        true => "A model that is trained on keeps its categories; leave such rows out with a query as source, or train again.",
         false => "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as none of those that are known.",
     })]
     UnseenCategory { column: String, value: String, continued: bool },
@@ -130,12 +130,12 @@ pub enum RowFault {
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Arrays of labels, indices and values have one dimension.")]
     ColumnDimensions(String, usize),
     #[error("array of column \"{}\" has {} elements, that of column \"{}\" {}", columns[0], lengths[0], columns[1], lengths[1])]
-    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Each index needs its value.")]
+    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Give as many values as indices.")]
     Lengths { columns: [String; 2], lengths: [usize; 2] },
     #[error("index {index} of column \"{column}\" is below {base}")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "{}", match *index < 0 {
         true => "Indices are not negative.",
-        false => "If indices count from 0, say so by index_base: 0.",
+        false => "If indices count from 0, set index_base to 0.",
     })]
     IndexBelow { column: String, index: i64, base: i64 },
     #[error("index {index} of column \"{column}\" is above {last}")]
@@ -145,25 +145,25 @@ pub enum RowFault {
         (false, false) => format!("A model has at most {MAX_WEIGHTS} weights."),
     })]
     IndexBeyond { column: String, index: i64, last: i64, said: bool, of_model: bool },
-    #[error("index {index} of column \"{column}\" is there twice")]
-    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Add up the values of an index that is there twice.")]
+    #[error("index {index} of column \"{column}\" appears twice")]
+    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "An index may appear only once in a row: add up its values.")]
     IndexTwice { column: String, index: i64 },
     #[error("label is too long ({0} bytes)")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "Labels are at most {MAX_TEXT_BYTES} bytes long.")]
     LabelTooLong(usize),
     #[error("compressed features are damaged ({0})")]
-    #[report(ERRCODE_DATA_CORRUPTED => "Make the table again with corgipile_compress().")]
+    #[report(ERRCODE_DATA_CORRUPTED => "Create the table again with corgipile_compress().")]
     Compressed(String),
     #[error("compressed features have {columns} columns, more than {limit},")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "A model has at most {MAX_WEIGHTS} weights.")]
     TooManyColumns { columns: usize, limit: usize },
-    #[error("{0} labels instead of {1}, as many as the compressed features have rows,")]
+    #[error("{0} labels for {1} rows of compressed features")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "corgipile_compress() writes tables with a label for each row.")]
     LabelCount(usize, usize),
     #[error("label {0} is neither -1 nor 1")]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE => "{LABELS}")]
     NotASign(f64),
-    #[error("label {label} is no class number from 0 to {}", classes - 1)]
+    #[error("label {label} is not a class number from 0 to {}", classes - 1)]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE => "{LABELS}")]
     NotAClass { label: f64, classes: usize },
 }
@@ -180,7 +180,6 @@ impl RowFault {
     }
 }
 
-/// What is wrong with one row.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum DecoderError {
     #[error("{fault} in row {place}")]

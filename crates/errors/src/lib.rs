@@ -3,7 +3,8 @@
 //! Code returns `Result<_, Error>`, and the border to PostgreSQL calls [`OrRaise::or_raise`]. Each domain has an enum
 //! with a variant for each thing that can be wrong, where its message, SQLSTATE and hint are ([`Report`]). What is
 //! wrong with what PostgreSQL is asked for is crate `pg`'s.
-// Used by the extension alone: a field or a variant needs no text beyond its name, and nobody asks whether a length is 0.
+// Used by the extension alone: a field or a variant needs no text beyond its name, and no caller asks whether a length
+// is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
 mod aggregate;

@@ -49,12 +49,12 @@ pub const MAX_GROUP_BYTES: usize = 512;
 /// Bytes of the elements of a jsonb array or object, as PostgreSQL stores them.
 pub const MAX_JSONB_BYTES: usize = 0x0FFF_FFFF;
 
-/// So many classes are taken for what they are said to be.
+/// This many classes are taken for what they are said to be.
 pub const FEW_CLASSES: usize = 20;
 
 /// Bytes of a model that is written as a graph of ONNX, which have twice as many digits where a client wants text.
 pub const MAX_ONNX_BYTES: usize = 1 << 28;
 
 /// Numbers and categories of a model that is written as an expression in SQL: every statement with the expression reads
-/// them anew.
+/// them again.
 pub const MAX_SQL_NUMBERS: usize = 1_000_000;

@@ -5,7 +5,6 @@ use super::words::alternatives;
 use crate::limits::{MAX_JSONB_BYTES, MAX_ONNX_BYTES, MAX_SQL_NUMBERS};
 use pg::errors::{Code, Report};
 
-/// What is wrong with a model, its name, or who asks for it.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum ModelError {
     #[error("model {0} does not exist")]
@@ -20,12 +19,12 @@ pub enum ModelError {
     NoModelName(String, Option<String>),
     #[error("permission denied for model {0}")]
     #[report(ERRCODE_INSUFFICIENT_PRIVILEGE =>
-        "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.")]
+        "Its owner can grant it to a role: corgipile_grant(model, role).")]
     ModelPermission(i64),
-    #[error("model {0} was granted to predict with, and to nothing else")]
-    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE => "Its owner lets a role see it, too, by corgipile_grant(model, role).")]
+    #[error("permission denied for model {0}: it was granted for predictions only")]
+    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE => "To let a role also read the model, its owner calls corgipile_grant(model, role).")]
     PredictOnly(i64),
-    #[error("a model named \"{0}\" exists already")]
+    #[error("a model named \"{0}\" already exists")]
     #[report(ERRCODE_DUPLICATE_OBJECT => "Choose another name, or drop the old model.")]
     ModelExists(String),
     #[error("key \"{key}\" of the model {reason}")]
@@ -33,48 +32,48 @@ pub enum ModelError {
     InvalidModel { key: String, reason: String, hint: String },
     #[error("the model's numbers are {0} bytes of JSON, more than type jsonb can hold")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED =>
-        "There may be {} MB; take it to another server with pg_dump or COPY.", MAX_JSONB_BYTES.div_ceil(1 << 20))]
+        "The limit is {} MB; copy the model to another server with pg_dump or COPY.", MAX_JSONB_BYTES.div_ceil(1 << 20))]
     ModelTooLarge(usize),
     #[error("{model} has {numbers} numbers and categories, more than the {MAX_SQL_NUMBERS} of an expression in SQL")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED =>
-        "Export it as json, and predict with the Python package, or in another database that has corgipile.")]
+        "Export it as json and predict with the Python package, or in another database that has corgipile.")]
     TooLargeForSql { model: TheModel, numbers: usize },
     #[error("{0} has hashed columns, whose hash SQL cannot compute")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Train it with the option hash as off, or export it as json, and predict with the Python package.")]
+        "Train it with \"hash\": \"off\", or export it as json and predict with the Python package.")]
     HashedInSql(TheModel),
     #[error("{model} would be {bytes} bytes of ONNX, more than the {MAX_ONNX_BYTES} of a graph")]
-    #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "Take it to another server with pg_dump or COPY, and predict there.")]
+    #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "Copy the model to another server with pg_dump or COPY, and predict there.")]
     TooLargeForOnnx { model: TheModel, bytes: usize },
     #[error("{model} has a category in column \"{column}\" that stands for NULL in ONNX: U+FFFF")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Train it on a query that has another text for it, or export it as json, and predict with the Python package.")]
+        "Train on a query that replaces this category, or export the model as json and predict with the Python package.")]
     NullTextInOnnx { model: TheModel, column: String },
     #[error("stored model {0} cannot be read: {1}")]
     #[report(ERRCODE_DATA_CORRUPTED => "Restore its row of corgipile.stored_models from a backup, or train again.")]
     CorruptModel(i64, String),
     #[error("relation corgipile.{0} does not exist")]
-    #[report(ERRCODE_UNDEFINED_TABLE => "Extension corgipile was dropped meanwhile, or its table renamed.")]
+    #[report(ERRCODE_UNDEFINED_TABLE => "Extension corgipile was dropped in the meantime, or its table was renamed.")]
     NoModelTable(String),
-    #[error("could not store a version of model \"{0}\": another transaction has stored one meanwhile")]
+    #[error("could not store a version of model \"{0}\": another transaction has just stored one")]
     #[report(ERRCODE_T_R_SERIALIZATION_FAILURE => "Train again in a new transaction.")]
     VersionConflict(String),
-    #[error("could not store the model: sequence corgipile.models_model_id_seq gave a model_id that is taken")]
+    #[error("could not store the model: sequence corgipile.models_model_id_seq returned a model_id that is in use")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
         "The sequence is behind the table, as after a restore without it. The tables' owner or a superuser sets it: \
          SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));")]
     SequenceBehind,
     #[error("there are several models named \"{name}\" that you may use")]
-    #[report(ERRCODE_AMBIGUOUS_PARAMETER => "Say whose you mean. Write {}.", alternatives(candidates))]
+    #[report(ERRCODE_AMBIGUOUS_PARAMETER => "Name the owner, too: write {}.", alternatives(candidates))]
     /// `candidates` are names with owners, as literals
     AmbiguousModel { name: String, candidates: Vec<String> },
-    #[error("model \"{name}\" has to be named with its owner")]
+    #[error("model \"{name}\" must be named with its owner")]
     #[report(ERRCODE_AMBIGUOUS_PARAMETER => "{} Write {}.", why.reason(), alternatives(candidates))]
     OwnerNeeded { name: String, why: OwnerNeeded, candidates: Vec<String> },
     #[error("{0}")]
     #[report(ERRCODE_UNDEFINED_OBJECT =>
-        "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
-         transaction: run it again.")]
+        "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, after \
+         this transaction began. Run it again.")]
     /// with what is said of a model that does not exist
     LaterModel(String),
     #[error("{0}")]
@@ -83,29 +82,29 @@ pub enum ModelError {
          corgipile first: docs/deploy/models.md says how to restore tables that predict.")]
     /// with the message of a model that does not exist: the database has no models
     NoModels(String),
-    #[error("there is no version {version} of model \"{name}\"")]
-    #[report(ERRCODE_UNDEFINED_OBJECT => "See corgipile.models for the versions that there are.")]
+    #[error("version {version} of model \"{name}\" does not exist")]
+    #[report(ERRCODE_UNDEFINED_OBJECT => "See corgipile.models for the versions that exist.")]
     NoVersion { name: String, version: i32 },
     #[error("must be owner of the model")]
-    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE => "A model is changed by its owner and by members of the owner's role.")]
+    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE => "Only its owner and members of the owner's role can change a model.")]
     NotOwner,
     #[error("model {0} cannot be looked up by its id in a part of another server's query")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "This server has ids of its own. Use the name of a model that corgipile_publish() has brought here, or give \
-         the model as a value, which corgipile_export() gives on the server that was asked.")]
+        "Each server has its own ids. Use the name of a model that corgipile_publish() has sent here, or pass \
+         the model as a value: corgipile_export() on the server that runs the query returns it.")]
     OfAnotherServer(i64),
     #[error("model \"{0}\" was not published to this server, which runs a part of another server's query")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Publish it with corgipile_publish() on the server that was asked, or give the model as a value, which \
-         corgipile_export() gives there.")]
+        "Publish it with corgipile_publish() on the server that runs the query, or pass the model as a \
+         value: corgipile_export() there returns it.")]
     NotPublished(String),
     #[error("model {0} has no name")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "Other servers know a model by its name. Give it one with corgipile_rename().")]
+        "Other servers look up a model by its name: give it one with corgipile_rename().")]
     Unnamed(i64),
     #[error("model \"{0}\" was stored or changed by this transaction")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "Commit first: what other servers have got stays when this transaction is rolled back.")]
+        "Commit first: what is sent to other servers is not rolled back with this transaction.")]
     NotCommitted(String),
     #[error("another role has a model named \"{0}\" here")]
     #[report(ERRCODE_DUPLICATE_OBJECT =>
@@ -127,11 +126,13 @@ pub enum OwnerNeeded {
 impl OwnerNeeded {
     fn reason(self) -> &'static str {
         match self {
-            OwnerNeeded::Superuser => "The bare names of a superuser are those of the superuser's own models.",
+            OwnerNeeded::Superuser => "For a superuser, a name alone refers to the superuser's own models.",
             OwnerNeeded::Public => {
-                "A model that was granted to public goes by its bare name only while no other role has a model of that name."
+                "A name alone refers to a model granted to public only while no other role has a model of that name."
             }
-            OwnerNeeded::BeginsWithRole => "It begins with the name of a role, as a name of that role's models does.",
+            OwnerNeeded::BeginsWithRole => {
+                "It begins with the name of a role, so that it reads as a model of that role."
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use pg::errors::{Code, Report};
 use std::fmt::{Display, Formatter, Result};
 
 /// The hint on what is said out of turn.
-const SAME_LIBRARY: &str = "Both servers need the same library: connect anew after an update.";
+const SAME_LIBRARY: &str = "Both servers need the same version of the library: reconnect after an update.";
 
 /// What is done with rows where they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,38 +30,38 @@ impl Display for Errand {
 pub enum NodeError {
     #[error("the rows cannot be {0} where they are: {1}")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Leave servers out, and they come here; with \"auto\" they do where they have to.")]
+        "Leave servers out to fetch the rows to this server; \"auto\" does so where necessary.")]
     Unfit(Errand, String),
     #[error("server \"{0}\": extension corgipile is not installed in its database")]
-    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "CREATE EXTENSION corgipile there.")]
+    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "Run CREATE EXTENSION corgipile in that database.")]
     NoExtension(String),
-    #[error("server \"{server}\": it has version {there} of extension corgipile, and this one {here}")]
+    #[error("server \"{server}\": it has version {there} of extension corgipile, this server {here}")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
         "Install the same version on all servers, and ALTER EXTENSION corgipile UPDATE.")]
     OtherVersion { server: String, there: String, here: &'static str },
-    #[error("server \"{0}\": its database has the encoding {1}, and not UTF8")]
+    #[error("server \"{0}\": its database has the encoding {1}, not UTF8")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Leave servers out: postgres_fdw converts the texts of rows that come here.")]
+        "Leave servers out to fetch the rows to this server: postgres_fdw converts their texts.")]
     OtherEncoding(String, String),
     #[error("server \"{server}\": column \"{column}\" has type {there} there, and {here} here")]
-    #[report(ERRCODE_DATATYPE_MISMATCH => "Give the foreign table's column the type that it has there.")]
+    #[report(ERRCODE_DATATYPE_MISMATCH => "Give the column of the foreign table the type that it has on the other server.")]
     OtherType { server: String, column: String, there: String, here: String },
-    #[error("the rows of the servers do not go together: {0}")]
-    #[report(ERRCODE_DATA_EXCEPTION => "Make them alike, or train on a query that leaves some out.")]
+    #[error("the rows of the servers do not match: {0}")]
+    #[report(ERRCODE_DATA_EXCEPTION => "Make the tables alike, or train on a query that leaves out what differs.")]
     Differ(String),
-    #[error("server \"{0}\": its answer makes no sense")]
+    #[error("server \"{0}\": unexpected reply")]
     #[report(ERRCODE_PROTOCOL_VIOLATION => "{SAME_LIBRARY}")]
     Nonsense(String),
-    #[error("a training on another server has asked for what makes no sense")]
+    #[error("unexpected request from a training on another server")]
     #[report(ERRCODE_PROTOCOL_VIOLATION => "{SAME_LIBRARY}")]
     NonsenseAsked,
-    #[error("no training on another server has asked for this")]
+    #[error("this function was not called by a training on another server")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "Functions with servers call this function on other servers: corgipile_train() and others.")]
+        "corgipile_train() and other functions with servers call it on other servers; do not call it yourself.")]
     OutOfTurn,
     /// to the role of this name, quoted
-    #[error("role {0} may not work on this server for a training on another one")]
+    #[error("role {0} lacks the privilege to take part in a training of another server")]
     #[report(ERRCODE_INSUFFICIENT_PRIVILEGE =>
-        "In this database: GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO {_0};")]
+        "In this database, run: GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO {_0};")]
     NotGranted(String),
 }

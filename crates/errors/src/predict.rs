@@ -5,7 +5,6 @@ use super::words::in_words;
 use loss::ModelKind;
 use pg::errors::{Code, Report};
 
-/// Why a model cannot answer for what it is given.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum PredictError {
     #[error("{model} has {expected} features, {given} given")]
@@ -13,7 +12,7 @@ pub enum PredictError {
     Length { model: TheModel, expected: usize, given: usize },
     #[error("feature {feature} of {model} is NULL")]
     #[report(ERRCODE_NULL_VALUE_NOT_ALLOWED =>
-        "The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.")]
+        "The model has no value to replace it: use coalesce(), or train with \"nulls\": \"impute\".")]
     Null { model: TheModel, feature: String },
     #[error("feature {feature} of {model} is {}", in_words(*value))]
     #[report(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => "Correct such values, or leave the row out.")]
@@ -32,7 +31,7 @@ pub enum PredictError {
     #[error("{model} has {expected} features, 1 given")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Give each of them. {} {ROW}", model.features_in_order())]
     OneValue { model: TheModel, expected: usize },
-    #[error("{0} has several features, and one text is given")]
+    #[error("{0} has several features, but one string was given")]
     #[report(ERRCODE_DATATYPE_MISMATCH =>
         "Write an array as ARRAY[1, 2] or '{{1,2}}'::real[], or give the values one by one. {} {ROW}", _0.features_in_order())]
     Text(TheModel),
@@ -45,9 +44,9 @@ pub enum PredictError {
         true => "Cast the features, for example to real[].".to_owned(),
     })]
     Type(String),
-    #[error("the given vector is damaged, or has a layout that is not known")]
+    #[error("the vector is damaged or has an unknown layout")]
     #[report(ERRCODE_DATA_CORRUPTED =>
-        "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast to real[].")]
+        "Vectors are read in the layout of pgvector up to version 0.8; cast those of a later version to real[].")]
     DamagedVector,
     #[error("{model} was trained on indices and values, and {given} plain values are given")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
@@ -57,21 +56,21 @@ pub enum PredictError {
     #[report(ERRCODE_DATATYPE_MISMATCH => "Cast the indices, for example to integer[].")]
     IndexType(String),
     #[error("{indices} indices given, but {values} values")]
-    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Each index needs its value.")]
+    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Give as many values as indices.")]
     Lengths { indices: usize, values: usize },
-    #[error("index {0} of the given is NULL")]
+    #[error("index number {0} is NULL")]
     #[report(ERRCODE_NULL_VALUE_NOT_ALLOWED =>
-        "The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.")]
+        "The model has no value to replace it: use coalesce(), or train with \"nulls\": \"impute\".")]
     NullIndex(usize),
-    #[error("index {index} is less than {base}, where the model's indices begin")]
-    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Indices count as they did in training; see option index_base.")]
+    #[error("index {index} is less than {base}, the model's first index")]
+    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Indices count from the same base as in training; see option index_base.")]
     IndexBelow { index: i64, base: u32 },
     #[error("index {index} is beyond {last}, the last of {model}")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR =>
         "With handle_unknown => 'ignore' in the call, or in the options of the training, it counts as 0.")]
     IndexBeyond { model: TheModel, index: i64, last: i64 },
     #[error("index {0} is given twice")]
-    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Add up the values of an index that is there twice.")]
+    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "An index may appear only once in a row: add up its values.")]
     IndexTwice(i64),
     #[error("{0} has categories among its features, which an array cannot hold")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
@@ -92,7 +91,7 @@ pub enum PredictError {
     #[error("the given row has more than one column \"{0}\"")]
     #[report(ERRCODE_AMBIGUOUS_COLUMN => "Give the columns of the row different names.")]
     ColumnTwice(String),
-    #[error("the feature columns of the source have other types than those that {model} was trained on")]
+    #[error("the types of the source's feature columns differ from those that {model} was trained on")]
     #[report(ERRCODE_DATATYPE_MISMATCH => "It was trained on {trained_on}.")]
     EvaluateTypes { model: TheModel, trained_on: String },
     #[error("category \"{value}\" of column \"{column}\" is unknown to {model}")]
@@ -103,37 +102,37 @@ pub enum PredictError {
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use corgipile_predict_label().")]
     TextLabels(TheModel),
     #[error("{model} is {}, which has no labels", kind.description())]
-    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use corgipile_predict(), which gives the value.")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use corgipile_predict(), which returns the value.")]
     NoLabels { model: TheModel, kind: ModelKind },
     #[error("{model} is {}, which has no probabilities", kind.description())]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "{}", match kind.is_classifier() {
-        true => "Train it with the option probability as true, or train model => 'logistic', 'softmax' or 'mlp'.",
+        true => "Train it with \"probability\": true, or train model => 'logistic', 'softmax' or 'mlp'.",
         false => "Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.",
     })]
     NoProbabilities { model: TheModel, kind: ModelKind },
-    #[error("there are no standard errors of {model}: {why}")]
+    #[error("{model} has no standard errors: {why}")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "There are some of models logistic, linear and poisson with at most 2000 features, trained without class_weight and l1.")]
+        "Models logistic, linear and poisson have standard errors if they have at most 2000 features and were trained without class_weight and l1.")]
     NoStandardErrors { model: TheModel, why: String },
-    #[error("{model} is {kind}, whose decisions are no sum over its features")]
-    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "corgipile_importance() says which of its features matter on many rows.")]
+    #[error("{model} is {kind}, whose decisions are not a sum over its features")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "corgipile_importance() shows which of its features matter.")]
     NoContributions { model: TheModel, kind: &'static str },
     #[error("{0} is not calibrated")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "Its owner calls corgipile_calibrate({}, ...) with rows that it was not trained on.", _0.in_call())]
+        "As its owner, call corgipile_calibrate({}, ...) with rows that it was not trained on.", _0.in_call())]
     NotCalibrated(TheModel),
-    #[error("{0} keeps nothing of its features to compare with")]
+    #[error("{0} has no profile of its features to compare with")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "Its owner calls corgipile_profile({}, ...) with the rows that it was trained on.", _0.in_call())]
+        "As its owner, call corgipile_profile({}, ...) with the rows that it was trained on.", _0.in_call())]
     NoProfile(TheModel),
-    #[error("{model} has {what}, of which no profile is kept")]
+    #[error("{model} has {what}, which have no profile")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Compare such features by queries, with avg(), stddev() and GROUP BY.")]
     NotProfiled { model: TheModel, what: &'static str },
     #[error("{0} predicts labels, which have no intervals")]
-    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use corgipile_predict_set(), which gives the labels that may be.")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Use corgipile_predict_set(), which returns the possible labels.")]
     NoIntervals(TheModel),
-    #[error("{0} was not trained with \"nulls\": \"impute\", and knows nothing to put in place of NULLs")]
-    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Train it with the option nulls as impute, which is the default.")]
+    #[error("{0} was not trained with \"nulls\": \"impute\", and has no values to replace NULLs")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Train it with \"nulls\": \"impute\", the default.")]
     NothingToImpute(TheModel),
 }
 

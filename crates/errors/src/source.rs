@@ -2,7 +2,6 @@
 
 use pg::errors::{Code, Report, did_you_mean};
 
-/// What is wrong with the source of rows: a table or a query.
 #[derive(Debug, thiserror::Error, Report)]
 pub enum SourceError {
     #[error("column \"{column}\" does not exist in the source")]
@@ -18,13 +17,13 @@ pub enum SourceError {
     #[report(ERRCODE_DATATYPE_MISMATCH => "{hint}")]
     ColumnType { role: &'static str, column: String, type_name: String, hint: &'static str },
     #[error("the table has {pages} pages, too few to measure how fast blocks are read")]
-    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "It takes {least} pages at least.")]
+    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "At least {least} pages are needed.")]
     TooFewPages { pages: u32, least: u32 },
-    #[error("there are no features in the source")]
+    #[error("the source has no features")]
     #[report(ERRCODE_UNDEFINED_COLUMN => "{hint}")]
     NoFeatures { hint: String },
     #[error("the tables of the source have too many pages together")]
-    #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "There may be 2^32: leave some partitions out with a query.")]
+    #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "The limit is 2^32: leave some partitions out with a query.")]
     TooManyPages,
 }
 
@@ -32,10 +31,10 @@ pub enum SourceError {
 fn help_with_column(column: &str, columns: &[String]) -> String {
     let parts: Vec<&str> = column.split(',').map(str::trim).collect();
     if parts.len() > 1 && parts.iter().all(|part| columns.iter().any(|column| column == part)) {
-        return format!("Give each name by itself: '{{{}}}'. ", parts.join(","));
+        return format!("Give the names as an array: '{{{}}}'. ", parts.join(","));
     }
     let nearest = did_you_mean(column, columns.iter().map(String::as_str));
     let is_default = column == "label";
-    let help = nearest.or(is_default.then(|| "Say which column to predict: label => '...'.".to_owned()));
+    let help = nearest.or(is_default.then(|| "Name the column to predict: label => '...'.".to_owned()));
     help.map_or_else(String::new, |help| help + " ")
 }

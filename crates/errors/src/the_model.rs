@@ -22,7 +22,7 @@ impl TheModel {
     /// Features that are listed.
     pub const LISTED: usize = 32;
 
-    /// A model with this id and name, and so many features, of which these are the first.
+    /// A model with this id and name, and this many features, of which these are the first.
     pub fn new(id: i64, name: Option<&str>, features: Vec<String>, count: usize) -> TheModel {
         TheModel(Box::new(Parts { id, name: name.map(str::to_owned), features, count }))
     }

@@ -51,13 +51,13 @@ pub enum StateError {
         dim: usize,
     },
     /// A label that the model does not know: neither -1 nor 1, or no class number; or one that is not finite.
-    #[error("label {0} is none of the model's")]
+    #[error("label {0} is not one of the model's")]
     Label(f32),
     /// A target below 0 of a model that predicts what is above.
     #[error("target {0} is negative")]
     NegativeTarget(f32),
     /// Two states to be merged are of different trainings.
-    #[error("the states are of different trainings")]
+    #[error("the states belong to different trainings")]
     Different,
     /// The epoch's loss or a parameter is infinite or NaN.
     #[error("the model diverged in epoch {0}")]
@@ -70,7 +70,7 @@ pub enum StateError {
 /// Says that bytes are a state, and of which version.
 const MAGIC: u64 = u64::from_le_bytes(*b"cgpsgd04");
 
-/// More outputs than classes could be told apart in f32 labels.
+/// More outputs than classes could be distinguished in f32 labels.
 const MAX_OUTPUTS: u32 = 1 << 24;
 
 /// Stands for a number of a schedule that is left open.
@@ -143,7 +143,7 @@ impl Header {
     #[inline(always)]
     fn state(&self) -> Result<TrainerState, StateError> {
         if self.magic != MAGIC {
-            return Err(StateError::Corrupt("it does not begin like one"));
+            return Err(StateError::Corrupt("it has the wrong beginning"));
         }
         let hyper = self.hyperparameters().ok_or(StateError::Corrupt("unknown hyperparameters"))?;
         hyper.validate().map_err(|_| StateError::Corrupt("hyperparameters out of range"))?;
@@ -219,9 +219,6 @@ impl AsMut<[f32]> for Grown {
 }
 
 /// A copy of a sparse state with room for at least `dim` features; more than that, lest it grows at each row.
-///
-/// # Errors
-/// [`StateError::Corrupt`], [`StateError::OtherKind`], [`StateError::OutOfMemory`]
 pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
     let mut of_training = read_header(state)?;
     if !of_training.sparse {
@@ -258,9 +255,6 @@ const PROGRESS: usize = std::mem::offset_of!(Header, now);
 
 impl<'a> StateMut<'a> {
     /// The state in these bytes, aligned to 4.
-    ///
-    /// # Errors
-    /// [`StateError::Corrupt`], [`StateError::NoBuffers`]
     #[inline(always)]
     pub fn from_bytes(bytes: &'a mut [u8]) -> Result<StateMut<'a>, StateError> {
         let state = read_header(bytes)?;
@@ -330,9 +324,6 @@ impl<'a> StateMut<'a> {
 
     /// Ends the epoch: makes the step of a mini-batch that is not full, reports, and sets totals and learning rate to
     /// those of the next one.
-    ///
-    /// # Errors
-    /// [`StateError::Diverged`]
     pub fn finish_epoch(&mut self) -> Result<EpochReport, StateError> {
         self.training.flush();
         let Training { state, .. } = &mut self.training;
@@ -380,9 +371,6 @@ impl<'a> StateMut<'a> {
     }
 
     /// The model as it is now. Features that no row has touched are brought up to date first.
-    ///
-    /// # Errors
-    /// [`StateError::OutOfMemory`]
     pub fn model(&mut self) -> Result<ModelParameters, StateError> {
         self.training.apply_pending();
         self.store();
@@ -393,9 +381,6 @@ impl<'a> StateMut<'a> {
 /// One state of two that began the epoch alike and learned from different tuples: the averages of their parameters,
 /// weighted by how many tuples each has learned from in this epoch, and the sums of their totals. Mini-batches that are
 /// not full make their steps.
-///
-/// # Errors
-/// [`StateError::Corrupt`], [`StateError::Different`], [`StateError::OutOfMemory`]
 pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
     let (of_a, of_b) = (read_header(a)?, read_header(b)?);
     let sizes = |state: &TrainerState| (state.hyper, state.now.outputs, state.sparse, state.now.epoch);

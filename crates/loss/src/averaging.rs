@@ -12,7 +12,7 @@ use crate::bytes::Coder;
 /// The weight of the iterate after t tuples is t to this power.
 const POWER: i32 = 3;
 
-/// Iterates are so many to each time that the number of tuples has grown by a factor of e:
+/// There is a fixed number of iterates each time that the number of tuples has grown by a factor of e:
 /// about 13 in the twentieth epoch.
 const PER_FOLD: u64 = 256;
 
@@ -36,7 +36,7 @@ pub struct Iterates {
 }
 
 impl Iterates {
-    /// Begins an epoch of a model of so many features.
+    /// Begins an epoch of a model of this many features.
     pub fn begin_epoch(&mut self, dim: usize, sparse: bool) {
         self.least = match sparse {
             true => LEAST_SPARSE.max(dim as u64 / WEIGHTS_PER_TUPLE),
@@ -63,13 +63,13 @@ impl Iterates {
         self.added + self.least.max(self.added / PER_FOLD)
     }
 
-    /// Takes notice that so many tuples were learned from. Is an iterate to be added?
+    /// Takes notice that this many tuples were learned from. Is an iterate to be added?
     pub fn learned(&mut self, tuples: u64) -> bool {
         self.tuples += tuples;
         self.tuples >= self.next()
     }
 
-    /// The share of an iterate that is added for the tuples since the last one; None if there are none.
+    /// The share of an iterate that is added for the tuples since the last one; None without any.
     pub fn share(&mut self) -> Option<f64> {
         // the sum of t³ up to here grows as t⁴
         let before = (self.added as f64 / self.tuples as f64).powi(POWER + 1);

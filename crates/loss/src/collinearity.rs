@@ -1,4 +1,4 @@
-//! Features that rows do not tell apart.
+//! Features that rows do not distinguish.
 
 /// Features that are combinations of others, or nearly, so that rows do not tell their weights.
 #[derive(Debug, Clone, Default, PartialEq)]

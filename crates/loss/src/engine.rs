@@ -24,31 +24,16 @@ pub trait Engine: Debug {
     fn set_rate(&mut self, rate: f64);
 
     /// Changes the number of the loss, at the begin of an epoch.
-    ///
-    /// # Panics
-    /// If the engine's loss has none.
     fn set_loss_number(&mut self, _number: f64) {
         unreachable!("a loss without a number")
     }
 
     /// Learns from the tuples at the places `range` of the batch's order; of [mini-batches](tuples::MiniBatch),
     /// each makes a step.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]; then nothing was learned, or a part.
-    ///
-    /// # Panics
-    /// If the batch is of the other kind, dense or sparse, or has another number of features and is dense.
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory>;
 
     /// Adds the gradients of the [mini-batches](tuples::MiniBatch) at the places `range` of the batch's order, of which
     /// a later [step](Engine::step_synchronized) is made.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]; then nothing was learned, or a part.
-    ///
-    /// # Panics
-    /// If the engine has no mini-batches, or the tuples have another number of features.
     fn add_mini_batches(&mut self, _: &Batch, _: Range<usize>) -> Result<(), OutOfMemory> {
         unreachable!("no mini-batches")
     }
@@ -84,9 +69,6 @@ pub trait Engine: Debug {
     fn norms(&self) -> (f64, f64);
 
     /// The model as it is now, with every step made but that of a mini-batch that is not full.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     fn model(&self) -> Result<ModelParameters, OutOfMemory>;
 
     /// Makes this the model of an engine that has not learned anything. It has as many numbers as
@@ -94,40 +76,22 @@ pub trait Engine: Debug {
     fn set_model(&mut self, model: &ModelParameters);
 
     /// Adds the model to a mean, of which it is to have this share.
-    ///
-    /// # Panics
-    /// If the engine's models have no mean.
     fn add_to(&mut self, _: &mut Mean, _share: f64) {
         unreachable!("no mean of the models")
     }
 
-    /// Makes one step of the gradients that are pending in all processes, of so many tuples in all.
-    ///
-    /// # Errors
-    /// Those of the exchange.
-    ///
-    /// # Panics
-    /// If the engine has no replicas, or no mini-batches.
+    /// Makes one step of the gradients that are pending in all processes, of this many tuples in all.
     fn step_synchronized(&mut self, _tuples: u32, _: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
         unreachable!("no replicas, or no mini-batches")
     }
 
     /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each with its share.
     /// There is no pending gradient.
-    ///
-    /// # Errors
-    /// Those of the exchange.
-    ///
-    /// # Panics
-    /// If the engine has no replicas.
     fn average_synchronized(&mut self, _shares: &[f64], _: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
         unreachable!("no replicas")
     }
 
     /// Makes what the tuples of the epoch add up to that of all processes. Once in an epoch, before it is ended.
-    ///
-    /// # Errors
-    /// Those of the exchange.
     fn count_synchronized(&mut self, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
         let own: [Totals; 1] = [self.totals()];
         let all = exchange.gather_all(bytemuck::cast_slice(&own))?;
@@ -150,9 +114,6 @@ pub trait Engine: Debug {
     }
 
     /// Features that are combinations of others, or nearly, in the last epoch; none if the engine cannot tell.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     fn collinear(&self, _: Option<&Standardizer>) -> Result<Collinearity, OutOfMemory> {
         Ok(Collinearity::default())
     }

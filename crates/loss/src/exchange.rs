@@ -27,9 +27,6 @@ pub trait Exchange {
     fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<(), Self::Error>;
 
     /// The words of all processes.
-    ///
-    /// # Errors
-    /// As [`gather`](Exchange::gather).
     fn gather_all(&mut self, words: &[u32]) -> Result<Vec<Vec<u32>>, Self::Error> {
         let mut all: Vec<Vec<u32>> = Vec::new();
         self.gather(words, &mut |process, words| {
@@ -58,7 +55,7 @@ impl From<OutOfMemory> for Interrupted {
     }
 }
 
-/// An exchange that keeps its error for whoever knows the type.
+/// An exchange that keeps its error for the one that knows the type.
 struct Keeping<'a, E: Exchange> {
     exchange: &'a mut E,
     error: Option<E::Error>,

@@ -95,7 +95,7 @@ impl Hyperparameters {
         }
     }
 
-    /// The weights of a model of so many features and outputs, or what takes as much memory.
+    /// The weights of a model of this many features and outputs, or what takes as much memory.
     pub fn weights(&self, dim: usize, outputs: usize) -> usize {
         match self.design {
             Some(design) => design.weights(dim, outputs),
@@ -116,7 +116,7 @@ impl Hyperparameters {
         self.design.is_none() && !matches!(self.optimizer, Optimizer::Adam { .. })
     }
 
-    /// Takes the size of mini-batches that suits so many epochs of so many tuples: at least 2,000 steps, as far as
+    /// Takes the size of mini-batches that suits this many epochs of this many tuples: at least 2,000 steps, as far as
     /// there are tuples, and no more than 32 of them in a step.
     pub fn with_automatic_batch_size(self, epochs: u32, tuples: u64) -> Hyperparameters {
         const STEPS: u64 = 2_000;
@@ -125,11 +125,11 @@ impl Hyperparameters {
         Hyperparameters { batch_size: size.clamp(1, largest.into()) as u32, ..self }
     }
 
-    /// The epochs of a training that nobody has given any, and before which nobody has counted the tuples.
+    /// The epochs of a training that no one has given any, and before which no one has counted the tuples.
     pub const EPOCHS: u32 = 20;
 
     /// The epochs of linear models that suit such data: as many as make a million steps, up to 100, where that is more
-    /// than 20. Features that go together are told apart by many small steps, which a small table has in many epochs
+    /// than 20. Features that go together are distinguished by many small steps, which a small table has in many epochs
     /// only. With as many features as tuples, or more, it is 20: there more steps learn the tuples by heart. Where 20
     /// epochs would be more than five million steps, it is as many as make these, and at least 3: with the decay that
     /// follows from it, more have not changed the scores of sets that were repeated (docs/results/calls.md).

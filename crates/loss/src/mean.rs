@@ -15,7 +15,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// That of nothing, with room for so many features.
+    /// That of nothing, with room for this many features.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -25,7 +25,7 @@ impl Mean {
         Ok(mean)
     }
 
-    /// Makes room for so many features; new ones have a mean of 0, as they had a weight of 0.
+    /// Makes room for this many features; new ones have a mean of 0, as they had a weight of 0.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -49,7 +49,7 @@ impl Mean {
         self.has_any = true;
     }
 
-    /// Makes `model`, of as many features at most, the mean; it stays what it is if there is none.
+    /// Makes `model`, of as many features at most, the mean; it stays what it is if it does not exist.
     pub fn replace(&self, model: &mut ModelParameters) {
         if self.has_any {
             for (weights, means) in model.weights.chunks_exact_mut(model.dim.max(1)).zip(&self.weights) {
@@ -65,7 +65,7 @@ impl Mean {
         (weights().map(|w| w * w).sum(), weights().map(|w| w.abs()).sum())
     }
 
-    /// Writes or reads the mean of so many features, which there is room for.
+    /// Writes or reads the mean of this many features, which there is room for.
     pub fn code(&mut self, coder: &mut Coder<'_>, dim: usize) -> Option<()> {
         let mut has_any = u64::from(self.has_any);
         coder.value(&mut has_any)?;

@@ -34,7 +34,7 @@ impl ParametersView<'_> {
     /// As [`ModelParameters::decisions`].
     ///
     /// # Panics
-    /// As there.
+    /// As in the item above.
     #[inline]
     pub fn decisions(&self, features: &[f32], out: &mut [f32]) {
         assert_eq!(features.len(), self.dim, "as many features as weights");
@@ -50,7 +50,7 @@ impl ParametersView<'_> {
     /// As [`ModelParameters::decisions_sparse`].
     ///
     /// # Panics
-    /// As there.
+    /// As in the item above.
     #[inline]
     pub fn decisions_sparse(&self, indices: &[u32], values: &[f32], out: &mut [f32]) {
         assert_eq!(indices.len(), values.len(), "a value for every index");

@@ -44,9 +44,6 @@ impl Packer {
     }
 
     /// Packs bytes, whole words of them.
-    ///
-    /// # Panics
-    /// If the last word is not whole.
     pub(crate) fn put(&mut self, some: &[u8]) {
         let (mut words, rest) = some.as_chunks::<WORD>();
         assert!(rest.is_empty(), "a trainer has whole words");
@@ -149,7 +146,7 @@ pub fn put_number(mut number: u64, mut put: impl FnMut(u8)) {
     put(number as u8);
 }
 
-/// Takes such a number from the front; None if there is none.
+/// Takes such a number from the front; None if it does not exist.
 pub fn take_number(from: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {

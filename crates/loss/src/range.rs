@@ -38,7 +38,7 @@ impl Range {
         Range { high: Some(End { number: high, belongs: false }), ..self }
     }
 
-    /// Is the number one of them? NaN and infinities are none.
+    /// Is the number one of them? NaN and infinities are not.
     pub fn contains(self, number: f64) -> bool {
         let above = number > self.low.number || (self.low.belongs && number == self.low.number);
         let below = self.high.is_none_or(|high| number < high.number || (high.belongs && number == high.number));

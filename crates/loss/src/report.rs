@@ -1,4 +1,4 @@
-//! The result of an epoch, or that there is none.
+//! The result of an epoch, or the reason why there is no result.
 
 use serde::{Deserialize, Serialize};
 

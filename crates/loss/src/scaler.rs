@@ -1,7 +1,7 @@
 //! Scaling of features, made ready for tuples that come a few at a time.
 //!
 //! Guarantees: the same bits for dense and sparse tuples, whatever batch they are in. It
-//! prevents the reciprocals of a million deviations from being taken anew for every page of tuples.
+//! prevents the reciprocals of a million deviations from being taken again for every page of tuples.
 //!
 //! What was scaled may be cut off at a number of deviations. A network extrapolates linearly from the few tuples of a
 //! heavy tail: one of a hundred deviations decides over its weights, and its prediction for the next one is nowhere.

@@ -7,7 +7,7 @@ use crate::{Hyperparameters, Solver};
 pub enum Steps {
     /// each for itself after every tuple; after a buffer their mean is taken
     ByTuple,
-    /// after so many tuples of all
+    /// after this many tuples of all
     ByMiniBatch(usize),
     /// after as many whole mini-batches of all as there are processes
     ByWholeMiniBatches,

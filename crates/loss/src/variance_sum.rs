@@ -21,8 +21,8 @@ pub struct VarianceSum {
 }
 
 impl VarianceSum {
-    /// Adds a target.
     #[inline(always)]
+    /// Adds one target.
     pub fn add(&mut self, target: f64) {
         self.add_weighted(target, 1.0);
     }

@@ -33,23 +33,23 @@ impl Fitted {
             None if !kind.is_classifier() => return Ok(&[]),
             None => return Err(Fault::missing("classes")),
             Some(_) if !kind.is_classifier() => {
-                return refuse(format!("must not be there: models {} have none", without_classes()));
+                return refuse(format!("must not be given: models {} have none", without_classes()));
             }
             Some(classes) => classes,
         };
         match classes.len() {
             2 => {}
             2.. if kind.has_class_numbers() => {}
-            n if kind.has_class_numbers() => return refuse(format!("has {n} elements, and must have 2 or more")),
-            n => return refuse(format!("has {n} elements, and must have 2 for model {}", kind.name())),
+            n if kind.has_class_numbers() => return refuse(format!("has {n} elements, but must have at least 2")),
+            n => return refuse(format!("has {n} elements, but must have 2 for model {}", kind.name())),
         }
         if classes.iter().collect::<HashSet<_>>().len() < classes.len() {
-            return refuse("has an element twice".to_owned());
+            return refuse("contains an element twice".to_owned());
         }
         let numbers = as_numbers(self.label_type, classes);
         let is_number = existing_base_type(self.label_type).and_then(NumberType::from_oid).is_some();
         if is_number && !numbers.is_some_and(|numbers| numbers.iter().all(|number| number.is_finite())) {
-            return refuse("are not the numbers that label_type says".to_owned());
+            return refuse("are not numbers of the type label_type".to_owned());
         }
         Ok(classes)
     }
@@ -63,7 +63,7 @@ impl Fitted {
                 ("activation", activation.is_some()),
                 ("output", output.is_some()),
             ];
-            let belongs = "must not be there: it belongs to models mlp and mlp_regression";
+            let belongs = "must not be given: it belongs to models mlp and mlp_regression";
             return given
                 .iter()
                 .find(|(_, is_given)| *is_given)
@@ -76,7 +76,7 @@ impl Fitted {
             .collect();
         let hidden = sizes.and_then(|sizes| Hidden::new(&sizes));
         let hidden = hidden.ok_or_else(|| {
-            must("hidden_layer_sizes", format!("an array of one to {} whole numbers from 1", Hidden::MAX_LAYERS))
+            must("hidden_layer_sizes", format!("an array of 1 to {} positive integers", Hidden::MAX_LAYERS))
         })?;
         let activation = Activation::named(required("activation", activation)?)
             .ok_or_else(|| must("activation", "\"sigmoid\", \"relu\" or \"tanh\"".to_owned()))?;
@@ -87,19 +87,17 @@ impl Fitted {
         Ok(Some(Network { hidden, activation, output }))
     }
 
-    /// The features, of which there are so many.
     pub(super) fn features(&self, dim: usize) -> Checked<FeatureKind> {
         let Fitted { feature_kind: kind, features, categories, index_base, .. } = self;
         let read = FeatureKind::read(kind, features, categories.as_ref(), *index_base).ok_or_else(|| {
-            let hint = "\"array\" goes with one column, \"sparse\" with two and with index_base 0 or 1, or with one and 1, \
-                        \"columns\" with one or more, and with categories of these columns, each of them once, or the same number of \
-                        buckets.";
+            let hint = "\"array\" needs one column; \"sparse\" two and index_base 0 or 1, or one \
+                        and index_base 1; \"columns\" one or more, with the categories of these columns, each once, or the same number of buckets.";
             let reason = format!("is \"{}\", which does not fit features, categories and index_base", excerpt(kind));
             Fault::new("feature_kind", reason).with_hint(hint)
         })?;
         match read.dim() {
             Some(known) if known != dim => {
-                let reason = format!("has numbers for {dim} features, but features and categories are {known}");
+                let reason = format!("has numbers for {dim} features, but there are {known} features and categories");
                 Err(Fault::new("weights", reason))
             }
             _ => Ok(read),
@@ -110,7 +108,7 @@ impl Fitted {
     pub(super) fn policy<T: Choice>(&self, key: &str) -> Checked<Option<T>> {
         let Some(value) = self.hyperparameters.get(key) else { return Ok(None) };
         let choice = value.as_str().and_then(T::named);
-        let reason = || format!("says {key}, but not {}", one_of(&T::names()));
+        let reason = || format!("has {key}, but not {}", one_of(&T::names()));
         choice.map(Some).ok_or_else(|| Fault::new("hyperparameters", reason()))
     }
 
@@ -124,14 +122,13 @@ impl Fitted {
         let given = scores.len();
         let calibration = Calibration::new(rows, scores.clone()).map_err(|fault| match fault {
             Uncalibrated::Count { expected } => {
-                format!("has {given} numbers, and of {rows} rows {expected} are kept: calibration_rows says how many")
+                format!("has {given} numbers, but must have {expected} for the {rows} rows of calibration_rows")
             }
-            Uncalibrated::Score(place) => format!("does not ascend at place {}", place + 1),
+            Uncalibrated::Score(place) => format!("is not ascending at position {}", place + 1),
         });
         calibration.map(Some).map_err(|reason| Fault::new("calibration_scores", reason))
     }
 
-    /// The sigmoids of a model of so many outputs.
     pub(super) fn sigmoids(&self, kind: ModelKind, outputs: usize) -> Checked<Option<Sigmoids>> {
         const KEYS: [&str; 2] = ["sigmoid_slopes", "sigmoid_offsets"];
         let (slopes, offsets) = match (&self.sigmoid_slopes, &self.sigmoid_offsets) {
@@ -141,18 +138,18 @@ impl Fitted {
             (_, None) => return Err(Fault::missing(KEYS[1])),
         };
         if !Models::WithoutProbabilities.include(kind) {
-            return Err(Fault::new(KEYS[0], "must not be there: it belongs to SVMs"));
+            return Err(Fault::new(KEYS[0], "must not be given: it belongs to SVMs"));
         }
         for (key, numbers) in KEYS.into_iter().zip([slopes, offsets]) {
             if numbers.len() != outputs {
-                return Err(Fault::new(key, format!("has {} numbers, and must have {outputs}", numbers.len())));
+                return Err(Fault::new(key, format!("has {} numbers, but must have {outputs}", numbers.len())));
             }
         }
         Ok(Sigmoids::new(slopes, offsets))
     }
 }
 
-/// Features and outputs of a model of so many classes, weights and intercepts.
+/// Features and outputs of a model of this many classes, weights and intercepts.
 pub(super) fn sizes(
     kind: ModelKind,
     network: Option<&Network>,
@@ -166,21 +163,21 @@ pub(super) fn sizes(
             let hint = "A network has an intercept for each unit of its hidden layers, and for each output.";
             (outputs, network.intercepts(outputs), hint)
         }
-        None => (outputs, outputs, "A softmax model has an intercept per class, any other model one."),
+        None => (outputs, outputs, "A softmax model has an intercept per class, other models have one."),
     };
     if intercepts != expected {
-        let reason = format!("has {intercepts} numbers, and must have {expected}");
+        let reason = format!("has {intercepts} numbers, but must have {expected}");
         return Err(Fault::new("intercepts", reason).with_hint(hint));
     }
     match network {
         Some(network) => network.sizes(weights, intercepts).ok_or_else(|| {
             let (first, rest) = (network.hidden.sizes()[0], network.weights(0, outputs));
-            let must = format!("must have {first} for each feature and {rest} for the layers behind the first");
-            Fault::new("weights", format!("has {weights} numbers, and {must}"))
+            let must = format!("must have {first} for each feature and {rest} for the layers after the first");
+            Fault::new("weights", format!("has {weights} numbers, but {must}"))
         }),
         None if weights == 0 || !weights.is_multiple_of(outputs) => {
-            let hint = "A softmax model has a weight per feature and class, any other model one per feature.";
-            let reason = format!("has {weights} numbers, and must have {outputs} for each feature");
+            let hint = "A softmax model has a weight per feature and class, other models have one per feature.";
+            let reason = format!("has {weights} numbers, but must have {outputs} for each feature");
             Err(Fault::new("weights", reason).with_hint(hint))
         }
         None => Ok((weights / outputs, outputs)),
@@ -188,7 +185,7 @@ pub(super) fn sizes(
 }
 
 impl Numbers {
-    /// Checks what belongs to features, so many without buckets, which are neither scaled nor filled.
+    /// Checks what belongs to features, this many without buckets, which are neither scaled nor filled.
     pub(super) fn check(&self, dim: usize) -> Checked<()> {
         let Numbers { feature_mean: mean, feature_scale: scale, feature_fill: fill, .. } = self;
         let lens = [
@@ -200,29 +197,29 @@ impl Numbers {
             return Err(Fault::missing(key));
         }
         if let Some((key, Some(len))) = lens.iter().find(|(_, len)| len.is_some_and(|len| len != dim)) {
-            return Err(Fault::new(key, format!("has {len} numbers, and the model {dim} features")));
+            return Err(Fault::new(key, format!("has {len} numbers, but the model has {dim} features")));
         }
         match scale.iter().flat_map(|FloatArray(scale)| scale).find(|scale| **scale <= 0.0) {
-            Some(scale) => Err(Fault::new("feature_scale", format!("has the number {scale}, and all must be above 0"))),
+            Some(scale) => Err(Fault::new("feature_scale", format!("has the number {scale}, but all must be above 0"))),
             None => Ok(()),
         }
     }
 }
 
 impl Kept {
-    /// Checks what is said of the training of a model of these features, of which there are so many.
+    /// Checks what is said of the training of a model of these features, of which there are this many.
     pub(super) fn check(&self, features: &FeatureKind, dim: usize) -> Checked<()> {
         count("skipped", self.skipped)?;
         self.imputed.map_or(Ok(0), |rows| count("imputed", rows))?;
         self.shuffle_bytes.map_or(Ok(0), |bytes| count("shuffle_bytes", bytes))?;
         Duration::try_from_secs_f64(self.preparation_seconds)
-            .map_err(|_| Fault::new("preparation_seconds", "is no time that can be"))?;
+            .map_err(|_| Fault::new("preparation_seconds", "is not a valid time"))?;
         let Some(profile) = &self.profile else { return Ok(()) };
         let reason = match features.shapes(dim).map(|shapes| profile.check(&shapes)) {
-            None => "is there, and of such features none is kept".to_owned(),
+            None => "is given, but such features have no profile".to_owned(),
             Some(Ok(())) if i64::try_from(profile.rows).is_ok() => return Ok(()),
-            Some(Ok(())) => "has more rows than there can be".to_owned(),
-            Some(Err((Some(feature), what))) => format!("says of feature {} what {what}", feature + 1),
+            Some(Ok(())) => "has too many rows".to_owned(),
+            Some(Err((Some(feature), what))) => format!("has an entry of feature {} that {what}", feature + 1),
             Some(Err((None, what))) => what.to_owned(),
         };
         Err(Fault::new("profile", reason))
@@ -231,5 +228,5 @@ impl Kept {
 
 /// A number of rows or bytes.
 fn count(key: &str, number: i64) -> Checked<u64> {
-    u64::try_from(number).map_err(|_| Fault::new(key, format!("is {number}, and must not be below 0")))
+    u64::try_from(number).map_err(|_| Fault::new(key, format!("is {number}, but must not be negative")))
 }

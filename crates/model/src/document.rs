@@ -69,8 +69,10 @@ impl<'a> Members<'a> {
         match required(TAG, members.json(TAG)?)? {
             VERSION => Ok(members),
             version => {
-                let hint = format!("This corgipile reads version {VERSION}; a later one may read others.");
-                Err(Fault::new(TAG, format!("is {version}, a version that is unknown")).with_hint(hint).into())
+                let hint = format!(
+                    "This version of corgipile reads version {VERSION} of the format; a later one may read others."
+                );
+                Err(Fault::new(TAG, format!("is {version}, an unknown version")).with_hint(hint).into())
             }
         }
     }
@@ -121,13 +123,12 @@ impl KeyedValues for Members<'_> {
     fn type_oid(&self, key: &'static str) -> Read<pg_sys::Oid> {
         let Some(name) = self.get::<String>(key)? else { return Ok(None) };
         jsonb::type_named(&name).map(Some).ok_or_else(|| {
-            let reason = format!("is \"{}\", and there is no such type", excerpt(&name));
-            Fault::new(key, reason).with_hint("Create the type, or say \"text\": labels are texts then.")
+            let reason = format!("is \"{}\", a type that does not exist", excerpt(&name));
+            Fault::new(key, reason).with_hint("Create the type, or use \"text\" to get the labels as text.")
         })
     }
 }
 
-/// A document as it is written.
 #[derive(Serialize)]
 struct Written<'a> {
     corgipile_model: u64,

@@ -4,8 +4,8 @@
 use super::table;
 use pgrx::pg_sys;
 
-/// Has DROP EXTENSION wait until the transaction ends. Whoever stores something in the end, perhaps after hours, takes
-/// it in the beginning: all objects that are there then are there in the end.
+/// Has DROP EXTENSION wait until the transaction ends. Anyone who stores something in the end, perhaps after hours,
+/// takes it in the beginning: all objects that are there then are there in the end.
 ///
 /// It is the lock of the extension itself, which DROP EXTENSION asks for before it locks anything else, so that neither
 /// can wait for the other in a circle. The tables are left free: a lock on them would have ALTER TABLE wait, and behind

@@ -24,14 +24,13 @@ pub enum FeatureKind {
     Sparse { index_base: u32 },
 }
 
-/// The kind of one of the feature columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnKind {
     /// a number or a boolean: one weight
     Number,
     /// a weight for each category, of which one is 1 and all others are 0
     Categories(Categories),
-    /// a weight for each of so many buckets, as many as all hashed columns of the model have together
+    /// a weight for each of this many buckets, as many as all hashed columns of the model have together
     Hashed(u32),
 }
 
@@ -149,13 +148,13 @@ impl FeatureKind {
         features.iter().zip(columns).filter_map(of_column).collect()
     }
 
-    /// The categories of the columns `features`, as corgipile.models has them; None if there are none.
+    /// The categories of the columns `features`, as corgipile.models has them; None without any.
     pub fn categories(&self, features: &[String]) -> Option<BTreeMap<String, Coding>> {
         Some(self.columns_of_categories(features).into_iter().collect())
             .filter(|named: &BTreeMap<_, _>| !named.is_empty())
     }
 
-    /// What the features are for a profile, so many; None if none is kept of them.
+    /// What the features are for a profile, this many; None if none is kept of them.
     pub fn shapes(&self, dim: usize) -> Option<Vec<FeatureShape>> {
         let shape = |column: &ColumnKind| match column {
             ColumnKind::Number => FeatureShape::Number,
@@ -219,7 +218,6 @@ fn columns(features: &[String], categories: Option<&BTreeMap<String, Coding>>) -
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Coding {
-    /// a feature for each
     OneHot(CategoryNames),
     /// those of the hashed columns
     Hashed(Buckets),
@@ -240,7 +238,7 @@ impl<'de> Deserialize<'de> for Coding {
             type Value = Coding;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an array of texts, or {\"buckets\": number}")
+                f.write_str("an array of strings, or {\"buckets\": number}")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Coding, A::Error> {
@@ -270,7 +268,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Texts<T> {
             type Value = Texts<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                write!(f, "an array of at most {MAX_TEXTS} texts")
+                write!(f, "an array of at most {MAX_TEXTS} strings")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Texts<T>, A::Error> {
@@ -289,7 +287,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Texts<T> {
 }
 
 impl Buckets {
-    /// How many, if there may be so many.
+    /// How many, if there may be this many.
     fn checked(self) -> Option<u32> {
         (1..=MAX_WEIGHTS).contains(&(self.buckets as usize)).then_some(self.buckets)
     }
@@ -304,7 +302,6 @@ pub struct CategoryNames {
 }
 
 impl CategoryNames {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.values.len() + usize::from(self.has_null)
     }
@@ -336,7 +333,7 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// None if there are none, or one of them twice.
+    /// None without any, or one of them twice.
     pub fn new(names: CategoryNames) -> Option<Categories> {
         let values = &names.values;
         let distinct: HashSet<&String> = values.iter().collect();

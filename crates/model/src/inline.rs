@@ -31,7 +31,6 @@ struct InlineModel {
     model: Rc<Model>,
 }
 
-/// The model that a value is.
 pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     let read = || value.with_text(Document::read);
     let Some(identity) = value.identity() else { return read().map(|document| Rc::new(document.model)) };
@@ -56,7 +55,7 @@ pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     Ok(model)
 }
 
-/// Removes the models that were met first, until the others are within their memory or only `keep` are left.
+/// Removes the models that were seen first, until the others are within their memory or only `keep` are left.
 fn shrink(models: &mut Vec<InlineModel>, keep: usize) {
     while models.len() > keep && models.iter().map(InlineModel::size).sum::<usize>() > MAX_BYTES {
         models.pop();

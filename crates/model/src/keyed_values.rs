@@ -17,7 +17,6 @@ pub struct Fault {
 /// A value, None if it is not there.
 pub type Read<T> = Result<Option<T>, Fault>;
 
-/// Values by key.
 pub trait KeyedValues {
     /// A text or a number.
     fn get<T: FromDatum + IntoDatum + DeserializeOwned>(&self, key: &'static str) -> Read<T>;
@@ -33,7 +32,6 @@ pub trait KeyedValues {
     fn type_oid(&self, key: &'static str) -> Read<pg_sys::Oid>;
 }
 
-/// A value that has to be there.
 pub fn required<T>(key: &str, value: Option<T>) -> Result<T, Fault> {
     value.ok_or_else(|| Fault::missing(key))
 }
@@ -60,7 +58,7 @@ impl Fault {
 
     /// A value that PostgreSQL can read and Rust cannot.
     pub fn unreadable(key: &str, unreadable: Unreadable) -> Fault {
-        let hint = format!("Objects and arrays may be nested in {} levels.", Unreadable::LEVELS);
+        let hint = format!("Objects and arrays may be nested at most {} levels deep.", Unreadable::LEVELS);
         Fault { hint: Some(hint).filter(|_| unreadable == Unreadable::TooDeep), ..Fault::new(key, unreadable.reason()) }
     }
 
@@ -83,4 +81,5 @@ impl From<Fault> for Error {
 }
 
 /// The hint about documents in general.
-pub const DOCUMENT_HINT: &str = "corgipile_export() gives such objects; docs/reference/model-format.md describes them.";
+pub const DOCUMENT_HINT: &str =
+    "corgipile_export() returns such objects; docs/reference/model-format.md describes them.";

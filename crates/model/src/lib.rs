@@ -2,7 +2,8 @@
 //!
 //! The table is the truth. A model is looked up again whenever anything could have changed what the statement sees or
 //! what its user may do, so that the cache never shows a model that was deleted, rolled back or taken away.
-// Used by the extension alone: a field or a variant needs no text beyond its name, and nobody asks whether a length is 0.
+// Used by the extension alone: a field or a variant needs no text beyond its name, and no caller asks whether a length
+// is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
 mod cache;

@@ -12,7 +12,6 @@ use sgd::profile::Profile;
 /// Selects models.
 #[derive(Debug, Clone, Copy)]
 pub enum ModelSelector<'a> {
-    /// one
     Id(i64),
     /// all versions of a name, or the one that it means; perhaps with its owner. Or one, by the digits of its id.
     Name(&'a str),

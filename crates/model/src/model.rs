@@ -22,7 +22,7 @@ use std::ops::Range;
 pub struct Model {
     pub id: i64,
     pub name: Option<String>,
-    /// differs whenever a model is read, so that versions of a model in this backend can be told apart
+    /// differs whenever a model is read, so that versions of a model in this backend can be distinguished
     pub serial: u64,
     pub kind: ModelKind,
     dim: usize,
@@ -92,7 +92,7 @@ impl Model {
         let record = &fitted.hyperparameters;
         let refuse = |reason: String| Fault::new("hyperparameters", reason);
         let transform = record.get("transform").map_or(Some(Transform::None), Transform::read);
-        let transform = transform.ok_or_else(|| refuse(format!("says transform, but not {}", Transform::WHAT)))?;
+        let transform = transform.ok_or_else(|| refuse(format!("has transform, but not {}", Transform::WHAT)))?;
         let logs = feature_kind.logs(&fitted.features, &transform);
         Ok(Model {
             id,
@@ -112,14 +112,14 @@ impl Model {
             nulls: fitted.policy("nulls")?.unwrap_or(Nulls::Error),
             unseen: fitted.policy("handle_unknown")?.unwrap_or(Unseen::Error),
             transform,
-            logs: logs.map_err(|()| refuse("says transform of what is no feature of numbers".to_owned()))?,
+            logs: logs.map_err(|()| refuse("has transform for a column that is not a numeric feature".to_owned()))?,
             clip: Clip::of_record(record.get("winsorize"))
-                .ok_or_else(|| refuse(format!("says winsorize, but not {}", Clip::WHAT)))?,
+                .ok_or_else(|| refuse(format!("has winsorize, but not {}", Clip::WHAT)))?,
             calibration: fitted.calibration()?,
             sigmoids: fitted.sigmoids(kind, outputs)?,
             loss_number: number_of_record(kind, Some(record)).ok_or_else(|| {
                 let name = kind.loss_number().map_or("", |number| number.name);
-                refuse(format!("says what {name} of loss {} cannot be", kind.name()))
+                refuse(format!("has an invalid {name} for loss {}", kind.name()))
             })?,
         })
     }

@@ -1,6 +1,6 @@
 //! The meaning of a model's name for the current user: whose model, and which version of it.
 //!
-//! Nobody takes another's name. A model of the user's own comes first, and a superuser's bare names mean nothing else.
+//! No one takes another's name. A model of the user's own comes first, and a superuser's bare names mean nothing else.
 //! Then comes what a role gives: the user belongs to the owner, or the model was granted by name to the user or to a
 //! role of the user's. Of several owners none is chosen. A grant to public reaches everybody without being asked for,
 //! so that it counts only where no other role has a model of the name, shown to the user or not: a role that loses a
@@ -43,7 +43,6 @@ pub struct Named {
     pub is_owned: bool,
 }
 
-/// A version of a name.
 #[derive(Debug, Clone)]
 struct NamedVersion {
     owner: StoredRole,
@@ -108,7 +107,6 @@ pub fn as_id(table: &ModelTable, text: &str) -> Option<i64> {
     (accesses().next().is_none() || is_usable()).then_some(id)
 }
 
-/// The number that a text of digits is.
 pub fn digits(text: &str) -> Option<i64> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -166,7 +164,7 @@ fn of_bare_name(name: &str, versions: &[NamedVersion]) -> Result<Named> {
     }
 }
 
-/// The error about a name that nobody's models have, with the nearest name of a model of the current user's.
+/// The error about a name that no one's models have, with the nearest name of a model of the current user's.
 fn no_model(table: &ModelTable, name: &str) -> Error {
     let mut names: Vec<String> = Vec::new();
     table.each_row(|row| {
@@ -181,7 +179,6 @@ fn owner_needed(name: &str, why: OwnerNeeded, candidates: Vec<String>) -> Error 
     ModelError::OwnerNeeded { name: name.to_owned(), why, candidates }.into()
 }
 
-/// All versions of a name, of all owners.
 fn versions(table: &ModelTable, name: &str) -> Vec<NamedVersion> {
     let mut versions = Vec::new();
     table.each(&Key::Name(name.to_owned()), |row| {

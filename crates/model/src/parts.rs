@@ -15,7 +15,7 @@ use sgd::platt::Sigmoids;
 use sgd::profile::Profile;
 use std::collections::BTreeMap;
 
-/// What it takes to predict with a model, beside its [`Numbers`].
+/// What it takes to predict with a model, besides its [`Numbers`].
 #[derive(Serialize)]
 pub struct Fitted {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,6 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// Those of the model.
     pub fn of_model(model: &Model) -> Policies {
         Policies { nulls: model.nulls, unseen: model.unseen }
     }

@@ -1,7 +1,7 @@
 //! Models that one server publishes to others: what is sent, and what a server does with what it gets.
 //!
 //! A model keeps its identity wherever it is published, so that publishing it again changes nothing. On the server that
-//! gets it, it belongs to the role that brings it, who can give nobody else's name or identity away: both count per
+//! gets it, it belongs to the role that brings it, who can give no one else's name or identity away: both count per
 //! owner, and a name that another role has is refused, lest a name that is right on one server be another's on the
 //! next.
 
@@ -77,12 +77,12 @@ pub fn identity(id: i64) -> Result<Uuid> {
 pub fn receive(identity: Uuid, value: Jsonb) -> Result<Received> {
     let document = value.with_text(Document::read)?;
     let Some(name) = document.fitted.name.clone() else {
-        return Err(Fault::missing("name").with_hint("corgipile_publish() sends models that have one.").into());
+        return Err(Fault::missing("name").with_hint("Models that corgipile_publish() sends have one.").into());
     };
     check_name(&name)?;
     check_can_store("corgipile.receive_model()");
     let owner = StoredRole::of(table::current_user());
-    // the name whoever has it, before that of this owner
+    // the name anyone who has it, before that of this owner
     table::lock_name(&StoredRole::of(pg_sys::Oid::INVALID), &name);
     table::lock_name(&owner, &name);
     let key = || vec![Field::new("name", Some(name.clone())), Field::role("owner", &owner)];

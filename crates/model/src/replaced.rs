@@ -2,7 +2,7 @@
 //!
 //! Guarantees: only the current user's own models are deleted, in the transaction that stores the newer ones; never the
 //! latest of a name, a deployed one, one with a comment, or one that this transaction has stored or another is using.
-//! What is deleted is told. A training neither waits nor fails because of it.
+//! What is deleted is reported. A training neither waits nor fails because of it.
 
 use super::shared;
 use super::table::{self, Field, StoredRole};
@@ -36,7 +36,7 @@ const NAMED: &str = "SELECT m.model_id, m.name, m.version FROM corgipile.stored_
                           ORDER BY o.version DESC OFFSET $2 LIMIT 1)";
 
 /// $2: how many trainings are kept. What one transaction has trained is one of them: a grid has many points.
-/// Whoever was granted a model without a name knows its number.
+/// Anyone who was granted a model without a name knows its number.
 const UNNAMED: &str = "SELECT m.model_id, m.name, m.version FROM corgipile.stored_models AS m
      WHERE m.owner = $1 AND m.name IS NULL AND m.source = $4 AND m.label = $5 AND m.model = $6
        AND m.granted_to::text[] = '{}' AND m.predict_granted_to::text[] = '{}'
@@ -44,7 +44,7 @@ const UNNAMED: &str = "SELECT m.model_id, m.name, m.version FROM corgipile.store
                             WHERE o.owner = $1 AND o.name IS NULL AND o.source = $4 AND o.label = $5 AND o.model = $6
                             ORDER BY o.created_at DESC OFFSET $2 - 1 LIMIT 1)";
 
-/// Deletes what these models replace, but for so many of each; None: as many as the setting says. 0: nothing.
+/// Deletes what these models replace, but for this many of each; None: as many as the setting says. 0: nothing.
 pub fn delete_replaced(newer: Newer, keep: Option<u32>) {
     let keep = keep.unwrap_or_else(settings::keep_versions);
     // under a snapshot of the transaction, what another one has deleted meanwhile would be an error
@@ -87,8 +87,8 @@ pub fn delete_replaced(newer: Newer, keep: Option<u32>) {
     let models: Vec<String> = deleted.into_iter().map(describe).collect();
     let (count, ending) = (models.len(), if models.len() == 1 { "" } else { "s" });
     pg::notice(
-        format!("deleted {count} model{ending} that newer ones have replaced: {}", some_of(&models)),
-        "Option keep_versions, or setting corgipile.keep_versions, says how many are kept; 0 keeps all. What is deployed \
-         or has a comment is kept.",
+        format!("deleted {count} model{ending} replaced by newer ones: {}", some_of(&models)),
+        "Option keep_versions, or setting corgipile.keep_versions, sets how many are kept; 0 keeps all. Deployed models \
+         and models with a comment are kept.",
     );
 }

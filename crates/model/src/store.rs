@@ -10,7 +10,6 @@ use pgrx::{JsonB, Uuid, pg_sys};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A model to be stored.
 pub struct NewModel {
     pub fitted: Fitted,
     pub numbers: Numbers,

@@ -1,4 +1,4 @@
-//! The state from which a training is continued, kept beside its model.
+//! The state from which a training is continued, kept besides its model.
 
 use super::keyed_values::{Fault, KeyedValues};
 use super::model::Model;

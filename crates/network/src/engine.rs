@@ -26,7 +26,7 @@ const WORK: usize = 1 << 30;
 /// Floats of the features of a piece, if it has more than [`FEW`] rows.
 const FEATURES: usize = 1 << 22;
 
-/// A piece has at least so many rows, or those of a mini-batch.
+/// A piece has at least this many rows, or those of a mini-batch.
 const FEW: usize = 16;
 
 /// A network that learns.
@@ -185,9 +185,6 @@ impl NetworkEngine {
 
     /// Makes room for sparse tuples, or matrices, of more features. Their weights are those that they would have had
     /// from the beginning if there had been as many.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]; then nothing has changed.
     pub(super) fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         if self.rows.is_sparse() && self.is_touched.len() < dim.max(self.dim) {
             let more = dim.max(self.dim) - self.is_touched.len();
@@ -354,7 +351,7 @@ impl Engine for NetworkEngine {
     }
 }
 
-/// Appends zeros until there are so many numbers, which there is room for.
+/// Appends zeros until there are this many numbers, which there is room for.
 pub(super) fn fill_up(floats: &mut Vec<f32>, length: usize) {
     while floats.len() < length {
         floats.resize(length.min(floats.len() + PER_PAUSE), 0.0);
@@ -362,7 +359,7 @@ pub(super) fn fill_up(floats: &mut Vec<f32>, length: usize) {
     }
 }
 
-/// So many zeros.
+/// This many zeros.
 fn floats(length: usize) -> Result<Vec<f32>, OutOfMemory> {
     let mut floats: Vec<f32> = Vec::new();
     allocation::try_reserve_exact(&mut floats, length)?;

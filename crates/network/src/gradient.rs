@@ -9,10 +9,7 @@ use super::engine::{NetworkEngine, fill_up};
 use super::losses::LossAndGradient;
 
 impl NetworkEngine {
-    /// Makes room for what the units say of so many tuples.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
+    /// Makes room for what the units say of this many tuples.
     pub(super) fn reserve(&mut self, rows: usize) -> Result<(), OutOfMemory> {
         let widest = self.layers.iter().map(|layer| layer.outputs).max().unwrap_or(0);
         let activations =

@@ -85,9 +85,6 @@ impl Rows {
     }
 
     /// Appends a copy of tuple `i`.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(super) fn push(&mut self, batch: &Batch, i: usize) -> Result<(), OutOfMemory> {
         match &mut self.features {
             Features::Dense(rows) => extend(rows, batch.features(i))?,

@@ -1,4 +1,4 @@
-//! What steps have in common, whoever makes them.
+//! What steps have in common, no matter who makes them.
 
 use loss::optimizers::{MIN_L1_STEP, Method, cut_all};
 use tuples::pause;

@@ -46,10 +46,7 @@ const ABOVE_ROUNDING: f64 = 2.0;
 const LANES: usize = 8;
 
 impl Cholesky {
-    /// Room for so many unknowns.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
+    /// Room for this many unknowns.
     pub(crate) fn new(size: usize) -> Result<Cholesky, OutOfMemory> {
         Ok(Cholesky {
             size,

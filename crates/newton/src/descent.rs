@@ -80,9 +80,6 @@ const NEGLIGIBLE: f64 = 1e-10;
 
 impl Descent {
     /// From weights that are 0; of a logarithmic link, from the best constant.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn new(l2: f64, dim: usize) -> Result<Descent, OutOfMemory> {
         let equations = Cholesky::new(dim + 1)?;
         Ok(Descent {
@@ -125,10 +122,7 @@ impl Descent {
         self.norms
     }
 
-    /// Takes notice that there are so many features; new ones have had the weight 0.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
+    /// Takes notice that there are this many features; new ones have had the weight 0.
     pub(crate) fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         self.equations = Cholesky::new(dim + 1)?;
         let insert = |numbers: &mut Vec<f64>| {
@@ -144,7 +138,7 @@ impl Descent {
         Ok(())
     }
 
-    /// Makes a step, given what a pass has found at the point. Without tuples there is none.
+    /// Makes a step, given what a pass has found at the point. Without tuples there is no step.
     pub(crate) fn step(&mut self, sums: &mut Sums) {
         let dim = sums.dim();
         if sums.totals().weight > 0.0
@@ -240,8 +234,8 @@ impl Descent {
     }
 }
 
-/// Which weight, of so many, is number `i` of the equations: the intercept comes first, so that features which say the
-/// same as it are those that are left out.
+/// Which weight, of this many, is number `i` of the equations: the intercept comes first, so that features which say
+/// the same as it are those that are left out.
 fn place(i: usize, dim: usize) -> usize {
     i.checked_sub(1).unwrap_or(dim)
 }
@@ -252,7 +246,7 @@ fn hessian(sums: &Sums, l2: f64) -> impl Fn(usize, usize) -> f64 {
     move |i, j| sums.hessian(place(i, dim), place(j, dim)) / tuples + if i == j && i > 0 { l2 } else { 0.0 }
 }
 
-/// Half the mean squared target, as much as it weighs: what errors of nothing but rounding are small beside.
+/// Half the mean squared target, as much as it weighs: what errors of nothing but rounding are small compared with.
 fn squared_targets(sums: &Sums) -> f64 {
     let totals = sums.totals();
     let (mean, variance) = totals.targets.moments();

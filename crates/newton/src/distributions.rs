@@ -6,7 +6,7 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 /// and the continued fraction of the exact one takes long.
 const MANY: f64 = 1e5;
 
-/// The probability that a number is at least so far from 0, on either side: of Student's distribution with so many
+/// The probability that a number is at least so far from 0, on either side: of Student's distribution with this many
 /// degrees of freedom, or of the normal one without any. NaN of NaN.
 pub fn two_sided_tail(statistic: f64, freedom: Option<f64>) -> f64 {
     let t = statistic.abs();
@@ -21,7 +21,7 @@ pub fn two_sided_tail(statistic: f64, freedom: Option<f64>) -> f64 {
     }
 }
 
-/// How far from 0 a number is at most with this probability. NaN if it is none.
+/// How far from 0 a number is at most with this probability. NaN if it is not one.
 pub fn two_sided_quantile(level: f64, freedom: Option<f64>) -> f64 {
     if !(0.0..=1.0).contains(&level) {
         return f64::NAN;

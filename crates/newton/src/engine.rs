@@ -102,8 +102,8 @@ impl Engine for NewtonEngine {
         self.descent.begin_at(model.weights.iter().chain(&model.intercepts));
     }
 
-    /// Each process's own sums stay as they are until those of all have come: whoever is stopped in between says the
-    /// same once more.
+    /// Each process's own sums stay as they are until those of all have come, no matter who is stopped in between says
+    /// the same once more.
     fn count_synchronized(&mut self, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
         let own: [Counted; 1] = [Counted { dim: self.sums.dim() as u64, totals: *self.sums.totals() }];
         let all = exchange.gather_all(bytemuck::cast_slice(&own))?;

@@ -73,17 +73,14 @@ pub struct Estimates {
 }
 
 /// Where a loss only falls towards its limit, as e^z does, Newton's step moves decisions by 1 however far the weights
-/// are; at a least value there is none.
+/// are; at a least value it is not.
 const ENDLESS: f64 = 0.5;
 
-/// A step of so many standard errors is none to a least value that rows determine.
+/// A step of this many standard errors is not one to a least value that rows determine.
 const AT_LEAST: f64 = 0.01;
 
 impl Inference {
     /// No rows yet, for a model that was trained with this penalty. Rows are standardized if the model is for such.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     ///
     /// # Panics
     /// If the loss is not [smooth](ModelKind::is_smooth), or there are more than [`Solver::MAX_FEATURES`].
@@ -127,9 +124,6 @@ impl Inference {
     /// What the rows say of the weights of standardized features, or of plain ones without a standardizer. The features
     /// are those of `columns`, one upon the other. Of features that depend on each other the later ones are left out,
     /// and of a column the first one that some row has: it is the one that the others are compared with.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn finish(
         self,
         standardizer: Option<&Standardizer>,
@@ -247,7 +241,7 @@ struct Covariance<'a, F> {
 
 impl<F: Fn(usize, usize) -> f64> Covariance<'_, F> {
     /// The variance of a sum of weights with these factors. With a penalty, A⁻¹ H A⁻¹ takes the place of H⁻¹, where A
-    /// is the Hessian with the penalty: the variance of what is estimated, whose bias nobody knows.
+    /// is the Hessian with the penalty: the variance of what is estimated, whose bias no one knows.
     fn of(&self, mut factors: Vec<f64>) -> f64 {
         if !self.penalised {
             self.equations.solve_lower(&mut factors);

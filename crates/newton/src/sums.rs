@@ -1,6 +1,6 @@
 //! Loss, gradient and Hessian of all tuples at one point.
 //!
-//! Guarantees: each element is the sum of its tuples in their sequence, of which each is multiplied and added with one
+//! Guarantees: each element is the sum of its tuples in their sequence, each of which is multiplied and added with one
 //! rounding of f64; so no bit depends on blocks, ranges or vector instructions. The loop over the Hessian's upper
 //! triangle keeps eight by eight elements in registers while a block of rows passes: it is bound by the processor's
 //! multiplications.
@@ -58,9 +58,6 @@ impl Block {
 
 impl Sums {
     /// Those of no tuples.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn new(kind: ModelKind, dim: usize, sparse: bool, level: Level) -> Result<Sums, OutOfMemory> {
         let stride = stride(dim);
         let block = if sparse { Block::default() } else { Block::new(stride) };
@@ -87,7 +84,7 @@ impl Sums {
         self.dim
     }
 
-    /// What the tuples add up to beside the derivatives.
+    /// What the tuples add up to, besides the derivatives.
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -152,9 +149,6 @@ impl Sums {
     }
 
     /// The first derivatives, and behind them the rows of the upper triangle of the second ones.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn derivatives(&self) -> Result<Vec<f64>, OutOfMemory> {
         let numbers = self.dim + 1;
         let mut derivatives = allocation::try_zeros(numbers + numbers * (numbers + 1) / 2)?;
@@ -169,9 +163,6 @@ impl Sums {
     }
 
     /// Takes others for its own: as many, in the same sequence.
-    ///
-    /// # Panics
-    /// If there are not as many.
     pub(crate) fn set_derivatives(&mut self, derivatives: &[f64]) {
         let numbers = self.dim + 1;
         let (gradient, mut rest) = derivatives.split_at(numbers);
@@ -183,10 +174,7 @@ impl Sums {
         }
     }
 
-    /// Makes room for so many features of sparse tuples.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]; then nothing has changed.
+    /// Makes room for this many features of sparse tuples.
     pub(crate) fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         let mut grown = Sums::new(self.kind, dim, self.sparse, self.level)?;
         let place = |i: usize| if i == self.dim { dim } else { i };
@@ -202,9 +190,6 @@ impl Sums {
     }
 
     /// Adds the tuples at these places, at the point of these weights, behind which the intercept stands.
-    ///
-    /// # Panics
-    /// If there are not as many weights as features, or the batch has others.
     pub(crate) fn add(&mut self, batch: &Batch, places: &[u32], point: &[f64]) {
         assert_eq!(point.len(), self.dim + 1, "a number for each weight and the intercept");
         if batch.is_sparse() {

@@ -78,7 +78,6 @@ fn class(graph: &mut Graph, outputs: usize, classes: usize, decisions: &Decision
     graph.node("Where", &[&decisions.unanswered, &nothing, &class])
 }
 
-/// What was fitted to the decisions.
 fn line(graph: &mut Graph, fitted: &Fitted, decisions: &Name) -> Name {
     let shape = [1, fitted.factors.len()];
     let factors = graph.doubles(&shape, fitted.factors.iter().copied());

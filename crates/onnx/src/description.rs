@@ -70,7 +70,7 @@ pub enum Kind<'a> {
         /// what stands for any other text
         unseen: Instead,
     },
-    /// the features of so many buckets, which all such columns share
+    /// the features of this many buckets, which all such columns share
     Hashed {
         /// how many
         buckets: u32,
@@ -152,7 +152,7 @@ pub struct Fitted {
 /// What the probabilities of classes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probabilities {
-    /// there are none
+    /// there are no such ones
     None,
     /// of one decision the logistic function, of several e to the power of each, divided by their sum
     Softmax,

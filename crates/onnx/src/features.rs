@@ -36,7 +36,7 @@ pub fn write(graph: &mut Graph, model: &Description<'_>) -> Result<FirstLayer, E
 /// The name of the dimension that is as long as the row with most entries.
 const ENTRIES: &str = "entries";
 
-/// The index that is none.
+/// The index that stands for no index.
 const PADDING: i64 = -1;
 
 /// The bucket of NULL, from outside.
@@ -324,8 +324,8 @@ impl Writer<'_> {
         graph.node("Add", &[&sums, &intercepts])
     }
 
-    /// There is no answer to a row in which a place is given twice: sorted, it is beside itself. A row and a column
-    /// more are sorted, because onnxruntime divides by zero where there are none.
+    /// There is no answer to a row in which a place is given twice: sorted, it is next to itself. A row and a column
+    /// more are sorted, because onnxruntime divides by zero without any.
     fn refuse_twice(&mut self, graph: &mut Graph, places: &Name, nowhere: &Name) {
         let more = graph.integers(&[4], [0, 0, 1, 1]);
         let places = graph.node("Pad", &[places, &more, nowhere]);
@@ -347,7 +347,6 @@ impl Writer<'_> {
     }
 }
 
-/// The input of a column.
 fn input(graph: &mut Graph, column: &Column<'_>) -> Input {
     let mut named = |r#type, doc: String| graph.input(column.name, r#type, Behind::Nothing, doc);
     match column.kind {

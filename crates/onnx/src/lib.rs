@@ -46,12 +46,12 @@ pub enum Error {
     /// of this column
     #[error("the text that stands for NULL is a category of column \"{0}\"")]
     NullText(String),
-    /// it would be so many bytes
+    /// it would be this many bytes
     #[error("the graph would be {0} bytes")]
     TooLarge(usize),
 }
 
-/// The bytes of a model's graph, of which there may be so many.
+/// The bytes of a model's graph, of which there may be this many.
 ///
 /// # Errors
 /// [`Error::NullText`], [`Error::TooLarge`]

@@ -7,7 +7,7 @@ use shuffle::Strategy;
 choice! {
     /// Whether decoded tuples are to be kept.
     CacheMode {
-        /// if they fit into memory, and in files if they are dear to decode
+        /// if they fit into memory, and in files if they are expensive to decode
         Auto = "auto",
         On = "on",
         Off = "off",

@@ -143,7 +143,7 @@ impl TrainArguments {
 
 /// An argument of the type that it has in SQL.
 fn argument(arguments: &Arguments, i: usize, entry: &Entry) -> Result<Option<Value>> {
-    let sql_type = entry.sql_type().unwrap_or_else(|| panic!("{} is no argument", entry.name));
+    let sql_type = entry.sql_type().unwrap_or_else(|| panic!("{} is not an argument", entry.name));
     Ok(match sql_type {
         "boolean" => arguments.get::<bool>(i).map(Value::from),
         "int" => arguments.get::<i32>(i).map(Value::from),
@@ -173,9 +173,9 @@ fn of_type(entry: &Entry, value: &Value) -> Result<Value> {
         Some("float8") => (value.as_f64().map(Value::from), "a number"),
         Some("int") => {
             let number = value.as_i64().filter(|number| i32::try_from(*number).is_ok());
-            (number.map(Value::from), "a whole number of type int")
+            (number.map(Value::from), "an integer of type int")
         }
-        Some("bigint") => (value.as_i64().map(Value::from), "a whole number of type bigint"),
+        Some("bigint") => (value.as_i64().map(Value::from), "an integer of type bigint"),
         Some("text[]") => {
             let are_names = value.as_array().is_some_and(|names| names.iter().all(Value::is_string));
             (are_names.then(|| value.clone()), "an array of strings")
@@ -215,12 +215,12 @@ pub fn strategy(given: String) -> Result<Strategy> {
 pub fn integer(argument: &'static str, given: i32) -> Result<u32> {
     let (least, most) = table::limits(argument);
     let number = u32::try_from(given).ok().filter(|number| (least..=most).contains(&u64::from(*number)));
-    number.ok_or_else(|| invalid(argument, format!("{given} is not in {least} to {most}")))
+    number.ok_or_else(|| invalid(argument, format!("{given} is not between {least} and {most}")))
 }
 
 /// A number that is an argument, in its range.
 pub fn number(argument: &'static str, given: f64) -> Result<f64> {
-    let Values::Number(range) = table::entry(argument).values else { panic!("{argument} is no number") };
+    let Values::Number(range) = table::entry(argument).values else { panic!("{argument} is not a number") };
     if range.contains(given) { Ok(given) } else { Err(invalid(argument, format!("{given} is not {}", range.words()))) }
 }
 

@@ -36,7 +36,6 @@ impl Options {
         if is_default && self.winsorize == Clip::Automatic { Clip::DEFAULT } else { self.winsorize }
     }
 
-    /// What is recorded of them.
     pub fn record(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut record)) = serde_json::to_value(self) else { panic!("options are an object") };
         // what may differ from point to point is that of its hyperparameters
@@ -140,7 +139,7 @@ impl Point {
 }
 
 impl Validation {
-    /// Which part of the rows is held out if rows must be, and nobody has said how many.
+    /// Which part of the rows is held out if rows must be, and no one has said how many.
     pub const USUAL_FRACTION: f64 = 0.1;
 
     /// What a decoder is to hold out.

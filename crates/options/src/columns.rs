@@ -6,7 +6,7 @@ use super::entry;
 use super::folds::{FoldSpec, FoldsBy};
 use errors::{Error, Result};
 
-/// A column is the label, a feature, the weight, the flag of what is held out, or the group, and nothing else beside.
+/// A column is the label, a feature, the weight, the flag of what is held out, or the group, and nothing else.
 pub fn check_columns(
     label: &str,
     features: Option<&[String]>,
@@ -36,7 +36,7 @@ pub fn check_fold_column(folds: Option<&FoldSpec>, label: &str, features: Option
     match used_as(name, label, features) {
         Some(role) => {
             let argument = if matches!(folds.by, FoldsBy::Time(_)) { "folds_by_time" } else { "folds_by" };
-            let hint = "Say by features which columns the model learns from, without this one.";
+            let hint = "Name the feature columns in features, without this one.";
             Err(refused(argument, format!("column \"{name}\" is {role}"), hint))
         }
         None => Ok(()),
@@ -46,7 +46,7 @@ pub fn check_fold_column(folds: Option<&FoldSpec>, label: &str, features: Option
 /// Names of features, each given, none twice, none the label.
 pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<String>> {
     if features.is_empty() {
-        let hint = "Name the feature columns, or leave features out to use all that can be.";
+        let hint = "Name the feature columns, or leave features out to use all possible columns.";
         return Err(refused("features", "it is an empty array", hint));
     }
     let mut names: Vec<String> = Vec::with_capacity(features.len());
@@ -54,11 +54,11 @@ pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<
         let name = name.ok_or_else(|| invalid("features", "it contains a NULL"))?;
         let refuse = |what: &str, hint: &str| Err(refused("features", format!("column \"{name}\" is {what}"), hint));
         if name == label {
-            let hint = "A model that knows the answer learns nothing: leave it out, or say another label.";
+            let hint = "A model that sees the label learns nothing: leave the column out, or use another label.";
             return refuse("the label", hint);
         }
         if names.contains(&name) {
-            return refuse("there twice", "Name each column once.");
+            return refuse("named twice", "Name each column once.");
         }
         names.push(name);
     }

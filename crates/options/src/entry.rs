@@ -199,7 +199,7 @@ impl Entry {
         !matches!(self.place, Place::Only(_))
     }
 
-    /// Its type as an argument; None if it is none.
+    /// Its type as an argument; None if it is not one.
     pub fn sql_type(&self) -> Option<&'static str> {
         match self.place {
             Place::Argument(sql_type) | Place::NamedOption(sql_type) | Place::Only(sql_type) => Some(sql_type),
@@ -241,7 +241,7 @@ impl Entry {
         }
     }
 
-    /// The models it applies to, and what has to be given beside it.
+    /// The models it applies to, and what has to be given with it.
     pub fn applies_to(&self) -> String {
         let models = match self.models {
             Models::All => "all models".to_owned(),
@@ -276,7 +276,7 @@ impl Entry {
             Values::Boolean => "true or false".to_owned(),
             Values::Number(range) if value.is_number() => range.words(),
             Values::Number(_) => "a number".to_owned(),
-            Values::Integer(least, most) => format!("a whole number from {least} to {most}"),
+            Values::Integer(least, most) => format!("an integer from {least} to {most}"),
             Values::Words(words) => return unknown(words()),
             Values::Column | Values::Any(_) => "the name of a column".to_owned(),
             Values::Read(..)
@@ -291,7 +291,7 @@ impl Entry {
 }
 
 impl Default {
-    /// The value; None if there is none, or it depends on other choices.
+    /// The value; None if it does not exist, or it depends on other choices.
     pub fn value(self) -> Option<Value> {
         match self {
             Default::None | Default::Depends(_) => None,
@@ -313,13 +313,11 @@ pub fn invalid(key: &str, reason: &str) -> Error {
     ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into()
 }
 
-/// The names of models.
 fn names(which: impl Fn(ModelKind) -> bool) -> Vec<&'static str> {
     ModelKind::ALL.into_iter().filter(|kind| which(*kind)).map(ModelKind::name).collect()
 }
 
 impl Models {
-    /// Is this one of them?
     pub fn include(self, kind: ModelKind) -> bool {
         match self {
             Models::All => true,
@@ -333,7 +331,8 @@ impl Models {
         }
     }
 
-    /// Why an option does not go with a model that is none of them; None if that is said of the option that it needs.
+    /// Why an option does not go with a model that is not one of  them; None if that is said of the option that it
+    /// needs.
     pub fn refusal(self) -> Option<String> {
         match self {
             Models::All | Models::Linear | Models::Smooth => None,

@@ -105,7 +105,7 @@ fn epochs(value: &Value) -> Result<u32> {
     let whole = value.as_u64().filter(|epochs| (least..=most).contains(epochs));
     whole
         .and_then(|epochs| u32::try_from(epochs).ok())
-        .ok_or_else(|| invalid(&format!("max_epochs must be a whole number from {least} to {most}")))
+        .ok_or_else(|| invalid(&format!("max_epochs must be an integer from {least} to {most}")))
 }
 
 /// What each point says: the product of an object's arrays, the last of its keys running fastest,
@@ -137,8 +137,8 @@ fn check_keys(points: &[Map<String, Value>]) -> Result<()> {
     let is_known = table::entries().any(|entry| entry.name == key);
     let meant =
         did_you_mean(key, known.iter().copied()).filter(|_| !is_known).map_or(String::new(), |meant| meant + " ");
-    let hint = format!("{meant}A point may say {}.", known.join(", "));
-    Err(refused("grid", format!("\"{key}\" cannot differ from point to point"), hint))
+    let hint = format!("{meant}The keys of a point are {}.", known.join(", "));
+    Err(refused("grid", format!("\"{key}\" must be the same for all points"), hint))
 }
 
 fn product(axes: Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
@@ -201,7 +201,7 @@ mod tests {
             (json!({"batch_size": axis, "patience": axis}), "it has more than 1000 points"),
             (json!({"learning_rate": ["fast"]}), "learning_rate must be a number"),
             (json!({"learning_rate": [{"auto_times": 0}]}), "learning_rate must be a number"),
-            (json!({"max_epochs": [0]}), "max_epochs must be a whole number from 1 to 1000000"),
+            (json!({"max_epochs": [0]}), "max_epochs must be an integer from 1 to 1000000"),
             (json!({"nulls": ["skip"]}), "\"nulls\" cannot differ from point to point"),
         ] {
             let error = grid(wrong.clone()).err().map(|error| error.to_string());

@@ -3,7 +3,8 @@
 //!
 //! It guarantees that ranges, defaults and what a warm start takes over are written once. To add an option is to add an
 //! entry to [`table`], and to use it.
-// Used by the extension alone: a field or a variant needs no text beyond its name, and nobody asks whether a length is 0.
+// Used by the extension alone: a field or a variant needs no text beyond its name, and no caller asks whether a length
+// is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
 mod as_written;

@@ -19,7 +19,6 @@ choice! {
         Poisson = "poisson",
         /// of an SVM: how far the margin is below 1
         Hinge = "hinge",
-        /// the square of that
         SquaredHinge = "squared_hinge",
     }
 }

@@ -11,6 +11,6 @@ pub fn check_name(name: &str) -> Result<()> {
     if (1..=MAX_NAME_BYTES).contains(&name.len()) {
         return Ok(());
     }
-    let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
+    let reason = format!("it has {} bytes instead of 1 to {MAX_NAME_BYTES}", name.len());
     Err(invalid("name", reason))
 }

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 as_written!(Nodes);
 
-/// Whether rows of other servers are trained on there, or come here.
+/// Whether rows of other servers are trained on there, or are fetched here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Nodes {
-    /// They come here.
+    /// They are fetched here.
     #[default]
     Off,
     /// They are trained on there, if they can be.

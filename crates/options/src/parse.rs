@@ -28,7 +28,7 @@ pub struct Parsed {
 pub fn parse(options: Map<String, Value>, kind: ModelKind, automatic: bool) -> Result<Parsed> {
     let given = Given::new(options, kind)?;
     if given.contains("validation_column") && given.contains("validation_fraction") {
-        return Err(invalid("validation_fraction", "does not go with validation_column"));
+        return Err(invalid("validation_fraction", "cannot be combined with validation_column"));
     }
     let (hyperparameters, rate) = hyperparameters(&given, kind, automatic)?;
     let (stopping, says_standardize) = (stopping(&given), given.contains("standardize"));
@@ -71,13 +71,13 @@ fn hyperparameters(given: &Given, kind: ModelKind, automatic: bool) -> Result<(H
         ..hyperparameters
     };
     hyperparameters.validate().map_err(|e| match e.name {
-        "learning_rate" => refused("learning_rate", e.reason, "Leave it out, and the rows say which is good."),
+        "learning_rate" => refused("learning_rate", e.reason, "Leave it out to choose it from the rows."),
         name => invalid(name, &e.reason),
     })?;
     Ok((hyperparameters, if is_open { Rate::Open } else { Rate::Given }))
 }
 
-/// What says something to SGD alone, beside the options of schedules and optimizers.
+/// What only SGD uses, in addition to the options of schedules and optimizers.
 pub const OF_SGD: [&str; 6] = ["batch_size", "schedule", "bounded_steps", "averaging", "learning_rate", "optimizer"];
 
 /// Newton's method makes its steps by itself: what is about gradients of some tuples says nothing to it.
@@ -88,8 +88,8 @@ fn solver(given: &Given) -> Result<Solver> {
     }
     match OF_SGD.into_iter().find(|key| given.contains(key)) {
         Some(key) => {
-            let hint = "Leave one of the two out: Newton's method makes its steps by itself.";
-            Err(refused(key, format!("it does not go with solver \"{}\"", solver.name()), hint))
+            let hint = "Leave one of the two out: Newton's method chooses its own steps.";
+            Err(refused(key, format!("it cannot be combined with solver \"{}\"", solver.name()), hint))
         }
         None => Ok(solver),
     }
@@ -115,10 +115,10 @@ fn schedule(given: &Given, kind: ModelKind, l2: f64) -> Result<Schedule> {
 fn theorem1(given: &Given, l2: f64) -> Result<Schedule> {
     let (mu, a) = (given.get("mu"), given.get("a"));
     if mu.is_none() && l2 == 0.0 {
-        return Err(invalid("mu", "must be given with schedule \"theorem1\", unless there is an l2 to take its place"));
+        return Err(invalid("mu", "must be given with schedule \"theorem1\", unless l2 is given"));
     }
     if a.is_some() && given.contains("learning_rate") {
-        return Err(invalid("a", "does not go with learning_rate: each of them decides the first rate"));
+        return Err(invalid("a", "cannot be combined with learning_rate: both set the first rate"));
     }
     Ok(Schedule::Theorem1 { mu: mu.unwrap_or(l2), a })
 }
@@ -179,7 +179,7 @@ fn output(given: &Given, kind: ModelKind) -> Result<Option<Output>> {
     match given.get::<Output>("output") {
         Some(output) if output.has_classes() != kind.is_classifier() => {
             let (output, objective) = (output.name(), Objective::of(kind).name());
-            Err(invalid("output", &format!("\"{output}\" does not go with objective \"{objective}\"")))
+            Err(invalid("output", &format!("\"{output}\" cannot be combined with objective \"{objective}\"")))
         }
         None if !kind.is_classifier() => Ok(Some(Output::Identity)),
         given => Ok(given),

@@ -71,14 +71,14 @@ impl Request {
 
     /// The same for a call of corgipile_search().
     pub fn for_search(arguments: TrainArguments, search: &SearchArguments) -> Result<Request> {
-        let refuse = |argument, hint| Err(refused(argument, "corgipile_search() does not take it", hint));
+        let refuse = |argument, hint| Err(refused(argument, "corgipile_search() does not accept it", hint));
         if arguments.says("warm_start").is_some() {
-            let hint = "A model that has learned from all rows cannot be judged by some of them: leave it out.";
+            let hint = "A model trained on all rows cannot be evaluated on a part of them: leave it out.";
             return refuse("warm_start", hint);
         }
         if arguments.says("group_by").is_some() {
-            let hint = "It finds one point for all rows. Search in the rows of one group by a query as source, and give \
-                        what it finds to corgipile_train().";
+            let hint = "The search finds one point for all rows. Use a query that selects one group as \
+                        source, and pass the result to corgipile_train().";
             return refuse("group_by", hint);
         }
         Request::read(arguments, None, Some(search), true)
@@ -175,8 +175,8 @@ impl Request {
         let strategy = self.shuffling.strategy;
         if self.first_point().hyperparameters.solver == Solver::Newton && !strategy.permutes() {
             let reason =
-                format!("solver \"newton\" needs each row once in an epoch, and {strategy} repeats and drops some");
-            let hint = "Leave it out: the order of rows makes no difference to this solver.";
+                format!("solver \"newton\" needs each row once per epoch, but {strategy} repeats and skips some");
+            let hint = "Leave it out: the order of rows does not matter to this solver.";
             return Err(refused("shuffle", reason, hint));
         }
         Ok(())
@@ -205,13 +205,14 @@ impl Request {
         if matches!(self.options.validation(), Some(Validation::Fraction { by: By::Block, .. }))
             && strategy.sorts_each_epoch()
         {
-            let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
+            let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks change in each epoch";
             return Err(entry::invalid("validation_by", reason));
         }
         match &self.name {
-            Some(name) if name.len() > MAX_PREFIX_BYTES && self.adds_to_name() => {
-                Err(invalid("name", format!("it has more than {MAX_PREFIX_BYTES} bytes, with several models")))
-            }
+            Some(name) if name.len() > MAX_PREFIX_BYTES && self.adds_to_name() => Err(invalid(
+                "name",
+                format!("it has more than {MAX_PREFIX_BYTES} bytes, the limit with several models"),
+            )),
             _ => Ok(()),
         }
     }
@@ -224,8 +225,8 @@ impl Request {
             return Err(entry::invalid("schedule", reason));
         }
         if self.search.is_some() && self.options.probability {
-            let reason = "does not go with corgipile_search(), which trains its best point on all rows: give that point to \
-                          corgipile_train()";
+            let reason = "cannot be used in corgipile_search(), which trains its best point on all rows: \
+                          pass that point to corgipile_train()";
             return Err(entry::invalid("probability", reason));
         }
         Ok(())
@@ -241,13 +242,13 @@ impl Request {
         search.settle(self.kind, has_mini_batches, &mut self.row_groups)?;
         let number = |point: &Point| point.hyperparameters.loss_number;
         if search.score() == Score::Loss && self.points.iter().any(|point| number(point) != number(&self.points[0])) {
-            let reason = "its points have different losses, which say nothing of which one is better";
-            return Err(refused("grid", reason, "Search once for each quantile, or for each loss_epsilon."));
+            let reason = "its points have different losses, which cannot be compared";
+            return Err(refused("grid", reason, "Run a search for each quantile or loss_epsilon."));
         }
         Ok(())
     }
 
-    /// Only this point is left, to be trained on all rows for so many epochs at most.
+    /// Only this point is left, to be trained on all rows for this many epochs at most.
     pub fn keep_point(&mut self, i: usize, epochs: Option<u32>) {
         let mut point = self.points.swap_remove(i);
         point.says = None;
@@ -320,7 +321,7 @@ impl Request {
         chosen
     }
 
-    /// Is Newton's method what suits models of so many features, where the solver is open?
+    /// Is Newton's method what suits models of this many features, where the solver is open?
     pub fn suits_newton(&self, features: usize) -> bool {
         // a Hessian of each group
         let most = if self.row_groups.group.is_some() { MOST_FOR_NEWTON / 8 } else { MOST_FOR_NEWTON };
@@ -359,7 +360,6 @@ impl Request {
         self.points.iter().map(|point| point.max_epochs).max().unwrap_or_default()
     }
 
-    /// The number of the first epoch.
     pub fn first_epoch(&self) -> u32 {
         self.resume.map_or(1, |resume| resume.epochs + 1)
     }
@@ -374,7 +374,7 @@ impl Request {
         &self.points[0]
     }
 
-    /// May rows of other servers come here?
+    /// May rows of other servers be fetched here?
     pub fn nodes_may_be_off(&self) -> bool {
         !matches!(self.options.servers, Nodes::Servers(_))
     }

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub enum HoldOut {
     /// those of which this column of booleans is true
     Column(String),
-    /// about so many of all rows, drawn by this seed
+    /// about this many of all rows, drawn by this seed
     Rows { fraction: f64, seed: i64 },
     /// whole blocks, one of each run of 1 / fraction of them
     Blocks { fraction: f64, seed: i64 },
 }
 
-/// How rows fall into groups, of which each has a model, and which of them are held out.
+/// How rows fall into groups, each of which has a model, and which of them are held out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RowGroupSpec {
     /// the column of the groups

@@ -23,7 +23,6 @@ choice! {
     Prepare {
         /// a sample of them, if there are many
         Sample = "sample",
-        /// all of them
         Exact = "exact",
     }
 }
@@ -58,7 +57,7 @@ pub enum Standardize {
 }
 
 impl Standardize {
-    /// The word beside true and false.
+    /// The word in addition to true and false.
     pub const AUTO: &'static str = "auto";
 
     /// What it may be, in words.
@@ -146,7 +145,6 @@ pub enum Transform {
     #[default]
     Automatic,
     None,
-    /// all numbers
     Log,
     /// these columns
     These(Vec<String>),
@@ -249,7 +247,6 @@ impl Hashing {
     }
 }
 
-/// A number of buckets.
 fn read_buckets(value: &Value) -> Option<u32> {
     whole(value, 1, MAX_WEIGHTS as u64).map(|number| number as u32)
 }

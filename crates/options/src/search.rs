@@ -44,7 +44,7 @@ choice! {
     }
 }
 
-/// What a search is to do beside training.
+/// What a search is to do besides training.
 #[derive(Debug, Clone)]
 pub struct SearchSpec {
     pub rule: FoldRule,
@@ -54,7 +54,7 @@ pub struct SearchSpec {
     stratify: bool,
     /// the folds in words, once they are settled
     pub folds: String,
-    /// processes that the models are dealt out to
+    /// processes that the models are distributed to
     pub workers: u32,
 }
 
@@ -81,14 +81,14 @@ impl SearchArguments {
         let score = self.score.as_deref().map(|given| argument_choice("scoring", given)).transpose()?;
         let stratify = self.stratify.unwrap_or(true);
         let by = match (&self.folds_by, &self.folds_by_time) {
-            (Some(_), Some(_)) => return Err(invalid("folds_by", "it does not go with folds_by_time")),
+            (Some(_), Some(_)) => return Err(invalid("folds_by", "it cannot be combined with folds_by_time")),
             (Some(group), None) => FoldsBy::Group(group.clone()),
             (None, Some(time)) => FoldsBy::Time(time.clone()),
             (None, None) => FoldsBy::Row { stratified: false },
         };
         let is_by_column = !matches!(by, FoldsBy::Row { .. });
         if is_by_column && self.stratify == Some(true) {
-            return Err(invalid("stratify", "it goes with folds of single rows only"));
+            return Err(invalid("stratify", "it applies only to folds of single rows"));
         }
         let stratify = stratify && !is_by_column;
         let spec = |rule| SearchSpec { rule, score, stratify, folds: String::new(), workers };
@@ -113,8 +113,8 @@ impl SearchArguments {
             None => Ok(FOLDS),
             Some((_, Ok(folds))) if (2..=MAX_FOLDS).contains(&folds) => Ok(folds),
             Some((folds, _)) => {
-                let hint = "For one part of the rows that judges all points say validation_fraction => 0.2.";
-                Err(refused("folds", format!("{folds} is not in 2 to {MAX_FOLDS}"), hint))
+                let hint = "For a single validation set, use validation_fraction => 0.2.";
+                Err(refused("folds", format!("{folds} is not between 2 and {MAX_FOLDS}"), hint))
             }
         }
     }
@@ -125,8 +125,8 @@ impl SearchArguments {
             return Ok(());
         }
         let argument = if is_by_column { "folds_by" } else { "folds" };
-        let hint = "Leave validation_fraction and validation_column out to have folds.";
-        Err(refused(argument, "it does not go with a validation part", hint))
+        let hint = "Leave validation_fraction and validation_column out to use folds.";
+        Err(refused(argument, "it cannot be combined with a validation set", hint))
     }
 }
 

@@ -5,7 +5,6 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A setting of a number.
 struct IntegerSetting {
     name: &'static CStr,
     /// holds the default until somebody sets it
@@ -17,7 +16,7 @@ struct IntegerSetting {
     more: &'static CStr,
 }
 
-/// A setting of memory, in kB, whose range is part of what is told of it.
+/// A setting of memory, in kB, whose range is part of its description.
 macro_rules! memory_setting {
     ($name:literal, default $default:expr, from $least:literal, $context:ident, $about:literal, $more:literal) => {
         IntegerSetting {
@@ -46,7 +45,7 @@ static MAX_BUFFER_MEMORY: IntegerSetting = memory_setting!(
     from 64,
     Userset,
     "Sets the maximum memory of the buffer in which TupleShuffle mixes tuples.",
-    "A buffer_size that asks for more is cut to this; EXPLAIN shows the buffer really used."
+    "A larger buffer_size is reduced to this; EXPLAIN shows the actual buffer."
 );
 
 static CACHE_MEMORY: IntegerSetting = memory_setting!(
@@ -54,8 +53,8 @@ static CACHE_MEMORY: IntegerSetting = memory_setting!(
     default 256 * 1024,
     from 0,
     Userset,
-    "Sets the maximum memory for decoded tuples that a training keeps from its first epoch for the others.",
-    "Beside the memory of the buffer; a table that fits the buffer needs none."
+    "Sets the maximum memory for decoded tuples that a training keeps after its first epoch.",
+    "In addition to the memory of the buffer; a table that fits the buffer needs none."
 );
 
 macro_rules! memory_limit {
@@ -65,8 +64,8 @@ macro_rules! memory_limit {
             default $default,
             from 64,
             Suset,
-            "Sets the maximum that corgipile.max_buffer_memory and corgipile.cache_memory can ask for.",
-            "Where a user has set one of them to more, it counts as this: EXPLAIN shows the buffer really used."
+            "Sets the maximum of corgipile.max_buffer_memory and corgipile.cache_memory.",
+            "If a user sets one of them to more, this value is used instead; EXPLAIN shows the actual buffer."
         )
     };
 }
@@ -87,7 +86,7 @@ static SHARED_MODELS_SIZE: IntegerSetting = memory_setting!(
     from 0,
     Postmaster,
     "Sets the shared memory in which models are kept for all sessions.",
-    "With shared_preload_libraries only. 0: none; each session keeps its own."
+    "Only with shared_preload_libraries. 0 disables it: each session keeps its own models."
 );
 
 static KEEP_VERSIONS: IntegerSetting = IntegerSetting {
@@ -97,8 +96,8 @@ static KEEP_VERSIONS: IntegerSetting = IntegerSetting {
     unit: GucFlags::empty(),
     context: || GucContext::Userset,
     about: c"Sets how many versions of a model are kept when a training stores another.",
-    more: c"Older ones are deleted, but for the deployed one and those with a comment; of models without a name, those of \
-            older trainings of the same source, label and kind. 0: all are kept. Valid range 0..2147483647.",
+    more: c"Older versions are deleted, except the deployed one and those with a comment; of models without a name, \
+            those of older trainings of the same source, label and kind. 0 keeps all. Valid range 0..2147483647.",
 };
 
 /// Holds the default until somebody sets it.
@@ -115,8 +114,8 @@ pub fn define(preloading: bool) {
     GucRegistry::define_bool_guc(
         c"corgipile.shared_scan",
         c"Sets whether sessions that read the same table read it together.",
-        c"For calls of corgipile_train() and corgipile_shuffle() that do not say it by shared_scan. The order of blocks then depends \
-          on who else reads: a model trained so cannot be trained again.",
+        c"Applies to calls of corgipile_train() and corgipile_shuffle() without shared_scan. The order of blocks then \
+          depends on the other sessions: the model is not reproducible.",
         &SHARE,
         GucContext::Userset,
         GucFlags::empty(),
@@ -161,7 +160,7 @@ pub fn shared_models_size() -> usize {
     SHARED_MODELS_SIZE.bytes() as usize
 }
 
-/// Upper bound, in bytes, of the memory for decoded tuples beside the buffer's.
+/// Upper bound, in bytes, of the memory for decoded tuples besides the buffer's.
 pub fn cache_memory() -> u64 {
     CACHE_MEMORY.limited_bytes()
 }

@@ -15,7 +15,7 @@ const SAMPLE_PAGES: u32 = 1024;
 /// Rows of such a sample after which no more of its pages are read: rows may be small, or have large values elsewhere.
 pub const SAMPLE_ROWS: u64 = 65_536;
 
-/// How the tuples of one query are shuffled: what the two shuffling nodes are told.
+/// How the tuples of one query are shuffled: what the two shuffling nodes get.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shuffling {
     #[serde(with = "text")]
@@ -46,7 +46,7 @@ pub struct Shuffling {
     /// which part of the blocks is read at all; None: all of them
     #[serde(default)]
     pub sample: Option<f64>,
-    /// None for whoever reads the tuples once, or wants slots
+    /// None for the one that reads the tuples once, or wants slots
     #[serde(default)]
     pub cache: Option<CachePlan>,
     /// who says that it is read together with other sessions; None: it is not
@@ -171,7 +171,7 @@ impl Shuffling {
         if self.has_cut_blocks() {
             let (most, asked) = (BlockSize::Bytes(settings::max_buffer_memory()), self.asked_block_size());
             pg::notice(
-                format!("blocks have {most} instead of {asked}, which is more than corgipile.max_buffer_memory"),
+                format!("blocks have {most} instead of {asked}, which exceeds corgipile.max_buffer_memory"),
                 "Raise corgipile.max_buffer_memory, or use a smaller block_size.",
             );
         }

@@ -15,12 +15,19 @@ const MAX_TRIALS: i32 = 1_000;
 
 /// What one option is drawn from.
 enum Draw {
-    /// one of these values
     Of(Vec<Value>),
     /// a number from the first to the second: its logarithm is uniform, or itself
-    Between { least: f64, most: f64, is_log: bool, is_whole: bool },
+    Between {
+        least: f64,
+        most: f64,
+        is_log: bool,
+        is_whole: bool,
+    },
     /// as many times the rate of a call without it
-    TimesAuto { least: f64, most: f64 },
+    TimesAuto {
+        least: f64,
+        most: f64,
+    },
 }
 
 /// The points of a search: those of a grid, or `trials` that are drawn; None of neither is [`TRIALS`] that are drawn.
@@ -35,7 +42,7 @@ pub fn points(
         (true, None) => return Ok(grid.unwrap_or_default()),
         (false, None) => TRIALS,
         (_, Some(trials)) if (1..=MAX_TRIALS).contains(&trials) => trials as usize,
-        (_, Some(trials)) => return Err(invalid("trials", format!("{trials} is not in 1 to {MAX_TRIALS}"))),
+        (_, Some(trials)) => return Err(invalid("trials", format!("{trials} is not between 1 and {MAX_TRIALS}"))),
     };
     let (draws, begins_with_default) = match grid {
         Some(grid) => (read(grid)?, false),
@@ -60,7 +67,7 @@ fn unit(key: i64) -> f64 {
     (key.cast_unsigned() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// What a call says that nobody has given ranges: options that were given stay as they are.
+/// What a call says that no one has given ranges: options that were given stay as they are.
 fn defaults(kind: ModelKind, solver: Solver, given: &dyn Fn(&str) -> bool) -> Vec<(String, Draw)> {
     let layers = [json!([16]), json!([100]), json!([64]), json!([128]), json!([32, 32]), json!([64, 32])];
     let l2 = Draw::Between { least: 1e-7, most: 1e-2, is_log: true, is_whole: false };

@@ -9,7 +9,7 @@ use std::ops::Deref;
 /// Names, queries and labels pass through Rust strings, which are UTF-8.
 ///
 /// # Errors
-/// [`Error::Encoding`] if the database has another encoding. (SQL_ASCII is none.)
+/// [`Error::Encoding`] if the database has another encoding. (SQL_ASCII is not one.)
 pub fn require_utf8() -> Result<()> {
     match encoding() {
         pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII => Ok(()),
@@ -28,10 +28,6 @@ fn encoding() -> pg_sys::pg_enc::Type {
 }
 
 /// A text whose bytes are these, in the encoding of the database.
-///
-/// # Errors
-/// [`Error::Encoding`] if it has letters beyond ASCII and the database another encoding than UTF8;
-/// [`Error::NotUtf8`] if the database has none and the bytes are not UTF-8.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
     let text = std::str::from_utf8(bytes);
     match encoding() {

@@ -12,7 +12,7 @@ pub fn preloading() -> bool {
     unsafe { pg_sys::process_shared_preload_libraries_in_progress }
 }
 
-/// A seed that nobody can foresee: small enough to be written down.
+/// A seed that no one can foresee: small enough to be written down.
 pub fn random_seed() -> i64 {
     let mut bytes = [0u8; 4];
     // SAFETY: fills the four bytes.

@@ -54,7 +54,7 @@ impl Buffers {
     }
 
     /// Looks at the first tuples of the epoch that is about to begin, until it is known how long they are and, of two
-    /// classes, what both are. The epoch then begins anew. `batch` has the last of these tuples.
+    /// classes, what both are. The epoch then begins again. `batch` has the last of these tuples.
     pub fn peek(&mut self, batch: &mut Batch) -> Result<()> {
         let Buffers { query, decoder, .. } = self;
         let top: Scan<TupleShuffle> = query.top();

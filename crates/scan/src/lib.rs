@@ -2,7 +2,8 @@
 //!
 //! Between our own nodes whole buffers travel ([`tuples::Batch`]); to any other parent each node speaks the executor's
 //! protocol of one slot at a time.
-// Used by the extension alone: a field or a variant needs no text beyond its name, and nobody asks whether a length is 0.
+// Used by the extension alone: a field or a variant needs no text beyond its name, and no caller asks whether a length
+// is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
 pub mod block_shuffle;

@@ -50,7 +50,6 @@ enum Kind {
         indices: VectorReader,
         values: VectorReader,
     },
-    /// one sparse vector
     SparseVector(SparseVectorReader),
 }
 
@@ -194,9 +193,9 @@ impl MiniBatches {
         &self.reader.label
     }
 
-    /// The next `rows` rows, or what is left of them: their labels, an array to be freed, and their features.
+    /// The next `rows` rows, or what is left of them: their labels and their features.
     /// None at the end.
-    pub fn next(&mut self, rows: usize) -> Result<Option<(BuiltArray, &Rows)>> {
+    pub fn next(&mut self, rows: usize) -> Result<Option<(BuiltArray<'_>, &Rows)>> {
         let MiniBatches { query, reader } = self;
         let taken = query.run_rows(|| reader.gather(query, rows))?;
         match &reader.rows {

@@ -104,7 +104,7 @@ pub fn unite(decoder: &mut Decoder, wanted: Wanted, all: &[Found]) -> Result<Vec
         parts.push(counts.iter().zip(&before).map(|(after, before)| after - before).collect());
         if !measured.unite(&found.measured) {
             return Err(
-                NodeError::Differ("rows have not as many features on one server as on another".to_owned()).into()
+                NodeError::Differ("rows do not have the same number of features on all servers".to_owned()).into()
             );
         }
     }
@@ -120,7 +120,7 @@ fn finish(decoder: &mut Decoder, wanted: Wanted, sums: &RowSums, mut measured: M
     if let FewTargets::Two([one, other]) = measured.few {
         pg::notice(
             format!("label column \"{}\" has only two values, {one} and {other}", decoder.labels().column()),
-            "The model predicts numbers. For two classes and their probabilities say model => 'logistic'.",
+            "The model predicts numbers. For two classes and their probabilities, use model => 'logistic'.",
         );
     }
     measured.impute();
@@ -244,7 +244,7 @@ impl Measured {
         if !columns.is_empty() {
             pg::warning(
                 format!(
-                    "numbers lie so far from 0 that single precision rounds away most of their differences: {}",
+                    "values are so far from 0 that single precision loses most of their differences: {}",
                     some_of(&columns)
                 ),
                 "Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x.",
@@ -256,7 +256,7 @@ impl Measured {
     /// these were measured as they are.
     fn profile(&self, decoder: &Decoder) -> Option<Vec<FeatureProfile>> {
         let mut features = self.sample.as_ref()?.features(Ends::default());
-        // what comes later is compared with the rows as they are
+        // later rows is compared with the rows as they are
         if decoder.logs_of_arrays().is_some() || decoder.weighs_rows() {
             return Some(features);
         }

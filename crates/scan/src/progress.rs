@@ -5,7 +5,7 @@
 //! and nothing else changes.
 //!
 //! A place belongs to one process; its numbers are plain atomics. It is freed when the training's state is dropped,
-//! which an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory anew.
+//! which an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory again.
 #![allow(unsafe_code)]
 
 use pg::process::late_memory;
@@ -29,7 +29,6 @@ struct Place {
     relation: AtomicU32,
     epoch: AtomicU32,
     epochs: AtomicU32,
-    /// the first that is new
     first_epoch: AtomicU32,
     /// of the epoch, read and in all; 0 in all: not known
     blocks: [AtomicU32; 2],
@@ -67,7 +66,7 @@ impl Place {
         }
     }
 
-    /// All tuples so far have been learned from: those of so many epochs.
+    /// All tuples so far have been learned from: those of this many epochs.
     fn settle(&self, epochs: f64) {
         self.learned.epochs.store(epochs.to_bits(), Relaxed);
         self.learned.tuples.store(self.tuples.load(Relaxed), Relaxed);
@@ -186,7 +185,7 @@ pub fn epochs(last: u32) {
     }
 }
 
-/// An epoch, from 1, of so many blocks begins; 0 is a preparation pass.
+/// An epoch, from 1, of this many blocks begins; 0 is a preparation pass.
 pub fn begin_epoch(epoch: u64, blocks: usize) {
     let Some(place) = CURRENT.get() else { return };
     place.blocks[0].store(0, Relaxed);
@@ -197,7 +196,7 @@ pub fn begin_epoch(epoch: u64, blocks: usize) {
     }
 }
 
-/// So many blocks of the epoch were begun.
+/// This many blocks of the epoch were begun.
 #[inline]
 pub fn blocks(begun: usize) {
     if let Some(place) = CURRENT.get() {

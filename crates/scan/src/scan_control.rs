@@ -15,13 +15,13 @@ use std::time::Duration;
 pub struct ScanControl {
     /// The next scan is one of this epoch.
     pub epoch: Option<u64>,
-    /// The scan reads so many pages of each table: those that there were when the first process began.
+    /// The scan reads this many pages of each table: those that there were when the first process began.
     pub pages_of_tables: Option<Vec<u32>>,
-    /// Blocks have so many pages: as many as the first process has found.
+    /// Blocks have this many pages: as many as the first process has found.
     pub pages_per_block: Option<u32>,
     /// From the next epoch on, this process reads one partition of the blocks.
     pub rank: Option<Rank>,
-    /// From the next epoch on, all of so many processes read all blocks, each for itself.
+    /// From the next epoch on, all of this many processes read all blocks, each for itself.
     pub replica: Option<Rank>,
     pub cache: Option<CacheControl>,
     /// What epoch 0, which comes before the first one that is learned from, reads; of few pages, all.
@@ -220,7 +220,7 @@ impl ScanReport {
         self.full_shuffles.as_ref().map_or(Duration::ZERO, |costs| costs.epoch)
     }
 
-    /// Bytes of the copy that a full shuffle has made. None if there is none.
+    /// Bytes of the copy that a full shuffle has made. None if it does not exist.
     pub fn full_shuffle_bytes(&self) -> Option<u64> {
         self.full_shuffles.as_ref().map(|costs| costs.bytes)
     }

@@ -14,13 +14,13 @@ use std::ffi::{CStr, c_int};
 /// Bytes of the queues between leader and worker: messages are short.
 const QUEUE: usize = 1 << 14;
 
-/// What a worker needs to read the rows of its leader, beside the plan.
+/// What a worker needs to read the rows of its leader, besides the plan.
 #[derive(Serialize, Deserialize)]
 pub struct WorkerRows {
     pub spec: OwnedSpec,
     /// what the leader knows of the rows, if it has read them
     pub decoder_state: Option<Box<DecoderState>>,
-    /// what the nodes are told before they are read
+    /// what the nodes get before they are read
     pub control: ScanControl,
     /// what EXPLAIN ANALYZE wants to be measured
     pub instrument: c_int,
@@ -71,5 +71,5 @@ pub fn json(value: &impl Serialize) -> Vec<u8> {
 
 /// What a message says.
 pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> T {
-    serde_json::from_slice(json).unwrap_or_else(|e| pgrx::error!("a training process was told nonsense: {e}"))
+    serde_json::from_slice(json).unwrap_or_else(|e| pgrx::error!("unexpected request to a training process: {e}"))
 }

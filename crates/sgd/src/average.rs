@@ -27,7 +27,7 @@ pub(crate) struct Theorem1 {
     /// how much the loss of a mini-batch can bend: the most that was measured so far
     curvature: f64,
     /// tuples of the largest buffer so far: the last one of an epoch, smaller than all others,
-    /// shall not make large steps
+    /// should not make large steps
     tuples: usize,
     /// whether the current buffer has been learned from
     used: bool,
@@ -74,7 +74,7 @@ impl Theorem1 {
         self.rate = numerator / (self.buffers as f64 + a);
     }
 
-    /// The rate of a step that so many tuples make together.
+    /// The rate of a step that this many tuples make together.
     pub(crate) fn rate_of_step(&self, tuples: usize) -> f64 {
         let mut rate = self.rate;
         if tuples > 1 {
@@ -118,5 +118,5 @@ impl Theorem1 {
     }
 }
 
-/// After the first epoch, so many buffers come to one that is measured.
+/// After the first epoch, this many buffers come to one that is measured.
 const MEASURED: u64 = 16;

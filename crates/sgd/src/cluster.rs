@@ -95,9 +95,6 @@ impl ClusterFactor {
     }
 
     /// Adds tuples of the block under way.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
         for i in 0..batch.len() {
             let label = batch.label(i);
@@ -159,10 +156,7 @@ impl ClusterFactor {
         Ok(())
     }
 
-    /// Ends the block. One without tuples is none.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
+    /// Ends the block. One without tuples is not one.
     pub fn end_block(&mut self) -> Result<(), OutOfMemory> {
         if self.in_block == 0 {
             return Ok(());
@@ -205,9 +199,6 @@ impl ClusterFactor {
     }
 
     /// Adds blocks that another process has gone through, with the same classes. This one is between two blocks.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn add_sums(&mut self, other: &ClusterSums) -> Result<(), OutOfMemory> {
         for (class, others) in other.table.iter().enumerate() {
             let own = sums_of(&mut self.table, class, others.len().saturating_sub(1))?;
@@ -227,7 +218,7 @@ impl ClusterFactor {
         self.seen
     }
 
-    /// h_D of the complete blocks; None if all gradients are the same, or there is none.
+    /// h_D of the complete blocks; None if all gradients are the same, or there is no gradient.
     pub fn factor(&self) -> Option<f64> {
         // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class; with a hinge for
         // each class it is |1/2 - [y = k]|^2

@@ -15,14 +15,14 @@ use loss::{ModelKind, ParametersView, probability};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     rows: u64,
-    /// of the [ranks](Calibration::ranks) of so many rows, ascending
+    /// of the [ranks](Calibration::ranks) of this many rows, ascending
     scores: Vec<f64>,
 }
 
 /// Why numbers are no calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uncalibrated {
-    /// there are not as many scores as so many rows have
+    /// there are not as many scores as this many rows have
     Count {
         /// as many as there should be
         expected: usize,
@@ -40,9 +40,6 @@ impl Calibration {
     const MAX_SCORES: u64 = Calibration::EVEN + Calibration::LARGEST;
 
     /// Scores of `rows` rows, ascending: those of their ranks.
-    ///
-    /// # Errors
-    /// [`Uncalibrated`]
     pub fn new(rows: u64, scores: Vec<f64>) -> Result<Calibration, Uncalibrated> {
         let expected = Calibration::kept(rows);
         if scores.len() != expected {
@@ -55,12 +52,12 @@ impl Calibration {
         }
     }
 
-    /// How many scores are kept of so many rows.
+    /// How many scores are kept of this many rows.
     pub fn kept(rows: u64) -> usize {
         rows.min(Calibration::MAX_SCORES) as usize
     }
 
-    /// The rank, from 1, of score number `i`, from 0, among those of so many rows.
+    /// The rank, from 1, of score number `i`, from 0, among those of this many rows.
     fn rank(rows: u64, i: usize) -> u64 {
         let i = i as u64;
         if rows <= Calibration::EVEN + Calibration::LARGEST {
@@ -73,7 +70,7 @@ impl Calibration {
         }
     }
 
-    /// The ranks, from 1 and ascending, whose scores are kept of so many rows: all of up to 3,072 rows; of n more,
+    /// The ranks, from 1 and ascending, whose scores are kept of this many rows: all of up to 3,072 rows; of n more,
     /// those of ceil(j (n - 1024) / 2048) for j from 1 to 2048, and the 1024 largest.
     pub fn ranks(rows: u64) -> impl Iterator<Item = u64> {
         (0..Calibration::kept(rows)).map(move |i| Calibration::rank(rows, i))

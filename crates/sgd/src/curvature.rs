@@ -33,9 +33,6 @@ enum Sample<'a> {
 ///
 /// Of the tuples at these places, taken in mini-batches of `count`, it is that of the mini-batch with the longest rows,
 /// so that a few rows unlike all others are not missed. Of compressed mini-batches it is the greatest of all.
-///
-/// # Errors
-/// [`OutOfMemory`]
 pub(crate) fn curvature(
     kind: ModelKind,
     batch: &Batch,

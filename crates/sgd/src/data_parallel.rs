@@ -27,17 +27,11 @@ impl Trainer {
     /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no
     /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks learn from mini-batches
     /// only.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn replica(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
         Ok(Trainer::new(never_full(hyper), dim, outputs, sparse)?.into_replica(hyper))
     }
 
     /// The trainer that was saved, by itself or as a replica, which is to go on together with those of other processes.
-    ///
-    /// # Errors
-    /// As [`Trainer::resume`].
     pub fn resume_replica(
         hyper: Hyperparameters,
         outputs: usize,
@@ -69,7 +63,7 @@ impl Trainer {
         self.hyper.steps()
     }
 
-    /// Begins the next buffer, which has so many tuples in all processes, and so many in a full step, as
+    /// Begins the next buffer, which has this many tuples in all processes, and this many in a full step, as
     /// [`begin_buffer`](Trainer::begin_buffer); this process has those at these places.
     ///
     /// # Errors
@@ -107,7 +101,7 @@ impl Trainer {
     }
 
     /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned
-    /// from so many of `tuples` since the last time.
+    /// from this many of `tuples` since the last time.
     ///
     /// # Errors
     /// Those of the exchange.
@@ -122,7 +116,7 @@ impl Trainer {
         self.notice_others(tuples.iter().sum(), true)
     }
 
-    /// Takes notice of so many tuples of all: features that only others have met, and a buffer of which this process
+    /// Takes notice of this many tuples of all: features that only others have met, and a buffer of which this process
     /// may have none. The model counts for the mean of the iterates if it is time, or if it `must`.
     fn notice_others<E: From<OutOfMemory>>(&mut self, tuples: usize, must: bool) -> Result<(), E> {
         self.mean.as_mut().map_or(Ok(()), |mean| mean.reserve(self.engine.dim()))?;

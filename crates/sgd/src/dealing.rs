@@ -1,4 +1,4 @@
-//! Models that are dealt out to several processes, each of which trains its own from all tuples.
+//! Models that are distributed to several processes, each of which trains its own from all tuples.
 //!
 //! Guarantees: every model is dealt to one process, by nothing but what the models cost and how many processes there
 //! are, so that each process can deal for itself and gets what the others think it has. Models of a [`Panel`] stay
@@ -21,7 +21,7 @@ pub struct Load {
     pub cost: u64,
 }
 
-/// A full panel takes the time of so many models by themselves: from 28 to 784 features it was 1.2 to 5
+/// A full panel takes the time of this many models by themselves: from 28 to 784 features it was 1.2 to 5
 /// (`docs/results/search.md`).
 const PANEL: u64 = 4;
 

@@ -1,5 +1,5 @@
 //! Trainers that learn by themselves in one process, of which another process has one, too: tuples that only one
-//! process has need nobody else.
+//! process has need no one else.
 //!
 //! Guarantees: the steps are those of trainers that learn [together](loss::Steps), where all others have nothing to
 //! say, to the bit, but for the sign of zeros in a mean.
@@ -11,7 +11,7 @@ use tuples::OutOfMemory;
 use crate::Unfit;
 use crate::trainer::{EndedElsewhere, Trainer};
 
-/// An exchange with nobody.
+/// An exchange with no one.
 #[derive(Debug, Default)]
 pub struct Alone {
     own: Vec<f32>,
@@ -37,7 +37,7 @@ impl Exchange for Alone {
 
 impl Trainer {
     /// Becomes the trainer that has gone through this epoch elsewhere, and was saved when it had ended it with this
-    /// report. Whoever ends the epoch here gets the report.
+    /// report. Anyone who ends the epoch here gets the report.
     ///
     /// # Errors
     /// [`Unfit`] if it is not a trainer of this one's kind that has ended this epoch.

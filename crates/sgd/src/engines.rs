@@ -37,9 +37,6 @@ impl EngineKind {
     }
 
     /// An engine before the first epoch.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn engine(
         self,
         hyper: Hyperparameters,

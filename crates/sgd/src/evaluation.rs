@@ -134,7 +134,8 @@ impl Evaluation {
     /// Evaluates `model` on all tuples of `batch`, whose labels are as in training.
     ///
     /// # Panics
-    /// If the batch is dense and has not as many features as the model. A sparse one may have more, of weight 0.
+    /// If the batch is dense and does not have the same number of features as the model. A sparse one may have more, of
+    /// weight 0.
     pub fn add(&mut self, model: &ModelParameters, batch: &Batch) {
         self.add_and_show(model, batch, |_, _| {});
     }
@@ -329,7 +330,7 @@ impl Evaluation {
     }
 
     /// The mean of Poisson's deviance, and the fraction of it that is less than a constant's, that of the mean: 1 if
-    /// all of it is, also if there is none. Of a logarithmic link only.
+    /// all of it is, also without any. Of a logarithmic link only.
     pub fn poisson_deviance(&self) -> Option<(f64, f64)> {
         let has_counts = !self.kind.is_classifier() && self.kind.link() == Link::Logarithm;
         let mean = self.mean_loss(self.counted.sums.target_sum);

@@ -74,8 +74,8 @@ impl Exchange for Halting<'_> {
     }
 }
 
-/// An exchange for whoever asks the processes that cannot wait: it has heard what they say in the round that is under
-/// way, and makes of that what is to come of it.
+/// An exchange for the one that asks the processes that cannot wait: it has heard what they say in the round that is
+/// under way, and makes of that what is to come of it.
 ///
 /// It is halting itself, so that several calls can be in the same round: each is made once to learn what the process
 /// says itself, and again when all others have said theirs.

@@ -1,4 +1,4 @@
-//! Permutation importance: by how much a model's score drops when a feature's values are dealt out among the rows anew
+//! Permutation importance: by how much a model's score drops when a feature's values are permuted among the rows
 //! (Breiman, Random Forests, 2001).
 //!
 //! Guarantees: the permutations are a function of seed, feature and repetition; features that belong together, as the
@@ -43,10 +43,7 @@ impl Importance<'_> {
         self.score
     }
 
-    /// The drop over so many permutations of these features.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
+    /// The drop over this many permutations of these features.
     pub fn drop_of(&self, features: &Range<usize>, repeats: u32, seed: u64) -> Result<Drop, OutOfMemory> {
         let mut random = SplitMix64::seed_from_u64(seed ^ (features.start as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let mut drops = Vec::new();
@@ -112,7 +109,6 @@ fn permutation(count: usize, random: &mut SplitMix64) -> Vec<usize> {
     places
 }
 
-/// The rows, each with these features of its donor.
 fn permuted(rows: &Batch, features: &Range<usize>, donors: &[usize]) -> Result<Batch, OutOfMemory> {
     let mut permuted = if rows.is_sparse() { Batch::sparse() } else { Batch::dense(rows.dim()) };
     if rows.is_sparse() {

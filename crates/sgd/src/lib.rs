@@ -5,7 +5,7 @@
 //! sequence was cut into batches and ranges nor the vector instructions of the machine can be told from it. Swapping
 //! the two classes gives exactly the negated model. A model that diverges is an error and never a NaN in a report.
 //!
-//! It prevents a training run that nobody can reproduce on another machine, or after another choice of the buffer size.
+//! It prevents a training run that no one can reproduce on another machine, or after another choice of the buffer size.
 //!
 //! - [`Trainer`] learns, by an engine of [`linear`], [`network`] or [`newton`]: epochs of [`learn`](Trainer::learn)
 //!   between `begin_epoch` and `end_epoch`. Hyperparameters and models are those of [`loss`].

@@ -152,8 +152,8 @@ impl Moments {
         self.means_and_squares().map(move |(mean, squares)| (mean, (squares / count).sqrt()))
     }
 
-    /// The features of dense rows of which float32 keeps only steps that are coarse beside their deviation, because
-    /// their numbers lie far from 0: see [`is_coarse`].
+    /// The features of dense rows of which float32 keeps only steps that are coarse compared with their deviation,
+    /// because their numbers lie far from 0: see [`is_coarse`].
     pub fn coarse(&self) -> Vec<u32> {
         let count = self.weight_or_one();
         let moments = (0..).zip(self.means_and_squares());
@@ -191,8 +191,8 @@ impl Moments {
         }
     }
 
-    /// Takes these as mean, and sum of squared deviations from it, of each feature of so many dense rows, where there are
-    /// any.
+    /// Takes these as mean, and sum of squared deviations from it, of each feature of this many dense rows, where there
+    /// are any.
     ///
     /// # Panics
     /// If the rows were sparse, or another number.

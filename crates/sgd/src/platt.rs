@@ -200,7 +200,7 @@ impl HeldOutDecisions {
     }
 
     /// With fewer rows of a class, or of all others, no slope is fitted: a model that has not learned from the only row
-    /// has learned that there is none.
+    /// has learned nothing.
     const FEWEST: u64 = 2;
 
     /// The sigmoid of the least cross entropy among those that grow with the decision; None if there are no rows. Where
@@ -334,7 +334,7 @@ mod tests {
             let (united, all) = (united.fit().unwrap(), all.fit().unwrap());
             assert!((united.slope - all.slope).abs() < 1e-9 && (united.offset - all.offset).abs() < 1e-9);
         }
-        // what nobody counts so does not hang
+        // what no one counts so does not hang
         let absurd = HeldOutDecisions { dropped: u32::MAX, ..of(0..10) };
         let mut united = of(0..10);
         united.unite(absurd);
@@ -362,7 +362,7 @@ mod tests {
         let weighted = fitted(rows());
         is_near(weighted, -1.545_096_864_786_875_5, -0.939_168_728_197_879_1, 1e-5);
         is_near(weighted, -1.545_096_872_301_768_8, -0.939_168_741_423_193_5, 1e-8);
-        // told apart: the smoothed targets keep the slope finite
+        // distinguished: the smoothed targets keep the slope finite
         let apart = fitted(rows().map(|(f, ..)| (f, f > 0.05, 1.0)));
         is_near(apart, -2.977_134_950_926_13, 0.147_944_256_099_149_2, 1e-5);
         is_near(apart, -2.977_135_807_641_590_6, 0.147_944_287_601_161_66, 1e-8);

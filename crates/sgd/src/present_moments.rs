@@ -41,9 +41,6 @@ impl PresentMoments {
     /// that was there is put in their place, so that others who look at the batch find only what can be; 0 as long as
     /// there was none.
     ///
-    /// # Errors
-    /// [`OutOfMemory`]
-    ///
     /// # Panics
     /// If the batch is not dense, or has another number of features.
     pub fn add(&mut self, batch: &mut Batch, has_missing: bool) -> Result<(), OutOfMemory> {

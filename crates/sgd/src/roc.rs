@@ -55,7 +55,7 @@ impl TiedWriter {
     }
 }
 
-/// The scores that these bytes of a [`TiedWriter`] are; None if they are none.
+/// The scores that these bytes of a [`TiedWriter`] are; None if they are not.
 pub fn read_tied(mut bytes: &[u8]) -> Option<Vec<Tied>> {
     let mut all: Vec<Tied> = Vec::new();
     while !bytes.is_empty() {

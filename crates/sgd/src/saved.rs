@@ -30,7 +30,7 @@ pub fn initial_state(mut model: ModelParameters) -> Vec<u8> {
 /// Why bytes are no trainer that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// They are none at all, or one of another size or kind.
+    /// They are empty, or one of another size or kind.
     #[error("its training state cannot be read")]
     Malformed,
     /// It was trained in another way.
@@ -60,7 +60,7 @@ impl Trainer {
         packer
     }
 
-    /// Writes or reads what comes behind the header.
+    /// Writes or reads the rest behind the header.
     fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
         self.engine.code(coder)?;
         self.theorem.as_mut().map_or(Some(()), |theorem| theorem.code(coder))?;
@@ -73,9 +73,6 @@ impl Trainer {
     }
 
     /// The trainer that was saved, between two epochs, to go on with these hyperparameters.
-    ///
-    /// # Errors
-    /// [`Unfit`]
     pub fn resume(hyper: Hyperparameters, outputs: usize, sparse: bool, saved: &[u8]) -> Result<Trainer, Unfit> {
         let (is_initial, numbers) = match saved.strip_prefix(MAGIC_INITIAL) {
             Some(initial) => (true, unpack(initial)),

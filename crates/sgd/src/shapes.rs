@@ -5,8 +5,8 @@
 //! same direction, which is what remains of values around 1, but not beyond 1 in the other: then there is a heap at 0
 //! that stands out. Of columns that are skewed but have no such shape, most of which are 0 for the most part, nothing
 //! is gained, and of those of a moderate skewness a linear model loses as often as it gains. Where the labels are
-//! targets, the logarithms must tell as much of them as the values do: an amount that is a share of another one is none
-//! of its logarithm.
+//! targets, the logarithms must tell as much of them as the values do: an amount that is a share of another one is not
+//! one of  its logarithm.
 //!
 //! Guarantees: no cancellation, as in [`Moments`]; what is missing does not count.
 
@@ -259,7 +259,7 @@ mod tests {
         assert!(!chosen(&|x| x * x, true), "what grows faster");
         assert!(chosen(&|x| 3.0 * x.ln_1p(), true), "its logarithm");
         assert!(chosen(&|x| -x.sqrt().min(2.0), true), "what grows slower");
-        assert!(chosen(&|_| 7.0, true), "nothing is told by either");
+        assert!(chosen(&|_| 7.0, true), "neither helps");
         assert!(chosen(&|x| 0.1 * x, false), "classes have no line");
     }
 

@@ -21,9 +21,6 @@ pub(crate) struct SparseMoments {
 
 impl SparseMoments {
     /// Adds all tuples of a sparse batch, each as much as it weighs, which is more than 0.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]; nothing has been added then.
     pub(crate) fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
         let dim = self.features.len().max(batch.dim());
         let more = dim - self.features.len();

@@ -45,7 +45,7 @@ impl Losses {
         self.stale >= rule.patience
     }
 
-    /// Lets a training go on that was stopped: patience begins anew.
+    /// Lets a training go on that was stopped: patience begins again.
     pub fn forgive(&mut self) {
         self.stale = 0;
     }
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(stops(&[1.0, 0.5, 0.45, 0.44, 0.43], 0.1, 2), Some(3));
         assert_eq!(stops(&[1.0, 0.5, 0.45, 0.3, 0.29, 0.28], 0.1, 2), Some(5));
         assert_eq!(stops(&[1.0, 0.9, 0.8, 0.7], 0.1, 1), None);
-        // equal to the lowest is no worse with a tolerance of 0, as there
+        // equal to the lowest is no worse with a tolerance of 0, as well
         assert_eq!(stops(&[0.5, 0.5, 0.5], 0.0, 1), None);
         assert_eq!(stops(&[0.5, 0.6], 0.0, 1), Some(1));
     }

@@ -19,7 +19,7 @@ impl TargetMoments {
         self.0.add_weighted(target.into(), weight.into());
     }
 
-    /// Does float32 keep only steps that are coarse beside their deviation? See [`is_coarse`].
+    /// Does float32 keep only steps that are coarse compared with their deviation? See [`is_coarse`].
     pub fn is_coarse(&self) -> bool {
         let (mean, variance) = self.0.moments();
         is_coarse(mean, variance.sqrt())

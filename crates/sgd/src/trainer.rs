@@ -59,9 +59,6 @@ impl Trainer {
     /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features; sparse ones may have
     /// more, then it grows. `outputs` is 1, or the number of classes with softmax and networks. The hyperparameters
     /// should be [valid](Hyperparameters::validate).
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
         Trainer::with_level(hyper, dim, outputs, sparse, Level::detect())
     }
@@ -116,8 +113,8 @@ impl Trainer {
         self.engine.seen()
     }
 
-    /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each
-    /// buffer before learning from it. Only [`Schedule::Theorem1`] looks at it.
+    /// Begins the next buffer, of this many tuples, which are at these places of the batch's order: to be called for
+    /// each buffer before learning from it. Only [`Schedule::Theorem1`] looks at it.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then no buffer has begun.
@@ -129,9 +126,6 @@ impl Trainer {
 
     /// How much the loss of a mini-batch at these places can bend, if it is to be known: what a process that cannot
     /// wait does of [`begin_buffer_synchronized`](Trainer::begin_buffer_synchronized) first.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn curvature_of_buffer(&self, batch: &Batch, places: Range<usize>) -> Result<Option<f64>, OutOfMemory> {
         let Some(theorem) = &self.theorem else { return Ok(None) };
         if self.hyper.batch_size == 1 || !theorem.measures(self.epoch) {
@@ -148,8 +142,8 @@ impl Trainer {
         }
     }
 
-    /// Begins a buffer, which has so many tuples in all processes, and so many in a full step; this is the most that a
-    /// loss can bend, if it was [measured](Trainer::curvature_of_buffer).
+    /// Begins a buffer, which has this many tuples in all processes, and this many in a full step; this is the most
+    /// that a loss can bend, if it was [measured](Trainer::curvature_of_buffer).
     pub fn begin_buffer_of_all(&mut self, (tuples, of_step): (usize, usize), curvature: Option<f64>) {
         self.end_buffer();
         if let Some(theorem) = &mut self.theorem {
@@ -164,7 +158,7 @@ impl Trainer {
         }
     }
 
-    /// With [`Schedule::Theorem1`], the next step is that of so many tuples.
+    /// With [`Schedule::Theorem1`], the next step is that of this many tuples.
     pub(crate) fn expect_step_of(&mut self, tuples: usize) {
         if let Some(theorem) = &self.theorem {
             self.engine.set_rate(theorem.rate_of_step(tuples));
@@ -234,7 +228,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// Takes notice that so many tuples were learned from, for the mean of the iterates.
+    /// Takes notice that this many tuples were learned from, for the mean of the iterates.
     /// A replica's iterate counts where it is that of all.
     fn learned(&mut self, tuples: usize) {
         if !self.is_replica {
@@ -275,13 +269,10 @@ impl Trainer {
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
-    /// As [`end_epoch`](Trainer::end_epoch), for whoever trains a model to be used: steps without a bound that have led
-    /// to a loss which no model of any use has are an error, too, since that of rates never becomes infinite.
-    ///
-    /// # Errors
-    /// [`Diverged`]
+    /// As [`end_epoch`](Trainer::end_epoch), for the one that trains a model to be used: steps without a bound that
+    /// have led to a loss which no model of any use has are an error, too, since that of rates never becomes infinite.
     pub fn finish_epoch(&mut self) -> Result<EpochReport, Diverged> {
-        // whoever has ended it elsewhere has looked
+        // anyone who has ended it elsewhere has looked
         let has_looked = self.ended.is_some();
         let report = self.end_epoch()?;
         // they may find back from far off in the first epoch
@@ -309,9 +300,6 @@ impl Trainer {
 
     /// The model as it is now; with [`Schedule::Theorem1`] the average of the models after each buffer, with averaging
     /// the mean of the iterates up to the end of the last epoch.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn model(&self) -> Result<ModelParameters, OutOfMemory> {
         let mut model = self.engine.model()?;
         self.mean.iter().for_each(|mean| mean.replace(&mut model));
@@ -326,9 +314,6 @@ impl Trainer {
 
     /// Features that are combinations of others, or nearly, so that the rows of the last epoch do not tell their
     /// weights, if features are standardized like this. None are found unless the solver is Newton's method.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn collinear(&self, standardizer: Option<&Standardizer>) -> Result<Collinearity, OutOfMemory> {
         self.engine.collinear(standardizer)
     }

@@ -55,7 +55,7 @@ struct Adam {
     epsilon: f64,
 }
 
-/// For the first mini-batches the bends are taken from so many random combinations of their rows each, and for all
+/// For the first mini-batches the bends are taken from this many random combinations of their rows each, and for all
 /// others from one.
 const COMBINATIONS: usize = 16;
 
@@ -67,9 +67,6 @@ impl Zeros {
     }
 
     /// Those of a model of this trainer, with this number of its loss. No tuple has been seen.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(trainer: &Trainer, model: ModelParameters, number: f64) -> Result<Zeros, OutOfMemory> {
         let hyper = &trainer.hyper;
         let adam = match hyper.optimizer {
@@ -91,18 +88,15 @@ impl Zeros {
         })
     }
 
-    /// Memory that a model of so many weights takes, in bytes, or less.
+    /// Memory that a model of this many weights takes, in bytes, or less.
     pub fn bytes(weights: usize) -> usize {
         weights.saturating_mul(size_of::<f32>() + 3 * size_of::<f64>())
     }
 
     /// Adds the tuples at these places of a batch.
     ///
-    /// # Errors
-    /// [`OutOfMemory`]
-    ///
     /// # Panics
-    /// If the batch is dense and has not as many features as the model.
+    /// If the batch is dense and does not have the same number of features as the model.
     pub fn add(&mut self, batch: &Batch, places: &[u32]) -> Result<(), OutOfMemory> {
         if batch.has_mini_batches() {
             return places.iter().try_for_each(|place| self.add_mini_batch(batch.mini_batch(*place as usize)));

@@ -18,7 +18,7 @@ pub struct Blocks {
 pub struct TooManyBlocks;
 
 impl Blocks {
-    /// Blocks of so many tuples each.
+    /// Blocks of this many tuples each.
     ///
     /// # Errors
     /// [`TooManyBlocks`]
@@ -32,7 +32,8 @@ impl Blocks {
     /// given and its weight, in whatever `size` is meant: tuples or bytes.
     ///
     /// Small units that lie next to each other make a block together; a unit that is much larger than a block becomes
-    /// several of the same size. One that is larger by up to a half is left whole: to read parts of a unit is dear.
+    /// several of the same size. One that is larger by up to a half is left whole: to read parts of a unit is
+    /// expensive.
     ///
     /// # Errors
     /// [`TooManyBlocks`]
@@ -88,7 +89,7 @@ impl Blocks {
         self.ends.len() as u32
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

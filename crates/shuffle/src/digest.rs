@@ -1,4 +1,4 @@
-//! A digest of the order in which blocks were read, for orders that cannot be had again.
+//! A digest of the order in which blocks were read, for orders that are not reproducible.
 //!
 //! It guarantees that two readings that differ in the order of any epoch have different digests, but for one of 2^64
 //! pairs, and that the parts of a reading may be digested in different places.

@@ -33,10 +33,10 @@ pub const DISTINCT: usize = 1 << 16;
 /// From which parts a fold learns, and which one judges it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoldRule {
-    /// Each of so many parts judges what was learned from all others.
+    /// Each of this many parts judges what was learned from all others.
     Each(u32),
-    /// So many parts, one more than folds, are in the order of time: a fold learns from all before the one that judges
-    /// it.
+    /// This many parts, one more than folds, are in the order of time: a fold learns from all before the one that
+    /// judges it.
     Forward(u32),
     /// There is one fold, which learns from part 0 and is judged by part 1.
     HeldOut,
@@ -99,7 +99,7 @@ impl FoldKeys {
     }
 }
 
-/// The part of a key among so many of equal share.
+/// The part of a key among this many of equal share.
 #[inline]
 pub fn part_of_key(key: u32, parts: u32) -> u32 {
     ((u64::from(key) * u64::from(parts)) >> KEY_BITS) as u32
@@ -144,7 +144,7 @@ impl Strata {
         }
     }
 
-    /// Where the classes, taken in this order, are cut into so many parts.
+    /// Where the classes, taken in this order, are cut into this many parts.
     pub fn cuts(mut self, order: &[u32], parts: u32) -> Cuts {
         let exact = self.exact;
         let mut cut = |class: u32| match self.classes.get_mut(class as usize) {
@@ -160,7 +160,6 @@ impl Strata {
     }
 }
 
-/// The bin of a key, of so many.
 #[inline]
 fn bin_of(key: u32, bins: usize) -> usize {
     (key >> (KEY_BITS - bins.trailing_zeros())) as usize
@@ -259,7 +258,7 @@ impl ValueCounts {
 
     /// The part of each value that was counted, so that parts have as many rows as can be: the largest group goes into
     /// the part that has the fewest rows, then the next one, as scikit-learn's GroupKFold does. None if there are more
-    /// values than are counted one by one: then they are so many that each may be drawn by itself.
+    /// values than are counted one by one: then there are this many of them that each may be drawn by itself.
     pub fn balanced(&self, parts: u32) -> Option<HashMap<u64, u32>> {
         if self.halved > 0 {
             return None;

@@ -12,7 +12,7 @@
 //! What is automatic depends on what a seek costs. Where it is expensive, blocks are large, and the buffer, a tenth of
 //! the table, holds many of them. Where it is cheap, blocks are small, and a buffer of some hundreds of them fits the
 //! caches of the processor: an epoch of 1.7 GB in memory took 147 ns a row with a tenth of it as the buffer, and 103
-//! with 16 MB (docs/results/calls.md).
+//! with 16 MB (`benches/speed/run calls`).
 
 use crate::size::{BlockSize, BufferSize, CHEAP_BLOCK_BYTES, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};
 use std::ops::Range;
@@ -24,7 +24,7 @@ use std::ops::Range;
 /// 1.1%, more than the study allows (docs/results, "Blocks in the buffer"). And where each block is of one class, its
 /// share in a buffer of 64 blocks scatters by 6%, which takes 0.005 from the accuracy of single trainings. Not more,
 /// because small blocks cost random reads: of 64 kB in a table of 170 MB, of 400 kB in one of 1 GB,
-/// of 4 MB in one of 10 GB. Where seeks are cheap, the automatic buffer holds hardly more: 16 MB of blocks of 64 kB.
+/// of 4 MB in one of 10 GB. Where seeks are cheap, the automatic buffer holds barely more: 16 MB of blocks of 64 kB.
 pub const MIN_BLOCKS_IN_BUFFER: u32 = 256;
 
 /// In a buffer of fewer blocks, one block more of a class changes the class's part of the buffer by over a tenth. An
@@ -122,7 +122,7 @@ impl Geometry {
         Geometry::in_buffers(pages, pages_per_block, blocks.div_ceil(room.max(1)))
     }
 
-    /// The geometry of blocks of `pages_per_block` pages in so many buffers, or fewer if there are fewer blocks. A
+    /// The geometry of blocks of `pages_per_block` pages in this many buffers, or fewer if there are fewer blocks. A
     /// buffer may be larger than this part of the pages, by less than a block.
     fn in_buffers(pages: u32, pages_per_block: u32, buffers: u32) -> Geometry {
         let blocks = pages.div_ceil(pages_per_block);
@@ -204,7 +204,7 @@ fn fits_automatic_buffer(pages: u32, page_bytes: u32) -> bool {
     u64::from(pages) * u64::from(page_bytes) <= WHOLE_TABLE_BYTES
 }
 
-/// Whole pages in so many bytes, or as many as a table can have.
+/// Whole pages in this many bytes, or as many as a table can have.
 fn pages_in(bytes: u64, page_bytes: u32) -> u32 {
     u32::try_from(bytes / u64::from(page_bytes)).unwrap_or(u32::MAX)
 }

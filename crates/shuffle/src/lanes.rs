@@ -1,8 +1,8 @@
 //! Lanes: an epoch cut lengthwise, so that any number of processes and workers reads it in the same order.
 //!
-//! The order of an epoch is that of a single process: buffer after buffer, each full of blocks that were drawn anew for
-//! this epoch. Its places are dealt to the lanes a batch at a time, in turns. A lane gets its part of each buffer, as
-//! many tuples as it has places there, in whole blocks but for the first and the last of them; it reads them into a
+//! The order of an epoch is that of a single process: buffer after buffer, each full of blocks that were drawn again
+//! for this epoch. Its places are dealt to the lanes a batch at a time, in turns. A lane gets its part of each buffer,
+//! as many tuples as it has places there, in whole blocks but for the first and the last of them; it reads them into a
 //! buffer of its own, which is by so much smaller, and shuffles them there.
 //!
 //! It guarantees Theorem 3 of the CorgiPile paper (the journal version, section 6) by construction: when the lanes'

@@ -1,9 +1,10 @@
 //! In which order SGD sees a table's tuples: strategies, seeded permutations, and the geometry of blocks and buffers.
 //!
-//! It guarantees that an order is a pure function of its arguments: whoever knows the seed, the epoch and the numbers
-//! of blocks and buffers (a rescan, another worker, another machine) computes the same order without asking anyone. It
-//! prevents what the authors' prototype did: one permutation drawn per query and used for every buffer and epoch, and a
-//! default geometry that leaves two or three blocks in the buffer, which on clustered data is hardly a shuffle at all.
+//! It guarantees that an order is a pure function of its arguments: anyone who knows the seed, the epoch and the
+//! numbers of blocks and buffers (a rescan, another worker, another machine) computes the same order without asking
+//! anyone. It prevents what the authors' prototype did: one permutation drawn per query and used for every buffer and
+//! epoch, and a default geometry that leaves two or three blocks in the buffer, which on clustered data is almost no
+//! shuffle at all.
 //!
 //! The strategies are those of Table 1 of Xu et al., "In-Database Machine Learning with CorgiPile: Stochastic Gradient
 //! Descent without Full Data Shuffle", SIGMOD 2022; multiplexed reservoir sampling is that of Feng et al., "Towards a

@@ -1,8 +1,8 @@
 //! In which order the tuples in the buffer are learned from, and which of them stay for later.
 //!
-//! A [`Mixer`] knows tuples by their places in the buffer only. Whoever owns the buffer fills it, says how many tuples
-//! it holds by then, learns from the places that it is told, keeps those that are to stay, and fills again. The same
-//! code decides for training, for a stream of rows, and for [`TupleOrder`](crate::TupleOrder), which shows it.
+//! A [`Mixer`] knows tuples by their places in the buffer only. Anyone who owns the buffer fills it, says how many
+//! tuples it holds by then, learns from the places that it gets, keeps those that are to stay, and fills again. The
+//! same code decides for training, for a stream of rows, and for [`TupleOrder`](crate::TupleOrder), which shows it.
 //!
 //! It guarantees that an order does not depend on how the reads were cut, once the buffer was full: every tuple that
 //! comes takes its draws from one stream per epoch.
@@ -69,7 +69,7 @@ impl Mixer {
         if let Some(retention) = &mut self.retention {
             retention.begin_epoch(epoch);
             let kept = retention.kept_over_mut();
-            // moves that nobody has made yet come first
+            // moves that no one has made yet come first
             close_up(kept, &mut self.moves);
             self.kept = kept.len();
         }
@@ -89,7 +89,7 @@ impl Mixer {
     /// Pairs of places, from and to: the tuples that have to move into the places of tuples that go, one after the
     /// other, so that those that stay are in the first places. During an epoch there are no more of them than tuples
     /// that came last. They are to be made once, before the next tuples come;
-    /// nobody is told again of those that were taken.
+    /// those that were taken are not returned again.
     pub fn take_moves(&mut self) -> std::vec::Drain<'_, (u32, u32)> {
         self.moves.drain(..)
     }
@@ -108,7 +108,7 @@ impl Mixer {
         self.epoch > 0 && self.retention.is_some()
     }
 
-    /// Tuples that the strategy keeps; 0 if there is none, or as long as it is not known.
+    /// Tuples that the strategy keeps; 0 if it does not exist, or as long as it is not known.
     pub fn capacity(&self) -> usize {
         self.retention.as_ref().map_or(0, |retention| retention.capacity())
     }

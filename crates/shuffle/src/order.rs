@@ -4,7 +4,7 @@ use crate::permutation::block_order_pausing;
 use crate::random::{PER_PAUSE, count};
 use crate::{Geometry, Mixer, SortKeys, Strategy};
 
-/// The memory for an order could not be had.
+/// The memory for an order could not be allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("out of memory: an order of {tuples} tuples could not be allocated")]
 pub struct OutOfMemory {
@@ -29,7 +29,7 @@ pub struct TupleOrder<P> {
     pause: P,
 }
 
-/// How often a sort asks whether to go on: once in so many comparisons.
+/// How often a sort asks whether to go on: once in this many comparisons.
 const COMPARISONS_PER_PAUSE: u32 = 1 << 18;
 
 impl<P: FnMut()> TupleOrder<P> {

@@ -7,7 +7,7 @@
 //! It guarantees what Theorem 3 of the CorgiPile paper (the journal version, section 6) asks for: that sequence is one
 //! that a single process with the whole buffer could have drawn. The blocks that the k processes have in their buffers
 //! at the same time are as many as one process has in its buffer, a k-th of them drawn by each; no tuple of them is
-//! missing or there twice, and none comes before those of the buffers before. So nobody may go on to the next buffer
+//! missing or there twice, and none comes before those of the buffers before. So no one may go on to the next buffer
 //! before all others are done with theirs, which [`PartitionEpoch::buffer`] lets them know.
 //!
 //! It also guarantees that a process gets the same blocks in every epoch, so that it may keep what it has decoded, and
@@ -140,7 +140,7 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Begins buffers of so many tuples.
+    /// Begins buffers of this many tuples.
     pub fn begin(&mut self, tuples: impl Iterator<Item = usize>) {
         self.left.clear();
         self.left.extend(tuples);

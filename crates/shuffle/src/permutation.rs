@@ -21,7 +21,7 @@ pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffe
     block_order_pausing(strategy, seed, epoch, [blocks, buffers], &mut || {})
 }
 
-/// As [`block_order`] of so many blocks for so many buffers, with pauses.
+/// As [`block_order`] of this many blocks for this many buffers, with pauses.
 pub fn block_order_pausing(
     strategy: Strategy,
     seed: i64,
@@ -45,7 +45,7 @@ pub fn block_order_pausing(
 /// Does nothing if `strategy` does not shuffle tuples, and in epoch 0.
 ///
 /// # Panics
-/// If `order` has more than 2^32 elements, which no index of 32 bits can tell apart.
+/// If `order` has more than 2^32 elements, which no index of 32 bits can distinguish.
 pub fn shuffle_tuples<T>(strategy: Strategy, seed: i64, epoch: u64, buffer: u64, order: &mut [T]) {
     shuffle_tuples_pausing(strategy, seed, [epoch, buffer], order, &mut || {});
 }
@@ -104,7 +104,7 @@ impl SortKeys {
         SortKeys(stream_key(WALK, seed, 0, number))
     }
 
-    /// Keys by which elements are dealt out to nodes, the first or second time (`python/crates/joader`).
+    /// Keys by which elements are distributed to nodes, the first or second time (`python/crates/joader`).
     pub fn placement(seed: i64, time: u64) -> SortKeys {
         SortKeys(stream_key(NODES, seed, 0, time))
     }

@@ -2,7 +2,7 @@
 
 use crate::random::{SAMPLE, below, stream};
 
-/// Chooses a fraction of `blocks` blocks, rounded up, without looking at what is in them: any set of so many is as
+/// Chooses a fraction of `blocks` blocks, rounded up, without looking at what is in them: any set of this many is as
 /// likely as any other. In ascending order; all of them if `fraction` is 1 or more,
 /// one if it is 0 or less and there is one.
 pub fn sample_blocks(seed: i64, blocks: u32, fraction: f64) -> Vec<u32> {
@@ -10,7 +10,7 @@ pub fn sample_blocks(seed: i64, blocks: u32, fraction: f64) -> Vec<u32> {
     let rng = &mut stream(SAMPLE, seed, 0, 0);
     let mut chosen = allocation::with_capacity(wanted);
     for block in 0..blocks {
-        // of those that are left, so many are still wanted
+        // of those that are left, this many are still wanted
         let (left, missing) = ((blocks - block) as usize, wanted - chosen.len());
         if missing == left || below(rng, left) < missing {
             chosen.push(block);

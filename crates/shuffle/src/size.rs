@@ -22,7 +22,7 @@ pub enum BlockSize {
     /// The largest block of at most [`MAX_BLOCK_BYTES`], or [`CHEAP_BLOCK_BYTES`] where [seeks](crate::Seeks) are
     /// cheap, of which the buffer still holds [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER).
     Auto,
-    /// So many bytes of heap, rounded down to whole pages.
+    /// This many bytes of heap, rounded down to whole pages.
     Bytes(u64),
 }
 
@@ -34,9 +34,9 @@ pub enum BufferSize {
     /// table's pages, or as many as make that many blocks of a page, or [`FEW_BLOCKS`](crate::FEW_BLOCKS) of a size
     /// that was asked for, if these are more.
     Auto,
-    /// So many percent of the table's pages, in (0, 100].
+    /// This many percent of the table's pages, in (0, 100].
     Percent(f64),
-    /// So many bytes of heap.
+    /// This many bytes of heap.
     Bytes(u64),
 }
 

@@ -18,7 +18,7 @@
 use crate::random::{PER_PAUSE, below, shuffle, shuffle_pausing};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// From so many buffers on, a stratum is one block for each of them.
+/// From this many buffers on, a stratum is one block for each of them.
 /// Narrow strata mix what changes along the table best.
 const BUFFERS_OF_NARROW_STRATA: usize = 10;
 
@@ -78,7 +78,7 @@ fn per_stratum(buffers: usize) -> usize {
     if buffers >= BUFFERS_OF_NARROW_STRATA { 1 } else { WIDE_STRATUM.div_ceil(buffers) }
 }
 
-/// Removes `wanted` of the blocks, any set of so many with equal probability, and returns them in their sequence.
+/// Removes `wanted` of the blocks, any set of this many with equal probability, and returns them in their sequence.
 fn draw_out(rng: &mut Xoshiro256PlusPlus, blocks: &mut Vec<u32>, wanted: usize, pause: &mut impl FnMut()) -> Vec<u32> {
     let mut drawn = allocation::with_capacity(wanted);
     let mut left = blocks.len();

@@ -1,7 +1,7 @@
 //! A window over a stream of tuples: each that comes takes the place of a random one, which goes (TensorFlow's
 //! shuffle).
 //!
-//! The [`Mixer`](crate::Mixer) does this to the places of a table's buffer; here, whoever has the tuples hands them
+//! The [`Mixer`](crate::Mixer) does this to the places of a table's buffer; here, anyone who has the tuples hands them
 //! over.
 
 use crate::random::{WINDOW, below, shuffle, stream};

@@ -1,4 +1,4 @@
-//! Lanes: the order that they make together is one that a single process could produce, whoever reads them.
+//! Lanes: the order that they make together is one that a single process could produce, no matter who reads them.
 
 use proptest::prelude::*;
 use shuffle::{BlockSequence, Blocks, Lanes, Strategy as Order, block_order, shuffle_tuples};

@@ -88,7 +88,7 @@ fn the_papers_example_looks_as_in_their_figure() {
     }
 }
 
-/// The expected orders are printed by `orders.py`, beside this file, which shares no code with the crate.
+/// The expected orders are printed by `orders.py`, next to this file, which shares no code with the crate.
 #[test]
 fn orders_of_windows_reservoirs_and_sorts_never_change() {
     #[rustfmt::skip]

@@ -15,8 +15,8 @@ fn fnv1a(order: &[u32]) -> u64 {
     order.iter().flat_map(|i| i.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// The expected orders are printed by `orders.py`, beside this file, which shares no code with the crate. A change here
-/// means that nobody's stored seed gives the order it gave before.
+/// The expected orders are printed by `orders.py`, next to this file, which shares no code with the crate. A change
+/// here means that no one's stored seed gives the order it gave before.
 #[test]
 fn orders_of_blocks_never_change() {
     #[rustfmt::skip]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use shuffle::{BlockPartition, Geometry, Mixer, PartitionEpoch, RoundRobin, Strategy};
 use std::collections::HashSet;
 
-/// A table of tuples, so many in each block; blocks may be empty.
+/// A table of tuples, this many in each block; blocks may be empty.
 #[derive(Debug, Clone)]
 struct Table {
     blocks: Vec<Vec<u32>>,
@@ -183,7 +183,7 @@ proptest! {
             turns.take(batch, 0);
             let done = tuples.iter().sum::<usize>() - turns.left();
             prop_assert_eq!(taken.iter().sum::<usize>(), done);
-            // whoever has learned from less than another by more than one tuple has nothing left
+            // anyone who has learned from less than another by more than one tuple has nothing left
             for (i, least) in taken.iter().enumerate() {
                 let most = taken.iter().max().unwrap();
                 prop_assert!(least + 1 >= *most || *least == tuples[i], "{:?} of {:?}", taken, tuples);
@@ -247,7 +247,7 @@ fn processes_draw_orders_of_their_own() {
     assert_ne!(a, b);
 }
 
-/// The expected shares are printed by `orders.py`, beside this file. A change here means that nobody's stored seed
+/// The expected shares are printed by `orders.py`, next to this file. A change here means that no one's stored seed
 /// gives the model it gave before.
 #[test]
 fn shares_never_change() {
@@ -287,7 +287,8 @@ fn a_process_has_blocks_from_everywhere_in_every_buffer() {
     }
 }
 
-/// What makes the order of several processes as good as one's: a tuple may come anywhere in its buffer, whoever has it.
+/// What makes the order of several processes as good as one's: a tuple may come anywhere in its buffer, no matter who
+/// has it.
 #[test]
 fn a_tuple_is_equally_likely_in_every_place() {
     const TUPLES: usize = 8;

@@ -12,7 +12,7 @@ const SMALL_BLOCKS: [(u32, u32); 3] = [(2660, 266), (26_596, 259), (265_958, 257
 
 const SEEDS: i64 = 2000;
 
-/// The blocks of each buffer for one seed, whoever reads them.
+/// The blocks of each buffer for one seed, no matter who reads them.
 fn buffers(geometry: &Geometry, processes: u32, seed: i64) -> Vec<Vec<u32>> {
     let mut buffers = Vec::new();
     for process in 0..processes {

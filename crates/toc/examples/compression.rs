@@ -65,7 +65,7 @@ impl Tables {
         }
     }
 
-    /// Adds a row: `n` mini-batches of so many rows.
+    /// Adds a row: `n` mini-batches of this many rows.
     fn add(&mut self, name: &str, batch_rows: usize, n: usize, sums: &Sums) {
         let Tables { paper, stored, csv } = self;
         let mut chosen = Vec::new();

@@ -47,7 +47,7 @@ pub(crate) fn put_packed(out: &mut Vec<u8>, width: u32, numbers: impl Iterator<I
     out.extend_from_slice(&waiting.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
-/// What is left of bytes that nobody vouches for.
+/// What is left of bytes that no one vouches for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
 
     /// That nothing is left.
     pub(crate) fn end(self) -> Result<(), Error> {
-        if self.0.is_empty() { Ok(()) } else { Err(Error::Malformed("it goes on after its end")) }
+        if self.0.is_empty() { Ok(()) } else { Err(Error::Malformed("it has bytes after its end")) }
     }
 }
 

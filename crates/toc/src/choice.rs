@@ -16,7 +16,7 @@ pub fn encode(rows: &Rows, encoding: Encoding) -> Result<Vec<u8>, Error> {
     encode_in(rows, encoding, Layout::Bits)
 }
 
-/// The same with integers of as few bits, or as few whole bytes, as will do. Whoever decodes need not know.
+/// The same with integers of as few bits, or as few whole bytes, as will do. Anyone who decodes need not know.
 ///
 /// # Errors
 /// As [`encode`].

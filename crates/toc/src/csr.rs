@@ -31,7 +31,7 @@ impl Places {
         let columns = packed.below(info.columns as u64, "a column that does not exist")?;
         let rows = starts.windows(2).map(|ends| &columns[ends[0] as usize..ends[1] as usize]);
         if rows.into_iter().any(|row| !row.is_sorted_by(|before, column| before < column)) {
-            return Err(Error::Malformed("columns of a row that do not ascend"));
+            return Err(Error::Malformed("columns of a row that are not ascending"));
         }
         Ok(Places { starts, columns })
     }
@@ -52,7 +52,6 @@ impl Places {
         self.starts[i] as usize..self.starts[i + 1] as usize
     }
 
-    /// Their columns.
     #[inline(always)]
     pub(crate) fn columns(&self, row: std::ops::Range<usize>) -> &[u32] {
         &self.columns[row]
@@ -99,7 +98,6 @@ impl<T: Number> Csr<T> {
         Ok(Csr { rows: info.rows, columns: info.columns, places, values: values.to_vec() })
     }
 
-    /// Its parts.
     pub(crate) fn into_parts(self) -> (Places, Vec<T>) {
         (self.places, self.values)
     }

@@ -54,7 +54,7 @@ impl fmt::Display for Encoding {
 
 /// No encoding has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown encoding \"{0}\": there are den, csr, cvi, dvi, toc, gzip and snappy")]
+#[error("unknown encoding \"{0}\": known are den, csr, cvi, dvi, toc, gzip and snappy")]
 pub struct UnknownEncoding(pub String);
 
 impl FromStr for Encoding {

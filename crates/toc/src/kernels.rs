@@ -7,7 +7,6 @@ use crate::Number;
 /// Lanes of a sum of products.
 const LANES: usize = 16;
 
-/// a · b.
 #[inline(always)]
 pub(crate) fn dot<T: Number>(a: &[T], b: &[T]) -> T {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());

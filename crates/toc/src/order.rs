@@ -2,7 +2,7 @@
 //!
 //! Guarantees: matrices are equal exactly if they have as many rows and columns and all entries are equal as SQL
 //! compares numbers, NaN with itself and 0 with -0; what is equal has the same hash; and the order is total. It
-//! prevents the same mini-batch from being told apart from itself because it was packed in another way.
+//! prevents the same mini-batch from being distinguished from itself because it was packed in another way.
 
 use std::cmp::Ordering;
 

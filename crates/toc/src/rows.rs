@@ -16,7 +16,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet, of so many columns.
+    /// No rows yet, of this many columns.
     pub fn new(columns: usize) -> Rows {
         Rows { columns, starts: vec![0], indices: Vec::new(), values: Vec::new() }
     }
@@ -110,7 +110,7 @@ impl Rows {
         self.starts.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -34,7 +34,6 @@ impl Table {
         }
     }
 
-    /// All values.
     pub(crate) fn values(&self) -> &[f64] {
         &self.values
     }

@@ -1,4 +1,4 @@
-//! Every operation of every encoding against a plain computation with all entries in f64, and bytes that nobody wrote.
+//! Every operation of every encoding against a plain computation with all entries in f64, and bytes that no one wrote.
 
 use crate::opened::Opens;
 use proptest::prelude::*;

@@ -85,7 +85,7 @@ pub fn read(text: &str) -> Result<Vec<u8>, Error> {
         // in the text columns count from 1
         rows.push_sparse(&indices, &values).map_err(|error| match error {
             Error::Index { .. } => malformed("a column is not there"),
-            Error::Order { .. } => malformed("columns of a row do not ascend"),
+            Error::Order { .. } => malformed("columns of a row are not ascending"),
             error => error,
         })?;
     }

@@ -46,7 +46,6 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Of these values.
     pub(crate) fn from_values(values: impl Iterator<Item = f64> + Clone) -> Summary {
         Summary { all_narrow: pausing(values.clone()).all(|value| narrow(value).is_some()), decimal: decimal(values) }
     }

@@ -117,13 +117,9 @@ pub fn warn_of_useless(request: &Request, decoder: &Decoder, shares: &ClassShare
     let classes = held_out_classes(decoder, shares, learners);
     if !classes.is_empty() {
         pg::warning(
-            format!(
-                "the model has learned from no row in which label column \"{}\" is {}",
-                request.label,
-                some_of(&classes)
-            ),
-            "All such rows are held out. Hold out others, with seed or validation_column, or leave such rows out with a query \
-             as source.",
+            format!("label column \"{}\" is {} in no training row", request.label, some_of(&classes)),
+            "All such rows are held out. Hold out other rows with seed or validation_column, or use a query as source \
+             that leaves such rows out.",
         );
         return;
     }
@@ -133,13 +129,13 @@ pub fn warn_of_useless(request: &Request, decoder: &Decoder, shares: &ClassShare
         let models = 1 + useless.count();
         match request.trains_several() {
             true => pg::warning(
-                format!("{models} of {all} models are worse than one that always says the same"),
-                "corgipile.training_history has the loss of each.",
+                format!("{models} of {all} models are worse than a constant baseline"),
+                "See corgipile.training_history for the loss of each.",
             ),
             false => pg::warning(
-                format!("the model is worse than one that always says the same: its {first}"),
-                "Leave out learning_rate, standardize and shuffle, or try a smaller learning_rate and more epochs; look for \
-                 features that say something about the label.",
+                format!("the model is worse than a constant baseline: its {first}"),
+                "Use the defaults of learning_rate, standardize and shuffle, or a smaller learning_rate and more \
+                 epochs; or add features that are related to the label.",
             ),
         }
     }

@@ -36,7 +36,7 @@ pub struct CrossFit {
 
 impl CrossFit {
     /// Reads the source once more for those of these groups, unless it was said which rows are held out, and not only
-    /// how many. The draw may have held out none at all of a group of few rows or mini-batches. None if there are none,
+    /// how many. The draw may have held out none at all of a group of few rows or mini-batches. None without any,
     /// or they need too much memory together.
     pub fn read(
         request: &Request,
@@ -114,7 +114,7 @@ fn parts(rows: &Batch) -> Vec<usize> {
     (0..rows.len()).map(next).collect()
 }
 
-/// A model of a point that learns from these rows for so many epochs; None if it diverges.
+/// A model of a point that learns from these rows for this many epochs; None if it diverges.
 fn train(
     request: &Request,
     decoder: &Decoder,

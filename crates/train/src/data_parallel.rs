@@ -27,7 +27,7 @@ use tuples::{Batch, TupleSource};
 pub struct Replica {
     collective: Collective,
     rank: usize,
-    /// how this process's rows are dealt out, if they fall into groups or some are held out
+    /// how this process's rows are distributed, if they fall into groups or some are held out
     parts: Option<OwnParts>,
     has_begun: bool,
     /// what all processes learn from, once the first epoch has ended
@@ -41,7 +41,6 @@ const END: u64 = u64::MAX;
 
 /// A buffer of this process.
 struct Held {
-    /// its number
     buffer: u64,
     /// where in its order each group has its tuples; none at the end
     parts: Vec<Range<usize>>,
@@ -192,7 +191,7 @@ impl Collective {
         let all = self.gather_all(&allocation::collect::<u32>(words))?;
         let read = |words: Vec<u32>| serde_json::from_slice(bytemuck::cast_slice(&words));
         let all = all.into_iter().map(read).collect::<std::result::Result<Vec<T>, _>>();
-        Ok(all.unwrap_or_else(|e| pgrx::error!("a training process has said nonsense: {e}")))
+        Ok(all.unwrap_or_else(|e| pgrx::error!("unexpected reply from a training process: {e}")))
     }
 }
 

@@ -148,7 +148,6 @@ pub fn measure_features(model: &Model, like: Option<&Profile>, buffers: &mut Buf
 /// What an entry of a row of columns is, some of which have categories.
 #[derive(Clone, Copy)]
 enum Entry {
-    /// this of the numbers
     Number(usize),
     /// of this column of categories, this one
     Category(usize, usize),

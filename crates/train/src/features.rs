@@ -59,7 +59,9 @@ fn check_hash(hashing: &Hashing, features: &FeatureColumns) -> Result<()> {
     let ToHash::These(named) = &hashing.columns else { return Ok(()) };
     let is_category = |name: &String| columns.names().any(|(column, has_categories)| has_categories && column == name);
     match named.iter().find(|name| !is_category(name)) {
-        Some(name) => Err(invalid("hash", &format!("names column \"{name}\", which is no feature of text or an enum"))),
+        Some(name) => {
+            Err(invalid("hash", &format!("names column \"{name}\", which is not a feature of text or an enum")))
+        }
         None => Ok(()),
     }
 }

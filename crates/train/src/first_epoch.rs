@@ -12,7 +12,7 @@ pub fn check_first_epoch(request: &Request, buffers: &Buffers) -> Result<()> {
     Ok(())
 }
 
-/// Tells the user if the buffer holds so few blocks that their tuples are hardly mixed.
+/// Tells the user if the buffer holds so few blocks that their tuples are barely mixed.
 fn notice_few_blocks(request: &Request, buffers: &Buffers) {
     if buffers.decoder.has_mini_batches() {
         return; // whose mini-batches were mixed when they were made
@@ -26,16 +26,18 @@ fn notice_few_blocks(request: &Request, buffers: &Buffers) {
         let is_cut = shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks;
         pg::notice(
             format!(
-                "the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well: loss and accuracy, counted \
-                 while learning, may be far from the model's"
+                "the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well: the reported loss and \
+                 accuracy, computed during the epoch, may differ from the model's"
             ),
             match (pages_per_block > 1, is_cut) {
                 (false, false) => "Use a larger buffer_size; '100%' shuffles a small table fully.",
                 (true, false) => "Use a smaller block_size, or a larger buffer_size.",
-                (false, true) => "Raise the setting corgipile.max_buffer_memory: it cuts the buffer below buffer_size.",
+                (false, true) => {
+                    "Raise the setting corgipile.max_buffer_memory: it limits the buffer to less than buffer_size."
+                }
                 (true, true) => {
-                    "Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it cuts the buffer below \
-                     buffer_size."
+                    "Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it limits the \
+                     buffer to less than buffer_size."
                 }
             },
         );

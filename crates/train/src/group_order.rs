@@ -117,7 +117,6 @@ impl GroupOrder {
     }
 }
 
-/// Which rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
     Learned,

@@ -9,7 +9,7 @@ use tuples::Batch;
 /// Floats that SGD may go through between two looks at pending interrupts: a fraction of a millisecond's work.
 const FLOATS_PER_CHUNK: usize = 1 << 18;
 
-/// A stored value of a sparse tuple takes as long as so many floats: its weight lies anywhere in memory.
+/// A stored value of a sparse tuple takes as long as this many floats: its weight lies anywhere in memory.
 const FLOATS_PER_ENTRY: usize = 8;
 
 /// Floats that learning from a tuple of the batch goes through on average.
@@ -45,7 +45,7 @@ pub fn learn_side_by_side(
     Ok(())
 }
 
-/// Learns from these places of a batch's order, for a model with so many outputs.
+/// Learns from these places of a batch's order, for a model with this many outputs.
 pub fn learn(trainer: &mut Trainer, batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
     let floats = floats_per_tuple(batch);
     let chunk = match trainer.piece() {

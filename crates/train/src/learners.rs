@@ -22,9 +22,7 @@ use tuples::Batch;
 
 /// One of the models, and its history.
 pub struct Learner {
-    /// number of its group
     pub group: usize,
-    /// number of its point
     pub point: usize,
     pub trainer: Trainer,
     pub history: Vec<EpochRow>,
@@ -51,7 +49,6 @@ pub struct GroupModel {
 }
 
 impl GroupModel {
-    /// The model of a trainer that learns from this group.
     pub fn new(group: usize, trainer: &Trainer) -> Result<GroupModel> {
         Ok(GroupModel { group, model: trainer.model()?, loss_number: trainer.loss_number() })
     }
@@ -132,22 +129,22 @@ impl Learners {
                 let which = if all == 1 { "the model has".into() } else { format!("{models} of {all} models have") };
                 let (why, hint) = match (unconverged().any(is_separated), kind.is_classifier()) {
                     (true, _) => (
-                        ": features tell all rows of its classes apart, so that weights grow without end",
-                        "Say an l2, such as 0.001, for weights that are finite; the model predicts well without it, but its weights mean \
-                         nothing.",
+                        ": perfect separation, the coefficients diverge",
+                        "Use an l2, such as 0.001, for finite weights; without it the model predicts well, but its \
+                         weights cannot be interpreted.",
                     ),
                     (false, true) => (
                         "",
-                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some features tell classes apart; then \
-                         say an l2.",
+                        "Train more epochs, for example with warm_start. If the loss no longer decreases, some features separate \
+                         the classes perfectly: use an l2.",
                     ),
                     (false, false) => (
                         "",
-                        "Train more epochs, as with warm_start. If the loss hardly falls any more, some category has only labels of 0; \
-                         then say an l2.",
+                        "Train more epochs, for example with warm_start. If the loss no longer decreases, a category \
+                         has only labels of 0: use an l2.",
                     ),
                 };
-                pg::warning(format!("{which} not come to the least loss{why}"), hint);
+                pg::warning(format!("{which} not converged{why}"), hint);
             }
         }
     }
@@ -165,7 +162,7 @@ impl Learners {
         self.models += 1;
     }
 
-    /// Models of groups that have turned out to have nothing to learn from are none.
+    /// Models of groups that have turned out to have nothing to learn from are not.
     pub fn drop_untaught(&mut self) {
         self.groups.iter_mut().for_each(|group| group.retain(|learner| learner.trainer.tuples() > 0));
     }
@@ -206,7 +203,7 @@ impl Learners {
         Ok(())
     }
 
-    /// Checks whether there can be so many models of so many features. New groups add some.
+    /// Checks whether there can be this many models of this many features. New groups add some.
     pub fn check_size(&self, request: &Request, dim: usize, outputs: usize, new_groups: usize) -> Result<()> {
         let models = self.models.saturating_add(new_groups.saturating_mul(request.points.len()));
         let points = request.points.iter().map(|point| &point.hyperparameters);
@@ -301,7 +298,7 @@ fn is_standardized(request: &Request) -> bool {
     request.options.standardize != Standardize::None
 }
 
-/// Refuses to keep the rows of so many epochs that there may be no memory for them.
+/// Refuses to keep the rows of this many epochs that there may be no memory for them.
 fn check_history(rows: usize) -> Result<()> {
     if rows > MAX_ROWS { Err(TrainingError::TooManyEpochs { limit: MAX_ROWS }.into()) } else { Ok(()) }
 }
@@ -330,7 +327,7 @@ impl Learner {
         };
         pg::warning(
             format!("{of} diverged in epoch {} and is not stored", error.epoch),
-            "The other models are trained on. Try a smaller learning_rate for this one.",
+            "Training of the other models continues. Try a smaller learning_rate for this one.",
         );
         Ok(())
     }
@@ -424,7 +421,7 @@ pub fn check_models<'a>(
     Ok(())
 }
 
-/// Checks whether Newton's method can train a model of so many features.
+/// Checks whether Newton's method can train a model of this many features.
 pub fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
     if hyper.solver == Solver::Newton && dim > Solver::MAX_FEATURES {
         return Err(TrainingError::HessianTooLarge { dim }.into());
@@ -432,7 +429,7 @@ pub fn check_hessian(hyper: &Hyperparameters, dim: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks whether a network of so many features can be stored.
+/// Checks whether a network of this many features can be stored.
 pub fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
     match hyper.design.map(|design| design.weights(dim, classes)) {
         Some(weights) if weights > MAX_WEIGHTS => Err(TrainingError::NetworkTooLarge { dim, weights }.into()),

@@ -3,7 +3,8 @@
 //! The node stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan
 //! of the plan below, and stores the model. Then it gives a row per epoch. The rows are kept: a rescan gives them again
 //! and never trains twice.
-// Used by the extension alone: a field or a variant needs no text beyond its name, and nobody asks whether a length is 0.
+// Used by the extension alone: a field or a variant needs no text beyond its name, and no caller asks whether a length
+// is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
 pub mod clusters;

@@ -61,7 +61,7 @@ impl ModelRows<'_> {
     }
 
     /// As [`open`](ModelRows::open), of features alone: the source need not have a label's column, and its rows have a
-    /// label of 0. `what` is what cannot be had of a compressed source.
+    /// label of 0. `what` is what is not available of a compressed source.
     pub fn open_features(&self, model: &Model, source: &str, what: &'static str) -> Result<Buffers> {
         let source = without_label(model, source, what)?;
         // of a regression, whatever the model is: no classes are looked for
@@ -141,7 +141,6 @@ pub fn missing_label(model: &Model) -> String {
     label
 }
 
-/// The model, for the rows as a decoder gives them.
 pub fn parameters_for(model: &Model, decoder: &Decoder) -> ModelParameters {
     let mut linear = model.linear().to_model();
     if let Some((mean, scale)) = model.scaling().filter(|_| decoder.has_mini_batches()) {

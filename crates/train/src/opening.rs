@@ -11,7 +11,7 @@ use pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use scan::Source;
 
-/// Of compressed mini-batches each is a step, and nobody looks into it to choose a rate or to bound a step.
+/// Of compressed mini-batches each is a step, and no one looks into it to choose a rate or to bound a step.
 pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
     for point in request.points.iter_mut().filter(|_| decoder.has_mini_batches()) {
         let hyper = &mut point.hyperparameters;
@@ -24,12 +24,12 @@ pub fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
     }
 }
 
-/// Tells that so many processes, or servers, make a step by as many compressed mini-batches.
+/// Reports that this many processes, or servers, make a step by as many compressed mini-batches.
 pub fn notice_steps(decoder: &Decoder, processes: usize) {
     if decoder.has_mini_batches() && processes > 1 {
         pg::notice(
-            format!("{processes} compressed mini-batches, one of each process or server, make a step together"),
-            "For steps of as many rows as a single process makes, compress with a smaller batch_rows.",
+            format!("each step uses {processes} compressed mini-batches, one of each process or server"),
+            "For steps of the same number of rows as with a single process, compress with a smaller batch_rows.",
         );
     }
 }
@@ -67,7 +67,7 @@ pub fn check_decoder(
         && !decoder.adopt_model(&resume.decoder_state)
     {
         let hint = "Continue with labels of the type that the model was trained on.";
-        return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
+        return Err(refuse(&resume.model, "the label column's type does not have its classes", hint));
     }
     if let Some(group) = resume.and_then(|resume| resume.group.clone()) {
         // the first of them, whichever comes first
@@ -86,7 +86,7 @@ pub fn goes_on_in_groups(request: &Request, resume: Option<&Resume>) -> bool {
 pub fn no_loader_because(request: &Request, decoder: &Decoder) -> Option<&'static str> {
     let obstacles = [
         (request.workers > 1, "each of several processes loads its own"),
-        (!request.row_groups.is_empty(), "the rows fall into groups or a validation part"),
+        (!request.row_groups.is_empty(), "the rows have groups or a validation set"),
         (decoder.has_mini_batches(), "the rows are compressed"),
         (request.shuffling.strategy.keeps_tuples(), "the strategy keeps tuples in the buffer"),
     ];

@@ -117,7 +117,7 @@ fn obstacle(asked: &Asked<'_>, buffers: &mut Buffers) -> Option<Unavailable> {
     buffers.query().hazard().or_else(|| (!buffers.report().reads_tables && !copies).then_some(SPOOLED))
 }
 
-/// Starts the workers of so many processes, and makes the leader one of them.
+/// Starts the workers of this many processes, and makes the leader one of them.
 fn start(
     asked: Asked<'_>,
     wanted: u32,

@@ -2,7 +2,7 @@
 //!
 //! What the arguments do not say is as it was in that training. Everything that follows from the rows, their weights or
 //! the options is found again. If all of it is as it was, the training goes on: optimizer, learning rate and epochs
-//! continue, and the model is the one that so many more epochs would have trained. If anything differs, it is a new
+//! continue, and the model is the one that this many more epochs would have trained. If anything differs, it is a new
 //! training with these first weights.
 
 use decode::{Decoder, DecoderState, FeatureColumns};
@@ -41,7 +41,7 @@ pub struct Resume {
     /// its source and what it was recorded with
     source: String,
     record: Map<String, Value>,
-    /// does it go on, or begin anew with the weights of the model?
+    /// does it go on, or begin again with the weights of the model?
     goes_on: bool,
 }
 
@@ -57,7 +57,7 @@ struct StateHeader {
 pub const ORDER_DIGEST: &str = "order_digest";
 
 /// The hint about a state that cannot be read.
-const DAMAGED: &str = "It is damaged, or another version of corgipile has written it: train the model anew.";
+const DAMAGED: &str = "It is damaged, or was written by another version of corgipile: train the model again.";
 
 /// The state of a training that has ended, to be kept with its model.
 pub fn save(trainer: &mut Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
@@ -101,8 +101,8 @@ impl Resume {
         let shared = record.get("shared_scan").and_then(Value::as_bool).unwrap_or_default();
         if shared {
             pg::notice(
-                format!("model {} was trained with shared_scan: the order of its rows cannot be had again", model.id),
-                "Who trains the same epochs anew gets another model.",
+                format!("model {} was trained with shared_scan: the order of its rows is not reproducible", model.id),
+                "Training the same epochs again gives another model.",
             );
         }
         let digest = record.get(ORDER_DIGEST).and_then(Value::as_str);
@@ -159,7 +159,7 @@ impl Resume {
         request.resume.iter_mut().for_each(|resume| resume.epochs = 0);
     }
 
-    /// Once the decoder knows what tuples are like: the weights of a training that begins anew are those that say of
+    /// Once the decoder knows what tuples are like: the weights of a training that begins again are those that say of
     /// them what the model says.
     pub fn settle(&mut self, decoder: &Decoder) {
         if self.goes_on {
@@ -200,7 +200,7 @@ impl Resume {
                 }
                 _ => false,
             };
-        let hint = "Leave argument features out, and give a source with the columns that the model was trained on.";
+        let hint = "Leave features out, and use a source with the columns that the model was trained on.";
         if fits { Ok(()) } else { Err(refuse(model, "the features are not those that it was trained on", hint)) }
     }
 
@@ -234,7 +234,7 @@ impl Resume {
         &self.trainer
     }
 
-    /// The trainer, if it is one for tuples of so many features.
+    /// The trainer, if it is one for tuples of this many features.
     fn fit(
         &self,
         trainer: std::result::Result<Trainer, Unfit>,
@@ -282,7 +282,7 @@ fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<Stri
         Err(_) => true,
     };
     if arguments.text("model").is_some_and(is_other) {
-        let hint = "Leave argument model out, or say what the model is.";
+        let hint = "Leave argument model out, or give the model's own kind.";
         return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
     }
     let was = |name: &str| match (name, &model.feature_kind) {
@@ -296,7 +296,7 @@ fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<Stri
     let best = Some("best");
     if arguments.text("keep") == best && record.get("keep").and_then(Value::as_str) != best {
         let reason = "the weights of its best epoch were not kept";
-        let hint = "Leave option keep out, or give it to the first training too.";
+        let hint = "Leave option keep out, or use it in the first training, too.";
         return Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
     }
     check_held_out(arguments, model, record)
@@ -324,10 +324,10 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
         (None, None) if says(COLUMN).is_some() && !fits_probabilities => {
             pg::notice(
                 format!(
-                    "no rows were held out of the training of model {}: it may have learned from those that are now",
+                    "no rows were held out when model {} was trained: it may have been trained on the rows held out now",
                     model.id
                 ),
-                "Loss and score of these rows say something if they are new to the model; else train without warm_start.",
+                "Their loss and score are meaningful only if the rows are new to the model; else train without warm_start.",
             );
             false
         }
@@ -344,9 +344,9 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
         (None, Some(column)) => says(FRACTION).is_some() || says(COLUMN).is_some_and(|given| given != column),
     };
     if is_other {
-        let hint = "Leave out seed, shuffle, block_size and what is about validation, to hold out what was held out before; or train \
-                    without warm_start, with the rows marked by a validation_column if more is to come.";
-        return Err(refuse(model, "it may have learned from rows that are to be held out", hint));
+        let hint = "To hold out the same rows as before, leave out seed, shuffle, block_size and the options of \
+                    validation; or train without warm_start, with a validation_column if more trainings follow.";
+        return Err(refuse(model, "it may have been trained on rows that are to be held out", hint));
     }
     if let Some(pages) = record.get("pages_per_block").and_then(Value::as_u64).filter(|_| by_block) {
         arguments.pages_per_block = u32::try_from(pages).ok();
@@ -354,10 +354,10 @@ fn check_held_out(arguments: &mut TrainArguments, model: &Model, record: &Map<St
     if was_fraction.is_some() && arguments.says("recompute_statistics") != Some(&Value::Bool(false)) {
         pg::notice(
             format!(
-                "rows are held out by their place in the table: model {} may have learned from rows that have moved since",
+                "rows are held out by their position in the table: model {} may have been trained on rows that have moved since",
                 model.id
             ),
-            "If the table was changed, mark the rows by a column of booleans and name it in validation_column.",
+            "If the table was changed, mark the rows in a boolean column and name it in validation_column.",
         );
     }
     Ok(())

@@ -14,7 +14,7 @@ pub trait Work: Sized + 'static {
     /// Plans and starts the read of the source.
     fn open(node: Node, flags: Flags) -> Result<Self>;
 
-    /// The columns of row number `position`, from 0, if there are so many. The first call does the work.
+    /// The columns of row number `position`, from 0, if there are that many. The first call does the work.
     fn row(&mut self, position: usize) -> Result<Option<impl AsRef<[OutputValue]>>>;
 
     /// Ends the read of the source.

@@ -107,7 +107,7 @@ pub fn decide(
 /// Decisions of a model, output by output.
 pub type Decided = Vec<HeldOutDecisions>;
 
-/// What the user is told of all models.
+/// What the user learns of all models.
 struct Told {
     all: usize,
     /// models that all rows were decided for
@@ -146,9 +146,9 @@ impl Told {
             let of = of(crossed);
             pg::notice(
                 format!(
-                    "few rows are held out: probabilities{of} are fitted to all rows, each fifth decided by a model of the others"
+                    "few rows are held out: probabilities{of} are fitted to all rows by cross-fitting with five folds"
                 ),
-                "Say a validation_column to fit them to rows that are held out alone.",
+                "Use validation_column to fit them to held-out rows only.",
             );
         }
         if few > 0 {
@@ -156,22 +156,22 @@ impl Told {
             let (why, hint) = match all_rows {
                 true => (
                     format!("a class has only {rows} row{ending}"),
-                    "All rows are used already: it takes more rows of that class.",
+                    "All rows are already used: add more rows of that class.",
                 ),
                 false => (
                     format!("only {rows} row{ending} of a class {} held out", if rows == 1 { "is" } else { "are" }),
-                    "Say a larger validation_fraction, or a validation_column, to hold more rows out.",
+                    "Use a larger validation_fraction, or validation_column, to hold out more rows.",
                 ),
             };
-            pg::notice(format!("probabilities hardly rest on anything{comma}{of}: {why}"), hint);
+            pg::notice(format!("too few rows for reliable probabilities{comma}{of}: {why}"), hint);
         }
         if constant > 0 {
             let of = of(constant);
             pg::notice(
                 format!(
-                    "probabilities are the shares of the classes{comma}{of}: decisions do not tell a class from others"
+                    "probabilities are the shares of the classes{comma}{of}: the model does not separate a class from the others"
                 ),
-                "Look for features that say something about the label, or for more rows of each class.",
+                "Add features that are related to the label, or more rows of each class.",
             );
         }
     }
@@ -187,7 +187,7 @@ fn models_of(
     learners.trained_mut().map(model).collect()
 }
 
-/// For so many models decisions fit into so much memory at once.
+/// For this many models decisions fit into so much memory at once.
 fn models_within(memory: usize, models: &[(usize, ModelParameters)]) -> usize {
     let outputs = models.first().map_or(1, |(_, model)| model.outputs);
     (memory / (outputs * HeldOutDecisions::MAX_BYTES)).max(1)
@@ -218,8 +218,8 @@ fn fits_of(models: impl Iterator<Item = (usize, ModelParameters)>) -> ByGroup<Fi
 }
 
 impl Fit {
-    /// Takes the decisions for all rows of the group, each of a model that has not learned from it. False if there are
-    /// none: then those of the model itself are to be taken.
+    /// Takes the decisions for all rows of the group, each of a model that has not learned from it. False without
+    /// any: then those of the model itself are to be taken.
     fn cross(
         &mut self,
         (request, resume): (&Request, Option<&Resume>),

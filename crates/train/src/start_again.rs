@@ -28,7 +28,7 @@ impl Training {
             format!(
                 "the sample of the rows before the first epoch did not contain {what}: the training begins again with all rows"
             ),
-            "Use statistics => 'exact' to read all rows before the first epoch at once.",
+            "Use statistics => 'exact' to read all rows before the first epoch.",
         );
         *batch = Batch::dense(0);
         (self.request, self.buffers.decoder) = (fallback.request, fallback.decoder);

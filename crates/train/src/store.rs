@@ -163,7 +163,7 @@ impl Store<'_> {
         if let (None, Some(seen)) = (earlier, learner.trainer.seen())
             && self.request.points[learner.point].hyperparameters.l2 == 0.0
         {
-            // of many optima the one that says least of a category that nobody has seen
+            // of many optima the one that says least of a category that no one has seen
             parameters.center(&feature_kind(decoder.features(), self.features).one_hot_places(), &seen);
         }
         if let (None, Some(target)) = (earlier, decoder.target()) {

@@ -1,4 +1,4 @@
-//! Whoever trains together with this process: other processes, or servers.
+//! Anyone who trains together with this process: other processes, or servers.
 
 use super::learn::learn_side_by_side;
 use super::learners::GroupModel;
@@ -47,7 +47,7 @@ impl Cohort {
         near.filter(|(i, _)| self.members.binary_search(i).is_ok()).map(|(_, trainer)| &mut **trainer).collect()
     }
 
-    /// The turns of a step that so many processes make together: tuples, or a whole mini-batch of each.
+    /// The turns of a step that this many processes make together: tuples, or a whole mini-batch of each.
     pub fn turns_of_step(&self, processes: usize) -> usize {
         match self.steps {
             Steps::ByMiniBatch(size) => size,
@@ -56,7 +56,7 @@ impl Cohort {
         }
     }
 
-    /// Turns that are left until a step of so many.
+    /// Turns that are left until a step of this many.
     pub fn turns_until(&self, of_step: usize) -> usize {
         of_step - self.pending.0
     }
@@ -101,7 +101,7 @@ impl Cohort {
         }
     }
 
-    /// So many turns, and tuples, were learned from. The tuples of the step that is to be made now, if there is one.
+    /// This many turns, and tuples, were learned from. The tuples of the step that is to be made now, if there is one.
     pub fn learned(&mut self, (turns, tuples): (usize, usize), of_step: usize) -> Option<u32> {
         self.pending = (self.pending.0 + turns, self.pending.1 + tuples);
         if self.pending.0 == of_step { self.end_step() } else { None }
@@ -114,7 +114,7 @@ impl Cohort {
     }
 }
 
-/// All make the step of so many tuples.
+/// All make the step of this many tuples.
 pub fn step<E: Exchange<Error: Into<Error>>>(
     members: &mut [&mut Trainer],
     tuples: u32,
@@ -192,7 +192,8 @@ impl<'a> Turns<'a> {
         self.round_robin.left()
     }
 
-    /// Tuples that are left, and those of a step of so many turns. Of whole mini-batches all count as one of the first.
+    /// Tuples that are left, and those of a step of this many turns. Of whole mini-batches all count as one of the
+    /// first.
     pub fn tuples(&self, of_step: usize) -> (usize, usize) {
         let left: usize = self.lengths.iter().copied().flatten().map(|length| *length as usize).sum();
         match self.lengths.iter().copied().flatten().next() {
@@ -201,7 +202,8 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Goes on by so many turns, or as many as are left: how many each process has had, and the tuples of all of them.
+    /// Goes on by this many turns, or as many as are left: how many each process has had, and the tuples of all of
+    /// them.
     pub fn take(&mut self, turns: usize) -> (Vec<usize>, usize) {
         let shares = self.round_robin.take_of_all(turns);
         if self.lengths.iter().all(|lengths| lengths.is_empty()) {
@@ -224,7 +226,7 @@ pub struct Here<'a> {
     pub batch: &'a mut Batch,
 }
 
-/// Whoever trains together with this process.
+/// Anyone who trains together with this process.
 pub trait Team {
     /// All go through an epoch, which the leader's trainers have begun, and which is ended by their owner: the trainers
     /// and the group of each, ascending. `check` is called after each buffer.
@@ -239,6 +241,6 @@ pub trait Team {
     /// have found together. `models` are the leader's.
     fn evaluate(&mut self, kind: ModelKind, models: Vec<GroupModel>, epoch: u32, here: Here<'_>) -> Result<United>;
 
-    /// Only the trainers of these groups and points learn in the next epoch; if there are none, that was the last one.
+    /// Only the trainers of these groups and points learn in the next epoch; if none exist, that was the last one.
     fn go_on(&mut self, learning: Vec<(usize, usize)>) -> Result<()>;
 }

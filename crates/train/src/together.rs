@@ -70,7 +70,7 @@ impl Training {
             [trainer] if !several => {
                 trainer.check().map_err(|e| TrainingError::Diverged { epoch: e.epoch, standardized }.into())
             }
-            // that one of several has diverged is told at the end of the epoch, since it ends only that one
+            // that one of several has diverged is reported at the end of the epoch, since it ends only that one
             _ => Ok(()),
         };
         for epoch in first..=last {

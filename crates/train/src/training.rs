@@ -47,7 +47,7 @@ pub struct Training {
     /// the training that is continued
     pub(super) resume: Option<Resume>,
     pub(super) source: TrainingSource,
-    /// what a pass over the rows before the first epoch is to find out; None if there is none
+    /// what a pass over the rows before the first epoch is to find out; None if it does not exist
     pub(super) prepares: Option<Wanted>,
     /// with what the training starts again if a sample of the rows turns out to say too little of them; None if that
     /// pass is not over a sample
@@ -136,16 +136,16 @@ impl Training {
             request.predict_numbers();
             pg::notice(
                 format!(
-                    "the network predicts numbers: the values of label \"{}\" are neither whole nor few",
+                    "the network predicts numbers: label \"{}\" has many values that are not integers",
                     request.label
                 ),
-                "If each value is a class, cast the label to text in a query.",
+                "If its values are classes, cast the label to text in a query.",
             );
         }
         if let Some(fraction) = request.options.default_validation().filter(|_| !flags.explain_only()) {
             pg::notice(
                 format!("{fraction} of the rows are held out to fit probabilities"),
-                "Say another validation_fraction, or a validation_column, to hold others out.",
+                "Use another validation_fraction, or validation_column, to hold out other rows.",
             );
         }
         let given = request.features.take();
@@ -194,7 +194,7 @@ impl Training {
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
             request.options.handle_unknown.get_or_insert_default();
         }
-        // where rows are trained on where they are, the sessions by which they would come here have nothing to do
+        // where rows are trained on where they are, the sessions by which they would be fetched here have nothing to do
         let flags = if comes_here { flags } else { Flags::TO_SHOW };
         let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         let (last_epoch, waits) = (request.last_epoch().into(), request.shuffling.strategy.sorts());
@@ -310,7 +310,7 @@ impl Training {
     }
 
     /// If there is a model to begin with: its training goes on where nothing that it was derived from is another now,
-    /// and begins anew with its weights elsewhere.
+    /// and begins again with its weights elsewhere.
     pub(super) fn begin_with_model(&mut self) {
         let Some(resume) = &mut self.resume else { return };
         let decoder = &mut self.buffers.decoder;
@@ -396,14 +396,14 @@ impl Training {
     }
 
     /// Records which numbers are taken by their logarithms, where they are cut off and which columns of text are
-    /// hashed, and tells of columns that nobody has named.
+    /// hashed, and tells of columns that no one has named.
     pub(super) fn choose_features(&mut self) {
         let chosen = self.buffers.decoder.transform();
         if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
             let columns = some_of(columns);
             self.report_choice(
-                format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {columns}"),
-                Some("Option transform can name the columns instead, or be \"none\"."),
+                format!("numbers that span orders of magnitude are transformed by sign(x) * ln(1 + |x|): {columns}"),
+                Some("Set option transform to an array of columns, or to \"none\", to change this."),
             );
         }
         self.request.options.transform = Some(chosen);
@@ -418,7 +418,7 @@ impl Training {
             let columns = some_of(columns);
             self.report_choice(
                 format!("columns of more than {categories} categories are hashed into {buckets} buckets: {columns}"),
-                Some("Option hash can be another number of buckets, or \"off\" for a weight for each category."),
+                Some("Set option hash to another number of buckets, or to \"off\" for a weight per category."),
             );
         }
         self.request.options.hash = Some(chosen);

@@ -313,7 +313,7 @@ pub struct United {
 }
 
 impl United {
-    /// Evaluations of so many models by what several have counted; None if they have evaluated other models.
+    /// Evaluations of this many models by what several have counted; None if they have evaluated other models.
     pub fn new(kind: ModelKind, models: usize, all: &[OwnEvaluation]) -> Option<United> {
         let mut evaluations = vec![Evaluation::new(kind); models];
         let mut add = |own: &OwnEvaluation| {

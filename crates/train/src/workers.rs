@@ -30,7 +30,6 @@ pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: |wo
 #[derive(Serialize, Deserialize)]
 struct TrainingTask {
     kind: ModelKind,
-    /// of each point
     points: Vec<Hyperparameters>,
     first_epoch: u32,
     /// groups that models learn from
@@ -69,8 +68,8 @@ pub fn launch(
     };
     let tell = |processes: u32, why: String| {
         pg::notice(
-            format!("the model is trained by {processes} of {} processes: {why}", request.workers),
-            "With another number of workers the model differs; corgipile.models says how many there were.",
+            format!("the model is trained by {processes} of {} requested processes: {why}", request.workers),
+            "The model depends on the number of workers, which corgipile.models shows.",
         );
     };
     let saved = resume.map(Resume::trainer_state).unwrap_or_default();
@@ -125,7 +124,7 @@ fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<
             return Ok(Trainer::replica(hyper, task.dim, outputs, task.sparse)?);
         }
         let resumed = Trainer::resume_replica(hyper, outputs, task.sparse, saved);
-        Ok(resumed.unwrap_or_else(|unfit| pgrx::error!("a training process was told nonsense: {unfit}")))
+        Ok(resumed.unwrap_or_else(|unfit| pgrx::error!("unexpected request to a training process: {unfit}")))
     };
     let points = |group| (0..).zip(task.points_of(buffers)).map(move |(point, hyper)| ((group, point), hyper));
     (0..task.groups).flat_map(points).map(|(of, hyper)| Ok((of, new(hyper)?))).collect()

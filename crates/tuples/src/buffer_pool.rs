@@ -1,4 +1,4 @@
-//! Memory of rows that nobody uses any more, kept for whoever needs as much next.
+//! Memory of rows that no one uses any more, kept for the one that needs as much next.
 //!
 //! Memory that is fresh from the system costs more than what is written to it: pages are cleared, and a virtual machine
 //! may have to find them first. A process that trains again and again pays that once. What is kept is
@@ -26,7 +26,7 @@ thread_local! {
 pub(crate) struct Recycled(pub(crate) Vec<f32>);
 
 impl Recycled {
-    /// At least so many floats, of any values; None if there is no memory for them.
+    /// At least this many floats, of any values; None if there is no memory for them.
     pub(crate) fn of_any_values(floats: usize) -> Option<Recycled> {
         let buffer_pool = SPARE.try_with(|buffer_pool| {
             let fits = floats >= LEAST && floats <= buffer_pool.borrow().capacity();

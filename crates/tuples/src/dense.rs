@@ -19,9 +19,9 @@ pub trait Memory: Debug {
     fn floats_mut(&mut self) -> &mut [f32];
 }
 
-/// Whoever gives memory for the rows of a batch.
+/// Anyone who gives memory for the rows of a batch.
 pub trait Allocator: Debug {
-    /// Zeroed memory for so many floats, or none if it cannot be had.
+    /// Zeroed memory for this many floats, or none if it is not available.
     fn allocate(&self, floats: usize) -> Option<Box<dyn Memory>>;
 }
 
@@ -107,7 +107,6 @@ impl Dense {
         }
     }
 
-    /// Bytes of one row.
     pub(crate) fn row_bytes(dim: usize) -> usize {
         stride_of(dim).saturating_mul(size_of::<f32>())
     }

@@ -15,14 +15,14 @@ pub fn advise<T>(memory: &[T]) {
     give_advice(memory, libc::MADV_HUGEPAGE);
 }
 
-/// Tells the system that nobody needs what is in `memory`: when it is short of memory it takes pages back, until
+/// Tells the system that no one needs what is in `memory`: when it is short of memory it takes pages back, until
 /// somebody writes to them. False if it cannot do that.
 #[cfg(target_os = "linux")]
 pub fn disown<T>(memory: &mut [std::mem::MaybeUninit<T>]) -> bool {
     give_advice(memory, libc::MADV_FREE)
 }
 
-/// For the huge pages that fit within. False if there are none, or the advice is refused.
+/// For the huge pages that fit within. False without any, or the advice is refused.
 #[cfg(target_os = "linux")]
 fn give_advice<T>(memory: &[T], advice: libc::c_int) -> bool {
     let start = memory.as_ptr().addr();
@@ -38,7 +38,7 @@ fn give_advice<T>(memory: &[T], advice: libc::c_int) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn advise<T>(_: &[T]) {}
 
-/// Elsewhere nobody is told.
+/// Not available elsewhere.
 #[cfg(not(target_os = "linux"))]
 pub fn disown<T>(_: &mut [std::mem::MaybeUninit<T>]) -> bool {
     false

@@ -2,9 +2,9 @@
 //!
 //! A [`Batch`] guarantees that every dense row starts on a 64-byte boundary and is a whole number of SIMD chunks long,
 //! that the constant input of the intercept and the zero padding are in place before anyone reads a row, and that
-//! memory which cannot be had is an error and never an abort. It prevents the kernels from needing a scalar tail per
-//! row, a special case for the intercept, or a second copy of the tuples to shuffle them: the order is an index beside
-//! the rows. Sparse rows take memory for their non-zeros only.
+//! memory that cannot be allocated is an error and never an abort. It prevents the kernels from needing a scalar tail
+//! per row, a special case for the intercept, or a second copy of the tuples to shuffle them: the order is an index
+//! next to the rows. Sparse rows take memory for their non-zeros only.
 
 #![deny(unsafe_code)]
 

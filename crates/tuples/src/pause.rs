@@ -30,7 +30,7 @@ pub fn pause() {
 pub struct Pauses(usize);
 
 impl Pauses {
-    /// So many numbers more were gone through.
+    /// This many numbers more were gone through.
     #[inline(always)]
     pub fn after(&mut self, numbers: usize) {
         self.0 += numbers;

@@ -36,7 +36,7 @@ impl RecordHeader {
     /// The header of the record that begins with these words.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     pub fn read(words: &[u32]) -> RecordHeader {
         RecordHeader { tuples: words[0], entries: words[1], skipped: words[2] }
     }

@@ -5,7 +5,7 @@
 
 use crate::Batch;
 
-/// Whoever can fill a [`Batch`] epoch after epoch.
+/// Anyone who can fill a [`Batch`] epoch after epoch.
 pub trait TupleSource {
     /// What can go wrong while reading.
     type Error;

@@ -31,7 +31,7 @@ impl<'a> SparseParts<'a> {
     /// Indices and values of row `i`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If it does not exist.
     #[inline(always)]
     pub fn row(&self, i: usize) -> (&'a [u32], &'a [f32]) {
         let entries = self.start(i)..self.ends[i];
@@ -65,7 +65,6 @@ fn reserve_in<T>(numbers: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// Bytes of one entry.
 pub(crate) const ENTRY_BYTES: usize = size_of::<u32>() + size_of::<f32>();
 
 impl Sparse {
@@ -96,7 +95,7 @@ impl Sparse {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Memory for so many rows and entries, in bytes.
+    /// Memory for this many rows and entries, in bytes.
     #[inline]
     pub(crate) fn bytes(rows: usize, entries: usize) -> usize {
         rows.saturating_mul(size_of::<usize>()).saturating_add(entries.saturating_mul(ENTRY_BYTES))

@@ -168,11 +168,11 @@ fn a_row_behind_the_last_cannot_be_written() {
 #[derive(Debug, Clone)]
 enum Step {
     Push,
-    /// so many tuples, filled from the last to the first
+    /// this many tuples, filled from the last to the first
     Extend(usize),
     Reserve(usize),
     Truncate(usize),
-    /// of the tuples behind the first so many, those with a label divisible by 3 go
+    /// of the tuples behind the first this many, those with a label divisible by 3 go
     RetainFrom(usize),
     Clear,
     RotateOrder(usize),
@@ -382,7 +382,7 @@ fn an_order_is_taken_whoever_makes_it_and_only_of_places_that_there_are() {
     batch.detach_order();
     batch.take_order(&mut places).unwrap();
     assert_eq!((batch.order(), &places[..]), (&[5, 0][..], &[][..]), "one that is left to others is exchanged");
-    // nobody looks at the batch any more
+    // no one looks at the batch any more
     let take = std::panic::AssertUnwindSafe(move || batch.take_order(&mut vec![6]));
     let beyond = std::panic::catch_unwind(take);
     assert!(beyond.is_err(), "there is no tuple 6");

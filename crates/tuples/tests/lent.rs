@@ -17,7 +17,7 @@ impl Memory for Lent {
     }
 }
 
-/// Gives so many floats at most, at once.
+/// Gives this many floats at most, at once.
 #[derive(Debug)]
 struct Lender(usize);
 

@@ -150,7 +150,7 @@ enum Step {
     Truncate(usize),
     /// keeps the tuples whose bit is set
     Retain(u64),
-    /// of the tuples behind the first so many, those with a label divisible by 3 go
+    /// of the tuples behind the first this many, those with a label divisible by 3 go
     RetainFrom(usize),
     Clear,
     Reserve(usize),

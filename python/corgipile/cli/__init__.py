@@ -1,7 +1,7 @@
-"""The commands of `python -m corgipile`, a file for each.
+"""The commands of `python -m corgipile`, one file each.
 
-Guarantees: what was asked for goes to standard output or into a file, everything else to standard error; an error is
-one line, and the exit code is 1 (2 for wrong arguments, 130 for Ctrl-C, 143 for SIGTERM).
+Guarantees: results go to standard output or into a file, everything else to standard error; an error is one line, and
+the exit code is 1 (2 for wrong arguments, 130 for Ctrl-C, 143 for SIGTERM).
 """
 
 from __future__ import annotations

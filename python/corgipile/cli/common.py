@@ -41,7 +41,7 @@ def bar(description: str, total: float | None, unit: str, is_wanted: bool | None
 
 @contextlib.contextmanager
 def written(output: str) -> Iterator[str]:
-    """A name beside `output` under which to write: that takes the place of `output` once all of it is written, so that
+    """A name next to `output` under which to write: that takes the place of `output` once all of it is written, so that
     neither an error nor an output that is also read leaves half a file. Pipes, devices and standard output, which is
     called "-", are written to as they are.
     """
@@ -109,7 +109,7 @@ class _NoBar:
 
 
 def said(error: Exception) -> str | None:
-    """An error in one line; None if it is none that a user has made, and its trace is wanted."""
+    """An error in one line; None if it is not one that a user has made, and its trace is wanted."""
     diagnostic = getattr(error, "diag", None)
     primary = getattr(diagnostic, "message_primary", None)
     if primary:

@@ -1,7 +1,7 @@
 """How a command ends: with an exit code, and with an error in one line.
 
 Guarantees: the exit code is 1 for an error, 130 for Ctrl-C, 143 for SIGTERM and 129 for SIGHUP, which end a command as
-tidily as Ctrl-C does; and 141 if whoever reads the output has gone.
+cleanly as Ctrl-C; and 141 if the reader of the output has ended.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _run(program: str, command: Callable[[], int]) -> int:
         print(f"{program}: cancelled", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        _discard_output()  # whoever read it has had enough
+        _discard_output()  # anyone who read it has had enough
         return 141
     except Exception as error:
         line = said(error)

@@ -1,12 +1,12 @@
-"""`index`: indexes beside files, so that their rows can be read in blocks."""
+"""`index`: builds indexes of files, so that their rows can be read in blocks."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
-HELP = "write indexes beside files, so that their rows can be read in blocks"
-DESCRIPTION = "Write indexes beside TFRecord, tar, CSV and LIBSVM files, so that their rows can be read in blocks."
+HELP = "write indexes next to files, so that their rows can be read in blocks"
+DESCRIPTION = "Write indexes next to TFRecord, tar, CSV and LIBSVM files, so that their rows can be read in blocks."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`predict`: a model's answers for the rows of a CSV or Parquet file."""
+"""`predict`: a model's predictions for the rows of a CSV or Parquet file."""
 
 from __future__ import annotations
 
@@ -174,13 +174,13 @@ def _read_csv(path: str) -> Iterator[dict[str, list[Any]]]:
 
 
 def _told(path: str, reader: Any) -> Iterator[list[str]]:
-    """The rows of a CSV file; what is wrong with one is told with the file's name."""
+    """The rows of a CSV file; an error in a row names the file."""
     try:
         yield from reader
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num + 1}: {error}") from None
     except UnicodeDecodeError as error:  # somewhere in what was read ahead
-        raise ValueError(f"{path} is no text in UTF-8: {error}") from None
+        raise ValueError(f"{path} is not text in UTF-8: {error}") from None
 
 
 def _columns(header: list[str], rows: list[list[str]]) -> dict[str, list[Any]]:

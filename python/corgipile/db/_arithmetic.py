@@ -1,11 +1,11 @@
 """The sums and functions of a model, in the arithmetic of the database.
 
-Guarantees: every number of type real is rounded where the extension rounds it, and sums are added up in its order, so
-that decisions are the same bits as in SQL. It prevents a prediction here from contradicting one there where a decision
-lies next to 0. With `exact=False` sums are left to BLAS: faster, and other in the last digits.
+Guarantees: every number of type real is rounded as in the extension, and sums are added in the same order, so that
+decisions are bit-identical to those in SQL. This prevents different predictions for decisions close to 0. With
+`exact=False`, sums are left to BLAS: faster, but different in the last digits.
 
-A dense sum of products goes over chunks of 16 features: chunk i goes to sum i mod 4, and at the end lanes are added up.
-A sparse one goes over entries: entry i goes to sum i mod 4.
+A dense sum of products is computed in chunks of 16 features: chunk i goes to sum i mod 4, and the lanes are added at
+the end. A sparse one is computed in entries: entry i goes to sum i mod 4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connections: a second one beside the user's, and what notices a statement gives."""
+"""Connections: a second one to the same database, and the notices of a statement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FAILED = 3
 
 @dataclass(frozen=True)
 class Notice:
-    """What the server said beside its rows."""
+    """A notice of the server."""
 
     severity: str
     message: str
@@ -28,17 +28,17 @@ class Notice:
 
 
 def check_connection(conn: Any) -> None:
-    """Refuses what is no connection, and one whose transaction has failed.
+    """Refuses anything but a connection, and a connection whose transaction has failed.
 
-    There, each statement is refused, and so is the end of a transaction within it, which says more than what is wrong.
+    In a failed transaction, every statement is refused, with an error that does not name the cause.
 
     Raises:
-        TypeError: it is no connection of psycopg 3.
-        psycopg.errors.InFailedSqlTransaction: its transaction has failed.
+        TypeError: it is not a connection of psycopg 3. psycopg.errors.InFailedSqlTransaction: its transaction has
+            failed.
     """
     execute, info = getattr(conn, "execute", None), getattr(conn, "info", None)
     if execute is None or not hasattr(info, "transaction_status"):
-        raise TypeError(f"conn: a connection of psycopg 3 is needed, as psycopg.connect gives it, not {called(conn)}")
+        raise TypeError(f"conn: must be a connection of psycopg 3, as psycopg.connect gives it, not {called(conn)}")
     if inspect.iscoroutinefunction(execute):
         raise TypeError("conn: an asynchronous connection cannot be used: psycopg.connect gives one that can")
     if info is not None and int(info.transaction_status) == _FAILED:
@@ -49,7 +49,7 @@ def check_connection(conn: Any) -> None:
 
 
 def beside(conn: Any, purpose: str) -> Any:
-    """Another connection of the same user to the same database, in autocommit."""
+    """A second connection of the same user to the same database, in autocommit."""
     psycopg = required("psycopg", "a database connection", "psycopg[binary]")
     parameters = {**conn.info.get_parameters(), "application_name": f"corgipile {purpose}", "connect_timeout": "10"}
     if conn.info.password:

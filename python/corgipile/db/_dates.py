@@ -1,7 +1,7 @@
-"""Parts of dates and times as the extension takes them: what EXTRACT gives, in UTC.
+"""Parts of dates and times as the extension computes them: the results of EXTRACT, in UTC.
 
 A feature `created.month` is a part of column `created`. Values may be datetime and date objects, numpy's and pandas'
-date types, and texts in ISO format, which are timestamps.
+date types, and strings in ISO format, which are timestamps.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Times:
                 return _LEAST if text.startswith("-") else _MOST
             value = _of_text(text)
             if value is None:
-                raise ValueError(f"column {self.column!r}, row {row}: {text!r} is no date in ISO format")
+                raise ValueError(f"column {self.column!r}, row {row}: {text!r} is not a date in ISO format")
         if isinstance(value, np.datetime64):
             return int(self._of_numpy(np.array([value]))[0].astype(np.int64))
         if isinstance(value, datetime):

@@ -1,7 +1,7 @@
-"""A model as the JSON that `corgipile_export` gives: read, checked, and written as it was.
+"""A model as the JSON that `corgipile_export` returns: read, checked, and written unchanged.
 
-Guarantees: what does not fit together is refused with the key's name, so that no prediction is made with numbers that
-mean something else. It is described in docs/reference/model-format.md.
+Guarantees: an inconsistent document is refused with the name of the key, so that no prediction is made with numbers of
+another meaning. docs/reference/model-format.md describes the format.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Categories:
         return len(self.places) + self.has_null
 
 
-#: A column is a number (None), has categories, or is hashed into so many buckets.
+#: A column is a number (None), has categories, or is hashed into this many buckets.
 Column = None | Categories | int
 
 
@@ -67,7 +67,7 @@ class Document:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         if not isinstance(document, Mapping):
-            what = "a dictionary is needed, as corgipile_export and Model.to_dict give it"
+            what = "must be a dictionary, as corgipile_export and Model.to_dict give it"
             raise TypeError(f"document: {what}, not {called(document)}")
         self.raw = dict(document)
         self._check_keys()
@@ -84,7 +84,7 @@ class Document:
             if self.raw.get(key) is not None:
                 self._text(key)
         if not isinstance(self.raw.get("history") or [], list):
-            raise self._invalid("history", "is no array")
+            raise self._invalid("history", "is not an array")
         self.index_base: int | None = self.raw.get("index_base")
         self._check_places()
         self.columns = self._columns()
@@ -94,7 +94,7 @@ class Document:
         if self.feature_kind == "columns" and self.own_features + self.buckets != self.width:
             known = self.own_features + self.buckets
             raise self._invalid(
-                "weights", f"has numbers for {self.width} features, but features and categories are {known}"
+                "weights", f"has numbers for {self.width} features, but there are {known} features and categories"
             )
         self._read_scaling()
         self._read_sigmoids()
@@ -108,9 +108,9 @@ class Document:
     def _check_keys(self) -> None:
         version = self.raw.get("corgipile_model")
         if version is None:
-            raise ValueError("the document is no model: key 'corgipile_model' is missing")
+            raise ValueError("the document is not a model: key 'corgipile_model' is missing")
         if version != VERSION:
-            raise self._invalid("corgipile_model", f"is {version}, a version that is unknown: only {VERSION} is read")
+            raise self._invalid("corgipile_model", f"is {version}, an unknown version: only {VERSION} is read")
         unknown = sorted(map(str, self.raw.keys() - _KEYS))
         if unknown:
             raise self._invalid(unknown[0], "is unknown")
@@ -128,7 +128,7 @@ class Document:
     def _columns(self) -> list[Column]:
         categories = self.raw.get("categories") or {}
         if not isinstance(categories, Mapping):
-            raise self._invalid("categories", "is no object")
+            raise self._invalid("categories", "is not an object")
         strangers = [name for name in categories if name not in self.features]
         if strangers or (categories and self.feature_kind != "columns"):
             raise self._invalid("categories", "does not fit features")
@@ -152,7 +152,7 @@ class Document:
         texts = values[:-1] if has_null else values
         places = {text: place for place, text in enumerate(texts) if isinstance(text, str)}
         if len(places) < len(texts) or not values:
-            raise self._invalid("categories", "has a column that is no array of different texts, with a null last")
+            raise self._invalid("categories", "has a column that is not an array of different texts, with a null last")
         return Categories(places, has_null)
 
     def _layers(self) -> list[Layer]:
@@ -162,7 +162,7 @@ class Document:
         hidden = self._hidden() if self.kind in NETWORKS else []
         outputs = self._outputs()
         if len(intercepts) != sum(hidden) + outputs:
-            raise self._invalid("intercepts", f"has {len(intercepts)} numbers, and must have {sum(hidden) + outputs}")
+            raise self._invalid("intercepts", f"has {len(intercepts)} numbers, but must have {sum(hidden) + outputs}")
         units = [*hidden, outputs]
         behind = sum(a * b for a, b in pairwise(units))
         width, rest = divmod(len(weights) - behind, units[0])
@@ -180,7 +180,7 @@ class Document:
         hidden = self.raw.get("hidden_layer_sizes")
         is_size = lambda size: isinstance(size, int) and size > 0  # noqa: E731
         if not isinstance(hidden, list) or not 1 <= len(hidden) <= 16 or not all(map(is_size, hidden)):
-            raise self._invalid("hidden_layer_sizes", "is no array of 1 to 16 whole numbers from 1")
+            raise self._invalid("hidden_layer_sizes", "is no array of 1 to 16 positive integers")
         return hidden
 
     def _outputs(self) -> int:
@@ -202,7 +202,7 @@ class Document:
         expected = self.width - self.buckets
         for key, numbers in (("feature_mean", self.mean), ("feature_scale", self.scale), ("feature_fill", self.fill)):
             if numbers is not None and len(numbers) != expected:
-                raise self._invalid(key, f"has {len(numbers)} numbers, and the model {expected} features")
+                raise self._invalid(key, f"has {len(numbers)} numbers, but the model {expected} features")
         if self.scale is not None and (self.scale <= 0).any():
             raise self._invalid("feature_scale", "has a number that is not above 0")
 
@@ -221,14 +221,14 @@ class Document:
     def _read_policies(self) -> None:
         parameters = self.raw.get("hyperparameters") or {}
         if not isinstance(parameters, Mapping):
-            raise self._invalid("hyperparameters", "is no object")
+            raise self._invalid("hyperparameters", "is not an object")
         self.hyperparameters: dict[str, Any] = dict(parameters)
         self.nulls: str = self._word(parameters, "nulls")
         self.handle_unknown: str = self._word(parameters, "handle_unknown")
         clip = parameters.get("winsorize", "none")
         is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
         if clip not in ("none", "auto", None) and not (is_number and 0 < clip <= np.finfo(np.float32).max):
-            raise self._invalid("hyperparameters", "has a winsorize that is no number above 0")
+            raise self._invalid("hyperparameters", "has a winsorize that is not a number above 0")
         self.clip = np.float32(clip) if is_number else None
         transform = parameters.get("transform", "none")
         self.logs: set[str] | bool = False
@@ -243,7 +243,7 @@ class Document:
     def _word(self, parameters: Mapping[str, Any], name: str) -> str:
         word = parameters.get(name, "error")
         if not isinstance(word, str):
-            raise self._invalid("hyperparameters", f"has {name} that is no text")
+            raise self._invalid("hyperparameters", f"has {name} that is not a string")
         return word
 
     def _floats(self, key: str, kind: str) -> NDArray[Any] | None:
@@ -258,19 +258,19 @@ class Document:
         except (ValueError, TypeError, binascii.Error):
             raise self._invalid(key, "is neither base64 nor an array of numbers") from None
         if numbers.ndim != 1 or not np.isfinite(numbers).all():
-            raise self._invalid(key, "has numbers that are not finite, or is no plain array")
+            raise self._invalid(key, "has numbers that are not finite, or is not a plain array")
         return numbers.astype(kind[1:], copy=False)
 
     def _text(self, key: str) -> str:
         value = self.raw.get(key)
         if not isinstance(value, str):
-            raise self._invalid(key, "is missing" if value is None else "is no text")
+            raise self._invalid(key, "is missing" if value is None else "is not a string")
         return value
 
     def _texts(self, key: str) -> list[str]:
         value = self.raw.get(key)
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-            raise self._invalid(key, "is missing" if value is None else "is no array of texts")
+            raise self._invalid(key, "is missing" if value is None else "is not an array of texts")
         return value
 
     def _one_of(self, key: str, words: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What a training returned: a table with a row per epoch, which knows its model."""
+"""The result of a training: a table with one row per epoch that knows its model."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
     from ._model import Model
 
-#: What the table knows beside its rows.
+#: What the table knows besides its rows.
 _ATTRIBUTES = ("model_ids", "names", "notices", "source")
 
 
 class _Trained:
-    """What `train` returns: a table with a row per epoch, which knows its model; a data frame if pandas is installed.
+    """The result of `train`: a table with one row per epoch that knows its model; a data frame if pandas is installed.
 
-    A grid or groups make several models, each with its rows. Columns are those that `corgipile_train` returns.
+    A grid or groups train several models, each with its own rows. The columns are those of `corgipile_train`.
 
     Attributes:
-        model_ids: the models' ids, in the order of the rows.
-        names: the name of each model by id, None of one without.
-        notices: what the server said, a list of `Notice`.
-        source: what was trained on.
+        model_ids: the ids of the models, in the order of the rows.
+        names: a dict of id to the model's name, or None.
+        notices: the notices of the server, a list of `Notice`.
+        source: the training source.
     """
 
     model_ids: list[int]
@@ -37,10 +37,10 @@ class _Trained:
 
     @property
     def model_id(self) -> int:
-        """The model's id.
+        """The id of the model.
 
         Raises:
-            ValueError: a grid or groups have made several models.
+            ValueError: a grid or groups have trained several models.
         """
         if len(self.model_ids) != 1:
             raise ValueError(f"{len(self.model_ids)} models were trained: choose one of model_ids")
@@ -52,16 +52,16 @@ class _Trained:
         return self.names[self.model_id]
 
     def model(self, conn: psycopg.Connection[Any], model_id: int | None = None) -> Model:
-        """The model, which predicts without the database; of several the one with this id."""
+        """The model, for predictions without the database; of several models, the one with this id."""
         from ._model import Model
 
         return Model.from_database(conn, self.model_id if model_id is None else model_id)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draws loss and score by epoch, of training and of the rows held out; needs matplotlib.
+        """Plots loss and score by epoch, for the training and the held-out rows; needs matplotlib.
 
         Args:
-            axes: two axes of matplotlib to draw into; new ones by default.
+            axes: two axes of matplotlib to plot into; new ones by default.
 
         Returns:
             The figure.
@@ -72,7 +72,7 @@ class _Trained:
 
 
 class Epochs(_Trained):
-    """A table with a row per epoch and the columns of `corgipile_train`, where pandas is not installed."""
+    """A table with one row per epoch and the columns of `corgipile_train`, if pandas is not installed."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         self.columns = list(columns)
@@ -120,7 +120,7 @@ def frame_class() -> Any:
 
         @property
         def _constructor(self) -> Any:
-            return pandas.DataFrame  # a part of the table is no training any more
+            return pandas.DataFrame  # a part of the table is not a training any more
 
     EpochsFrame.__qualname__ = "EpochsFrame"  # by which pickle finds it, through __getattr__ below
     return EpochsFrame

@@ -1,7 +1,7 @@
-"""Rows as the features that a model's weights are for.
+"""Rows as the features of a model's weights.
 
-Guarantees: a row becomes the numbers that the extension makes of it: categories and buckets at their places, parts of
-dates, means for NULLs. What does not fit is refused with the feature's name and the row, before anything is computed.
+Guarantees: a row becomes the same numbers as in the extension: categories and buckets, parts of dates, means for NULLs.
+Invalid values are refused with the name of the feature and the row, before anything is computed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._sparse import Entries, entries_of_csr, entries_of_pairs, entries_of_vecto
 #: Values of type char(n) come with blanks, which are no part of them in SQL; in a text they are.
 _BLANKS = "it is known without the blanks at its end: if the column is of type char(n), cut them off"
 
-#: Frames from a warning to whoever has called `predict`, or a function like it.
+#: Frames from a warning to anyone who has called `predict`, or a function like it.
 _CALLER = 8
 
 

@@ -1,7 +1,7 @@
-"""XXH3 with 64 bits, by which hashed columns find the bucket of a value.
+"""XXH3 with 64 bits, which assigns values of hashed columns to buckets.
 
-Guarantees: the hash of xxHash 0.8 for every length and seed, so that a model finds here the buckets that it finds in
-the database. It is written in plain Python because numpy is all that predictions may need.
+Guarantees: the hash of xxHash 0.8 for every length and seed, so that a model uses the same buckets here and in the
+database. It is written in plain Python because predictions should need nothing but numpy.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def rows_of(x: Any) -> Any:
 
 def _sequence(name: Any, values: Any) -> Any:
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-        raise TypeError(f"column {name!r} of X is no sequence of values")
+        raise TypeError(f"column {name!r} of X is not a sequence of values")
     return values
 
 
@@ -94,7 +94,7 @@ def numbers(name: str, values: Any, rows: int | None = None) -> NDArray[np.float
     """A column of numbers and booleans as reals, NaN where it is missing.
 
     Raises:
-        TypeError: a value is no number.
+        TypeError: a value is not a number.
         ValueError: a value is infinite, or beyond the range of a real.
     """
     doubles = _doubles(name, values)
@@ -145,14 +145,14 @@ def texts(name: str, values: Any) -> list[str | None]:
     """A column of categories, None where it is missing.
 
     Raises:
-        TypeError: a value is no text.
+        TypeError: a value is not a string.
         ValueError: a value has half of a surrogate pair, which no text of the database has.
     """
     out: list[str | None] = []
     for row, value in enumerate(list(values)):
         if isinstance(value, str):
             if not is_unicode(value):
-                raise ValueError(f"feature {name!r}, row {row}: {value!r} is no valid Unicode text")
+                raise ValueError(f"feature {name!r}, row {row}: {value!r} is not valid Unicode text")
             out.append(value)
         elif is_null(value):
             out.append(None)

@@ -99,7 +99,7 @@ def load_columns(
 
     Raises:
         TypeError: a value is of no type that can be a feature.
-        ValueError: a table has no room for so many columns.
+        ValueError: a table has no room for this many columns.
     """
     kinds = {f"column_{place}": kind_of(name, values) for place, (name, values) in enumerate(columns, 1)}
     named = list(kinds)
@@ -117,7 +117,7 @@ def load_columns(
         if not str(getattr(error, "sqlstate", None) or "").startswith("54"):
             raise
         raise ValueError(
-            f"X has {len(columns)} columns, not all of numbers, and a table has no room for so many: make texts and "
+            f"X has {len(columns)} columns, not all of numbers, but a table has no room for this many: make texts and "
             "dates numbers first, so that X is a matrix"
         ) from error
     return named

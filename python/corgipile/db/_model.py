@@ -29,25 +29,25 @@ _AT_ONCE = 1 << 20
 
 
 class Model:
-    """A model of the database, which predicts without it.
+    """A model of the database that predicts without the database.
 
-    Its decisions are the same bits as those of `corgipile_predict` in SQL, and its probabilities agree to the rounding
-    of a double. Make one with `Model.from_database`, `Model.load` or `Model.from_dict`.
+    Its decisions are bit-identical to those of `corgipile_predict` in SQL, and its probabilities agree to the rounding
+    of a double. Create one with `Model.from_database`, `Model.load` or `Model.from_dict`.
 
-    Rows to predict for, `X` below, are an array with a column for each of `input_columns`, in that order; columns by
+    The rows to predict, `X` below, are an array with a column for each of `input_columns`, in that order; columns by
     name in a dict, a pandas or polars data frame, a pyarrow table or a structured array; a list of rows, or of dicts;
-    or, of a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
+    or, for a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
 
     Attributes:
         kind: 'logistic', 'svm', 'linear', 'softmax', 'poisson', 'quantile', 'epsilon_insensitive', 'huber',
             'svm_one_vs_rest', 'mlp' or 'mlp_regression'.
         name: the name under which it was stored, or None.
-        model_id: its id in the database, if it comes from there.
+        model_id: its id in the database, if it was loaded from one.
         version: its version there.
         label: the column that it predicts.
         features: the names of its features.
-        hyperparameters: how it was trained.
-        history: what `corgipile_train` returned, a dict for each epoch.
+        hyperparameters: the options of its training.
+        history: the rows that `corgipile_train` returned, one dict per epoch.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -60,18 +60,18 @@ class Model:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Model:
-        """A model from its document, as `corgipile_export` gives it and `to_dict` returns it.
+        """Creates a model from its document, as returned by `corgipile_export` and `to_dict`.
 
         Raises:
-            ValueError: the document does not fit together; the key is named.
+            ValueError: the document is inconsistent; the error names the key.
         """
         return cls(document)
 
     @classmethod
     def from_database(cls, conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> Model:
-        """A model of the database by name or id: of a name the version that the name means, or another one.
+        """Loads a model of the database by name or id: the version that the name refers to, or the given one.
 
-        A name may have its owner in front, as in SQL: `'bob.faults'`.
+        A name may be qualified with its owner, as in SQL: `'bob.faults'`.
         """
         from ._models import export
 
@@ -82,24 +82,24 @@ class Model:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """A model from a file that `save` wrote, or `psql -Atc "SELECT corgipile_export('name')"`."""
+        """Reads a model from a file written by `save`, or by `psql -Atc "SELECT corgipile_export('name')"`."""
         file = check_path("path", path)
         try:
             document = json.loads(Path(file).read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
-            raise ValueError(f"{file} is no text in UTF-8: {error}") from None
+            raise ValueError(f"{file} is not text in UTF-8: {error}") from None
         except (json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"{file} is no JSON: {error}") from None
+            raise ValueError(f"{file} is not valid JSON: {error}") from None
         if not isinstance(document, dict):
-            raise ValueError(f"{file} is no model: it has no JSON object")
+            raise ValueError(f"{file} is not a model: it has no JSON object")
         return cls(document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model into a file, as JSON that `load` and `corgipile_import` read."""
+        """Writes the model to a file, as JSON that `load` and `corgipile_import` read."""
         Path(check_path("path", path)).write_text(json.dumps(self._document.raw, ensure_ascii=False), encoding="utf-8")
 
     def to_dict(self) -> dict[str, Any]:
-        """The model's document, which `corgipile_import` takes."""
+        """The document of the model, for `corgipile_import`."""
         return json.loads(json.dumps(self._document.raw))
 
     def call_columns(self, names: Mapping[str, str]) -> None:
@@ -148,19 +148,19 @@ class Model:
 
     @property
     def input_columns(self) -> list[str]:
-        """The columns that rows must have: the features, but a date once in place of its parts."""
+        """The columns that rows must have: the features, with a date once instead of its parts."""
         return [self._name(column) for column in input_columns(self._document)]
 
     @property
     def is_classifier(self) -> bool:
-        """Whether it predicts classes, and not numbers."""
+        """Whether it predicts classes instead of numbers."""
         return not self._document.is_regression
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """The labels, ascending; None of a model that predicts numbers.
+        """The labels, in ascending order; None for a model that predicts numbers.
 
-        They are numbers or booleans if the label's type is one of SQL's own number types, else texts.
+        They are numbers or booleans if the label has one of SQL's number types or type boolean, else strings.
         """
         return None if self._labels is None else self._labels.copy()
 
@@ -175,19 +175,19 @@ class Model:
     def decision_function(
         self, X: Any, *, nulls: str | None = None, handle_unknown: str | None = None, exact: bool = True
     ) -> NDArray[np.float64]:
-        """What the model decides by: a number per row, or one per row and class (softmax, mlp).
+        """The decisions: one number per row, or one per row and class (softmax, mlp).
 
-        A logistic model, an SVM or a network with one output gives the second class if it is above 0; a model that
-        predicts numbers gives the prediction, or its logarithm if that is what the model is linear in ('poisson'). NaN
-        for rows without an answer.
+        A logistic model, an SVM or a network with one output predicts the second class if it is above 0; for a model
+        that predicts numbers it is the prediction, or its logarithm if the model is linear in that ('poisson'). NaN for
+        rows without a prediction.
 
         Args:
-            X: rows.
-            nulls: 'impute', 'skip' or 'error': another treatment of NULLs than the model's own.
-            handle_unknown: 'ignore' or 'error': another treatment of categories and indices that were not there in
-                training.
-            exact: add up in the order of the database, to the same bits. False leaves it to BLAS, which is faster
-                with many features and units.
+            X: the rows.
+            nulls: 'impute', 'skip' or 'error': overrides the model's treatment of NULLs.
+            handle_unknown: 'ignore' or 'error': overrides the model's treatment of categories and indices that did not
+                occur in training.
+            exact: add in the order of the database, for identical bits. False uses BLAS, which is faster with many
+                features and units.
         """
         z, answered = self._decisions(X, nulls, handle_unknown, exact)
         out = z.astype(np.float64)
@@ -197,9 +197,9 @@ class Model:
     def predict(
         self, X: Any, *, nulls: str | None = None, handle_unknown: str | None = None, exact: bool = True
     ) -> NDArray[Any]:
-        """The label of each row, or the number.
+        """The predicted label or number of each row.
 
-        Rows without an answer, which have NULLs that nothing stands for, are None, or NaN if numbers are predicted.
+        Rows with NULLs that the model does not impute have no prediction: None, or NaN if the model predicts numbers.
         Arguments are as for `decision_function`.
         """
         z, answered = self._decisions(X, nulls, handle_unknown, exact)
@@ -221,12 +221,12 @@ class Model:
     def predict_proba(
         self, X: Any, *, nulls: str | None = None, handle_unknown: str | None = None, exact: bool = True
     ) -> NDArray[np.float64]:
-        """The probability of each class: rows by `classes`. NaN for rows without an answer.
+        """The probability of each class: rows by `classes`. NaN for rows without a prediction.
 
         Arguments are as for `decision_function`.
 
         Raises:
-            TypeError: the model has no probabilities: it is an SVM that was trained without them, or predicts numbers.
+            TypeError: the model has no probabilities: it is an SVM trained without them, or predicts numbers.
         """
         sigmoids = self._document.sigmoids
         if self._labels is None or (self.kind in SVMS and sigmoids is None):
@@ -251,9 +251,9 @@ class Model:
     def score(
         self, X: Any, y: Any, *, nulls: str | None = None, handle_unknown: str | None = None, exact: bool = True
     ) -> float:
-        """The share of rows that are classified correctly, or R² of predicted numbers, over the rows with an answer.
+        """Accuracy, or R² of predicted numbers, over the rows with a prediction.
 
-        `y` has the labels as `classes` has them. Arguments are as for `decision_function`.
+        `y` has the labels in the form of `classes`. Arguments are as for `decision_function`.
         """
         predicted = self.predict(X, nulls=nulls, handle_unknown=handle_unknown, exact=exact)
         actual = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)

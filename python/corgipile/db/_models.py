@@ -1,4 +1,4 @@
-"""Models as the database has them."""
+"""Models in the database."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def export(conn: psycopg.Connection[Any], model: str | int, version: int | None 
 
 
 def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> int:
-    """The id of a model by name or id. What a text means is left to the server, which has rules for that: digits are an
-    id, unless a model of yours has that name.
+    """The id of a model by name or id. The server resolves names: digits are an id, unless you have a model of that
+    name.
 
     Raises:
-        LookupError: there is no such version.
-        psycopg.Error: there is no such name, or it may mean models of several owners.
+        LookupError: the version does not exist. psycopg.Error: the name does not exist, or refers to models of several
+            owners.
     """
     check_connection(conn)
     if version is not None:

@@ -1,4 +1,4 @@
-"""Packages that are imported where they are used, with an error that says what to install."""
+"""Packages that are imported when they are used, with an error that says what to install."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ._optional import required
 
-#: Okabe and Ito's colours, which the colour-blind can tell apart too; lines differ in their dashes as well.
+#: Okabe and Ito's colours, which the colour-blind can distinguish too; lines differ in their dashes as well.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 

@@ -1,4 +1,4 @@
-"""How far trainings are, from `corgipile.stat_progress_train`, as a second connection sees it."""
+"""Progress of trainings, from `corgipile.stat_progress_train`, over a second connection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SELECT p.pid, p.datname, p.usename, p.relation::text, p.epoch, p.epochs_total, p
 
 @dataclass(frozen=True)
 class Progress:
-    """A row of `corgipile.stat_progress_train`; of trainings that you may not see, most of it is None."""
+    """A row of `corgipile.stat_progress_train`; for trainings that you may not see, most of it is None."""
 
     pid: int
     database: str | None
@@ -58,7 +58,7 @@ class Progress:
 
 
 def running(conn: Any, pid: int | None = None) -> list[Progress]:
-    """The trainings that run in the server, or that of one process."""
+    """The running trainings of the server, or that of one process."""
     check_connection(conn)
     if pid is not None:
         check_number("pid", pid, 0)
@@ -66,10 +66,10 @@ def running(conn: Any, pid: int | None = None) -> list[Progress]:
 
 
 class Bar:
-    """A bar of tqdm's that follows the training of a connection, while it is entered.
+    """A tqdm bar that follows the training of a connection, as a context manager.
 
-    It asks the server by a connection of its own, in a thread of its own: the training's connection is busy. If that
-    cannot be had, a warning says so and the training goes on without a bar.
+    It asks the server over its own connection, in its own thread, because the training's connection is busy. If it
+    cannot connect, a warning says so, and the training continues without a bar.
     """
 
     def __init__(self, conn: Any, interval: float = 0.2) -> None:
@@ -98,7 +98,7 @@ class Bar:
             self._tqdm.write(text, file=sys.stderr)
 
     def done(self, epochs: int) -> None:
-        """The training is over, after so many epochs."""
+        """The training is over, after this many epochs."""
         self._stop()
         if self.bar is not None:
             self.bar.total = self.bar.n = epochs

@@ -23,30 +23,30 @@ def report(
     max_rows: int = 20_000,
     title: str | None = None,
 ) -> Path:
-    """Writes a report on a model, or on several to compare them, as one HTML file that needs nothing else.
+    """Writes a report on a model, or on several for comparison, as one self-contained HTML file.
 
-    It says what was trained on what and with which choices, shows loss and validation by epoch, the largest weights
-    with their features' means and deviations, and on a sample of rows ROC and precision-recall curves, calibration and
-    confusion matrix, or predicted against actual numbers and residuals.
+    It shows the training source and options, loss and validation by epoch, the largest weights with the means and
+    deviations of their features, and, on a sample of rows, ROC and precision-recall curves, calibration and confusion
+    matrix, or predicted against actual numbers and residuals.
 
-    Predictions are made in the server; only labels and answers of the sample leave it. Of a large table no more pages
-    are read than the sample is on; of a large view or query the server goes over all rows. How many rows the sample
-    has, of how many, is in the report.
+    Predictions are computed in the server; only labels and predictions of the sample are sent. Of a large table only
+    the pages of the sample are read; a large view or query is read as a whole. The report contains the size of the
+    sample.
 
-    Nothing is written in the database: the report is a transaction that may only read, or a part of yours. What a model
-    of another role says it was trained on is not read, because it may be a query that calls whatever that role wants;
-    give a source then.
+    Nothing is written in the database: the report is a read-only transaction, or a part of yours. The training source
+    of a model of another role is not read, because it may be a query that calls any function; pass a source in this
+    case.
 
     Args:
         conn: a connection of psycopg 3.
-        model: a name, an id, a pair (name, version), a `Model` or what `train` returned, with all models of a grid; or
+        model: a name, an id, a pair (name, version), a `Model` or the result of `train`, with all models of a grid; or
             a list of these.
-        source: the rows to predict: a table, a view or a query with the model's columns. By default those that
-            `validation_column` held out of training; without one those of the training, which the report says, because
-            a model looks better on rows that it has learned from.
+        source: the rows to predict: a table, a view or a query with the model's columns. By default the rows that
+            `validation_column` held out of training; without it the training rows, which the report mentions, because a
+            model looks better on rows that it was trained on.
         path: the file to write.
-        max_rows: the largest sample.
-        title: the page's title; by default the names of the models.
+        max_rows: the maximum size of the sample.
+        title: the title of the page; by default the names of the models.
 
     Returns:
         The path of the file.

@@ -1,4 +1,4 @@
-"""What `corgipile.sklearn` asks of the database; it needs no scikit-learn."""
+"""The database part of `corgipile.sklearn`; it does not need scikit-learn."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _vector(document: Document, name: str, row: int, vector: Any) -> Mapping[Any
         except ValueError as error:
             raise ValueError(f"feature {name!r}, row {row}: {error}") from None
         if place in entries:
-            raise ValueError(f"feature {name!r}, row {row}: index {place} is there twice")
+            raise ValueError(f"feature {name!r}, row {row}: index {place} appears twice")
         entries[place] = number
     return entries
 
@@ -158,6 +158,6 @@ def _ordered(
     twice = (rows[1:] == rows[:-1]) & (places[1:] == places[:-1])
     if twice.any():
         at = int(np.argmax(twice))
-        raise ValueError(f"row {rows[at]}: index {places[at] + base} is there twice")
+        raise ValueError(f"row {rows[at]}: index {places[at] + base} appears twice")
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(answered)))]).astype(np.int64)
     return Entries(starts, places, values, answered)

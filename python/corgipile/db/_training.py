@@ -29,26 +29,26 @@ def train(
 ) -> Any:
     """Trains a model in the database and stores it there.
 
-    The training is a transaction of its own, which is committed, unless the connection is in one already: then it is a
-    part of that. If it fails or is interrupted, it is rolled back, no model is stored, and the connection can be used
-    as before. Ctrl-C cancels it in the server.
+    The training is a transaction of its own, which is committed, unless the connection is already in a transaction:
+    then it is a part of that. If it fails or is interrupted, it is rolled back, no model is stored, and the connection
+    remains usable. Ctrl-C cancels it in the server.
 
     Args:
         conn: a connection of psycopg 3.
-        source: a table or view as SQL names it, or a query.
+        source: a table or view, as in SQL, or a query.
         model: 'logistic', 'svm', 'linear', 'softmax', 'poisson', 'quantile', 'epsilon_insensitive', 'huber',
-            'svm_one_vs_rest', 'mlp' or 'mlp_regression', or another name that SQL knows.
-        progress: whether to show a bar with tqdm, on standard error. None: in terminals and notebooks, if tqdm is
-            installed. It needs a second connection.
-        **arguments: all arguments and options of `corgipile_train`, by name: `label`, `features`, `name`,
-            `max_epochs`, `validation_fraction`, `hidden_layer_sizes`, `date_parts` and so on. None is the default.
+            'svm_one_vs_rest', 'mlp' or 'mlp_regression', or another name that SQL accepts.
+        progress: show a bar with tqdm on standard error. None: in terminals and notebooks, if tqdm is installed. It
+            needs a second connection.
+        **arguments: all arguments and options of `corgipile_train`, by name: `label`, `features`, `name`, `max_epochs`,
+            `validation_fraction`, `hidden_layer_sizes`, `date_parts` and so on. None is the default.
 
     Returns:
-        A table with a row per epoch: a data frame if pandas is installed, else `Epochs`. Both have `model_id`, `name`,
-        `notices`, `model(conn)` and `plot()`.
+        A table with one row per epoch: a data frame if pandas is installed, else `Epochs`. Both have `model_id`,
+            `name`, `notices`, `model(conn)` and `plot()`.
 
     Raises:
-        psycopg.Error: what the server refused; its `diag` has message and hint.
+        psycopg.Error: the server refused the training; its `diag` has message and hint.
         KeyboardInterrupt: the training was cancelled.
     """
     if not isinstance(source, str):
@@ -56,7 +56,7 @@ def train(
     check_text("source", source, "my_table")
     check_connection(conn)
     for given in (arguments, arguments.get("options")):
-        # the server's own message about a number that is no bigint lacks the bounds
+        # the server's own message about a number that is not a bigint lacks the bounds
         seed = given.get("seed") if isinstance(given, Mapping) else None
         if isinstance(seed, int) and not isinstance(seed, bool):
             check_seed(seed)

@@ -1,4 +1,4 @@
-"""`watch`: the trainings that run in the server, live."""
+"""`watch`: the running trainings of the server, live."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _COLUMNS = ("pid", "user", "source", "epoch", "progress", "loss", "rows/s", "lef
 def watch(
     conn: psycopg.Connection[Any], *, interval: float = 1.0, rounds: int | None = None, file: TextIO | None = None
 ) -> None:
-    """Shows the trainings that run in the server, until it is interrupted with Ctrl-C.
+    """Shows the running trainings of the server until it is interrupted with Ctrl-C.
 
-    In a terminal and in a notebook the picture is renewed in its place; into a file or a pipe it is written again each
-    time. Of trainings that you may not see, you see the process and the database.
+    In a terminal and in a notebook the picture is updated in place; into a file or a pipe it is written again each
+    time. For trainings that you may not see, only the process and the database are shown.
 
     Args:
-        conn: a connection of psycopg 3. Between two looks it is left in no transaction, unless it was in one.
-        interval: seconds between two looks.
-        rounds: how often to look; None: for ever.
+        conn: a connection of psycopg 3. Between updates it is not in a transaction, unless it was in one.
+        interval: seconds between updates.
+        rounds: number of updates; None: no limit.
         file: where to write; standard output by default.
     """
     with contextlib.suppress(KeyboardInterrupt):
@@ -45,13 +45,13 @@ def watch_on(conn: Any, *, interval: float = 1.0, rounds: int | None = None, fil
     """The same, of which an interrupt is the caller's."""
     check_connection(conn)
     if isinstance(interval, bool) or not isinstance(interval, int | float):
-        raise TypeError(f"interval: a number of seconds is needed, not {called(interval)}")
+        raise TypeError(f"interval: must be a number of seconds, not {called(interval)}")
     if not 0 <= interval <= _LONGEST:
         raise ValueError(f"interval is {interval}, and must be at least 0 seconds, and at most {_LONGEST}")
     if rounds is not None:
         check_number("rounds", rounds, 0, 2**62)
     if file is not None and not hasattr(file, "write"):
-        raise TypeError(f"file: a file that is open for writing is needed, not {called(file)}")
+        raise TypeError(f"file: must be a file that is open for writing, not {called(file)}")
     screen = _screen(file)
     seen = 0
     try:

@@ -1,7 +1,7 @@
-"""JOADER: many training jobs on one machine share what is read and prepared for them.
+"""JOADER: training jobs on one machine share the work of reading and preparing data.
 
-A server reads and prepares rows once; jobs get them in memory that they map, each in random order, at its own speed,
-with its own columns and condition. If the server goes, jobs read on by themselves, and come back to the next one.
+A server reads and prepares rows once; jobs map them into their memory, each in random order, at its own speed, with its
+own columns and condition. If the server ends, jobs continue to read by themselves, and return to the next server.
 
     corgipile-joader serve --memory 8GiB --listen unix:/run/user/1000/joader
 

@@ -1,4 +1,4 @@
-"""What operators do: serve, create and drop data sets, look what a server does."""
+"""Commands of operators: serve, create and drop data sets, and show a server's status."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MANY = 2**62
 def socket_of(address: str | os.PathLike[str]) -> str:
     """The path of a server's socket, which an address may begin with "unix:"."""
     if not isinstance(address, str | os.PathLike):
-        raise TypeError(f"address: {address!r} is no path of a socket, such as 'unix:/run/user/1000/joader'")
+        raise TypeError(f"address: {address!r} is not a path of a socket, such as 'unix:/run/user/1000/joader'")
     path = os.fspath(address).removeprefix("unix:")
     if isinstance(path, bytes):
         path = os.fsdecode(path)
@@ -30,7 +30,7 @@ def socket_of(address: str | os.PathLike[str]) -> str:
     if colon and scheme in ("tcp", "http", "https", "grpc"):
         raise ValueError(f"address: {address!r}: a server has a socket of its machine, as 'unix:/run/user/1000/joader'")
     if not path:
-        raise ValueError("address: the path of a socket is needed, such as 'unix:/run/user/1000/joader'")
+        raise ValueError("address: must be the path of a socket, such as 'unix:/run/user/1000/joader'")
     return os.path.abspath(path)
 
 
@@ -43,9 +43,9 @@ def names_of_columns(columns: Sequence[str] | None) -> list[str]:
     """Names of columns, checked; none for all of them."""
     names = [] if columns is None else list(columns) if not isinstance(columns, str) else None
     if names is None or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"columns: a list of names is needed, such as ['image', 'label'], not {columns!r}")
+        raise TypeError(f"columns: must be a list of names, such as ['image', 'label'], not {columns!r}")
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
-        raise ValueError(f"columns: {twice[0]!r} is there twice")
+        raise ValueError(f"columns: {twice[0]!r} appears twice")
     return names
 
 
@@ -62,19 +62,19 @@ def serve(
     ready: Callable[[], Any] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> None:
-    """Serves jobs until Ctrl-C, or until `stop` gives True.
+    """Serves jobs until Ctrl-C, or until `stop` returns True.
 
     Args:
-        address: a socket's path, at which only the user who serves, and root, are answered.
-        memory: bytes for elements that were read and prepared, which all jobs share.
-        threads: that read and prepare, 0 for as many as the machine has processors.
-        processes: that call functions of Python, 0 for as many as threads.
-        seed: names the order of elements.
-        log: what is said on standard error.
+        address: path of the socket, which answers only the user who serves, and root.
+        memory: bytes for read and prepared elements, which all jobs share.
+        threads: number of threads that read and prepare; 0 for the number of processors.
+        processes: number of processes that call Python functions; 0 for the number of threads.
+        seed: determines the order of elements.
+        log: the format of messages on standard error.
         cluster: a `joader.Leader` or a `joader.Follower`, if several machines share their reading.
-        datasets: a file that keeps what data sets there are, so that they are there again when the server is started
-            again; without it they are forgotten. One that cannot be opened then is tried again when a job asks for it.
-            A file that others may write is refused.
+        datasets: a file that stores the data sets, so that they exist again after a restart; by default they are lost.
+            A data set that cannot be opened then is tried again when a job asks for it. A file that others may write is
+            refused.
         ready: called once jobs can connect.
     """
     check_number("memory", memory, 1 << 16, _MANY)
@@ -82,7 +82,7 @@ def serve(
     check_number("processes", processes, 0, 1024)
     check_number("seed", seed, -(2**63), 2**63 - 1)
     if log not in ("text", "json", "off"):
-        raise ValueError(f"log: {log!r} is none of text, json, off")
+        raise ValueError(f"log: {log!r} is not one of text, json, off")
     threads = threads or os.cpu_count() or 1
     _native.joader_serve(
         socket_of(address),
@@ -109,19 +109,21 @@ def create(
     element_size: int | str = "auto",
     sampler: Sampler | Literal[""] = "",
 ) -> dict[str, Any]:
-    """Gives rows a name at a server, which opens them: paths are those of its machine.
+    """Creates a named data set on a server, which opens it: paths are those of its machine.
 
     Args:
-        source: a path, or made by `corgipile.parquet` and the like; not `corgipile.arrays`. A table is read under one
-            snapshot as long as the data set is there. Its connection string has no password, as servers keep and pass
-            on what is in it: servers and jobs take passwords from ~/.pgpass, PGPASSWORD or a service, where they run.
-        columns: those that jobs may ask for; all without.
-        element_size: of what is drawn, read and kept as a whole: a number of rows (1 for single rows, as in the paper),
-            bytes ("64MiB"), a share ("1%"), or "auto" for 1 MiB, or a thousandth of the rows where that is less.
+        source: a path, or a source such as `corgipile.parquet(...)`; not `corgipile.arrays`. A table is read under one
+            snapshot as long as the data set exists. Its connection string must not contain a password, because servers
+            store and pass it on: servers and jobs take passwords from ~/.pgpass, PGPASSWORD or a service on their
+            machine.
+        columns: the columns that jobs may ask for; by default all.
+        element_size: size of an element, the unit that is drawn, read and kept: a number of rows (1 for single rows, as
+            in the paper), bytes ("64MiB"), a share ("1%"), or "auto" for 1 MiB, or a thousandth of the rows if that is
+            less.
         sampler: how jobs draw. "dependent", the default, is the paper's: the order of each job is uniform, whatever
-            other jobs want. With "follow" a job draws what others have just drawn, which saves reads where jobs begin
-            at different moments or have different speeds. Its cost: elements that other jobs want come first, so that
-            next to a job with another condition (`where`) the order is not random, and models can be much worse. Use
+            other jobs want. With "follow" a job draws what others have just drawn, which saves reads if jobs begin at
+            different times or have different speeds. The price: elements that other jobs want come first, so that the
+            order is not random if another job has a different condition (`where`), and models can be much worse. Use
             "follow" only if all jobs want the same rows. "independent" lets each job draw by itself.
 
     Returns rows, elements and bytes of the data set.
@@ -138,7 +140,7 @@ def alter(
     element_size: int | str = "auto",
     sampler: Sampler | Literal[""] = "",
 ) -> dict[str, Any]:
-    """Gives a data set other rows or columns; refused while jobs train on it. Arguments are those of `create`."""
+    """Changes the rows or columns of a data set; refused while jobs train on it. Arguments are those of `create`."""
     return _put(address, name, source, columns, element_size, sampler, replaces=True)
 
 
@@ -153,7 +155,7 @@ def _put(
     replaces: bool,
 ) -> dict[str, Any]:
     if not isinstance(name, str):
-        raise TypeError(f"name: {name!r} is no text")
+        raise TypeError(f"name: {name!r} is not a string")
     for argument, text in (("element_size", element_size), ("sampler", sampler)):
         if not isinstance(text, str) and (argument == "sampler" or not hasattr(text, "__index__")):
             example = "name such as 'dependent'" if argument == "sampler" else "number of rows or a size such as '1MiB'"
@@ -170,20 +172,20 @@ def _put(
 
 
 def drop(address: str | os.PathLike[str], name: str) -> None:
-    """Forgets a data set, on which no job may train."""
+    """Drops a data set, on which no job may train."""
     if not isinstance(name, str):
-        raise TypeError(f"name: {name!r} is no text")
+        raise TypeError(f"name: {name!r} is not a string")
     _native.joader_drop(socket_of(address), name)
 
 
 def datasets(address: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """All data sets of a server: names, rows, elements, bytes, and how many jobs train on each.
+    """All data sets of a server: names, rows, elements, bytes, and the number of jobs that train on each.
 
-    `error` is None, or why one that the server had before it was started again cannot be opened now.
+    `error` is None, or the reason why a data set from before a restart cannot be opened now.
     """
     return _native.joader_data_sets(socket_of(address))
 
 
 def status(address: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a server does: its memory, what it has read and saved, and each job's numbers under "jobs"."""
+    """The status of a server: its memory, what it has read and saved, and the numbers of each job under "jobs"."""
     return _native.joader_status(socket_of(address))

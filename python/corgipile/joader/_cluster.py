@@ -1,4 +1,4 @@
-"""Several machines: one server draws for all, the others read, prepare and serve for the jobs of their machines."""
+"""Several machines: one server draws for all, the others read, prepare and serve the jobs of their machines."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ Told = tuple[str, str, int, int, str, str, str | None, str]
 
 @dataclass(frozen=True)
 class Leader:
-    """The server that draws for all machines, and serves the jobs of its own. Servers talk over TCP with TLS, and know
-    each other by a token, which is not sent: both sides prove that they know it.
+    """The server that draws for all machines, and serves the jobs of its own.
+
+    Servers communicate over TCP with TLS and authenticate with a token, which is not sent: both sides prove that they
+    know it.
 
     Attributes:
-        listen: where followers reach it, such as "10.0.0.1:7400".
-        node: the number of its machine, below `nodes`.
-        nodes: how many machines there are, or will be.
-        certificate: a PEM file, for the name or address by which followers reach it, and not that of an authority.
-        key: the certificate's key, a PEM file that only its owner may read.
+        listen: the address for followers, such as "10.0.0.1:7400".
+        node: number of its machine, below `nodes`.
+        nodes: number of machines, including later ones.
+        certificate: a PEM file for the name or address by which followers reach it, not that of an authority.
+        key: the key of the certificate, a PEM file that only its owner may read.
         token: a file with a secret of at least 16 characters, the same on all machines, that only its owner may read.
     """
 
@@ -42,11 +44,11 @@ class Follower:
 
     Attributes:
         leader: name or address of the leader, with its port.
-        node: the number of its machine, that of no other server.
-        nodes: as the leader's.
-        trusts: a PEM file with the leader's certificate, or with that of the authority that has signed it.
+        node: number of its machine, different from those of all other servers.
+        nodes: the same as the leader's.
+        trusts: a PEM file with the certificate of the leader, or of the authority that signed it.
         token: a file with the leader's secret, that only its owner may read.
-        name: the name in the leader's certificate, if it is not that of `leader`.
+        name: the name in the leader's certificate, if it differs from `leader`.
     """
 
     leader: str
@@ -58,7 +60,7 @@ class Follower:
 
 
 def told(cluster: Leader | Follower | None) -> Told | None:
-    """What the native module is told."""
+    """What the native module gets."""
     if cluster is None:
         return None
     if not isinstance(cluster, Leader | Follower):

@@ -31,37 +31,38 @@ _CHOICES = ("dataset", "columns", "where", "prepare", "seed", "batch_size", "dro
 
 
 class Job(Base):
-    """Batches of a server's data set: dictionaries of column name to array.
+    """Batches of a server's data set, as dictionaries of column name to array.
 
-    Iterating over it gives the batches of all epochs, one after the other; `by_epoch` tells where they end. Orders are
-    random, each row comes once in each epoch, and which order it is depends on the other jobs. If the server goes, the
-    job reads on by itself, and comes back to a server that has the same data set again.
+    Iterating over it yields the batches of all epochs, one after another; `by_epoch` separates the epochs. Orders are
+    random, each row comes once per epoch, and the order depends on the other jobs. If the server ends, the job
+    continues to read by itself, and returns to a server that has the same data set again.
 
-    It is an iterable data set for PyTorch's `DataLoader(job, batch_size=None)`, with no worker or one, if torch was
-    imported before it was made. It registers when its first batch is asked for.
+    If torch was imported first, it is an iterable data set for PyTorch's `DataLoader(job, batch_size=None)`, with at
+    most one worker. It registers when its first batch is requested.
 
     Args:
-        address: the server's, such as "unix:/run/user/1000/joader".
-        dataset: a name that `create` has given.
-        columns: those that are wanted; all without.
+        address: address of the server, such as "unix:/run/user/1000/joader".
+        dataset: a name given to `create`.
+        columns: the columns to return; by default all.
         where: an SQL condition over any columns of the source, such as "label < 100".
-        prepare: steps that the server does, once for all jobs that have the same: `joader.decode`, `joader.function`.
-        name: by which others see the job.
-        seed: names the order of rows in buffers.
-        epochs: how many.
-        batch_size: rows.
-        buffer_size: whose rows are shuffled among each other: a number of elements, or a share of them ("10%"). The
-            server may give less, a quarter of its memory at most.
-        drop_last: leaves out batches that are not full.
-        rank, world_size: of a data-parallel job, which of its processes this is, and how many there are, on this
-            machine or several. All have the same name; each gets its share of the rows, and all get the same number of
-            batches. From torch.distributed if that is initialized, else 0 of 1.
-        timeout: seconds that a rank waits for the others to come.
+        prepare: steps that the server computes once for all jobs with the same steps: `joader.decode`,
+            `joader.function`.
+        name: the name that others see.
+        seed: determines the order of rows in buffers.
+        epochs: number of epochs.
+        batch_size: rows per batch.
+        buffer_size: elements whose rows are shuffled together: a number, or a share ("10%"). The server may give less,
+            at most a quarter of its memory.
+        drop_last: leave out batches that are not full.
+        rank, world_size: for a data-parallel job, the rank of this process and the number of processes, on this machine
+            or several. All have the same name; each gets its share of the rows, and all get the same number of batches.
+            From torch.distributed if it is initialized, else 0 of 1.
+        timeout: seconds that a rank waits for the others.
         tensors: "numpy" or "torch".
     """
 
     def __new__(cls, *_args: Any, **_options: Any) -> Job:
-        """In a program that uses torch, an object that DataLoader knows as an iterable data set."""
+        """If torch is imported, returns an object that DataLoader accepts as an iterable data set."""
         if cls is Job and "torch" in sys.modules:
             return object.__new__(_torch_class())
         return object.__new__(cls)
@@ -88,7 +89,7 @@ class Job(Base):
         columns = _admin.names_of_columns(columns)
         for argument, text in (("dataset", dataset), ("where", where or ""), ("name", name or "")):
             if not isinstance(text, str):
-                raise TypeError(f"{argument}: {text!r} is no text")
+                raise TypeError(f"{argument}: {text!r} is not a string")
         check_number("seed", seed, -(2**63), 2**63 - 1)
         check_number("epochs", epochs, 0, _MANY)
         check_number("batch_size", batch_size, 1)
@@ -123,10 +124,10 @@ class Job(Base):
             yield from batches
 
     def by_epoch(self) -> Iterator[tuple[int, Iterator[Any]]]:
-        """The epochs that are left, each as its number and its batches. An epoch whose batches were not all taken goes
-        on in the next one's place.
+        """The remaining epochs, each as its number and its batches.
 
-        Raises ValueError if none of them was taken: that would go on for ever.
+        If not all batches of an epoch are taken, it continues in the next step. Raises ValueError if no batch was
+        taken: the loop would never end.
         """
         worker, workers = worker_of_torch()
         if workers > 1:
@@ -191,29 +192,31 @@ class Job(Base):
 
     @property
     def rows(self) -> int | None:
-        """Rows of an epoch, which the server has told with the first batch."""
+        """Rows per epoch, known after the first batch."""
         return None if self._native is None else self._native.rows
 
     @property
     def mode(self) -> str:
-        """How it gets its rows: "connected" to the server, "direct" (by itself), "connecting", or "closed"."""
+        """How the job gets its rows: "connected" to the server, "direct" (by itself), "connecting", or "closed"."""
         if self._native is None:
             return "closed" if self._closed else "connecting"
         return self._native.mode[0]
 
     @property
     def last_error(self) -> str | None:
-        """Why it reads by itself, if it does."""
+        """The reason why it reads by itself, if it does."""
         return None if self._native is None else self._native.mode[1]
 
     @property
     def counts(self) -> dict[str, int]:
-        """Elements it got: "shared" memory, "outside" of it because there was no room, read by itself ("direct"), and
-        "errors"; and how often it has "registered"."""
+        """Elements by origin, and the number of registrations ("registered").
+
+        Origins: "shared" memory, "outside" of it because it was full, read by itself ("direct"), and "errors".
+        """
         return self._counts if self._native is None else self._native.counts
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the job is: plain data, which pickle and JSON take. It grows with the number of elements."""
+        """The position of the job: plain data for pickle and JSON. Its size grows with the number of elements."""
         place = None if self._native is None else self._native.place
         if place is None:
             if self._state is not None:
@@ -234,13 +237,13 @@ class Job(Base):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next iteration go on from a state: what was left of the epoch comes, the rows of the buffer that
-        was under way in the same order, the others in another one.
+        """Makes the next iteration continue from a state with the rest of its epoch.
 
-        Raises ValueError if the state is that of another data set or of other choices.
+        The rows of the current buffer come in the same order, the others in another one. Raises ValueError if the state
+        belongs to another data set or to other settings.
         """
         if not isinstance(state, dict):
-            raise TypeError(f"state: a dictionary is needed, as state_dict() gives it, not {type(state).__name__}")
+            raise TypeError(f"state: must be a dictionary, as state_dict() gives it, not {type(state).__name__}")
         if state.get("version") != 1:
             raise ValueError(f"state: version {state.get('version')!r} is not known to this corgipile")
         for name in _CHOICES:
@@ -257,7 +260,7 @@ class Job(Base):
         self._state = state if state.get("begun") else None
 
     def close(self) -> None:
-        """Leaves the server. There are no more batches then; `state_dict` still tells where the job was."""
+        """Leaves the server. Afterwards the job has no more batches; `state_dict` still returns its position."""
         if self._native is not None and self._process != os.getpid():
             # the job of another process, which is not this one's to close
             self._native = None

@@ -44,7 +44,7 @@ _MOST = 16
 
 
 def text_of(status: dict[str, Any]) -> str:
-    """What `joader.status` gives, as Prometheus reads it."""
+    """The result of `joader.status` in the format of Prometheus."""
     return "".join(f"{line}\n" for line in _lines(status))
 
 
@@ -69,7 +69,7 @@ def _quoted(text: str) -> str:
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each connection, and the oldest goes where there are many: those that say nothing keep nobody out,
+    """A thread for each connection, and the oldest goes where there are many: those that say nothing keep no one out,
     and take neither threads nor open files that the jobs need."""
 
     daemon_threads = True
@@ -100,12 +100,12 @@ def _end(request: socket.socket) -> None:
 
 
 class Metrics:
-    """An HTTP server that answers /metrics as long as it is open."""
+    """An HTTP server that answers /metrics until it is closed."""
 
     def __init__(self, server: str, address: str) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"metrics: {address!r} is no address such as 127.0.0.1:9464")
+            raise ValueError(f"metrics: {address!r} is not an address such as 127.0.0.1:9464")
 
         class Handler(BaseHTTPRequestHandler):
             # seconds in which something has to come

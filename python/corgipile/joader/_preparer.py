@@ -1,8 +1,8 @@
-"""The loop of a process that calls functions with rows, which a server starts to prepare them.
+"""The loop of a process that calls Python functions on rows, started by a server to prepare them.
 
-Its standard input is a socket, over which come two files in memory, and then calls: which function, and how long the
-rows are that are in the first of the files. It answers with the length of those that it put into the second one, or
-with what went wrong. It ends when the socket does, even while a function is at work.
+Its standard input is a socket, which transfers two files in memory, and then calls: the function, and the length of the
+rows in the first file. It answers with the length of the rows that it wrote into the second file, or with the error. It
+ends when the socket is closed, even while a function runs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def packed(name: str, values: Any) -> tuple[str, str, list[int], Any, list[int] 
         if lists:
             for row, item in enumerate(values):
                 if item is not None and not isinstance(item, (np.ndarray, list, tuple)):
-                    raise TypeError(f"column {name!r}, row {row}: {type(item).__name__} is no list, as others are")
+                    raise TypeError(f"column {name!r}, row {row}: {type(item).__name__} is not a list, as others are")
             lengths = [-1 if item is None else len(item) for item in values]
             # an empty list of Python's has no type that those of the others should give way to
             filled = [np.asarray(item) for item in lists if len(item)] or [np.asarray(item) for item in lists]
@@ -62,14 +62,14 @@ def result(given: Any, rows: int) -> _native.Slot:
         try:
             columns.append(packed(name, values))
         except (TypeError, ValueError) as error:
-            raise PreparerError(f"it gave what is no column: {error}") from None
+            raise PreparerError(f"it gave what is not a column: {error}") from None
         if np.ndim(values) == 0 or len(values) != rows:
             there = "one value" if np.ndim(values) == 0 else f"{len(values)} rows"
             raise PreparerError(f"it gave {there} of column {name!r} for {rows} rows")
     try:
         return _native.dict_to_slot(columns)
     except (TypeError, ValueError) as error:
-        raise PreparerError(f"it gave what is no column: {error}") from None
+        raise PreparerError(f"it gave what is not a column: {error}") from None
 
 
 def find(callable_name: str) -> Function:
@@ -120,7 +120,7 @@ class Memory:
 
 @contextmanager
 def _ending_with(calls: socket.socket) -> Iterator[None]:
-    """Ends the process, whatever it does meanwhile, when nobody is at the other end of the socket any more.
+    """Ends the process, whatever it does meanwhile, when no one is at the other end of the socket any more.
 
     The system sends a signal then, which ends a process that has not said otherwise. A thread that waits for that end
     could do nothing while a function in C does not let go of the interpreter.
@@ -176,7 +176,7 @@ class Preparer:
         return result(given, rows)
 
     def _read(self, length: int) -> bytes | None:
-        """So many bytes; None at the end."""
+        """This many bytes; None at the end."""
         parts = []
         while length:
             part = self._calls.recv(length)
@@ -188,7 +188,7 @@ class Preparer:
 
 
 def main() -> None:
-    # Neither what a function reads nor what it prints shall be taken for calls and answers.
+    # Neither what a function reads nor what it prints should be taken for calls and answers.
     calls = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -1,4 +1,4 @@
-"""Sources as text, by which a server and a job that reads by itself open the same rows."""
+"""Sources as text, with which a server and a job that reads by itself open the same rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from corgipile import _native, sources
 
-# which argument of an opener has the paths, and which the columns; None where there are none
+# which argument of an opener has the paths, and which the columns; None without any
 _PLACES: dict[str, tuple[int | None, int | None]] = {
     "parquet": (0, 1),
     "arrow": (0, 1),
@@ -19,7 +19,7 @@ _PLACES: dict[str, tuple[int | None, int | None]] = {
     "postgres": (None, 2),
 }
 
-# of a table's arguments, the snapshot: whoever opens it has one of its own
+# of a table's arguments, the snapshot, no matter who opens it has one of its own
 _SNAPSHOT = 4
 
 

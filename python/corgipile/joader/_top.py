@@ -1,4 +1,4 @@
-"""`corgipile-joader top`: what a server and its jobs do, live."""
+"""`corgipile-joader top`: the activity of a server and its jobs, live."""
 
 from __future__ import annotations
 

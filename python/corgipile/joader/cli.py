@@ -1,7 +1,7 @@
 """The command `corgipile-joader`.
 
-Guarantees: what was asked for goes to standard output, everything else to standard error; an error is one line, and the
-exit code is 1 (2 for wrong arguments, 130 for Ctrl-C, 143 for SIGTERM; `serve` ends with 0 by either).
+Guarantees: results go to standard output, everything else to standard error; an error is one line, and the exit code is
+1 (2 for wrong arguments, 130 for Ctrl-C, 143 for SIGTERM; `serve` ends with 0 by either).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _bytes(text: str) -> int:
     try:
         return int(float(number) * _UNITS[unit])
     except (ValueError, KeyError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes such as 8GiB") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 8GiB") from None
 
 
 def _default_address() -> str:
@@ -103,7 +103,7 @@ def _cluster(arguments: argparse.Namespace) -> Any:
     from ._cluster import Follower, Leader
 
     if arguments.leader and arguments.follow:
-        raise ValueError("follow: a server that leads follows nobody")
+        raise ValueError("follow: a server that leads follows no one")
     if not arguments.leader and not arguments.follow:
         given = {"node": arguments.node != 0, "nodes": arguments.nodes != 1}
         given |= {name: bool(getattr(arguments, name)) for name in ("certificate", "key", "trust", "name", "token")}

@@ -8,11 +8,12 @@ use options::call::{TrainArguments, invalid};
 use options::entry::invalid as refuse;
 use options::request::Request;
 use options::rows::{Nulls, Standardize};
-use pg::call::arguments::Arguments;
+use pg::call::function::Call;
 use pg::values::varlena::Bytes;
 
 /// The state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
-pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
+pub fn of_call(call: Call<'_>) -> Result<Bytes<'_>> {
+    let arguments = call.arguments();
     let options = arguments.json(3).map_err(|e| ArgumentError::unread("options", e))?;
     let model: String = arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?;
     // a training reads a source, a state does not; without a seed one would be drawn
@@ -29,7 +30,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
     let sparse: bool = arguments.get(5).unwrap_or_default();
     let options = &request.options;
     if options.index_base.is_some() && !sparse {
-        return Err(refuse("index_base", "applies only to sparse features: give sparse => true"));
+        return Err(refuse("index_base", "applies only to sparse features: use sparse => true"));
     }
     let state = NewState {
         hyperparameters: request.first_point().hyperparameters,
@@ -40,7 +41,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Bytes> {
         skip_nulls: options.nulls == Some(Nulls::Skip),
         standardizer: None,
     };
-    state.bytes()
+    state.bytes(call.context())
 }
 
 /// Refuses what only a training that reads the table can do.
@@ -57,13 +58,13 @@ fn check(request: &Request) -> Result<()> {
         ("probability", options.probability),
     ];
     if options.nulls == Some(Nulls::Impute) {
-        return Err(refuse("nulls", "must be \"error\" or \"skip\": a state alone knows no means"));
+        return Err(refuse("nulls", "must be \"error\" or \"skip\": a state has no means to impute"));
     }
     if options.dimensions.is_some() {
         return Err(refuse("dimensions", "is an argument of corgipile_sgd_init(), not an option"));
     }
     match refused.iter().find(|(_, given)| *given) {
-        Some((key, _)) => Err(refuse(key, "does not apply to a state alone")),
+        Some((key, _)) => Err(refuse(key, "does not apply to a state")),
         None => Ok(()),
     }
 }
@@ -79,7 +80,7 @@ fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
             Ok(classes as usize)
         }
         (kind, Some(classes)) if kind.has_class_numbers() => {
-            Err(invalid("classes", format!("{classes} is not in 2 to {MAX_CLASSES}")))
+            Err(invalid("classes", format!("{classes} is not between 2 and {MAX_CLASSES}")))
         }
         (_, None) => Ok(1),
         (_, Some(_)) => Err(invalid("classes", "it applies only to models softmax and svm_one_vs_rest")),

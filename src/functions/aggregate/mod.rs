@@ -20,39 +20,39 @@ pub use state::{NewState, StateMut};
 // ----------------------------------------------------------------------------------------------------------- the type
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_in(call: Call<'_>) -> Value {
+fn corgipile_sgd_state_in(call: Call<'_>) -> Value<'_> {
     let read = || {
-        let state = text::read(call.text().unwrap_or_default().to_bytes())?;
+        let state = text::read(call.context(), call.text().unwrap_or_default().to_bytes())?;
         from_outside(state.ok_or_else(|| AggregateError::MalformedState("it is not \"sgd1:\" and base64".into()))?)
     };
     read().or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_out(call: Call<'_>) -> Value {
-    text::write(&argument(call)).or_raise()
+fn corgipile_sgd_state_out(call: Call<'_>) -> Value<'_> {
+    text::write(call.context(), &argument(call)).or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_recv(call: Call<'_>) -> Value {
-    let read = || from_outside(Bytes::new(call.message().unwrap_or_default())?);
+fn corgipile_sgd_state_recv(call: Call<'_>) -> Value<'_> {
+    let read = || from_outside(Bytes::new(call.context(), call.message().unwrap_or_default())?);
     read().or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_send(call: Call<'_>) -> Value {
+fn corgipile_sgd_state_send(call: Call<'_>) -> Value<'_> {
     argument(call).into_value() // a bytea is just that: the bytes
 }
 
 /// A state from a client or a file, which is checked.
-fn from_outside(mut state: Bytes) -> Result<Value> {
+fn from_outside(mut state: Bytes<'_>) -> Result<Value<'_>> {
     check_size(state.len())?;
     StateMut::of(&mut state)?.check()?;
     Ok(state.into_value())
 }
 
 /// Argument 0 of a function that is STRICT, to be read.
-fn argument(call: Call<'_>) -> Bytes {
+fn argument(call: Call<'_>) -> Bytes<'_> {
     call.bytes(0).ok_or(ArgumentError::NullArgument("state").into()).or_raise()
 }
 
@@ -60,7 +60,7 @@ fn argument(call: Call<'_>) -> Bytes {
 
 /// Learns from a row of (state, previous state, label, features).
 #[pg_extern(sql = false)]
-fn corgipile_sgd_transition(call: Call<'_>) -> Value {
+fn corgipile_sgd_transition(call: Call<'_>) -> Value<'_> {
     let learn = || {
         let mut bytes = state_of(call)?;
         let mut state = StateMut::of(&mut bytes)?;
@@ -72,7 +72,7 @@ fn corgipile_sgd_transition(call: Call<'_>) -> Value {
 
 /// Learns from a row of (state, previous state, label, indices, values).
 #[pg_extern(sql = false)]
-fn corgipile_sgd_transition_sparse(call: Call<'_>) -> Value {
+fn corgipile_sgd_transition_sparse(call: Call<'_>) -> Value<'_> {
     let learn = || {
         let mut bytes = state_of(call)?;
         let mut state = StateMut::of(&mut bytes)?;
@@ -85,7 +85,7 @@ fn corgipile_sgd_transition_sparse(call: Call<'_>) -> Value {
 
 /// The aggregate's state; before the first row the previous state, one epoch later.
 #[inline(always)]
-fn state_of(call: Call<'_>) -> Result<Bytes> {
+fn state_of(call: Call<'_>) -> Result<Bytes<'_>> {
     match call.state() {
         Some(state) => Ok(state),
         None => {
@@ -98,7 +98,7 @@ fn state_of(call: Call<'_>) -> Result<Bytes> {
 
 /// Merges the states of two processes.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_combine(call: Call<'_>) -> Value {
+fn corgipile_sgd_combine(call: Call<'_>) -> Value<'_> {
     let merge = || {
         let mut state = call.state().ok_or(ArgumentError::NullArgument("state"))?;
         let mut other = call.bytes(1).ok_or(ArgumentError::NullArgument("state"))?;
@@ -110,7 +110,7 @@ fn corgipile_sgd_combine(call: Call<'_>) -> Value {
 
 /// Ends the epoch. The aggregate's own state stays as it is: other aggregates of the query may share it.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_final(call: Call<'_>) -> Value {
+fn corgipile_sgd_final(call: Call<'_>) -> Value<'_> {
     let finish = || {
         let mut state = call.bytes(0).ok_or(ArgumentError::NullArgument("state"))?;
         StateMut::of(&mut state)?.finish_epoch()?;
@@ -123,13 +123,13 @@ fn corgipile_sgd_final(call: Call<'_>) -> Value {
 
 /// The state before the first epoch.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_init(call: Call<'_>) -> Value {
-    init::of_call(&call.arguments()).or_raise().into_value()
+fn corgipile_sgd_init(call: Call<'_>) -> Value<'_> {
+    init::of_call(call).or_raise().into_value()
 }
 
 /// The report of the last epoch.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_report(call: Call<'_>) -> Value {
+fn corgipile_sgd_report(call: Call<'_>) -> Value<'_> {
     let report = StateMut::of(&mut argument(call)).map(|state| state.report()).or_raise();
     let epoch = report.epoch;
     let known = epoch.epoch > 0;
@@ -146,9 +146,9 @@ fn corgipile_sgd_report(call: Call<'_>) -> Value {
 
 /// The weights, output by output.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_weights(call: Call<'_>) -> Value {
+fn corgipile_sgd_weights(call: Call<'_>) -> Value<'_> {
     let model = StateMut::of(&mut argument(call)).and_then(|mut state| state.model());
-    model.and_then(|model| Ok(vector_of_reals(&model.weights)?)).or_raise()
+    model.and_then(|model| Ok(vector_of_reals(call.context(), &model.weights)?)).or_raise()
 }
 
 /// The intercepts, one per output.

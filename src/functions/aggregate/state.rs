@@ -10,6 +10,7 @@ use super::text::MAX_BYTES;
 use errors::{AggregateError, Error, PgError, Result, RowFault, TrainingError};
 use linear::aggregate::{self, StateError};
 use loss::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};
+use pg::context::Context;
 use pg::values::varlena::Bytes;
 use tuples::pause::pausing;
 
@@ -62,7 +63,7 @@ pub struct NewState<'a> {
 
 impl NewState<'_> {
     /// The state before the first epoch.
-    pub fn bytes(&self) -> Result<Bytes> {
+    pub fn bytes<'m>(&self, context: Context<'m>) -> Result<Bytes<'m>> {
         let Hyperparameters { schedule, .. } = self.hyperparameters;
         if matches!(schedule, Schedule::Theorem1 { .. }) {
             return Err(trouble(StateError::NoBuffers));
@@ -72,7 +73,7 @@ impl NewState<'_> {
         let start = at::END + self.standardizer.map_or(0, |_| 16 * self.dim);
         check_size(size.saturating_add(start))?;
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-        let mut bytes = Bytes::zeros(start + size)?;
+        let mut bytes = Bytes::zeros(context, start + size)?;
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[at::FLAGS] = flag(self.skip_nulls, SKIP_NULLS)
             | flag(self.standardizer.is_some(), STANDARDIZE)
@@ -113,7 +114,6 @@ pub struct StateMut<'a> {
 }
 
 impl<'a> StateMut<'a> {
-    /// The state in these bytes.
     #[inline(always)]
     pub fn of(bytes: &'a mut [u8]) -> Result<StateMut<'a>> {
         let Some((header, rest)) = bytes.split_at_mut_checked(at::END) else {
@@ -336,9 +336,7 @@ impl<'a> StateMut<'a> {
 
 /// Why nothing was learned from a row.
 pub enum Failure {
-    /// the row is at fault
     Row(RowFault),
-    /// the state is
     State(Error),
 }
 

@@ -21,7 +21,6 @@ pub struct Columns {
 
 /// How a feature is read.
 struct Read {
-    /// which of the columns
     column: usize,
     /// the column's type, if it is known
     type_oid: Option<pg_sys::Oid>,
@@ -142,10 +141,10 @@ fn quoted(name: &str) -> String {
 fn type_needed(feature: &str, column: &str) -> errors::Error {
     ArgumentError::InvalidArgument {
         argument: "source",
-        reason: format!("feature \"{feature}\" may be a part of a date, and the type of its column is not known"),
+        reason: format!("feature \"{feature}\" may be a part of a date, but the type of its column is unknown"),
         hint: Some(format!(
-            "Name a table or a query that has column \"{column}\" as the rows to predict have it, such as what the \
-             model was trained on."
+            "Give a table or a query with column \"{column}\" as source, such as the one that \
+             the model was trained on."
         )),
     }
     .into()

@@ -32,7 +32,6 @@ choice! {
     }
 }
 
-/// The expression of a model.
 pub fn expression(model: &Model, answer: Answer, source: Option<&str>) -> Result<String> {
     check_answer(model, answer)?;
     check_size(model)?;
@@ -121,7 +120,6 @@ fn texts<'a>(texts: impl Iterator<Item = &'a String>) -> String {
     format!("({}::pg_catalog.text[])", quote_literal(&array))
 }
 
-/// A double.
 fn double(number: f64) -> String {
     format!("'{number:e}'::pg_catalog.float8")
 }

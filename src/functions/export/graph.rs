@@ -52,7 +52,7 @@ pub fn graph(model: &Model) -> Result<Vec<u8>> {
     })
 }
 
-/// What a program can read beside the graph. Every value is JSON.
+/// What a program can read besides the graph. Every value is JSON.
 fn metadata(model: &Model) -> Vec<(String, String)> {
     let mut entries =
         vec![("model", json!(model.kind.name())), ("features", json!(model.features)), ("null_text", json!(NULL_TEXT))];
@@ -100,7 +100,7 @@ fn kind_of<'a>(model: &Model, name: &str, kind: &'a ColumnKind) -> Kind<'a> {
 fn null_of(model: &Model, known: &Categories) -> Instead {
     match (model.nulls, known.null()) {
         (Nulls::Impute, Some(place)) => Instead::Place(place),
-        // training has met none: it is none of those that are known
+        // training has met none: it is not one of  those that are known
         (Nulls::Impute, None) => unseen(model),
         (Nulls::Skip | Nulls::Error, _) => Instead::NoAnswer,
     }

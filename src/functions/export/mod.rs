@@ -29,8 +29,8 @@ choice! {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export(call: Call<'_>) -> Value {
-    model(call).and_then(|model| model::export(&model)).map(jsonb::from_text).or_raise()
+fn corgipile_export(call: Call<'_>) -> Value<'_> {
+    model(call).and_then(|model| model::export(&model)).map(|text| jsonb::from_text(call.context(), text)).or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -39,13 +39,13 @@ fn corgipile_export_as(call: Call<'_>) -> Option<String> {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_export_onnx(call: Call<'_>) -> Value {
-    model(call).and_then(|model| export_onnx(&model)).or_raise()
+fn corgipile_export_onnx(call: Call<'_>) -> Value<'_> {
+    model(call).and_then(|model| export_onnx(call, &model)).or_raise()
 }
 
 /// A model as a graph of ONNX: a bytea is just that, its bytes.
-fn export_onnx(model: &Rc<Model>) -> Result<Value> {
-    Ok(Bytes::new(&graph::graph(model)?)?.into_value())
+fn export_onnx<'m>(call: Call<'m>, model: &Rc<Model>) -> Result<Value<'m>> {
+    Ok(Bytes::new(call.context(), &graph::graph(model)?)?.into_value())
 }
 
 /// A model as a text of this format.
@@ -58,15 +58,15 @@ fn export_as(call: Call<'_>) -> Result<String> {
         Format::Sql => expression::expression(model, wanted.unwrap_or_default(), source),
         Format::Onnx => Err(ArgumentError::InvalidArgument {
             argument: "format",
-            reason: "onnx is no text, and this function gives texts".to_owned(),
+            reason: "onnx is not a text format, but this function returns text".to_owned(),
             hint: Some("Use corgipile_export_onnx(model), which returns bytea.".to_owned()),
         }
         .into()),
         Format::Json => match [("prediction", answer), ("source", source)].iter().find(|(_, given)| given.is_some()) {
             Some((argument, _)) => Err(ArgumentError::InvalidArgument {
                 argument,
-                reason: "it goes with format sql only".to_owned(),
-                hint: Some("Leave it out: a document has all of the model.".to_owned()),
+                reason: "it applies only to format sql".to_owned(),
+                hint: Some("Leave it out: the other formats contain the whole model.".to_owned()),
             }
             .into()),
             None => model::export(model),

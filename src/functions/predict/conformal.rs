@@ -6,12 +6,11 @@ use super::input::decide;
 use errors::{ArgumentError, PredictError, Result};
 use loss::Link;
 use model::{Model, Policies};
-use pg::values::varlena::Value;
 use sgd::conformal::{Calibration, belongs, class_scores, interval as interval_around};
 
-/// The numbers of the interval, from the lowest to the highest.
-pub fn interval(model: &Model, policies: Policies, given: GivenFeatures<'_>) -> Result<Option<Value>> {
-    let (call, coverage) = (given.call, coverage(&given)?);
+/// The lowest and the highest number of the interval.
+pub fn interval(model: &Model, policies: Policies, given: GivenFeatures<'_>) -> Result<Option<[f64; 2]>> {
+    let coverage = coverage(&given)?;
     if model.kind.is_classifier() {
         return Err(PredictError::NoIntervals(model.in_error()).into());
     }
@@ -25,7 +24,7 @@ pub fn interval(model: &Model, policies: Policies, given: GivenFeatures<'_>) -> 
     let least = if link == Link::Logarithm { 0.0 } else { f64::NEG_INFINITY };
     match bounds {
         Some(None) => Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: None }.into()),
-        bounds => Ok(bounds.flatten().map(|(low, high)| call.row(&[low.max(least).into(), high.into()]))),
+        bounds => Ok(bounds.flatten().map(|(low, high)| [low.max(least), high])),
     }
 }
 
@@ -57,7 +56,7 @@ fn coverage(given: &GivenFeatures<'_>) -> Result<f64> {
     Err(ArgumentError::InvalidArgument {
         argument: "coverage",
         reason: format!("{coverage} is not above 0 and below 1"),
-        hint: Some("0.9 asks for what holds the truth in nine of ten cases.".to_owned()),
+        hint: Some("With 0.9, intervals and sets contain the true value in nine of ten cases.".to_owned()),
     }
     .into())
 }

@@ -1,7 +1,7 @@
 //! Features that are parts of dates, where predictions get the dates.
 //!
-//! The columns of what is given are followed by the parts that the model needs, as if they were given, too. So whoever
-//! reads features need not know that there are such parts.
+//! The columns of what is given are followed by the parts that the model needs, as if they were given, too. So anyone
+//! who reads features need not know that there are such parts.
 
 use model::{FeatureKind, Model};
 use pg::catalog::types::base_type;
@@ -18,7 +18,6 @@ pub struct AddedParts {
 }
 
 struct AddedPart {
-    /// the attribute that it is a part of
     attribute: usize,
     part: DatePart,
     time: TimeType,

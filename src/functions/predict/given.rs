@@ -15,14 +15,14 @@ use pg::values::vector::VectorReader;
 use pgrx::pg_sys::{self, Oid};
 use std::ops::Range;
 
-/// What `nulls` and `handle_unknown` are by default, in sql/: the model says it, as with NULL. Behind features one by one, a
-/// default of NULL could not be told from a feature that is NULL.
+/// What `nulls` and `handle_unknown` are by default, in sql/: the model says it, as with NULL. Behind features one by
+/// one, a default of NULL could not be told from a feature that is NULL.
 const AS_TRAINED: &str = "as trained";
 
 /// A place in a query that asks a model.
 pub struct CallSite {
     features: Features,
-    /// so many arguments behind the model must not be NULL for there to be an answer
+    /// this many arguments behind the model must not be NULL for there to be an answer
     needed: usize,
     /// the arguments `nulls` and `handle_unknown`
     policies: [Option<usize>; 2],
@@ -39,7 +39,7 @@ enum Features {
     Row,
     /// an array as a text
     Text,
-    /// so many of them, one by one, and how to read them for the model that was asked last
+    /// this many of them, one by one, and how to read them for the model that was asked last
     Values(usize, Option<PlanOfCall>),
 }
 
@@ -80,8 +80,8 @@ impl CallSite {
         Ok(CallSite { features: Features::Values(values, None), needed: 0, policies: [None; 2] })
     }
 
-    /// Of an answer with a coverage, which stands behind the features, before `nulls` and `handle_unknown`. Features one by one
-    /// are none: nobody could tell the coverage from a feature.
+    /// Of an answer with a coverage, which stands behind the features, before `nulls` and `handle_unknown`. Features
+    /// one by one are not: no one could tell the coverage from a feature.
     #[cold]
     pub fn with_coverage(call: Call<'_>) -> Result<CallSite> {
         let features = match call.len() {
@@ -107,7 +107,6 @@ impl CallSite {
         }
     }
 
-    /// What the call gives.
     #[inline(always)]
     pub fn given<'a>(&'a mut self, call: Call<'a>) -> GivenFeatures<'a> {
         GivenFeatures { call, coverage: self.needed, features: &mut self.features }

@@ -28,9 +28,9 @@ pub fn labels(model: &Model, call: Call<'_>) -> Result<Vec<String>> {
 }
 
 /// As [`probabilities`](answers::probabilities): a row for each row.
-pub fn probabilities(model: &Model, call: Call<'_>) -> Result<Value> {
+pub fn probabilities<'a>(model: &Model, call: Call<'a>) -> Result<Value<'a>> {
     let rows = each(model, call, |policies, row| answers::probabilities(model, policies, row))?;
-    Ok(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat()))
+    Ok(matrix_of_doubles(call.context(), rows.first().map_or(0, Vec::len), &rows.concat()))
 }
 
 fn each<T>(

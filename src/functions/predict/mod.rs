@@ -38,8 +38,8 @@ fn corgipile_predict_proba(call: Call<'_>) -> Option<Vec<f64>> {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_predict_interval(call: Call<'_>) -> Option<Value> {
-    answer(call, CallSite::with_coverage, conformal::interval)
+fn corgipile_predict_interval(call: Call<'_>) -> Option<Value<'_>> {
+    answer(call, CallSite::with_coverage, conformal::interval).map(|ends| call.row(&ends.map(Into::into)))
 }
 
 #[pg_extern(sql = false)]
@@ -58,7 +58,7 @@ fn corgipile_predict_label_batch(call: Call<'_>) -> Vec<String> {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_predict_proba_batch(call: Call<'_>) -> Value {
+fn corgipile_predict_proba_batch(call: Call<'_>) -> Value<'_> {
     model_to_predict(call).and_then(|model| mini_batches::probabilities(&model, call)).or_raise()
 }
 

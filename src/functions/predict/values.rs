@@ -22,7 +22,7 @@ pub struct PlanOfCall {
     texts: Vec<usize>,
 }
 
-/// Reads so many arguments behind the first of the call, by the plan or by one that it becomes.
+/// Reads this many arguments behind the first of the call, by the plan or by one that it becomes.
 pub fn read_values(
     model: &Model,
     policies: Policies,

@@ -28,7 +28,6 @@ impl ShuffledCopy {
         Ok(ShuffledCopy { name, time, bytes: bytes.unwrap_or_default() as u64 })
     }
 
-    /// Drops the copy.
     pub fn drop(self, connection: &Connection, sees: Sees) -> Result<()> {
         connection.run(&format!("DROP TABLE {}", self.name), sees)?;
         Ok(())

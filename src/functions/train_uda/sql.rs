@@ -20,7 +20,6 @@ pub struct Reading<'a> {
 pub enum Features<'a> {
     /// arrays, or vectors of another type
     Vectors(&'a Column),
-    /// numbers
     Columns(Vec<&'a Column>),
     /// indices and values
     Sparse(&'a Column, &'a Column),
@@ -28,7 +27,6 @@ pub enum Features<'a> {
 
 /// How labels become numbers.
 pub enum Coding {
-    /// they are the numbers
     Number,
     /// the first of two classes becomes -1, the second 1
     Signs([String; 2]),
@@ -52,7 +50,6 @@ impl Coding {
 }
 
 impl Features<'_> {
-    /// The columns one by one.
     pub fn columns(&self) -> Vec<&Column> {
         match self {
             Features::Vectors(column) => vec![column],
@@ -86,7 +83,7 @@ impl Reading<'_> {
     pub fn epoch(&self, aggregate: &str, coding: &Coding) -> String {
         let (label, its_type) = (self.plain_label(), qualified_type_name(base_type(self.label.type_oid)));
         let literal = |class: &String| quote_literal(class);
-        // A label that was not there when the classes were looked for becomes NaN, which is none.
+        // A label that was not there when the classes were looked for becomes NaN, which is not one.
         let label = match coding {
             Coding::Number => number(self.label),
             Coding::Signs(classes) => format!(
@@ -105,7 +102,7 @@ impl Reading<'_> {
         format!("SELECT {aggregate}($1, {label}, {}) FROM {}", self.features.arguments(), self.from)
     }
 
-    /// The largest index of sparse features, NULL if there is none.
+    /// The largest index of sparse features, NULL if it does not exist.
     pub fn largest_index(&self) -> String {
         let columns = self.features.columns();
         format!(

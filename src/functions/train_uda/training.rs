@@ -17,6 +17,7 @@ use options::request::Request;
 use options::rows::{Nulls, Standardize};
 use options::shuffling::Shuffling;
 use pg::call::spi::{Connection, Sees};
+use pg::context::Context;
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::Running;
 use pg::settings::Settings;
@@ -59,7 +60,8 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     } else {
         (None, Sees::Statement)
     };
-    let first = first_state(training, &prepared, dimensions(&connection, &reading, training, &prepared, sees)?)?;
+    let dim = dimensions(&connection, &reading, training, &prepared, sees)?;
+    let first = first_state(connection.context(), training, &prepared, dim)?;
     let coding = prepared
         .classes
         .as_ref()
@@ -203,7 +205,12 @@ fn dimensions(
 }
 
 /// The state before the first epoch.
-fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Result<Bytes> {
+fn first_state<'m>(
+    context: Context<'m>,
+    request: &Request,
+    prepared: &PreparedSource,
+    dim: usize,
+) -> Result<Bytes<'m>> {
     let decoder = &prepared.decoder;
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     let kind = request.kind;
@@ -216,7 +223,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
         skip_nulls: request.options.nulls == Some(Nulls::Skip),
         standardizer: decoder.standardizer(),
     };
-    state.bytes()
+    state.bytes(context)
 }
 
 /// The type corgipile.sgd_state.
@@ -234,7 +241,12 @@ struct EpochQuery {
 
 impl EpochQuery {
     /// Runs the query once per epoch. Gives the rows of all epochs, and the last state.
-    fn repeat(&self, connection: &Connection, first: Bytes, epochs: u32) -> Result<(Vec<EpochRow>, Bytes)> {
+    fn repeat<'a>(
+        &self,
+        connection: &'a Connection,
+        first: Bytes<'a>,
+        epochs: u32,
+    ) -> Result<(Vec<EpochRow>, Bytes<'a>)> {
         let state_type = state_type(connection, self.sees)?;
         let query = connection.prepare(&self.sql, &[state_type], self.parallel)?;
         let mut state = first;

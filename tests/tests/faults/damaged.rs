@@ -56,7 +56,7 @@ fn a_damaged_page_is_an_error_and_nothing_is_read_outside_of_it() {
     failure(&mut db).says(&["missing chunk"]); // before PostgreSQL looks, which marks the index's entries as dead
     db.fails_with("SELECT sum(x[1]) FROM t", "XX001").says(&["missing chunk"]);
 
-    // pages of zeros, as a crash leaves them, and pages that make no sense, which are taken for such
+    // pages of zeros, as a crash leaves them, and pages that are invalid, which are taken for such
     for odd in [0, 0xff] {
         cluster.restart_after(|data| {
             fs::write(data.join(&toast), &whole).expect("it can be written");
@@ -133,8 +133,8 @@ fn a_line_pointer_that_points_out_of_its_page_is_an_error_that_names_the_page() 
         assert_eq!(db.line("SELECT count(*) FROM t"), "4000", "{how}");
         failure(&mut db).is(
             "XX001",
-            "page 3 of relation \"t\" is damaged: a line pointer points out of it",
-            "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.",
+            "page 3 of relation \"t\" is damaged: a line pointer points outside of it",
+            "Restore the table from a backup; verify_heapam() of the extension amcheck finds other damage.",
         );
         db.fails_with("SELECT count(*) FROM corgipile_shuffle(NULL::t)", "XX001");
         cluster.restart_after(|data| fs::write(data.join(&visible), before).expect("it can be written"));

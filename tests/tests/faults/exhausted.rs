@@ -56,7 +56,7 @@ fn temp_file_limit_stops_a_training_or_its_cache() {
     report(&format!("Temporary files: {faults} statements over temp_file_limit, 0 servers lost, 0 leftovers"));
 }
 
-/// Takes so many bytes of `/dev/shm`, as if others had segments, too.
+/// Takes this many bytes of `/dev/shm`, as if others had segments, too.
 fn fill_shared_memory(db: &mut Session, bytes: u32) {
     db.run(&format!(
         "COPY (SELECT 1) TO PROGRAM 'head -c {bytes} /dev/zero > /dev/shm/others || true; cat > /dev/null'"
@@ -193,7 +193,7 @@ fn thousands_of_epochs_leave_a_session_as_it_was() {
     let pid = db.pid();
     let (epochs, mut figures) = (sample(10_000, 2_000), Vec::new());
     for how in ["prefetch => 'off'", "prefetch => 'on'", "options => '{\"cache\": \"off\"}'", "workers => 2"] {
-        // the history of so many epochs takes memory while it is stored: what is flat is a session of such trainings
+        // the history of this many epochs takes memory while it is stored: what is flat is a session of such trainings
         let mut train = |epochs: u32| {
             db.run(&format!("SELECT corgipile_train('few', features => '{{x}}', max_epochs => {epochs}, {how})"));
             db.run("DELETE FROM corgipile.stored_models");

@@ -1,4 +1,4 @@
-//! Every function of the extension with arguments that nobody would think of.
+//! Every function of the extension with arguments that no one would think of.
 //!
 //! The functions are those that the catalog has, so that new ones are tried without a word here. A result is right and
 //! so is an error with an SQLSTATE of its own; an internal error (`XX000`) is not, nor is a connection that is lost.

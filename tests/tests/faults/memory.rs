@@ -18,7 +18,7 @@ struct Outcome {
     other: Vec<String>,
 }
 
-/// What tells that a session ends from other failures, which say as much of memory.
+/// What reports that a session ends from other failures, which say as much of memory.
 const ENDS: &str = "the session ends";
 
 struct Sweep<'a> {
@@ -27,7 +27,7 @@ struct Sweep<'a> {
     db: Session,
     watch: Watch,
     /// Bytes of the server's log that have been looked at. Each failure dumps the memory contexts, and a log of
-    /// hundreds of megabytes is not read anew each time.
+    /// hundreds of megabytes is not read again each time.
     read: u64,
 }
 
@@ -182,7 +182,7 @@ fn every_call_for_memory_may_fail() {
     ));
 }
 
-/// A cluster of which memory can be refused, with this function of the backend tests; or why there is none.
+/// A cluster of which memory can be refused, with this function of the backend tests; or why it could not be made.
 fn with_function(declaration: &str) -> Result<(Cluster, FailingMemory), String> {
     if !has_backend_tests() {
         return Err("the library has no backend tests".to_owned());

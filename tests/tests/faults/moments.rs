@@ -41,7 +41,7 @@ impl Fault {
     }
 }
 
-/// What the session beside does meanwhile: its results never change.
+/// What the session next to does meanwhile: its results never change.
 const BESIDE: &str = "
     BEGIN;
     SELECT (SELECT round(sum(loss)::numeric, 9)
@@ -117,7 +117,7 @@ impl Scene {
         Self { cluster, watch, victim, beside, draw: Draw::new(seed, test), durations }
     }
 
-    /// Makes all sessions anew, after a restart.
+    /// Makes all sessions again, after a restart.
     fn reconnect(&mut self) {
         self.cluster.wait_until_up();
         self.watch = self.cluster.session();
@@ -207,7 +207,7 @@ impl Scene {
             assert_eq!(lines, self.beside.expected, "{what}");
             assert_eq!(self.beside.session.pid(), self.beside.pid, "{what}");
             match fault {
-                // who was told to end just after the statement does so now
+                // who was asked to end just after the statement does so now
                 Fault::Terminate | Fault::Kill => self.victim = self.cluster.session(),
                 // a cancel that comes after the statement hits the next one
                 _ => while self.victim.attempt("ROLLBACK; SET statement_timeout = '120s'; SELECT 1").is_err() {},

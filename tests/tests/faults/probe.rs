@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// How long workers may take to end on a loaded machine, after whoever had started them has ended.
+/// How long workers may take to end on a loaded machine, after the one that had started them has ended.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {
@@ -145,7 +145,7 @@ pub fn attempt_in_time(mut session: Session, sql: &str) -> (Session, Result<Vec<
     thread::spawn(move || {
         session.run("SET statement_timeout = '30s'");
         let result = session.attempt(&statement);
-        // nobody listens any more if it took too long
+        // no one listens any more if it took too long
         let _ = ended.send((session, result));
     });
     ends.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("neither an end nor a timeout reaches it: {sql}"))

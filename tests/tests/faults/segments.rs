@@ -12,7 +12,7 @@ fn training(how: &str) -> String {
     format!("SELECT count(*) FROM corgipile_train('t', features => '{{x}}', max_epochs => 3, seed => 1, {how})")
 }
 
-/// Fills a file system of segments until so many bytes are left.
+/// Fills a file system of segments until this many bytes are left.
 fn leave(db: &mut Session, place: &str, bytes: u64) {
     db.run(&format!(
         "COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm -f {place}/others; free=$(stat -f -c %a*%S {place});

@@ -49,7 +49,7 @@ const STOPS: [Stop; 3] = [Stop::Cancel, Stop::Terminate, Stop::TerminateWorker];
 /// SQLSTATEs by which who was stopped may end; a lost connection has none.
 const CODES: [&str; 6] = ["57014", "57P01", "55000", "08006", "closed", "client"];
 
-/// A session that shares, and how often it was told to stop.
+/// A session that shares, and how often it was asked to stop.
 #[derive(Default)]
 struct Member {
     pid: AtomicI32,
@@ -58,7 +58,7 @@ struct Member {
     stopped: AtomicU32,
 }
 
-/// Shares until it is told that it is over.
+/// Shares until it is over.
 fn share(cluster: &Cluster, member: &Member, expected: &[Vec<String>], mut draw: Draw, over: &AtomicBool) {
     let connect = || {
         let mut session = cluster.session();
@@ -123,7 +123,7 @@ fn members_that_are_stopped_at_any_moment_disturb_no_other() {
                 });
                 tried += 1;
                 if sharing.iter().any(|sharing| sharing.is_finished()) {
-                    break; // it has panicked, which is told below
+                    break; // it has panicked, which is reported below
                 }
             }
         }
@@ -165,7 +165,7 @@ fn refusal(session: &mut Session, table: &str) -> Option<String> {
     share
 }
 
-/// Waits until nobody is a member.
+/// Waits until no one is a member.
 fn wait_for_the_end(watch: &mut Session) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while watch.line("SELECT count(*) FROM corgipile.stat_shared_scans") != "0" {
@@ -190,7 +190,7 @@ fn where_there_is_no_room_for_another_member_or_group_the_reader_reads_alone() {
         open(member, 0, "t0");
     }
     assert_eq!(watch.line("SELECT count(*), count(DISTINCT scan_group) FROM corgipile.stat_shared_scans"), "64|1");
-    assert_eq!(refusal(&mut watch, "t0").as_deref(), Some("(the reading group has 64 members)"));
+    assert_eq!(refusal(&mut watch, "t0").as_deref(), Some("(the reading group already has 64 members)"));
     members[17].run("ROLLBACK");
     assert_eq!(refusal(&mut watch, "t0"), None);
     drop(members);
@@ -205,7 +205,7 @@ fn where_there_is_no_room_for_another_member_or_group_the_reader_reads_alone() {
         }
         if i == 0 {
             let why = refusal(&mut watch, "t16");
-            assert_eq!(why.as_deref(), Some("(there are as many reading groups as there can be)"));
+            assert_eq!(why.as_deref(), Some("(the maximum number of reading groups is reached)"));
             assert_eq!(refusal(&mut watch, "t0"), None);
         }
     }

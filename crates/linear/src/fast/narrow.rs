@@ -15,7 +15,7 @@ use super::state::{Update, UpdateWindow, inverse};
 use super::task::{Learn, bounded};
 use super::weights::Weights;
 
-/// Rows to be asked for so many ahead of their use, when they come from the second level of the caches.
+/// Rows to be asked for this many ahead of their use, when they come from the second level of the caches.
 const NEAR: usize = 16;
 
 /// The same, when they come from memory: as many rows as the second level holds with ease.

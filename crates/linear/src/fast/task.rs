@@ -10,7 +10,6 @@ use super::state::State;
 /// The numbers that an epoch fixes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rates {
-    /// The learning rate.
     pub(super) learning_rate: f32,
     /// The factor that the penalty puts on the weights with every step.
     pub(super) shrink: f64,

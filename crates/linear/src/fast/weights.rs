@@ -2,7 +2,7 @@
 
 use tuples::Batch;
 
-/// The weights of a batch's tuples: looked up without a branch, also where there are none and all are 1.
+/// The weights of a batch's tuples: looked up without a branch, also without any and all are 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weights<'a> {
     weights: &'a [f32],

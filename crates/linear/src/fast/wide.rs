@@ -11,7 +11,7 @@ use super::state::{Update, inverse};
 use super::task::{Learn, bounded};
 use super::weights::Weights;
 
-/// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the
+/// The row that comes this many after the current one is asked for from memory, when the next one is asked for from the
 /// second level of the caches.
 const FAR: usize = 2;
 

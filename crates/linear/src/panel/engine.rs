@@ -42,8 +42,8 @@ const MAX_DIM: usize = 2_048;
 
 impl Panel {
     /// Whether a model can be one of a panel of this many features: plain SGD on dense tuples, one at a time, of one
-    /// decision. The members share one loss, so that it is none with a number of its own; and one bound of how it
-    /// bends, which there is none of with a logarithmic link.
+    /// decision. The members share one loss, so that it has no number of its own; and one bound of how it
+    /// bends, which does not exist with a logarithmic link.
     pub fn supports(hyper: &Hyperparameters, dim: usize, sparse: bool) -> bool {
         let one_loss = hyper.kind.loss_number().is_none() && hyper.kind.link() == Link::Identity;
         let is_sgd = hyper.solver == Solver::Sgd;
@@ -53,11 +53,8 @@ impl Panel {
     /// Models before their first epoch, all zeros: the hyperparameters of each, which are of one kind and
     /// [supported](Panel::supports), and whether it learns from each part of the tuples.
     ///
-    /// # Errors
-    /// [`OutOfMemory`]
-    ///
     /// # Panics
-    /// If there are none, or they are of several kinds, or have different parts.
+    /// If none exist, or they are of several kinds, or have different parts.
     pub fn new(models: Vec<(Hyperparameters, Vec<bool>)>, dim: usize) -> Result<Panel, OutOfMemory> {
         let (first, parts) = models.first().map(|(hyper, learns)| (hyper.kind, learns.len())).expect("a model");
         let alike = |(hyper, learns): &(Hyperparameters, Vec<bool>)| hyper.kind == first && learns.len() == parts;

@@ -10,7 +10,7 @@ use simd::{Chunk, LANES};
 pub(super) struct OfPart {
     /// 1 in the lane of a model that learns from them, else 0
     pub(super) learns: Aligned,
-    /// what a step shrinks weights by; 1 where there is none
+    /// what a step shrinks weights by; 1 without any
     pub(super) shrink: [f64; LANES],
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// All zeros, of so many features and parts of the tuples.
+    /// All zeros, of this many features and parts of the tuples.
     pub(super) fn new(dim: usize, parts: usize) -> Group {
         let zeros = Aligned([0.0; LANES]);
         Group {
@@ -99,7 +99,6 @@ impl Group {
         self.weights.iter().map(move |weights| weights.0[lane] * scale + 0.0)
     }
 
-    /// The model in a lane.
     pub(super) fn model(&self, lane: usize) -> ModelParameters {
         ModelParameters {
             dim: self.weights.len(),

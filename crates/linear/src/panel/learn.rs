@@ -9,13 +9,13 @@ use tuples::Batch;
 
 use super::group::{Group, splat};
 
-/// Of so many tuples, the losses of one are counted.
+/// Of this many tuples, the losses of one are counted.
 const COUNTED: usize = 16;
 
-/// After so many tuples scales are looked at.
+/// After this many tuples scales are looked at.
 const RESCALED: usize = 8;
 
-/// Tuples that are asked for so many ahead of their use, near and far.
+/// Tuples that are asked for this many ahead of their use, near and far.
 const AHEAD: [usize; 2] = [4, 16];
 
 /// Independent sums in a dot product.

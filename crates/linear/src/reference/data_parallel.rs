@@ -88,7 +88,7 @@ impl ReferenceEngine {
     ) -> Result<(), Interrupted> {
         self.training.apply_pending();
         let (state, arrays) = self.training.split();
-        // before the first round: whoever is stopped there begins anew
+        // before the first round, no matter who is stopped there begins again
         let scale = std::mem::replace(&mut state.now.scale, 1.0);
         state.now.l1_applied *= scale;
         arrays.weights.iter_mut().for_each(|w| *w *= scale as f32);
@@ -107,7 +107,7 @@ impl ReferenceEngine {
         Ok(())
     }
 
-    /// Makes dimensions and the count of steps those of whoever has most of them, and what l1 has taken the mean.
+    /// Makes dimensions and the count of steps those of the one that has most of them, and what l1 has taken the mean.
     fn agree(&mut self, exchange: &mut OpenExchange<'_>, shares: &[f64]) -> Result<(), Interrupted> {
         let now = &mut self.training.state.now;
         let Progress { dim, taken: StepsTaken { steps, unbiased: [first, second] }, l1_applied, .. } = *now;

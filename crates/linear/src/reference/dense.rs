@@ -15,7 +15,8 @@ use super::arrays::Arrays;
 use super::gradients::{bend, loss_and_gradient, losses_and_gradients};
 use super::state::TrainerState;
 
-/// Rows to be asked for ahead of their use: at most so many, and fewer if they are longer than so many chunks together.
+/// Rows to be asked for ahead of their use: at most this many, and fewer if they are longer than this many chunks
+/// together.
 const PREFETCH: usize = 32;
 const PREFETCH_AHEAD: usize = 64;
 
@@ -62,12 +63,12 @@ impl Kernel for LearnDense<'_> {
     }
 }
 
-/// Rows of a mini-batch that are learned from together: at most so many, and fewer if they are longer than so many
+/// Rows of a mini-batch that are learned from together: at most this many, and fewer if they are longer than this many
 /// chunks together, since they are read twice.
 const BLOCK: usize = 64;
 const BLOCK_CHUNKS: usize = 512;
 
-/// Short rows are asked for so many ahead of their use when they come from memory.
+/// Short rows are asked for this many ahead of their use when they come from memory.
 const FAR: usize = 4 * BLOCK;
 
 /// Room for the factors of their rows, one per output.
@@ -257,7 +258,6 @@ fn add_square<S: Simd>(simd: S, state: &mut TrainerState, row: &[Chunk], decisio
     }
 }
 
-/// One row to learn from.
 pub(crate) struct LearnDenseRow<'a, 'b> {
     pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: &'a mut Arrays<'b>,
@@ -311,7 +311,6 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     }
 }
 
-/// sum + factor * row.
 #[inline(always)]
 fn add_multiple<S: Simd>(simd: S, sum: &mut [Chunk], factor: f32, row: &[Chunk]) {
     let factor = simd.splat(factor);

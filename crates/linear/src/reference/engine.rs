@@ -52,7 +52,7 @@ impl ReferenceEngine {
         Ok(())
     }
 
-    /// Makes room for so many features of sparse tuples.
+    /// Makes room for this many features of sparse tuples.
     pub(super) fn make_room(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         let Training { state, memory, .. } = &mut self.training;
         if let Some(moved) = grow(state, memory.as_ref(), dim, Memory::zeros)? {

@@ -14,10 +14,9 @@ use super::state::TrainerState;
 /// A scale below this is folded into the weights, which takes the time to go through all of them.
 const LEAST_SCALE: f64 = 1.0 / (1u64 << 40) as f64;
 
-/// So many steps are counted since the last sweep.
+/// This many steps are counted since the last sweep.
 const MOST_STEPS: u32 = u32::MAX - 1;
 
-/// Brings features up to date.
 #[inline(always)]
 pub(crate) fn bring_up_to_date(state: &TrainerState, arrays: &mut Arrays, features: impl Iterator<Item = usize>) {
     let steps = MissedSteps {

@@ -17,7 +17,7 @@ impl Memory {
         tuples::advise_huge_pages(floats.spare_capacity_mut());
         // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
         let offset = floats.as_ptr().align_offset(LANES * size_of::<f32>()).min(LANES);
-        // memory that nobody has touched yet comes slowly
+        // memory that no one has touched yet comes slowly
         while floats.len() < offset + length {
             pause();
             floats.resize((floats.len() + PER_PAUSE).min(offset + length), 0.0);

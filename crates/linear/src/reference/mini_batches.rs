@@ -26,9 +26,6 @@ pub(crate) struct Products {
 
 impl Products {
     /// Makes room for products with all mini-batches of these places.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn reserve(
         &mut self,
         state: &TrainerState,

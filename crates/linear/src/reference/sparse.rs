@@ -21,7 +21,7 @@ use super::state::{END, Step, TrainerState};
 const PREFETCH_WEIGHTS: usize = 4;
 const PREFETCH_ENTRIES: usize = 8;
 
-/// A model of so many weights fits a cache that needs no asking.
+/// A model of this many weights fits a cache that needs no asking.
 const CACHED: usize = 1 << 14;
 
 /// A stretch of the order to learn from; all indices are below the capacity.
@@ -106,7 +106,6 @@ pub(crate) struct Row<'a> {
     pub(crate) weight: f32,
 }
 
-/// A row on its own.
 pub(crate) struct LearnSparseRow<'a, 'b> {
     pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: &'a mut Arrays<'b>,

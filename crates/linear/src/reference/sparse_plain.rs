@@ -18,7 +18,8 @@ use super::state::TrainerState;
 pub(super) const BEYOND: &str = "indices below the number of features, and as many values";
 
 /// How many rows ahead is asked for where a row ends and for its label, for its entries, and for its weights: each in
-/// time for the next. The entries of so many rows belong into the cache of the second level: the first has the weights.
+/// time for the next. The entries of this many rows belong into the cache of the second level: the first has the
+/// weights.
 const ENDS_AHEAD: usize = 24;
 const ENTRIES_AHEAD: usize = 12;
 const WEIGHTS_AHEAD: usize = 4;

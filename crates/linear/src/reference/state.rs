@@ -1,4 +1,4 @@
-//! What is known of a training beside its arrays: hyperparameters, sizes, and the numbers that change.
+//! What is known of a training besides its arrays: hyperparameters, sizes, and the numbers that change.
 //!
 //! Guarantees: a state that [is sound](TrainerState::is_sound) describes a training that [`TrainerState::new`] could
 //! have made, as far as its sizes go; whatever its other numbers are, computing with them is merely wrong.
@@ -12,7 +12,7 @@ use loss::{EpochReport, Hyperparameters, Optimizer};
 /// The end of the list of touched features.
 pub(crate) const END: u32 = u32::MAX;
 
-/// What is known of a training beside its arrays.
+/// What is known of a training besides its arrays.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrainerState {
     pub(crate) hyper: Hyperparameters,
@@ -173,7 +173,7 @@ impl TrainerState {
         if self.hyper.l1 > 0.0 {
             self.now.pending_l1 += 1;
             // going through all weights takes time: penalties are gathered until they are a thousandth of the
-            // learning rate, which is little beside a step (Langford et al. call the number of steps K)
+            // learning rate, which is little compared with a step (Langford et al. call the number of steps K)
             if self.hyper.l1 * f64::from(self.now.pending_l1) > MIN_L1_STEP {
                 cut = self.take_pending_l1();
             }
@@ -197,7 +197,7 @@ impl TrainerState {
         self.now.rate * self.hyper.optimizer.steps_in_the_end() * self.hyper.kind.curvature()
     }
 
-    /// What the sum of the gradients of so many tuples is to be multiplied by: 1 / tuples, or less if steps are
+    /// What the sum of the gradients of this many tuples is to be multiplied by: 1 / tuples, or less if steps are
     /// bounded. Along the mean gradient the loss bends by curvature * mean square at most;
     /// momentum goes 1 / (1 - β) times as far in the end.
     #[inline(always)]
@@ -220,7 +220,7 @@ impl TrainerState {
     }
 
     /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to,
-    /// which are none then.
+    /// which are not then.
     #[inline(always)]
     pub(crate) fn take_pending_l1(&mut self) -> f64 {
         let cut = f64::from(self.now.pending_l1) * self.threshold() / self.now.scale;

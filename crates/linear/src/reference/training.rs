@@ -15,9 +15,6 @@ use super::sparse::{self, LearnSparse, LearnSparseRow, Row};
 use super::state::{Progress, TrainerState};
 
 /// Floats in all arrays of a training.
-///
-/// # Errors
-/// [`OutOfMemory`]
 pub(crate) fn memory_size(state: &TrainerState) -> Result<usize, OutOfMemory> {
     Layout::new(state).map(|layout| layout.total()).ok_or(OutOfMemory { bytes: usize::MAX })
 }
@@ -28,9 +25,6 @@ pub(crate) fn arrays<'a>(state: &TrainerState, memory: &'a mut [f32]) -> Arrays<
 }
 
 /// Copies a sparse training's arrays into larger memory and makes the state speak of that.
-///
-/// # Errors
-/// [`OutOfMemory`], from computing the size and from `allocate`, which is to give so many zeros.
 pub(crate) fn grow<M: AsMut<[f32]>>(
     state: &mut TrainerState,
     memory: &[f32],
@@ -62,7 +56,6 @@ pub(crate) struct Training<M> {
 }
 
 impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
-    /// The state, and its arrays.
     #[inline(always)]
     pub(super) fn split(&mut self) -> (&mut TrainerState, Arrays<'_>) {
         let arrays = arrays(&self.state, self.memory.as_mut());
@@ -138,7 +131,6 @@ impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
         self.stored()[..self.state.now.dim as usize].iter().map(move |u| *u * scale + 0.0)
     }
 
-    /// The intercepts.
     pub(super) fn intercepts(&self) -> &[f32] {
         let start = Layout::new(&self.state).map_or(0, |layout| layout.intercepts());
         &self.memory.as_ref()[start..][..self.state.now.outputs as usize]
@@ -151,9 +143,6 @@ impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
     }
 
     /// The model of a training that is flushed.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn model(&self) -> Result<ModelParameters, OutOfMemory> {
         let (dim, outputs) = (self.state.now.dim as usize, self.state.now.outputs as usize);
         let mut weights = Vec::new();
@@ -173,7 +162,7 @@ impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
             parts.for_each(|(into, from)| into.iter_mut().zip(from).for_each(|(a, b)| *a = *a * keep + *b * add));
         };
         let plain = [1.0 - share, share];
-        // the sum shall be in units of the own scale
+        // the sum should be in units of the own scale
         mix(into.weights, from.weights, scales.map(|share| share / scale));
         mix(into.first, from.first, plain);
         mix(into.second, from.second, plain);

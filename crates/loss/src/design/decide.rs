@@ -1,6 +1,6 @@
 //! The decisions of a trained network: weights layer after layer, each output by output, intercepts layer after layer.
 //!
-//! Guarantees: a tuple's decisions are the same bits whoever asks, one tuple at a time or a batch.
+//! Guarantees: a tuple's decisions are the same bits, no matter who asks, one tuple at a time or a batch.
 
 use tuples::Matrix;
 use tuples::pause::Pauses;

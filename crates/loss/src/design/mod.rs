@@ -26,7 +26,7 @@ impl Hidden {
     /// The most layers that there can be.
     pub const MAX_LAYERS: usize = MAX_LAYERS;
 
-    /// Layers of these sizes; None if there is none, too many of them, or one is empty.
+    /// Layers of these sizes; None if there is no layer, too many of them, or one is empty.
     pub fn new(sizes: &[u32]) -> Option<Hidden> {
         if !(1..=MAX_LAYERS).contains(&sizes.len()) || sizes.contains(&0) {
             return None;
@@ -151,7 +151,7 @@ pub struct Design {
 }
 
 impl Design {
-    /// The network for so many classes; of a regression it is the same for any number.
+    /// The network for this many classes; of a regression it is the same for any number.
     pub fn network(&self, classes: usize) -> Network {
         let output = self.output.unwrap_or(if classes == 2 { Output::Sigmoid } else { Output::Softmax });
         Network { hidden: self.hidden, activation: self.activation, output }
@@ -166,14 +166,14 @@ impl Design {
         bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
     }
 
-    /// Weights of the network for so many features and classes, without intercepts.
+    /// Weights of the network for this many features and classes, without intercepts.
     pub fn weights(&self, dim: usize, classes: usize) -> usize {
         let network = self.network(classes);
         network.weights(dim, network.outputs(classes))
     }
 }
 
-/// What a network is made of, beside its numbers.
+/// What a network is made of, besides its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Network {
     /// Sizes of the hidden layers.
@@ -185,7 +185,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Outputs for so many classes.
+    /// Outputs for this many classes.
     pub fn outputs(&self, classes: usize) -> usize {
         match self.output {
             Output::Sigmoid if classes == 2 => 1,
@@ -194,7 +194,7 @@ impl Network {
         }
     }
 
-    /// Classes that so many outputs tell apart, 0 of a regression; None if that cannot be.
+    /// Classes that this many outputs distinguish, 0 of a regression; None if that cannot be.
     pub fn classes(&self, outputs: usize) -> Option<usize> {
         match (self.output, outputs) {
             (Output::Sigmoid, 1) => Some(2),
@@ -204,7 +204,7 @@ impl Network {
         }
     }
 
-    /// Inputs and outputs of each layer, for so many features and outputs; the last one makes the outputs.
+    /// Inputs and outputs of each layer, for this many features and outputs; the last one makes the outputs.
     pub fn layers(&self, dim: usize, outputs: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
         let hidden = self.hidden;
         (0..=hidden.len).map(move |i| {
@@ -213,18 +213,18 @@ impl Network {
         })
     }
 
-    /// Weights for so many features and outputs, without intercepts.
+    /// Weights for this many features and outputs, without intercepts.
     pub fn weights(&self, dim: usize, outputs: usize) -> usize {
         let layers = self.layers(dim, outputs);
         layers.fold(0, |sum: usize, (inputs, outputs)| sum.saturating_add(inputs.saturating_mul(outputs)))
     }
 
-    /// Intercepts for so many outputs: one for each unit.
+    /// Intercepts for this many outputs: one for each unit.
     pub fn intercepts(&self, outputs: usize) -> usize {
         self.hidden.units().saturating_add(outputs)
     }
 
-    /// Features and outputs of a network of so many weights and intercepts; None if there is no such network.
+    /// Features and outputs of a network of this many weights and intercepts; None if there is no such network.
     pub fn sizes(&self, weights: usize, intercepts: usize) -> Option<(usize, usize)> {
         let outputs = intercepts.checked_sub(self.hidden.units())?;
         self.classes(outputs)?;

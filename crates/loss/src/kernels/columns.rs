@@ -14,7 +14,7 @@ pub struct Sums<'a, const SQUARED: bool> {
     pub weights: Option<&'a [f32]>,
     /// What to subtract.
     pub origin: &'a [Columns],
-    /// What comes out.
+    /// What results.
     pub sums: &'a mut [Columns],
 }
 
@@ -60,10 +60,9 @@ fn fold(
     }
 }
 
-/// Subtracts `mean` from and multiplies `factor` to every row, and cuts what comes out off at ±`clip`.
+/// Subtracts `mean` from and multiplies `factor` to every row, and cuts the rest out off at ±`clip`.
 /// Gives how many numbers were cut.
 pub(crate) struct Standardize<'a> {
-    /// The rows.
     pub(crate) rows: RowsMut<'a>,
     /// One for every feature.
     pub(crate) mean: &'a [f64],

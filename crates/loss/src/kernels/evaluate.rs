@@ -15,7 +15,7 @@ pub struct Decisions<'a> {
     pub intercept: f32,
     /// The rows.
     pub batch: &'a Batch,
-    /// What comes out.
+    /// What results.
     pub decisions: &'a mut Vec<f32>,
 }
 

@@ -1,6 +1,7 @@
 //! Products of rows with weights, and sums of multiples of rows: what mini-batches consist of.
 //!
-//! Guarantees: every sum has one order, whoever asks for it: over the chunks of a row, and over the rows of a batch.
+//! Guarantees: every sum has one order, no matter who asks for it: over the chunks of a row, and over the rows of a
+//! batch.
 
 use simd::{Chunk, Simd};
 

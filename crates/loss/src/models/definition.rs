@@ -72,7 +72,6 @@ pub(crate) struct Defaults {
 }
 
 impl Defaults {
-    /// Those of a linear model.
     pub(crate) const LINEAR: Defaults = Defaults {
         learning_rate: 0.01,
         decay: Schedule::DECAY,
@@ -96,14 +95,13 @@ pub struct Derivatives {
 }
 
 impl Derivatives {
-    /// Those of so many tuples like it.
+    /// Those of this many tuples like it.
     #[inline(always)]
     pub fn times(self, weight: f64) -> Derivatives {
         Derivatives { loss: weight * self.loss, first: weight * self.first, second: weight * self.second }
     }
 }
 
-/// A model.
 pub(crate) trait Model {
     /// The name by which users know it.
     const NAME: &'static str;
@@ -144,9 +142,6 @@ pub(crate) trait Model {
     const IS_SMOOTH: bool = false;
 
     /// Loss and derivatives at this decision, to the rounding of f64 and the same bits on every machine.
-    ///
-    /// # Panics
-    /// If it is not [smooth](Model::IS_SMOOTH).
     #[inline(always)]
     fn derivatives(_z: f64, _y: f64) -> Derivatives {
         unreachable!("a loss without a second derivative")

@@ -30,9 +30,6 @@ macro_rules! dispatched {
 
         impl Dispatched {
             /// The loss of a model of this kind, with this number of the loss.
-            ///
-            /// # Panics
-            /// If it is none of them.
             #[inline]
             pub(super) fn new(kind: ModelKind, number: f32) -> Dispatched {
                 match kind {

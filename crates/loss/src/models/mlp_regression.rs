@@ -22,7 +22,7 @@ impl Model for MlpRegression {
 
     fn defaults() -> Defaults {
         let design = Design { output: Some(Output::Identity), ..Design::default() };
-        // the squared error feels the noise of the last steps, which hardly moves a class
+        // the squared error feels the noise of the last steps, which rarely changes a class
         Defaults { decay: 0.9, design: Some(design), ..Mlp::defaults() }
     }
 }

@@ -73,9 +73,6 @@ macro_rules! models {
                 [$(ModelKind::$linear,)* $(ModelKind::$network,)*];
 
             /// Hands what a linear model minimises, with this number of the loss, to the visitor.
-            ///
-            /// # Panics
-            /// If it is not linear.
             #[inline(always)]
             pub fn with_objective<V: ObjectiveVisitor>(self, number: f32, visitor: V) -> V::Output {
                 match self {
@@ -183,9 +180,6 @@ impl ModelKind {
     }
 
     /// Loss and derivatives of tuples with these decisions and labels.
-    ///
-    /// # Panics
-    /// If it is not [smooth](ModelKind::is_smooth).
     #[inline(always)]
     pub fn derivatives(self, decisions: &[f64], labels: &[f64], out: &mut [Derivatives]) {
         with_model!(self, M => {
@@ -238,7 +232,7 @@ impl ModelKind {
     }
 
     /// The model that is one of this kind for each class against all others; None unless that is how more than two
-    /// classes are told apart.
+    /// classes are distinguished.
     pub fn one_vs_rest(self) -> Option<ModelKind> {
         match self {
             ModelKind::Svm => Some(ModelKind::SvmOneVsRest),
@@ -257,7 +251,7 @@ impl ModelKind {
         self.task() == Task::Binary
     }
 
-    /// Whether a model of so many outputs can learn from this label.
+    /// Whether a model of this many outputs can learn from this label.
     pub fn accepts_label(self, label: f32, outputs: u32) -> bool {
         match self.task() {
             Task::Binary => label == 1.0 || label == -1.0,

@@ -124,7 +124,7 @@ pub trait Objective: Copy {
 
 /// What is done with a pointwise objective, whichever it is.
 pub trait PointwiseVisitor {
-    /// What comes of it.
+    /// The outcome.
     type Output;
 
     /// Does it.
@@ -133,7 +133,7 @@ pub trait PointwiseVisitor {
 
 /// What is done with an objective, whichever it is.
 pub trait ObjectiveVisitor {
-    /// What comes of it.
+    /// The outcome.
     type Output;
 
     /// Does it.

@@ -63,7 +63,7 @@ pub fn softmax_gradient(totals: &mut Totals, out: &mut [f32], y: f32, weight: f3
 pub const FEW: usize = 4;
 
 /// [`softmax_gradient`] of some tuples with at most [`FEW`] decisions each, to the same bits: exponentials and
-/// logarithms of all are computed at once, which takes hardly longer than those of one.
+/// logarithms of all are computed at once, which takes barely longer than those of one.
 #[inline(always)]
 pub fn few_softmax_gradients<const R: usize>(
     totals: &mut Totals,

@@ -11,7 +11,7 @@ use super::method::{CATCH_UP_STEPS, Method, Rule, UNIT, Values};
 use crate::invalid::{InvalidHyperparameter, Parameter, require, within};
 use crate::range::Range;
 
-/// Adam.
+/// Adam: means of the gradient and of its square.
 #[derive(Debug, Clone, Copy)]
 pub struct Adam {
     /// in [0, 1)
@@ -23,8 +23,8 @@ pub struct Adam {
 }
 
 impl Adam {
-    /// With these numbers.
     #[inline(always)]
+    /// With decay rates of both means, and what keeps the quotient finite.
     pub fn new([beta1, beta2, epsilon]: Values) -> Adam {
         Adam { beta1, beta2, epsilon }
     }
@@ -93,7 +93,6 @@ impl fmt::Display for Adam {
     }
 }
 
-/// One step.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     rate: f32,
@@ -162,7 +161,7 @@ struct CatchUp {
     rest: f32,
 }
 
-/// Steps are made in groups of so many, after which it is seen whether they still matter.
+/// Steps are made in groups of this many, after which it is seen whether they still matter.
 const GROUP: u32 = 16;
 
 /// Together shorter than this share of the learning rate, and of the weight, steps do not matter.

@@ -7,7 +7,7 @@ use super::lazy_weights::{LazyWeights, MissedSteps, power};
 use super::method::{CATCH_UP_STEPS, Method, Rule, UNIT, Values};
 use crate::invalid::{InvalidHyperparameter, Parameter, within};
 
-/// Momentum.
+/// Heavy-ball momentum.
 #[derive(Debug, Clone, Copy)]
 pub struct Momentum {
     /// in [0, 1)
@@ -15,8 +15,8 @@ pub struct Momentum {
 }
 
 impl Momentum {
-    /// With these numbers.
     #[inline(always)]
+    /// With the share of the last step that the next one keeps.
     pub fn new([beta, _, _]: Values) -> Momentum {
         Momentum { beta }
     }
@@ -77,7 +77,6 @@ impl fmt::Display for Momentum {
     }
 }
 
-/// One step.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     rate: f32,

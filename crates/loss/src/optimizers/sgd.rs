@@ -54,7 +54,6 @@ impl fmt::Display for Sgd {
     }
 }
 
-/// One step.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     rate: f32,

@@ -15,10 +15,10 @@ pub const FLOATS: usize = 3;
 pub const FREE: u32 = 0;
 /// being filled by a process that has it pinned; found, but not yet read, by others
 pub const LOADING: u32 = 1;
-/// filled by a transaction that has not ended, and found by nobody
+/// filled by a transaction that has not ended, and found by no one
 pub const PENDING: u32 = 2;
 pub const READY: u32 = 3;
-/// to be freed when nobody has it pinned, and found by nobody
+/// to be freed when no one has it pinned, and found by no one
 pub const DOOMED: u32 = 4;
 
 /// One version of one model.
@@ -45,7 +45,6 @@ pub struct Slot {
     /// where its bytes are in the arena; none while it is loaded
     pub start: usize,
     pub bytes: usize,
-    /// of the arrays
     pub lens: [usize; ARRAYS],
     /// the time of the last lookup
     pub used: AtomicU64,
@@ -69,7 +68,7 @@ impl Directory {
         self.slots.iter().position(is)
     }
 
-    /// A slot for this key, pinned by the caller; its least used neighbour goes if there is none.
+    /// A slot for this key, pinned by the caller; its least used neighbour goes if it does not exist.
     pub fn take(&mut self, key: &Key, state: u32) -> Option<usize> {
         let i = match self.slots.iter().position(|slot| slot.state == FREE) {
             Some(i) => i,
@@ -105,7 +104,7 @@ impl Directory {
         self.slots[i].bytes = 0;
     }
 
-    /// Room in the arena for so many bytes; the least used entries go if there is none.
+    /// Room in the arena for this many bytes; the least used entries go if it does not exist.
     pub fn allocate(&mut self, bytes: usize) -> Option<usize> {
         if bytes > self.arena_bytes {
             return None;

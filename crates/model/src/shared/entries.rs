@@ -127,7 +127,7 @@ fn fill(slot: usize, arrays: Arrays) -> Option<()> {
         (slot.start, slot.bytes, slot.lens) = (start, offsets[ARRAYS], lens);
         Some(start)
     })?;
-    // SAFETY: these bytes of the arena are this slot's, which nobody else reads yet.
+    // SAFETY: these bytes of the arena are this slot's, which no one else reads yet.
     unsafe {
         let at = |i: usize| arena().add(start + offsets[i]);
         for (i, array) in floats.iter().enumerate() {

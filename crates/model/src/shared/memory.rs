@@ -36,6 +36,7 @@ fn total_bytes() -> usize {
     size_of::<Directory>() + ALIGN + settings::shared_models_size()
 }
 
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 #[pg_guard]
 unsafe extern "C-unwind" fn request() {
     // SAFETY: called in the postmaster, when shared memory may be asked for.
@@ -50,6 +51,7 @@ unsafe extern "C-unwind" fn request() {
     }
 }
 
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 #[pg_guard]
 unsafe extern "C-unwind" fn startup() {
     // SAFETY: called in the postmaster when it has made its shared memory, also after a crash: it is zeroed then, and
@@ -76,7 +78,7 @@ pub fn enabled() -> bool {
     !DIRECTORY.load(Relaxed).is_null()
 }
 
-/// Runs `f` with the directory, which nobody changes meanwhile but for its atomics. `f` raises no ERROR.
+/// Runs `f` with the directory, which no one changes meanwhile but for its atomics. `f` raises no ERROR.
 pub fn shared<R>(f: impl FnOnce(&Directory) -> R) -> R {
     assert!(enabled(), "shared memory for models");
     // SAFETY: the lock guards the directory, which is there.
@@ -89,7 +91,7 @@ pub fn shared<R>(f: impl FnOnce(&Directory) -> R) -> R {
     }
 }
 
-/// Runs `f` with the directory, which nobody else sees meanwhile. `f` raises no ERROR.
+/// Runs `f` with the directory, which no one else sees meanwhile. `f` raises no ERROR.
 pub fn exclusive<R>(f: impl FnOnce(&mut Directory) -> R) -> R {
     assert!(enabled(), "shared memory for models");
     // SAFETY: the lock guards the directory, which is there.

@@ -102,7 +102,6 @@ impl Shared {
         (self.slot, self.generation) == (other.slot, other.generation)
     }
 
-    /// The arrays.
     #[inline]
     pub fn arrays(&self) -> Arrays<'_> {
         assert!(self.pinned_in.get() == TRANSACTION.get(), "a model that this transaction has pinned");

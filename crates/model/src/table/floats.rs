@@ -62,12 +62,12 @@ pub fn read_floats<T: Float>(json: &str) -> Result<FloatArray<T>, String> {
 pub fn finite<T: Float>(numbers: Vec<T>) -> Result<FloatArray<T>, String> {
     let wrong = pausing(&numbers).position(|number| !number.is_finite());
     match wrong {
-        Some(place) => Err(format!("has no finite number of type {} at place {}", T::NAME, place + 1)),
+        Some(place) => Err(format!("has a number that is not finite in type {} at position {}", T::NAME, place + 1)),
         None => Ok(FloatArray(numbers)),
     }
 }
 
-/// The bytes of a text in base64; None if it is none.
+/// The bytes of a text in base64; None if it is not one.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = allocation::zeros(base64::decoded_len_estimate(text.len()));
     let len = STANDARD.decode_slice(text, &mut bytes).ok()?;

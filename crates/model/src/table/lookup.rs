@@ -15,7 +15,7 @@ fn relation_oid(name: &CStr) -> Option<pg_sys::Oid> {
     (oid != pg_sys::Oid::INVALID).then_some(oid)
 }
 
-/// The relation of schema corgipile with this name. Raises [`ModelError::NoModelTable`] if there is none.
+/// The relation of schema corgipile with this name. Raises [`ModelError::NoModelTable`] if it does not exist.
 pub(super) fn existing(name: &CStr) -> pg_sys::Oid {
     relation_oid(name).unwrap_or_else(|| raise(&ModelError::NoModelTable(name.to_string_lossy().into_owned())))
 }

@@ -1,6 +1,6 @@
 //! Table corgipile.stored_models, read and written without the current user needing any privilege on it.
 //!
-//! Whoever calls checks whether the user may use what was found: this module knows rows, not policies. Rows are seen as
+//! The caller checks whether the user may use what was found: this module knows rows, not policies. Rows are seen as
 //! by a volatile function: those that the running statement sees, and what this transaction has stored and deleted
 //! since, so that a statement may use a model that it trains. What others commit meanwhile is not seen.
 #![allow(unsafe_code)]

@@ -69,7 +69,6 @@ impl StoredRole {
         StoredRole(role.to_u32().to_string())
     }
 
-    /// What a column has.
     pub fn from_column(stored: String) -> StoredRole {
         StoredRole(stored)
     }
@@ -146,7 +145,6 @@ impl StoredRole {
         self.oid() == Some(pg_sys::Oid::INVALID)
     }
 
-    /// Is it the current user?
     pub fn is_current_user(&self) -> bool {
         self.oid() == Some(current_user())
     }

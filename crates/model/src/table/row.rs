@@ -40,14 +40,12 @@ pub struct ModelTable {
     latest: Option<pg_sys::Snapshot>,
 }
 
-/// A row of it.
 pub struct ModelRow<'a> {
     table: &'a ModelTable,
     tuple: pg_sys::HeapTuple,
 }
 
 impl ModelTable {
-    /// Opens the table.
     pub fn open() -> ModelTable {
         let oid = table_oid();
         // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for;
@@ -152,9 +150,10 @@ pub fn find<R>(id: i64, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
 
 /// The active snapshot, with what the commands of this transaction have done since it was taken. In a worker these are
 /// the commands of the transaction that it works for, none of which can come after it was started.
+#[expect(ffi_unwind_calls, reason = "these raise no errors")]
 fn with_own_commands() -> pg_sys::SnapshotData {
     // SAFETY: a function is called with an active snapshot, which outlives the call, and with it the lists that the
-    // copy points to. Nobody registers the copy, whose counts say that it is active, as the original is: PostgreSQL
+    // copy points to. No one registers the copy, whose counts say that it is active, as the original is: PostgreSQL
     // with assertions asks for that.
     unsafe { pg_sys::SnapshotData { curcid: GetCurrentCommandId(false), ..*GetActiveSnapshot() } }
 }
@@ -166,12 +165,10 @@ impl ModelRow<'_> {
         self.value(column).and_then(TypedDatum::to_rust)
     }
 
-    /// Whose it is.
     pub fn owner(&self) -> StoredRole {
         StoredRole::from_column(self.get(c"owner").unwrap_or_default())
     }
 
-    /// The roles in a column of them.
     pub fn roles(&self, column: &CStr) -> Vec<StoredRole> {
         StoredRole::all_from_column(self.get(column))
     }
@@ -216,7 +213,6 @@ impl ModelRow<'_> {
         }
     }
 
-    /// Which version of the row this is.
     pub fn version(&self) -> Version {
         // SAFETY: the header of a heap tuple; the raw transaction id is good enough to tell versions apart.
         unsafe {

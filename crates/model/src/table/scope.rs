@@ -10,8 +10,8 @@ use pgrx::pg_sys;
 pub struct LookupScope([u32; 8]);
 
 impl LookupScope {
-    /// As it is now.
     #[inline]
+    #[expect(ffi_unwind_calls, reason = "these raise no errors")]
     pub fn now() -> LookupScope {
         // SAFETY: a function is called with an active snapshot, in a transaction;
         // none of these functions raises errors.

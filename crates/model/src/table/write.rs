@@ -60,7 +60,7 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
     as_owner(|| {
         // Several times as fast as pglz. Not every server is built with it, and one that was may not be any more.
         let compression = Settings::try_set(c"default_toast_compression", c"lz4");
-        // Caught to be raised anew, in our own words: the transaction ends either way.
+        // Caught to be raised again, in our own words: the transaction ends either way.
         let inserted = PgTryBuilder::new(AssertUnwindSafe(insert))
             .catch_when(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION, |error| match taken(&error) {
                 Some(taken) => Err(taken),

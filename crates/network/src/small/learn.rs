@@ -13,7 +13,7 @@ use super::panels::BLOCK;
 use super::pass::{Block, Gradients, Pass};
 use crate::steps::Steps;
 
-/// The row that comes so many after the first one of a block is asked for.
+/// The row that comes this many after the first one of a block is asked for.
 const AHEAD: usize = 8;
 
 /// Learns from tuples.

@@ -78,7 +78,6 @@ impl Small {
     }
 }
 
-/// So many chunks of zeros.
 fn zeros(chunks: usize) -> Result<Vec<Aligned>, OutOfMemory> {
     let mut zeros = Vec::new();
     allocation::try_reserve_exact(&mut zeros, chunks)?;

@@ -7,7 +7,7 @@ use simd::{Chunk, Simd};
 /// Independent sums over the rows of a panel, to hide the latency of addition.
 const UNROLL: usize = 4;
 
-/// A processor with registers for so many chunks keeps the sums of a whole block in them.
+/// A processor with registers for this many chunks keeps the sums of a whole block in them.
 const MANY_REGISTERS: usize = 32;
 
 /// The sum of the chunks of a panel times coefficients, for each tuple's coefficients.

@@ -24,7 +24,7 @@ fn mini_batch(tuples: &[(f32, Vec<f32>, f32)]) -> Rc<MiniBatch> {
     Rc::new(MiniBatch::new(Box::new(rows), batch.labels().into()).with_weights(batch.weights().unwrap().into()))
 }
 
-/// Trains for so many epochs. Returns their losses.
+/// Trains for this many epochs. Returns their losses.
 fn train(engine: &mut NetworkEngine, batch: &Batch, epochs: u32) -> Vec<f64> {
     let epoch = |epoch| {
         engine.begin_epoch();

@@ -1,4 +1,4 @@
-//! What is told of defaults that depend on the model: for `corgipile_options()` and the page of reference.
+//! Descriptions of defaults that depend on the model: for `corgipile_options()` and the page of reference.
 
 use crate::defaults::{self, learning_rate};
 use choices::Choice;
@@ -50,9 +50,11 @@ fn of_linear(linear: &str, networks: &str, model: Option<ModelKind>) -> String {
 pub(super) fn default_solver(model: Option<ModelKind>) -> String {
     let [sgd, newton] = [Solver::Sgd, Solver::Newton].map(Solver::name);
     match model {
-        Some(kind) if kind.link() == Link::Logarithm => format!("{newton}, or {sgd} if something is said of its steps"),
+        Some(kind) if kind.link() == Link::Logarithm => {
+            format!("{newton}, or {sgd} if an option of its steps is given")
+        }
         Some(_) => sgd.to_owned(),
-        None => format!("{sgd}; of poisson {newton}, or {sgd} if something is said of its steps"),
+        None => format!("{sgd}; of poisson {newton}, or {sgd} if an option of its steps is given"),
     }
 }
 

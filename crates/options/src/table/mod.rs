@@ -8,7 +8,6 @@ use super::entry::{Entry, Values};
 pub use entries::Options;
 use serde::de::DeserializeOwned;
 
-/// All of them.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     entries::ENTRIES.iter()
 }
@@ -25,7 +24,6 @@ pub fn sorted_names(of: impl Iterator<Item = &'static Entry>) -> Vec<&'static st
     names
 }
 
-/// That of this name.
 pub fn entry(name: &str) -> &'static Entry {
     entries().find(|entry| entry.name == name).unwrap_or_else(|| panic!("there is no option {name}"))
 }
@@ -34,7 +32,7 @@ pub fn entry(name: &str) -> &'static Entry {
 pub fn limits(name: &str) -> (u64, u64) {
     match entry(name).values {
         Values::Integer(least, most) => (least, most),
-        _ => panic!("{name} is no whole number"),
+        _ => panic!("{name} is not an integer"),
     }
 }
 

@@ -19,7 +19,6 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// These arguments.
     pub(super) fn new(values: Vec<(pg_sys::Oid, Option<TypedDatum<'a>>)>) -> Arguments<'a> {
         Arguments { values }
     }

@@ -3,6 +3,7 @@
 use super::arguments::Arguments;
 use crate::catalog::types::is_varlena;
 use crate::compat::attributes;
+use crate::context::Context;
 use crate::declared::declared_by_hand;
 use crate::errors::{Error, raise};
 use crate::executor::query::Running;
@@ -16,13 +17,12 @@ use pgrx::prelude::*;
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
-use std::marker::PhantomData;
 
 /// A call of a C function, with as little done per call as there is to do.
 ///
-/// A function has it for its argument: pgrx hands it over, and nobody else can make one.
+/// A function has it for its argument: pgrx hands it over, and no one else can make one.
 #[derive(Clone, Copy)]
-pub struct Call<'a>(pg_sys::FunctionCallInfo, PhantomData<&'a ()>);
+pub struct Call<'a>(pg_sys::FunctionCallInfo, Context<'a>);
 
 /// What is remembered from call to call of the same place in a query.
 struct Memory {
@@ -60,8 +60,9 @@ impl ArgumentType {
 // SAFETY: a virtual argument, as pgrx's own of this kind: the information of the call that is under way.
 unsafe impl<'fcx> ArgAbi<'fcx> for Call<'fcx> {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
-        // SAFETY: the virtual argument is there in any call.
-        Call(unsafe { <pg_sys::FunctionCallInfo as ArgAbi<'fcx>>::unbox_arg_unchecked(arg) }, PhantomData)
+        // SAFETY: the virtual argument is there in any call. Nothing has run yet: the current context is the one in which
+        // PostgreSQL calls, and wants the result.
+        unsafe { Call(<pg_sys::FunctionCallInfo as ArgAbi<'fcx>>::unbox_arg_unchecked(arg), Context::current()) }
     }
 
     fn is_virtual_arg() -> bool {
@@ -82,7 +83,7 @@ impl<'a> Call<'a> {
     /// Is argument `i` NULL?
     ///
     /// # Panics
-    /// If the function has not so many.
+    /// If the function has fewer.
     #[inline(always)]
     pub fn is_null(self, i: usize) -> bool {
         // SAFETY: nargs says how many arguments there are.
@@ -92,7 +93,7 @@ impl<'a> Call<'a> {
     /// Argument `i`; None if it is NULL.
     ///
     /// # Panics
-    /// If the function has not so many.
+    /// If the function has fewer.
     #[inline(always)]
     pub fn argument(self, i: usize) -> Option<TypedDatum<'a>> {
         let known = &self.memory().arguments[i];
@@ -121,21 +122,22 @@ impl<'a> Call<'a> {
     }
 
     /// A copy of argument `i`, a value of our own type, to be changed.
-    pub fn bytes(self, i: usize) -> Option<Bytes> {
+    pub fn bytes(self, i: usize) -> Option<Bytes<'a>> {
         let value = self.varlena(i)?;
         // SAFETY: the type is one of variable length.
-        Some(unsafe { Bytes::copy_of(value.datum()) })
+        Some(unsafe { Bytes::copy_of(self.1, value.datum()) })
     }
 
     /// Argument 0, the state of an aggregate, to be changed: in place if an aggregate calls, whose own it is then, else
     /// a copy.
     #[inline(always)]
-    pub fn state(self) -> Option<Bytes> {
+    pub fn state(self) -> Option<Bytes<'a>> {
         let value = self.varlena(0)?;
         // SAFETY: the type is one of variable length. The transition value of an aggregate is its own: PostgreSQL
         // allows its transition and combine functions to change it (xaggr, "in place").
         Some(unsafe {
-            if self.is_in_aggregate() { Bytes::in_place(value.datum()) } else { Bytes::copy_of(value.datum()) }
+            let datum = value.datum();
+            if self.is_in_aggregate() { Bytes::in_place(self.1, datum) } else { Bytes::copy_of(self.1, datum) }
         })
     }
 
@@ -169,7 +171,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: nobody
+    /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: no one
     /// reads it.
     pub fn type_of(self, i: usize) -> pg_sys::Oid {
         let known = &self.memory().arguments[i];
@@ -256,7 +258,7 @@ impl<'a> Call<'a> {
             let arguments = (0..(*self.0).nargs as usize).map(|i| {
                 let oid = type_of_argument(info, i);
                 if matches!(oid, pg_sys::ANYOID | pg_sys::ANYCOMPATIBLEOID) {
-                    error!("argument {} may be of any type, and the caller does not say of which", i + 1);
+                    error!("argument {} may have any type, but the caller does not say which", i + 1);
                 }
                 ArgumentType { oid, is_varlena: is_varlena(oid), is_constant: is_constant(info, i) }
             });
@@ -287,6 +289,11 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The memory context of the call, where its result lies.
+    pub fn context(self) -> Context<'a> {
+        self.1
+    }
+
     /// PostgreSQL's own information of the call.
     pub(super) fn info(self) -> pg_sys::FunctionCallInfo {
         self.0
@@ -300,10 +307,10 @@ impl<'a> Call<'a> {
 
     /// A row as the function's result, for a function with several OUT parameters.
     /// An ERROR if a value is none of its column.
-    pub fn row(self, values: &[OutputValue]) -> Value {
+    pub fn row(self, values: &[OutputValue]) -> Value<'a> {
         // SAFETY: the declaration says which columns there are; they are counted before the row is made, and each value
         // is made one of its column's type.
-        unsafe {
+        self.1.value(|| unsafe {
             let mut descriptor = std::ptr::null_mut();
             let class = pg_sys::get_call_result_type(self.0, std::ptr::null_mut(), &mut descriptor);
             if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE || (*descriptor).natts as usize != values.len() {
@@ -314,12 +321,12 @@ impl<'a> Call<'a> {
             let datums = columns.iter().zip(values).map(|(column, value)| value.datum_for(column.atttypid));
             let (mut datums, mut nulls) = split(datums);
             let tuple = pg_sys::heap_form_tuple(descriptor, datums.as_mut_ptr(), nulls.as_mut_ptr());
-            Value(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
-        }
+            pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data)
+        })
     }
 
     /// Returns rows as the function's result, all at once. An older declaration of the function in SQL may have fewer
-    /// columns: it gets the first ones. An ERROR if a value is none of its column, or if the caller expects rows of
+    /// columns: it gets the first ones. An ERROR if a value is not one of  its column, or if the caller expects rows of
     /// more columns.
     pub fn return_rows<const COLUMNS: usize>(self, rows: impl IntoIterator<Item = [OutputValue; COLUMNS]>) {
         let result = ResultRows::new(self, COLUMNS);
@@ -346,7 +353,7 @@ impl<'a> Call<'a> {
 /// The type of argument `i`: that of its expression, or the one with which the function is declared.
 ///
 /// # Safety
-/// The information is that of a function with so many arguments.
+/// The information is that of a function with this many arguments.
 unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid {
     // SAFETY: fn_expr is NULL or an expression that calls the function; the declaration is palloced.
     unsafe {
@@ -360,8 +367,8 @@ unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid
     }
 }
 
-/// Is argument `i` a constant where the function is called? A parameter is none: a variable of PL/pgSQL is one, which
-/// changes between calls from the same place.
+/// Is argument `i` a constant where the function is called? A parameter is not one: a variable of PL/pgSQL is one,
+/// which changes between calls from the same place.
 ///
 /// # Safety
 /// As [`type_of_argument`].
@@ -398,7 +405,7 @@ struct ResultRows {
 }
 
 impl ResultRows {
-    /// For rows of at most so many columns.
+    /// For rows of at most this many columns.
     fn new(call: Call<'_>, columns: usize) -> ResultRows {
         // SAFETY: InitMaterializedSRF checks the context and makes the tuplestore, both of which outlive the call.
         unsafe {

@@ -1,28 +1,28 @@
 //! Queries of ours that PostgreSQL runs as a function's own (SPI): as the invoking user, with everything that a query
 //! of the user's would meet.
 
+use crate::context::Context;
 use crate::errors::{Error, Result};
 use crate::values::typed::TypedDatum;
 use crate::values::varlena::Bytes;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::marker::PhantomData;
 
 /// A connection to the server programming interface. What an ERROR leaves behind goes with the transaction.
-pub struct Connection(());
+pub struct Connection(Context<'static>);
 
 /// A prepared statement of a connection.
 pub struct Prepared<'a> {
     plan: pg_sys::SPIPlanPtr,
     /// of the parameters
     types: Vec<pg_sys::Oid>,
-    connection: PhantomData<&'a Connection>,
+    context: Context<'a>,
 }
 
 /// The rows that a statement gave, valid until the next one runs.
 pub struct Rows<'a> {
     table: *mut pg_sys::SPITupleTable,
-    connection: PhantomData<&'a Connection>,
+    context: Context<'a>,
 }
 
 /// Which rows a statement sees.
@@ -37,9 +37,17 @@ pub enum Sees {
 impl Connection {
     /// Connects.
     pub fn open() -> Connection {
-        // SAFETY: closed in close(), or by the end of the transaction.
-        unsafe { pg_sys::SPI_connect() };
-        Connection(())
+        // SAFETY: closed in close(), or by the end of the transaction. It makes its context the current one, which is only
+        // given out for as long as the connection is borrowed.
+        unsafe {
+            pg_sys::SPI_connect();
+            Connection(Context::current())
+        }
+    }
+
+    /// The memory context of the connection.
+    pub fn context(&self) -> Context<'_> {
+        self.0
     }
 
     /// Disconnects: all rows and prepared statements go.
@@ -64,7 +72,7 @@ impl Connection {
         if plan.is_null() {
             error!("could not prepare \"{}\"", sql.to_string_lossy());
         }
-        Ok(Prepared { plan, types, connection: PhantomData })
+        Ok(Prepared { plan, types, context: self.context() })
     }
 
     /// Prepares and runs a statement without parameters.
@@ -109,12 +117,12 @@ impl<'a> Prepared<'a> {
                     CStr::from_ptr(pg_sys::SPI_result_code_string(result)).to_string_lossy()
                 );
             }
-            Rows { table: pg_sys::SPI_tuptable, connection: PhantomData }
+            Rows { table: pg_sys::SPI_tuptable, context: self.context }
         }
     }
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
     /// How many rows were given.
     pub fn len(&self) -> usize {
         // SAFETY: the table of the last statement; NULL if it gives no rows.
@@ -135,9 +143,9 @@ impl Rows<'_> {
         }
     }
 
-    /// As [`Rows::value`], of a type of ours: a copy in the current memory context. An ERROR of a type without bytes.
-    pub fn bytes(&self, row: usize, column: usize) -> Option<Bytes> {
-        self.value(row, column).map(Bytes::from_typed)
+    /// As [`Rows::value`], of a type of ours: a copy. An ERROR of a type without bytes.
+    pub fn bytes(&self, row: usize, column: usize) -> Option<Bytes<'a>> {
+        self.value(row, column).map(|value| Bytes::from_typed(self.context, value))
     }
 
     /// As [`Rows::value`], as a value of Rust's own. An ERROR if it has another type.

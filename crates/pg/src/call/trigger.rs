@@ -24,19 +24,19 @@ fn data(call: Call<'_>) -> *mut pg_sys::TriggerData {
 }
 
 /// What the function of a trigger that comes before gives, to have the row written, changed or deleted as it is.
-pub fn as_it_is(call: Call<'_>) -> Value {
+pub fn as_it_is(call: Call<'_>) -> Value<'_> {
     let trigger = data(call);
     // SAFETY: the data of a trigger; the new row is there if the row is changed.
     unsafe {
         let new = (*trigger).tg_newtuple;
-        Value(pg_sys::Datum::from(if new.is_null() { (*trigger).tg_trigtuple } else { new }))
+        call.context().value(|| pg_sys::Datum::from(if new.is_null() { (*trigger).tg_trigtuple } else { new }))
     }
 }
 
 /// What the function of a trigger that comes before gives, to have nothing happen to the row.
-pub fn nothing(call: Call<'_>) -> Value {
+pub fn nothing(call: Call<'_>) -> Value<'_> {
     data(call);
-    Value(pg_sys::Datum::null())
+    call.context().value(pg_sys::Datum::null)
 }
 
 /// The bigint in a column of the row that was changed or deleted. An error if no trigger for rows calls.

@@ -86,7 +86,7 @@ impl NewName {
     }
 }
 
-/// Was the table that a query writes to made in the current subtransaction? Nobody else knows such a table.
+/// Was the table that a query writes to made in the current subtransaction? No one else knows such a table.
 ///
 /// # Safety
 /// `query` is an analysed statement with a result relation.
@@ -106,7 +106,7 @@ unsafe fn is_of_this_subtransaction(query: *mut pg_sys::Query) -> bool {
 
 impl NewTable {
     /// Inserts a row: a value for each column. Constraints and triggers hold that something else may have put on the
-    /// table when it was made. An ERROR if a value is none of its column.
+    /// table when it was made. An ERROR if a value is not one of  its column.
     ///
     /// # Panics
     /// If there are not as many values as columns.
@@ -143,7 +143,7 @@ impl NewTable {
         });
     }
 
-    /// Ends it: what comes later in the transaction sees the rows.
+    /// Ends it: later rows in the transaction sees the rows.
     pub fn finish(self) {
         // SAFETY: a function that writes may begin a new command.
         unsafe { pg_sys::CommandCounterIncrement() };

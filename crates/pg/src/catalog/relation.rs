@@ -43,9 +43,9 @@ impl Relation {
     /// The name, qualified and quoted, of the relation with this OID, as a value of type regclass has it.
     ///
     /// # Errors
-    /// [`Error::Dropped`] if there is none.
+    /// [`Error::Dropped`] if it does not exist.
     pub fn name_of_oid(oid: pg_sys::Oid) -> Result<String> {
-        // SAFETY: catalog lookups; whoever takes the name looks it up and locks the relation.
+        // SAFETY: catalog lookups; anyone who takes the name looks it up and locks the relation.
         let relation = unsafe { Relation::of_oid(oid) };
         relation.map(|relation| relation.name).ok_or_else(|| Error::Dropped(oid.to_u32().to_string()))
     }
@@ -53,7 +53,7 @@ impl Relation {
     /// The table behind a row type, locked; None if the type is not one of a table, view or the like.
     ///
     /// # Errors
-    /// [`Error::DroppedRowType`], or [`Error::Dropped`] if whoever dropped it had to be waited for.
+    /// [`Error::DroppedRowType`], or [`Error::Dropped`] if anyone who dropped it had to be waited for.
     pub fn of_row_type(row_type: pg_sys::Oid) -> Result<Option<Relation>> {
         // SAFETY: catalog lookups; the lock is the one that any query on the relation would take.
         unsafe {
@@ -249,7 +249,8 @@ pub fn bytes(relation: pg_sys::Oid) -> Option<u64> {
     if !has_places(relation) {
         return None;
     }
-    // SAFETY: the relation is locked by whoever resolved its name; closed at once. A partitioned table has no file.
+    // SAFETY: the relation is locked by the one that resolved its name; closed at once. A partitioned table has no
+    // file.
     unsafe {
         let relation = pg_sys::RelationIdGetRelation(relation);
         if relation.is_null() {
@@ -265,7 +266,7 @@ pub fn bytes(relation: pg_sys::Oid) -> Option<u64> {
 
 /// How many rows PostgreSQL thinks that a relation has; None if it has not counted them.
 pub fn estimated_rows(relation: pg_sys::Oid) -> Option<f64> {
-    // SAFETY: the relation is locked by whoever resolved its name; closed at once.
+    // SAFETY: the relation is locked by the one that resolved its name; closed at once.
     unsafe {
         let relation = pg_sys::RelationIdGetRelation(relation);
         if relation.is_null() {

@@ -33,9 +33,6 @@ const PAGE: u64 = pg_sys::BLCKSZ as u64;
 impl RelationFiles {
     /// The files of a table, materialized view or TOAST table, which is locked against changes until the transaction
     /// ends. PostgreSQL's own error if the current user may not read the table.
-    ///
-    /// # Errors
-    /// [`Error::NoRelation`], [`Error::NoFiles`]
     pub fn open(relation: pg_sys::Oid) -> Result<RelationFiles> {
         // SAFETY: the relation is locked and open while it is looked at; its name and its path are C strings.
         unsafe {
@@ -75,9 +72,6 @@ impl RelationFiles {
     }
 
     /// Makes the operating system forget pages, which it writes out first if it has not done so. Interrupts are taken.
-    ///
-    /// # Errors
-    /// [`Error::File`]
     pub fn forget(&mut self, pages: Range<u32>) -> Result<()> {
         self.each_piece(pages, |file, start, piece| {
             forget(file, start, piece.len());
@@ -86,9 +80,6 @@ impl RelationFiles {
     }
 
     /// Reads pages, and gives the time that this took. Interrupts are taken.
-    ///
-    /// # Errors
-    /// [`Error::File`]
     pub fn read(&mut self, pages: Range<u32>) -> Result<Duration> {
         let mut time = Duration::ZERO;
         self.each_piece(pages, |file, start, piece| {

@@ -62,7 +62,7 @@ fn may_see(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
 unsafe fn find(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> Option<pg_sys::HeapTuple> {
     let cache = pg_sys::SysCacheIdentifier::STATRELATTINH as c_int;
     let of = |inherited: bool| {
-        // SAFETY: a catalog lookup; NULL if there is none.
+        // SAFETY: a catalog lookup; NULL if it does not exist.
         unsafe { pg_sys::SearchSysCache3(cache, table.into(), column.into(), inherited.into()) }
     };
     [true, false].into_iter().map(of).find(|tuple| !tuple.is_null())

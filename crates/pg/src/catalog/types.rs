@@ -71,12 +71,12 @@ pub fn is_own_type(oid: pg_sys::Oid) -> bool {
     of_type(oid, |form| is_of_bytes(form) && form.typnamespace == schema).unwrap_or(false)
 }
 
-/// Is it a base type of variable length? One of arrays is none.
+/// Is it a base type of variable length? One of arrays is not one.
 fn is_of_bytes(form: &pg_sys::FormData_pg_type) -> bool {
     form.typtype as u8 == pg_sys::TYPTYPE_BASE && form.typlen == -1 && form.typelem == pg_sys::Oid::INVALID
 }
 
-/// What `f` makes of a type's entry in the catalog, None if there is none.
+/// What `f` makes of a type's entry in the catalog, None if it does not exist.
 fn of_type<R>(oid: pg_sys::Oid, f: impl FnOnce(&pg_sys::FormData_pg_type) -> R) -> Option<R> {
     // SAFETY: the tuple is read while it is held.
     unsafe {
@@ -93,7 +93,7 @@ fn of_type<R>(oid: pg_sys::Oid, f: impl FnOnce(&pg_sys::FormData_pg_type) -> R) 
 /// The name of a base type of variable length that is one of an extension's own; None of any other type.
 ///
 /// Who may create a type can give it any name, and the owner of an extension can add his types to it. But base types
-/// are made by superusers only, so that an enum or a row type with such a name is none.
+/// are made by superusers only, so that an enum or a row type with such a name is not one.
 pub fn base_type_of_extension(oid: pg_sys::Oid, extension: &CStr) -> Option<String> {
     if oid.to_u32() < pg_sys::FirstNormalObjectId {
         return None;

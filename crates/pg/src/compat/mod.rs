@@ -203,7 +203,7 @@ pub(super) unsafe fn parts_of_name(name: &CStr) -> *mut pg_sys::List {
 /// Reads from a virtual file; how many bytes, or below 0 after an error.
 ///
 /// # Safety
-/// The file is open, and there is room for so many bytes.
+/// The file is open, and there is room for this many bytes.
 pub(super) unsafe fn read_file(file: pg_sys::File, to: *mut c_void, bytes: usize, at: i64) -> i64 {
     // SAFETY: the caller's promise.
     unsafe { pg_sys::FileRead(file, to.cast(), bytes as _, at, pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_READ) as i64 }
@@ -212,7 +212,7 @@ pub(super) unsafe fn read_file(file: pg_sys::File, to: *mut c_void, bytes: usize
 /// Writes to a virtual file; how many bytes, or below 0 after an error.
 ///
 /// # Safety
-/// The file is open, and there are so many bytes.
+/// The file is open, and there are this many bytes.
 pub(super) unsafe fn write_file(file: pg_sys::File, from: *const c_void, bytes: usize, at: i64) -> i64 {
     // SAFETY: the caller's promise.
     unsafe {
@@ -256,6 +256,7 @@ pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
 ///
 /// # Safety
 /// There is a snapshot for which what the values belong to is kept.
+#[expect(ffi_unwind_calls, reason = "the caller's barrier")]
 pub(super) unsafe fn toast_snapshot(room: &mut pg_sys::SnapshotData) -> pg_sys::Snapshot {
     #[cfg(not(feature = "pg18"))]
     {
@@ -281,6 +282,7 @@ pub(super) unsafe fn toast_snapshot(room: &mut pg_sys::SnapshotData) -> pg_sys::
 ///
 /// # Safety
 /// The relations are open, and the snapshot is one for them.
+#[expect(ffi_unwind_calls, reason = "the caller's barrier")]
 pub(super) unsafe fn begin_index_scan(
     relation: pg_sys::Relation,
     index: pg_sys::Relation,
@@ -319,7 +321,7 @@ pub(super) unsafe fn begin_index_scan(
                 order_bys: i32,
             ) -> pg_sys::IndexScanDesc;
         }
-        // SAFETY: the caller's promise; nobody counts.
+        // SAFETY: the caller's promise; no one counts.
         unsafe { index_beginscan(relation, index, snapshot, std::ptr::null_mut(), keys, 0) }
     }
 }
@@ -367,7 +369,7 @@ pub unsafe fn transaction_of_backend() -> u32 {
     }
 }
 
-/// Takes the next value of a sort of values that are passed by value; false if there is none.
+/// Takes the next value of a sort of values that are passed by value; false if it does not exist.
 ///
 /// # Safety
 /// The sort was begun by tuplesort_begin_datum(), and performed.

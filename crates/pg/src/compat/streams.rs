@@ -9,13 +9,13 @@ pub(crate) const READ_STREAMS: bool = cfg!(not(any(feature = "pg15", feature = "
 
 /// What tells a stream which page it is to read next.
 pub(crate) trait Told {
-    /// That page, or that there is none as yet. It may neither ask PostgreSQL for anything nor panic.
+    /// That page, or none yet. It may neither ask PostgreSQL for anything nor panic.
     #[cfg_attr(any(feature = "pg15", feature = "pg16"), expect(dead_code, reason = "no stream asks"))]
     fn tell(&self) -> Option<u32>;
 }
 
-/// A stream of pages of a relation, which are read ahead, and several at once. Where there are none, nobody can have
-/// one.
+/// A stream of pages of a relation, which are read ahead, and several at once. Before version 17, there are no
+/// streams.
 pub(crate) struct ReadStream {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     none: std::convert::Infallible,
@@ -89,7 +89,7 @@ impl ReadStream {
         }
     }
 
-    /// The next page, pinned; 0 if it was told that there is none.
+    /// The next page, pinned; 0 if there are no more pages.
     ///
     /// # Safety
     /// As [`begin`](ReadStream::begin).
@@ -98,7 +98,7 @@ impl ReadStream {
         unsafe { pg_sys::read_stream_next_buffer(self.stream, std::ptr::null_mut()) }
     }
 
-    /// Unpins what was read ahead: it will be told anew what comes next.
+    /// Unpins what was read ahead: it will be told again what comes next.
     ///
     /// # Safety
     /// As [`begin`](ReadStream::begin).

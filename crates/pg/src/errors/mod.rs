@@ -1,7 +1,7 @@
 //! What can be wrong with what PostgreSQL is asked for, and how an error is raised.
 //!
-//! Code returns `Result<_, Error>`. Whoever uses it has an error type around this one, which is a [`Report`], too.
-//! Errors that PostgreSQL itself raises pass through, as far as pgrx lets them: it raises them anew with SQLSTATE,
+//! Code returns `Result<_, Error>`. Anyone who uses it has an error type around this one, which is a [`Report`], too.
+//! Errors that PostgreSQL itself raises pass through, as far as pgrx lets them: it raises them again with SQLSTATE,
 //! message, detail and hint, and drops the position in the query.
 
 mod nearest;
@@ -29,7 +29,7 @@ pub enum Error {
     NotOneSelect,
     #[error("source must not modify data or lock rows")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
-        "Change rows by a statement of its own before, and leave FOR UPDATE and the like out.")]
+        "Change rows in a separate statement before, and leave out FOR UPDATE and similar clauses.")]
     NotReadOnly,
     #[error("source \"{}\" is neither the name of a table nor a query", excerpt(text))]
     #[report(ERRCODE_INVALID_NAME =>
@@ -41,16 +41,16 @@ pub enum Error {
         after(nearest, "A table that is not in the search path needs its schema; a name with blanks or capitals is quoted: '\"My Table\"'."))]
     UnknownTable { name: String, nearest: Option<String> },
     #[error("there is no relation with OID {0}")]
-    #[report(ERRCODE_UNDEFINED_TABLE => "It may have been dropped meanwhile.")]
+    #[report(ERRCODE_UNDEFINED_TABLE => "It may have been dropped in the meantime.")]
     NoRelation(u32),
-    #[error("\"{name}\" has no pages of its own to be read")]
+    #[error("\"{name}\" has no pages of its own")]
     #[report(ERRCODE_WRONG_OBJECT_TYPE => "{}", match partitioned {
         true => "Measure one of its partitions.",
-        false => "Tables, materialized views and TOAST tables have some.",
+        false => "Use a table, a materialized view or a TOAST table.",
     })]
     NoFiles { name: String, partitioned: bool },
     #[error("\"{0}\" is a temporary table of another session")]
-    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Only the session that made it can read it.")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Only the session that created it can read it.")]
     OtherTemporary(String),
     #[error("could not read file \"{0}\": {1}")]
     #[report(ERRCODE_IO_ERROR)]
@@ -59,20 +59,20 @@ pub enum Error {
     #[report(ERRCODE_UNDEFINED_TABLE => "It was dropped while the statement waited for it.")]
     /// although it did when it was looked up
     Dropped(String),
-    #[error("the table whose rows corgipile_shuffle() gives does not exist")]
-    #[report(ERRCODE_UNDEFINED_TABLE => "It was dropped; prepare the statement anew, or run DISCARD PLANS.")]
+    #[error("the table that corgipile_shuffle() reads does not exist")]
+    #[report(ERRCODE_UNDEFINED_TABLE => "It was dropped: prepare the statement again, or run DISCARD PLANS.")]
     /// any more; its name is not known
     DroppedRowType,
     #[error("name of the training source changed while it was being looked up")]
     #[report(ERRCODE_T_R_SERIALIZATION_FAILURE => "Run the statement again.")]
     SourceChanged,
-    #[error("table {0} was replaced, or given a rule, when it was made")]
+    #[error("table {0} was replaced, or got a rule, while it was created")]
     #[report(ERRCODE_T_R_SERIALIZATION_FAILURE =>
-        "Call it again. If it stays so, look for an event trigger on CREATE TABLE.")]
+        "Call it again. If the error persists, look for an event trigger on CREATE TABLE.")]
     TableReplaced(String),
-    #[error("page {page} of relation \"{table}\" is damaged: a line pointer points out of it")]
+    #[error("page {page} of relation \"{table}\" is damaged: a line pointer points outside of it")]
     #[report(ERRCODE_DATA_CORRUPTED =>
-        "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.")]
+        "Restore the table from a backup; verify_heapam() of the extension amcheck finds other damage.")]
     DamagedPage { table: String, page: u32 },
     #[error("corgipile_shuffle() needs a table's row type")]
     #[report(ERRCODE_DATATYPE_MISMATCH => "Call it as SELECT * FROM corgipile_shuffle(NULL::my_table).")]
@@ -84,30 +84,30 @@ pub enum Error {
     #[report(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE => "Texts beyond ASCII need a database with the encoding UTF8.")]
     /// with what stands for the bytes that are not
     NotUtf8(String),
-    #[error("a state of {0} bytes is larger than PostgreSQL's values may be")]
+    #[error("a state of {0} bytes exceeds PostgreSQL's limit for a value")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "Use fewer features, or corgipile_train().")]
     StateTooLarge(usize),
     #[error("extension dblink is not installed in this database")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "CREATE EXTENSION dblink; it is one of the modules that come with PostgreSQL.")]
+        "Run CREATE EXTENSION dblink; it comes with PostgreSQL.")]
     NoDblink,
     #[error("server \"{0}\": the user mapping has no password")]
     #[report(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED =>
-        "Sessions are those of dblink, which asks all but superusers for one: password_required is for postgres_fdw \
-         alone. Give the mapping the password, or leave option servers out.")]
+        "dblink requires a password of all roles but superusers; password_required applies to postgres_fdw \
+         only. Give the mapping a password, or leave option servers out.")]
     NoPassword(String),
-    #[error("out of memory: {0} bytes cannot be had")]
+    #[error("out of memory: could not allocate {0} bytes")]
     #[report(ERRCODE_OUT_OF_MEMORY =>
-        "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
-         corgipile.max_buffer_memory, a model with fewer features or classes.")]
+        "To need less, use a smaller buffer_size or \
+         corgipile.max_buffer_memory, or fewer features or classes.")]
     OutOfMemory(usize),
     #[error("could not {verb} temporary file: {reason}")]
     #[report(if reason.kind() == ErrorKind::StorageFull { ERRCODE_DISK_FULL } else { ERRCODE_IO_ERROR } =>
-        "Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room.")]
+        "Temporary files are stored in the tablespaces of temp_tablespaces: check that they have free space.")]
     TemporaryFile { verb: &'static str, reason: std::io::Error },
-    #[error("a worker process has loaded another build of corgipile than this session")]
+    #[error("a worker process has loaded a different build of corgipile than this session")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
-        "The library was replaced after the session began, by an upgrade for instance. Connect anew.")]
+        "The library was replaced after the session began, for example by an upgrade. Reconnect.")]
     OtherBuild,
 }
 

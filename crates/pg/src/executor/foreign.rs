@@ -6,12 +6,13 @@
 
 use super::node::Flags;
 use super::plan::child;
-use super::planned::Planned;
+use super::planned::{PLAN, Planned};
 use super::remote_rows::{ForeignRows, NotForeign, is_of_postgres_fdw};
 use super::running::Running;
 use crate::catalog::names::quote_identifier;
 use crate::catalog::types::qualified_type_name;
 use crate::compat::{prunes_at_start, scans_as};
+use crate::context::OwnContext;
 use crate::snapshot::Snapshot;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
@@ -44,9 +45,12 @@ impl Planned {
 
     /// An ERROR, as the executor's, unless the user may read what the plan reads. Other extensions hear of it.
     fn check_privileges(&self) {
-        let Planned { statement, text, is_part, .. } = *self;
-        let plan =
-            Planned { statement, text, hazard: None, has_extension_nodes: false, is_part, maybe_distributed: None };
+        let memory = OwnContext::new(PLAN);
+        // SAFETY: a finished plan, and its text.
+        let (statement, text) = memory
+            .context()
+            .enter(|| unsafe { (pg_sys::copyObjectImpl(self.statement.cast()).cast(), pg_sys::pstrdup(self.text)) });
+        let plan = Planned::new(memory, statement, text, self.is_part);
         Snapshot::with_active(|snapshot| Running::start(plan, snapshot, 0, Flags::TO_SHOW)).finish();
     }
 
@@ -77,7 +81,7 @@ unsafe fn scans_of(plan: *mut pg_sys::Plan, range_table: *mut pg_sys::List) -> R
         }
         let append = source.cast::<pg_sys::Append>();
         if prunes_at_start(append) {
-            return Err("which of its tables are read is known only when it is read".into());
+            return Err("which of its tables are read is known only at run time".into());
         }
         if !(*source).qual.is_null() || !(*source).initPlan.is_null() {
             return Err("the source has a subquery".into());
@@ -102,11 +106,11 @@ unsafe fn rows_of_scan(
         match (*plan).type_ {
             pg_sys::NodeTag::T_ForeignScan => {}
             pg_sys::NodeTag::T_Result => return Err("the source has no rows, or computes something".into()),
-            _ => return Err("some of its rows are on this server, or it does more than to read and to filter".into()),
+            _ => return Err("some of its rows are on this server, or it does more than read and filter".into()),
         }
         let scan = &*plan.cast::<pg_sys::ForeignScan>();
         if scan.scan.scanrelid == 0 {
-            return Err("it does more than to read and to filter".into());
+            return Err("it does more than read and filter".into());
         }
         if !is_of_postgres_fdw(scan.fs_server) {
             return Err("a foreign table is not one of postgres_fdw".into());
@@ -115,7 +119,7 @@ unsafe fn rows_of_scan(
             return Err("a filter is not one that postgres_fdw sends to the server".into());
         }
         if !scan.fdw_exprs.is_null() {
-            return Err("a filter has values that are known only when it is read".into());
+            return Err("a filter has values that are known only at run time".into());
         }
         let as_user = scans_as(scan, range_table);
         if as_user != pg_sys::Oid::INVALID && as_user != pg_sys::GetUserId() {

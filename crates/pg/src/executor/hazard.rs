@@ -4,7 +4,6 @@ use crate::process::parallel::Unavailable;
 use pgrx::prelude::*;
 use std::ffi::c_void;
 
-/// Why a query cannot run in a worker process.
 pub(super) const CALLS_UNSAFE: Unavailable = Unavailable::Borrowed("the source is not parallel safe");
 pub(super) const EXTENSION_NODE: Unavailable = Unavailable::Borrowed("custom scan of another extension");
 

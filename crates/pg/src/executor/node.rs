@@ -166,7 +166,7 @@ impl<'a> Node<'a> {
     /// Ends the child, if there is one.
     pub fn end_child(self) {
         require_unread();
-        // SAFETY: ExecEndNode accepts NULL, and nobody finds the child any more once it has ended.
+        // SAFETY: ExecEndNode accepts NULL, and no one finds the child any more once it has ended.
         unsafe { pg_sys::ExecEndNode(std::mem::replace(&mut (*self.0).ss.ps.lefttree, std::ptr::null_mut())) }
     }
 
@@ -213,7 +213,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn child_row(self) -> Option<Slot<'a>> {
         require_unread();
-        // SAFETY: the child is a started plan, and nobody reads a row.
+        // SAFETY: the child is a started plan, and no one reads a row.
         unsafe { Slot::filled(pg_sys::ExecProcNode(self.child_state())) }
     }
 
@@ -274,11 +274,11 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn passes_qual(self) -> bool {
         require_unread();
-        // SAFETY: nobody reads a row, and the per-tuple memory is reset as ExecScan does.
+        // SAFETY: no one reads a row, and the per-tuple memory is reset as ExecScan does.
         unsafe {
+            self.reset_tuple_memory();
             let ps = &mut (*self.0).ss.ps;
             let context = ps.ps_ExprContext;
-            pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
             (*context).ecxt_scantuple = (*self.0).ss.ss_ScanTupleSlot;
             let passes = pg_sys::ExecQual(ps.qual, context);
             if !passes && !ps.instrument.is_null() {
@@ -291,16 +291,33 @@ impl<'a> Node<'a> {
     /// Runs `f` in memory that goes away with it: what functions of PostgreSQL leave behind while values are read
     /// (a numeric that had to be detoasted, say) would else stay until the query ends.
     pub fn in_tuple_memory<R>(self, f: impl FnOnce() -> R) -> R {
+        require_unread();
         // SAFETY: the node's expression context lives as long as the node. An ERROR in f resets the current context
-        // anyway. What f gives lives on its own: values in this memory cannot be part of it,
-        // for they borrow from the row.
+        // anyway. What f gives lives on its own: values that are read borrow from the row, and those that are made are in
+        // a Context of their own.
         unsafe {
             let memory = (*(*self.0).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
             let caller = pg_sys::MemoryContextSwitchTo(memory);
             let result = f();
             pg_sys::MemoryContextSwitchTo(caller);
-            pg_sys::MemoryContextReset(memory);
+            self.reset_tuple_memory();
             result
+        }
+    }
+
+    /// Empties the memory of a row, and the slot whose row [`Node::project`] has made there.
+    ///
+    /// # Safety
+    /// Nobody reads a row, or anything else in that memory.
+    #[inline]
+    unsafe fn reset_tuple_memory(self) {
+        // SAFETY: the expression context and the slot are the node's, and there as long as it is.
+        unsafe {
+            let ps = &(*self.0).ss.ps;
+            if !ps.ps_ProjInfo.is_null() && Slot::filled(ps.ps_ResultTupleSlot).is_some() {
+                pg_sys::ExecClearTuple(ps.ps_ResultTupleSlot);
+            }
+            pg_sys::MemoryContextReset((*ps.ps_ExprContext).ecxt_per_tuple_memory);
         }
     }
 
@@ -308,7 +325,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn project(self) -> Slot<'a> {
         require_unread();
-        // SAFETY: nobody reads a row; the expression context is the node's, and has its scan slot as the tuple.
+        // SAFETY: no one reads a row; the expression context is the node's, and has its scan slot as the tuple.
         unsafe {
             let ps = &mut (*self.0).ss.ps;
             (*ps.ps_ExprContext).ecxt_scantuple = (*self.0).ss.ss_ScanTupleSlot;
@@ -373,7 +390,7 @@ impl<'a> Node<'a> {
     }
 
     /// Stores the given values as the node's scan row. An older declaration of the function in SQL may have fewer
-    /// columns: it gets the first ones. One with more gets NULLs. An ERROR if a value is none of its column.
+    /// columns: it gets the first ones. One with more gets NULLs. An ERROR if a value is not one of  its column.
     #[inline]
     pub fn store_values(self, values: &[OutputValue]) {
         require_unread();
@@ -395,7 +412,7 @@ impl<'a> Node<'a> {
     /// The scan slot, emptied. An ERROR if it is not one for values that lie elsewhere.
     ///
     /// # Safety
-    /// Nobody reads a row.
+    /// No one reads a row.
     unsafe fn empty_virtual_slot(self) -> *mut pg_sys::TupleTableSlot {
         // SAFETY: the scan slot is there as long as the query; any slot can be cleared.
         unsafe {

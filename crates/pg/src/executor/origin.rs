@@ -4,7 +4,6 @@ use crate::compat::grouping_expressions;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-/// A column of a table.
 pub(super) type TableColumn = (pg_sys::Oid, pg_sys::AttrNumber);
 
 /// The column of a table that a query's column is, through subqueries, joins and views; None if it is computed.
@@ -82,7 +81,7 @@ unsafe fn step(queries: &mut Vec<*mut pg_sys::Query>, expression: *mut pg_sys::N
 /// # Safety
 /// As [`step`], of an entry of the innermost query.
 unsafe fn push_cte(queries: &mut Vec<*mut pg_sys::Query>, entry: &pg_sys::RangeTblEntry) -> Option<()> {
-    // SAFETY: the caller's promise: the WITH is one of the query so many levels out, and analysed.
+    // SAFETY: the caller's promise: the WITH is one of the query this many levels out, and analysed.
     unsafe {
         queries.truncate(queries.len().checked_sub(entry.ctelevelsup as usize)?);
         let all = pgrx::PgList::<pg_sys::CommonTableExpr>::from_pg((**queries.last()?).cteList);

@@ -99,7 +99,7 @@ pub(super) unsafe fn put_on_parts<B: CustomScan>(plan: *mut pg_sys::Plan, privat
 /// Makes Vars of a child's columns those of the scan tuple.
 #[pg_guard]
 unsafe extern "C-unwind" fn sees_scan_tuple(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: called by expression_tree_walker with the nodes of an expression that nobody else has.
+    // SAFETY: called by expression_tree_walker with the nodes of an expression that no one else has.
     unsafe {
         if node.is_null() {
             return false;
@@ -171,7 +171,7 @@ pub(super) unsafe fn is_made_of<T: CustomScan>(plan: *mut pg_sys::Plan) -> bool 
     }
 }
 
-/// The plan below another; NULL if there is none.
+/// The plan below another; NULL if it does not exist.
 ///
 /// # Safety
 /// `plan` is a valid plan, or NULL.

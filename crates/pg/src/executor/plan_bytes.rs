@@ -32,7 +32,6 @@ impl PlanBytes {
         PlanBytes { plan: plan.into(), text: text.into() }
     }
 
-    /// The plan.
     pub(crate) fn plan(&self) -> &CStr {
         &self.plan
     }

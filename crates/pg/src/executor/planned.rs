@@ -2,12 +2,15 @@
 
 use super::plan_bytes::PlanBytes;
 use super::shards::MaybeDistributed;
+use crate::context::OwnContext;
 use crate::process::parallel::Unavailable;
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char};
 
-/// A planned query with our two nodes on top. It belongs to the memory context in which it was planned.
+/// A planned query with our two nodes on top.
 pub struct Planned {
+    /// where it lies
+    pub(super) memory: OwnContext,
     pub(super) statement: *mut pg_sys::PlannedStmt,
     pub(super) text: *const c_char,
     /// why worker processes cannot run it, if so
@@ -20,23 +23,30 @@ pub struct Planned {
     pub(super) maybe_distributed: Option<MaybeDistributed>,
 }
 
+/// The name of the memory context of a query and its plan.
+pub(super) const PLAN: &CStr = c"corgipile plan";
+
 impl Planned {
-    /// The query that another process has planned. It belongs to the current memory context.
+    /// The query that another process has planned.
     pub fn from_bytes(bytes: &PlanBytes) -> Planned {
+        let memory = OwnContext::new(PLAN);
         // SAFETY: both are C strings, the first made by nodeToString in the same server; copied where they are kept.
-        unsafe {
+        let (statement, text) = memory.context().enter(|| unsafe {
             let statement = pg_sys::stringToNode(bytes.plan().as_ptr().cast_mut()).cast();
-            let text = pg_sys::pstrdup(bytes.text().as_ptr());
-            // a plan with a hazard is not sent to anybody
-            Planned {
-                statement,
-                text,
-                hazard: None,
-                has_extension_nodes: false,
-                is_part: false,
-                maybe_distributed: None,
-            }
-        }
+            (statement, pg_sys::pstrdup(bytes.text().as_ptr()))
+        });
+        // a plan with a hazard is not sent to anybody
+        Planned::new(memory, statement, text, false)
+    }
+
+    /// A plan of which nothing more is known. It lies in this memory, as does its text.
+    pub(super) fn new(
+        memory: OwnContext,
+        statement: *mut pg_sys::PlannedStmt,
+        text: *const c_char,
+        is_part: bool,
+    ) -> Planned {
+        Planned { memory, statement, text, hazard: None, has_extension_nodes: false, is_part, maybe_distributed: None }
     }
 
     /// Does another extension decide in which order rows come?

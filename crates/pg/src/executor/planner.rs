@@ -43,7 +43,7 @@ pub fn install(functions: &'static [FunctionNode]) {
 /// any was: not all of the plan need be made of such nodes.
 ///
 /// # Safety
-/// `query` is an analysed and rewritten SELECT that nobody else plans; `text` is where it comes from.
+/// `query` is an analysed and rewritten SELECT that no one else plans; `text` is where it comes from.
 pub(crate) unsafe fn plan_query(
     query: *mut pg_sys::Query,
     text: *const std::ffi::c_char,
@@ -68,6 +68,7 @@ pub(crate) unsafe fn plan_query(
     }
 }
 
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 #[pg_guard]
 unsafe extern "C-unwind" fn set_rel_pathlist(
     root: *mut pg_sys::PlannerInfo,

@@ -7,12 +7,14 @@ use super::hazard::{CALLS_UNSAFE, EXTENSION_NODE, hazard_of_relations, is_unsafe
 use super::node::is_beginning;
 use super::origin::origin;
 use super::plan::{is_made_of, is_node, put_on_parts, put_on_top};
+use super::planned::PLAN;
 pub use super::planned::Planned;
 use super::planner::plan_query;
 pub use super::running::Running;
 use super::seeks::pages_cheap_to_seek;
 use super::shards::MaybeDistributed;
 use crate::catalog::relation;
+use crate::context::OwnContext;
 use crate::errors::{Error, Result};
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -38,8 +40,9 @@ pub struct Column {
 /// An analysed query.
 pub struct Query {
     query: *mut pg_sys::Query,
-    /// its text, in the current memory context
     text: *const c_char,
+    /// where both lie
+    memory: OwnContext,
 }
 
 /// The one statement of a text written by a user, without what follows it (a semicolon, a comment).
@@ -71,8 +74,9 @@ impl Query {
     /// [`Error::NotReadOnly`] if it would modify data or lock rows; PostgreSQL's own.
     pub fn analyze(sql: &str) -> Result<Query> {
         let Ok(sql) = CString::new(sql) else { return Err(Error::NotOneSelect) };
-        // SAFETY: text and query live in the current memory context.
-        unsafe {
+        let memory = OwnContext::new(PLAN);
+        // SAFETY: the parser gets a C string, and its list of statements is analysed one by one.
+        let (query, text) = memory.context().enter(|| unsafe {
             let text: *const c_char = pg_sys::pstrdup(sql.as_ptr());
             let raw = pg_sys::list_nth(pg_sys::pg_parse_query(text), 0).cast();
             let queries =
@@ -84,8 +88,9 @@ impl Query {
             if writes(query.cast(), std::ptr::null_mut()) {
                 return Err(Error::NotReadOnly);
             }
-            Ok(Query { query, text })
-        }
+            Ok((query, text))
+        })?;
+        Ok(Query { query, text, memory })
     }
 
     /// The columns of the result.
@@ -143,24 +148,25 @@ impl Query {
     /// wanted and the query only filters and computes on one; of a table with partitions or children, each gets a `B`
     /// of its own, below an Append, on which the first one stands. Else it gets the whole plan as its child.
     pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str, reads_table: bool) -> Planned {
+        let Query { query, text, memory } = self;
         // SAFETY: the query was made by analyze and is planned only here.
-        unsafe {
+        let facts = memory.context().enter(|| unsafe {
             // before planning, which scribbles on it
-            let calls_unsafe = is_unsafe(self.query.cast(), std::ptr::null_mut());
-            let maybe_distributed = MaybeDistributed::new(self.query);
+            let calls_unsafe = is_unsafe(query.cast(), std::ptr::null_mut());
+            let maybe_distributed = MaybeDistributed::new(query);
             let is_part = is_beginning();
             if is_part {
                 // no statement of its own to statistics, see Running::start
-                (*self.query).queryId = 0;
+                (*query).queryId = 0;
             }
-            let copy = pg_sys::copyObjectImpl(self.query.cast()).cast();
+            let copy = pg_sys::copyObjectImpl(query.cast()).cast();
             let scan = reads_table.then(B::methods);
-            let (mut statement, used) = plan_query(self.query, self.text, scan, private);
+            let (mut statement, used) = plan_query(query, text, scan, private);
             let made = used && is_made_of::<B>((*statement).planTree);
             if used && !made {
-                // a B that is read row by row, beside a foreign table for instance,
+                // a B that is read row by row, next to a foreign table for instance,
                 // is slower than PostgreSQL's own nodes
-                (statement, _) = plan_query(copy, self.text, None, private);
+                (statement, _) = plan_query(copy, text, None, private);
             }
             let mut plan = (*statement).planTree;
             if !is_node::<B>(plan) {
@@ -176,8 +182,10 @@ impl Query {
             } else {
                 hazard_of_relations((*statement).rtable)
             };
-            Planned { statement, text: self.text, hazard, has_extension_nodes, is_part, maybe_distributed }
-        }
+            (statement, hazard, has_extension_nodes, is_part, maybe_distributed)
+        });
+        let (statement, hazard, has_extension_nodes, is_part, maybe_distributed) = facts;
+        Planned { memory, statement, text, hazard, has_extension_nodes, is_part, maybe_distributed }
     }
 }
 

@@ -11,6 +11,7 @@ use super::plan_bytes::PlanBytes;
 use super::planned::Planned;
 use super::scan::Scan;
 use crate::compat::run_plan;
+use crate::context::OwnContext;
 use crate::process::parallel::Unavailable;
 use crate::snapshot::Snapshot;
 use crate::tuples::slot::{Slot, require_unread};
@@ -35,6 +36,8 @@ unsafe extern "C-unwind" fn walk_instruments(state: *mut pg_sys::PlanState, cont
 pub struct Running {
     execution: Rc<Execution>,
     hazard: Option<Unavailable>,
+    /// where the plan lies
+    plan: OwnContext,
 }
 
 /// What is being executed, and what the hooks know of it.
@@ -173,20 +176,24 @@ impl Execution {
 }
 
 impl Drop for Running {
-    /// After an ERROR, too, when the query is gone.
+    /// After an ERROR, too, when the query is gone. The plan stays until the transaction ends if the query has not ended.
     fn drop(&mut self) {
         PARTS.with_borrow_mut(|parts| parts.retain(|part| !Rc::ptr_eq(part, &self.execution)));
+        if !self.execution.has_ended.get() {
+            // SAFETY: self is being dropped.
+            unsafe { self.plan.leave() }
+        }
     }
 }
 
 impl Running {
-    /// Starts execution under a snapshot: privileges are checked here. Everything lives in the current memory context.
+    /// Starts execution under a snapshot: privileges are checked here. It lives in the current memory context.
     ///
     /// What a node runs is part of the statement around it, and shown with it: it is not reported once more as a
     /// statement that no user has issued. Statistics and logs of plans take a query without an id, or without a total
     /// time, for one that is not to be reported.
     pub fn start(planned: Planned, snapshot: Snapshot<'_>, instrument: c_int, flags: Flags) -> Running {
-        let Planned { statement, text, hazard, is_part, .. } = planned;
+        let Planned { statement, text, hazard, is_part, memory: plan, .. } = planned;
         // SAFETY: the plan is complete; the query was just started.
         let query = unsafe {
             let query = start(statement, text, snapshot, instrument, flags.0 & EXPLAIN_ONLY);
@@ -206,10 +213,10 @@ impl Running {
         if is_part {
             PARTS.with_borrow_mut(|parts| parts.push(Rc::clone(&execution)));
         }
-        Running { execution, hazard }
+        Running { execution, hazard, plan }
     }
 
-    /// Starts the query anew, to be run, if it was started only to be shown.
+    /// Starts the query again, to be run, if it was started only to be shown.
     pub fn start_to_run(&mut self) {
         require_unread();
         // SAFETY: the plan outlives the query, which is ended once; the new one is where the old one was, whatever
@@ -342,12 +349,12 @@ impl Running {
         }
     }
 
-    /// The next row. The first one is read within ExecutorRun, whose hooks may have something to do before it; they are
-    /// told of the others when the query ends.
+    /// The next row. The first one is read within ExecutorRun, whose hooks may have something to do before it; the
+    /// others follow when the query ends.
     #[inline]
     pub fn row(&self) -> Option<Slot<'_>> {
         require_unread();
-        // SAFETY: the query is running, and nobody reads a row; ExecProcNode is what ExecutePlan calls.
+        // SAFETY: the query is running, and no one reads a row; ExecProcNode is what ExecutePlan calls.
         let next = || unsafe {
             let estate = (*self.query()).estate;
             if !(*estate).es_per_tuple_exprcontext.is_null() {
@@ -363,7 +370,7 @@ impl Running {
     /// Starts over.
     pub fn rescan(&self) {
         require_unread();
-        // SAFETY: the query is running, and nobody reads a row.
+        // SAFETY: the query is running, and no one reads a row.
         self.in_own_memory(|| unsafe { pg_sys::ExecReScan((*self.query()).planstate) });
     }
 

@@ -45,6 +45,7 @@ fn is_quick(tablespace: pg_sys::Oid) -> bool {
 }
 
 /// Adds the tablespaces of all tables in a query, their partitions and children among them, to the vector `found`.
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 #[pg_guard]
 unsafe extern "C-unwind" fn find_tablespaces(node: *mut pg_sys::Node, found: *mut c_void) -> bool {
     // SAFETY: called with an analysed query, and by the walkers with its nodes; the tables are locked by the analysis.
@@ -61,7 +62,9 @@ unsafe extern "C-unwind" fn find_tablespaces(node: *mut pg_sys::Node, found: *mu
                 let entry = &*node.cast::<pg_sys::RangeTblEntry>();
                 if entry.rtekind == pg_sys::RTEKind::RTE_RELATION {
                     let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
-                    let tables = find_all_inheritors(entry.relid, no_lock, std::ptr::null_mut());
+                    let tables = pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                        find_all_inheritors(entry.relid, no_lock, std::ptr::null_mut())
+                    });
                     let found = &mut *found.cast::<Vec<pg_sys::Oid>>();
                     for i in 0..pg_sys::list_length(tables) {
                         let table = pg_sys::list_nth_oid(tables, i);

@@ -26,7 +26,7 @@ const AS_EVERYBODY_READS: [(&CStr, &CStr); 4] = [
 
 /// An analysed query that may be one on a distributed table.
 pub(super) struct MaybeDistributed {
-    /// in the memory context in which it was made
+    /// in the memory of the plan
     query: *mut pg_sys::Query,
 }
 
@@ -62,9 +62,6 @@ impl MaybeDistributed {
 
     /// The rows of each node, by the name of its foreign server, of `preferred` ones if several lead to it. None if the
     /// query does not only read, filter and compute on one distributed table.
-    ///
-    /// # Errors
-    /// Why they cannot be asked for there.
     pub(super) fn rows(&self, preferred: &[String]) -> Option<Result<Vec<ForeignRows>, NotForeign>> {
         // SAFETY: an analysed query, of which a copy is made, as what is written changes it.
         let (query, scanned) = unsafe {
@@ -76,7 +73,7 @@ impl MaybeDistributed {
         if !is_distributed(table) {
             return None;
         }
-        // SAFETY: the query has this entry, and nobody else has the query.
+        // SAFETY: the query has this entry, and no one else has the query.
         let rows = unsafe { check(query, &scanned) }.and_then(|()| {
             let shards = shards_of(table)?;
             // SAFETY: as above.
@@ -201,7 +198,7 @@ unsafe fn columns(scanned: &Scanned) -> Vec<String> {
 /// The query's text, with [`ROWS`] in the place of the table.
 ///
 /// # Safety
-/// The query, which nobody else has, has this entry of a table.
+/// The query, which no one else has, has this entry of a table.
 unsafe fn write_with_rows(query: *mut pg_sys::Query, entry: *mut pg_sys::RangeTblEntry) -> String {
     let settings = Settings::set(&AS_EVERYBODY_READS);
     // SAFETY: the caller's promise. To write it, PostgreSQL wants of a common table expression no more than its name

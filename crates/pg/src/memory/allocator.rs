@@ -1,4 +1,4 @@
-//! malloc, and a reserve beside it.
+//! malloc, and a reserve next to it.
 
 use super::granules::Granules;
 use super::state::{error_is_on_its_way, may_use_reserve};
@@ -26,7 +26,6 @@ pub static END_SESSION: OnceLock<fn(usize) -> !> = OnceLock::new();
 /// Bytes of the reserve that are given out together: no alignment that is asked for is larger.
 const GRANULE: usize = 64;
 
-/// The memory of the reserve.
 #[repr(align(64))]
 struct Region(UnsafeCell<[u8; RESERVE_BYTES]>);
 
@@ -79,7 +78,7 @@ fn after_malloc(layout: Layout) -> *mut u8 {
     place
 }
 
-// SAFETY: what comes from the system goes back to it; places in the reserve are disjoint, aligned and never moved.
+// SAFETY: the rest from the system goes back to it; places in the reserve are disjoint, aligned and never moved.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's layout.

@@ -1,10 +1,11 @@
 //! PostgreSQL's errors on their way through Rust, without memory.
 //!
-//! pgrx catches an ERROR where Rust has called PostgreSQL, copies it with `CopyErrorData`, unwinds, and reports it anew
-//! with `errstart` before it goes back to PostgreSQL. Both palloc in whatever context is current. If that fails, pgrx's
-//! guards nest until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of this
-//! module before the two (`--wrap`, build.rs), for the calls of this library alone.
+//! pgrx catches an ERROR where Rust has called PostgreSQL, copies it with `CopyErrorData`, unwinds, and reports it
+//! again with `errstart` before it goes back to PostgreSQL. Both palloc in whatever context is current. If that fails,
+//! pgrx's guards nest until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of
+//! this module before the two (`--wrap`, build.rs), for the calls of this library alone.
 //! Another one keeps a panic from needing libc's memory.
+#![expect(ffi_unwind_calls, reason = "what barriers call themselves, and the end of the process")]
 
 use super::state::{self, begin};
 use pgrx::pg_sys;
@@ -58,7 +59,7 @@ pub fn clear() {
 /// Makes the context current for what follows.
 ///
 /// # Safety
-/// The caller, or whoever catches the error, makes another one current afterwards.
+/// The caller, or the one that catches the error, makes another one current afterwards.
 unsafe fn switch() {
     begin();
     let context = CONTEXT.get();
@@ -86,7 +87,7 @@ unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut pg_sys::ErrorData {
             (*error).elevel = PgLogLevel::ERROR as c_int;
             (*error).sqlerrcode = pg_sys::errcodes::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int;
             (*error).message = pg_sys::pstrdup(c"out of memory".as_ptr());
-            (*error).detail = pg_sys::pstrdup(c"There was no memory for a copy of another error.".as_ptr());
+            (*error).detail = pg_sys::pstrdup(c"There was no memory to copy another error.".as_ptr());
             error
         });
         pg_sys::CurrentMemoryContext = caller;
@@ -101,7 +102,7 @@ unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut pg_sys::ErrorData {
 /// As of `errstart`: `errfinish` follows if it returns true.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn __wrap_errstart(level: c_int, domain: *const c_char) -> bool {
-    // SAFETY: whoever catches an ERROR sets the memory context, as errfinish leaves one of its own.
+    // SAFETY: anyone who catches an ERROR sets the memory context, as errfinish leaves one of its own.
     unsafe {
         if level >= PgLogLevel::ERROR as c_int {
             switch();

@@ -32,9 +32,10 @@ use state::{begin, error_is_on_its_way};
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
-/// Raises PostgreSQL's error if there is hardly any memory left. Called before anything of Rust's, in a process that
+/// Raises PostgreSQL's error if almost no memory is left. Called before anything of Rust's, in a process that
 /// has just loaded the library: libc ends a process that has none for the library's thread-local variables when they
 /// are first touched.
+#[expect(ffi_unwind_calls, reason = "a barrier has thread-local variables")]
 pub fn expect_some() {
     unsafe extern "C-unwind" {
         fn palloc(size: usize) -> *mut c_void;
@@ -115,7 +116,7 @@ impl<T> Deref for Owned<T> {
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
         if !state::session_ends() {
-            // SAFETY: nobody uses it any more.
+            // SAFETY: no one uses it any more.
             unsafe { ManuallyDrop::drop(&mut self.0) }
         }
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// A process's way to all others.
 ///
-/// Nobody else has its number, so that what it reads is never being written: whoever writes into a place again has
+/// No one else has its number, so that what it reads is never being written: anyone who writes into a place again has
 /// waited for everybody in the round between.
 pub struct AllGather {
     start: *mut u8,
@@ -53,7 +53,7 @@ const SPINS: u32 = 200;
 const PATIENCE: Duration = Duration::from_millis(5);
 
 impl AllGather {
-    /// Bytes of shared memory for so many processes.
+    /// Bytes of shared memory for this many processes.
     pub fn bytes(processes: usize) -> usize {
         2 * processes * PLACE
     }
@@ -122,11 +122,11 @@ impl AllGather {
         unsafe { &*self.place(process).cast::<Header>() }
     }
 
-    /// Writes what this process gives in this round, of so many words that it still has to give.
+    /// Writes what this process gives in this round, of this many words that it still has to give.
     fn write(&self, now: &[u32], words: usize) {
         assert!(self.is_there.get(), "the workers have not been finished");
         let header = self.header(self.index);
-        // SAFETY: nobody reads this place: all others are at most in the round before, and read the other place.
+        // SAFETY: no one reads this place: all others are at most in the round before, and read the other place.
         unsafe {
             let to = self.place(self.index).add(size_of::<Header>()).cast::<u32>();
             std::ptr::copy_nonoverlapping(now.as_ptr(), to, now.len());
@@ -135,7 +135,8 @@ impl AllGather {
         header.round.store(self.round, Ordering::Release);
     }
 
-    /// What each process gives in this round, waited for; and how many words whoever gives most still had to give.
+    /// What each process gives in this round, waited for; and how many words the process that gives most still had to
+    /// give.
     fn pieces(&self) -> ([&[u32]; MAX_PROCESSES], usize) {
         let mut pieces: [&[u32]; MAX_PROCESSES] = [&[]; _];
         let mut most = 0;

@@ -3,19 +3,14 @@
 //! Segments belong to the resource owner under which they were made or attached, and go away with it after an ERROR;
 //! nothing happens when a Rust value is dropped.
 //!
-//! To have no room for a segment need not be the end of a statement: [`attempt`] catches what PostgreSQL raises, and
-//! does at once what otherwise the abort of a (sub)transaction would do. A subtransaction of its own is not to be had,
-//! since none can be begun in a parallel operation, and none can outlive what it has made. Who catches such an ERROR
-//! without that clean-up releases segments while holding their locks, and waits for himself, with interrupts held off.
+//! To have no room for a segment need not be the end of a statement, so that is asked before ([`no_room`]). Whatever else
+//! may refuse one, or take the room meanwhile, is an ERROR of PostgreSQL's, as in its own parallel queries: it has locks
+//! and half-made segments, which only the end of a (sub)transaction gives back.
 
-use crate::memory;
 use bytemuck::{AnyBitPattern, NoUninit};
-use pgrx::PgTryBuilder;
 use pgrx::pg_sys;
-use pgrx::pg_sys::errcodes::PgSqlErrorCode;
-use pgrx::pg_sys::panic::CaughtError;
 use std::cell::{Cell, RefCell};
-use std::panic::AssertUnwindSafe;
+use std::ffi::CStr;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use tuples::{Allocator, Memory};
@@ -23,7 +18,7 @@ use tuples::{Allocator, Memory};
 /// The name of a segment, by which another process attaches it.
 pub type Handle = pg_sys::dsm_handle;
 
-/// Segments that this process has made or attached. Those that nobody uses any more go when another comes, the others
+/// Segments that this process has made or attached. Those that no one uses any more go when another comes, the others
 /// with [`SegmentPool::end`].
 #[derive(Debug, Default)]
 pub struct SegmentPool {
@@ -60,7 +55,7 @@ impl Attachment {
     }
 }
 
-/// A segment's memory, which nobody else in this process has. Its bytes are no other process's either as long as this
+/// A segment's memory, which no one else in this process has. Its bytes are no other process's either as long as this
 /// one may touch them: leader and worker agree on that by messages.
 #[derive(Debug)]
 pub struct Segment {
@@ -79,60 +74,24 @@ impl SegmentPool {
     /// A new segment, zeroed; None if there is no room for it.
     pub fn make(&self, bytes: usize) -> Option<Segment> {
         self.tidy();
-        // SAFETY: makes a segment, or raises an ERROR.
-        let segment =
-            self.gently(|| unsafe { pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32) });
-        match segment {
-            Ok(segment) if !segment.is_null() => self.hold(segment),
-            refused => {
-                let why = refused.err().unwrap_or_else(|| "too many segments".to_owned());
-                self.refused.replace(Some(why));
-                None
-            }
-        }
-    }
-
-    /// A segment that another process has made, and that is not attached here. None if it is gone; if it cannot be
-    /// attached, [`refused`](SegmentPool::refused) says why.
-    pub fn attach_new(&self, handle: Handle) -> Option<Segment> {
-        self.tidy();
-        self.refused.take();
-        // SAFETY: only looks for it.
-        if !unsafe { pg_sys::dsm_find_mapping(handle) }.is_null() {
+        if let Some(why) = no_room(bytes) {
+            self.refused.replace(Some(why));
             return None;
         }
-        // SAFETY: it is not attached, and is attached if it is still there, or raises an ERROR.
-        match self.gently(|| unsafe { pg_sys::dsm_attach(handle) }) {
-            Ok(segment) if !segment.is_null() => self.hold(segment),
-            Ok(_) => None,
-            Err(why) => {
-                self.refused.replace(Some(why));
-                None
-            }
+        // SAFETY: makes a segment, or raises an ERROR.
+        let segment = unsafe { pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32) };
+        if segment.is_null() {
+            self.refused.replace(Some("too many segments".to_owned()));
+            return None;
         }
+        self.hold(segment)
     }
 
-    /// The segment that `f` gives, for the caller's resource owner, or the message of the ERROR that it raises.
-    fn gently(&self, f: impl FnOnce() -> *mut pg_sys::dsm_segment) -> Result<*mut pg_sys::dsm_segment, String> {
-        // SAFETY: the segment goes from an owner of its own to the caller's; a refused one goes with that owner.
-        // Between the two its mapping is pinned, that is, nobody's.
-        unsafe {
-            let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile segment".as_ptr());
-            let segment = attempt(owner, || {
-                let segment = f();
-                if !segment.is_null() {
-                    pg_sys::dsm_pin_mapping(segment);
-                }
-                segment
-            });
-            delete_owner(owner);
-            if let Ok(segment) = segment
-                && !segment.is_null()
-            {
-                pg_sys::dsm_unpin_mapping(segment);
-            }
-            segment
-        }
+    /// A segment that another process has made, and that is not attached here. None if it is gone.
+    pub fn attach_new(&self, handle: Handle) -> Option<Segment> {
+        // SAFETY: only looks for it.
+        let is_new = unsafe { pg_sys::dsm_find_mapping(handle) }.is_null();
+        if is_new { self.attach(handle) } else { None }
     }
 
     /// Has `f` called when this process detaches the segment, also after an ERROR and before it exits: it is mapped
@@ -183,12 +142,12 @@ impl SegmentPool {
         held.iter().find(|held| std::ptr::addr_eq(held.start, start)).map(|held| held.mapping.handle)
     }
 
-    /// Detaches segments that nobody uses.
+    /// Detaches segments that no one uses.
     fn tidy(&self) {
         self.held.borrow_mut().retain(|held| {
             let used = Rc::strong_count(&held.mapping) > 1;
             if !used {
-                // SAFETY: mapped, and nobody has its memory or an Attachment any more.
+                // SAFETY: mapped, and no one has its memory or an Attachment any more.
                 unsafe { pg_sys::dsm_detach(held.segment) }
             }
             used
@@ -243,9 +202,6 @@ impl Segment {
     }
 
     /// Where `len` numbers from byte `at` on are.
-    ///
-    /// # Panics
-    /// If they are not within the segment, or not aligned.
     fn place<T>(&self, at: usize, len: usize) -> *mut T {
         assert!(at.is_multiple_of(align_of::<T>()) && len <= self.bytes.saturating_sub(at) / size_of::<T>());
         // SAFETY: within the segment.
@@ -258,7 +214,7 @@ impl Segment {
     /// If they are not within the segment, or not aligned.
     pub fn get<T: AnyBitPattern>(&self, at: usize, len: usize) -> &[T] {
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
-        // numbers, and nobody writes to them: see Segment.
+        // numbers, and no one writes to them: see Segment.
         unsafe { std::slice::from_raw_parts(self.place(at, len), len) }
     }
 
@@ -268,7 +224,7 @@ impl Segment {
     /// As [`get`](Segment::get).
     pub fn get_mut<T: AnyBitPattern + NoUninit>(&mut self, at: usize, len: usize) -> &mut [T] {
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
-        // numbers, and nobody else has them: see Segment.
+        // numbers, and no one else has them: see Segment.
         unsafe { std::slice::from_raw_parts_mut(self.place(at, len), len) }
     }
 }
@@ -282,7 +238,7 @@ impl Words {
     pub fn all(&self) -> &[AtomicU64] {
         let len = self.0.bytes / size_of::<AtomicU64>();
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages. Any bytes are such
-        // words. Whoever has them has them as these: in this process the segment's memory has become this value, and
+        // words. Anyone who has them has them as these: in this process the segment's memory has become this value, and
         // in others too, which take it for what its first word says.
         unsafe { std::slice::from_raw_parts(self.0.place(0, len), len) }
     }
@@ -291,7 +247,7 @@ impl Words {
 /// The words of a segment that is mapped.
 ///
 /// # Safety
-/// It stays mapped as long as they are used, and whoever has its memory has it as [`Words`].
+/// It stays mapped as long as they are used, and anyone who has its memory has it as [`Words`].
 pub unsafe fn words_of<'a>(segment: *mut pg_sys::dsm_segment) -> &'a [AtomicU64] {
     // SAFETY: the caller's promise; as in Words::all.
     unsafe {
@@ -312,96 +268,24 @@ impl Memory for Segment {
     }
 }
 
-/// Runs `f`, a call of PostgreSQL that makes segments, which then belong to `owner`. If it raises an ERROR, gives the
-/// message, whatever the SQLSTATE: PostgreSQL takes that from an errno, which a write that was cut short leaves as it
-/// was. What was asked for (a cancel, a timeout, a shutdown) is not caught.
-///
-/// After an ERROR no lock is held, and `owner` has what there is of segments: the caller releases those that it knows
-/// by pointers, and deletes the owner.
-///
-/// # Safety
-/// `owner` is a resource owner, and `f` owns nothing that an ERROR would leave behind.
-pub(crate) unsafe fn attempt<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Result<R, String> {
-    // SAFETY: the caller's promise; owner and memory context are put back on every way out that is not an ERROR.
+/// Why there is no room for a segment of so many bytes, if it is known that there is none.
+pub(super) fn no_room(bytes: usize) -> Option<String> {
+    // SAFETY: plain settings; the working directory of a session is the data directory.
     unsafe {
-        // Every LWLock that is held counts here. There is none, as nothing of ours takes one for longer than a call; a
-        // caller of PostgreSQL that we do not know keeps its own, and has the ERROR.
-        let holds_locks = pg_sys::InterruptHoldoffCount > 0;
-        let (caller, context) = (pg_sys::CurrentResourceOwner, pg_sys::CurrentMemoryContext);
-        pg_sys::CurrentResourceOwner = owner;
-        let mut f = Some(f);
-        let run = AssertUnwindSafe(|| f.take().map_or_else(|| Err(String::new()), |f| Ok(f())));
-        let result = PgTryBuilder::new(run)
-            .catch_others(|error| match &error {
-                CaughtError::PostgresError(report) if !holds_locks && !was_asked_for(report.sql_error_code()) => {
-                    Err(report.message().to_owned())
-                }
-                _ => error.rethrow(),
-            })
-            .execute();
-        pg_sys::MemoryContextSwitchTo(context);
-        pg_sys::CurrentResourceOwner = caller;
-        if result.is_err() {
-            clean_up();
-            memory::end();
+        let place: &CStr = match pg_sys::dynamic_shared_memory_type as u32 {
+            // may have room that was set aside when the server started
+            _ if pg_sys::min_dynamic_shared_memory > 0 => return None,
+            pg_sys::DSM_IMPL_POSIX => c"/dev/shm",
+            pg_sys::DSM_IMPL_MMAP => c"pg_dynshmem",
+            _ => return None,
+        };
+        let mut system: libc::statvfs = std::mem::zeroed();
+        // of no size at all if it has no limit
+        if libc::statvfs(place.as_ptr(), &mut system) != 0 || system.f_blocks == 0 {
+            return None;
         }
-        result
-    }
-}
-
-/// Is this SQLSTATE of class 57, operator intervention?
-fn was_asked_for(code: PgSqlErrorCode) -> bool {
-    // of five characters, six bits each, the class is the first two (ERRCODE_TO_CATEGORY)
-    const CLASS: i32 = (1 << 12) - 1;
-    code as i32 & CLASS == PgSqlErrorCode::ERRCODE_OPERATOR_INTERVENTION as i32 & CLASS
-}
-
-/// What AbortSubTransaction() does first, in its order, as far as it is not about the subtransaction: releases locks
-/// and stops waiting for anything. (Its timeouts and signals are for an ERROR in a signal handler.)
-///
-/// # Safety
-/// An ERROR was caught, and no lock was held before.
-unsafe fn clean_up() {
-    // SAFETY: the caller's promise: the ERROR has set the reasons to wait with interrupts to 0. No LWLock is anybody
-    // else's, as attempt() has seen before.
-    unsafe {
-        pg_sys::InterruptHoldoffCount += 1;
-        pg_sys::LWLockReleaseAll();
-        pg_sys::my_wait_event_info.write_volatile(0);
-        pg_sys::UnlockBuffers();
-        pg_sys::XLogResetInsertion();
-        pg_sys::ConditionVariableCancelSleep();
-        pg_sys::LockErrorCleanup();
-        pg_sys::InterruptHoldoffCount -= 1;
-    }
-}
-
-/// Releases what an owner has.
-///
-/// # Safety
-/// `owner` is a resource owner.
-unsafe fn release(owner: pg_sys::ResourceOwner) {
-    use pg_sys::ResourceReleasePhase as Phase;
-    // SAFETY: the caller's promise; all three phases, in their order, as for any owner that is given up.
-    unsafe {
-        let caller = pg_sys::CurrentResourceOwner;
-        for phase in
-            [Phase::RESOURCE_RELEASE_BEFORE_LOCKS, Phase::RESOURCE_RELEASE_LOCKS, Phase::RESOURCE_RELEASE_AFTER_LOCKS]
-        {
-            pg_sys::ResourceOwnerRelease(owner, phase, false, false);
-        }
-        pg_sys::CurrentResourceOwner = caller;
-    }
-}
-
-/// Deletes an owner, with what it has.
-///
-/// # Safety
-/// `owner` is a resource owner, and is not used any more.
-pub(crate) unsafe fn delete_owner(owner: pg_sys::ResourceOwner) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        release(owner);
-        pg_sys::ResourceOwnerDelete(owner);
+        let left = system.f_bavail.saturating_mul(system.f_frsize);
+        let place = place.to_string_lossy();
+        (left < bytes as u64).then(|| format!("{bytes} bytes are needed and {left} are left in {place}"))
     }
 }

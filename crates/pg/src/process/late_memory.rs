@@ -1,8 +1,8 @@
 //! Structures in shared memory of a library that need not be preloaded.
 //!
-//! The server keeps 100 kB of shared memory for libraries that come late. Whoever needs a structure first makes it,
-//! under the lock that serves for this. There may be no room: then there is none, and whoever wanted it does without.
-//! Processes of different [builds](super::library) have different ones.
+//! The server keeps 100 kB of shared memory for libraries that come late. Anyone who needs a structure first makes it,
+//! under the lock that serves for this. There may be no room: then it does not exist, and anyone who wanted it does
+//! without. Processes of different [builds](super::library) have different ones.
 
 use super::library::build;
 use crate::compat::addin_shmem_init_lock;
@@ -18,7 +18,7 @@ use std::panic::AssertUnwindSafe;
 /// Zeros are a valid `T`, which processes may share, and whatever has this name is one. `begin` raises no ERROR.
 pub unsafe fn structure<T>(name: &'static CStr, begin: fn(*mut T)) -> Option<&'static T> {
     let name = CString::new([name.to_bytes(), b" ", build().to_bytes()].concat()).expect("neither has a zero");
-    // SAFETY: shared memory is never unmapped. Whoever comes first finds a new structure and fills it with zeros. An
+    // SAFETY: shared memory is never unmapped. The first one finds a new structure and fills it with zeros. An
     // ERROR that is caught has released no lock.
     unsafe {
         let lock = addin_shmem_init_lock();

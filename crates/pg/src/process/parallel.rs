@@ -12,7 +12,7 @@
 mod failing_launches;
 
 use super::all_gather::AllGather;
-use super::dsm::{attempt, delete_owner};
+use super::dsm::no_room;
 use super::library::{self, build};
 use super::queue::Queue;
 use crate::errors::{Error, raise};
@@ -48,7 +48,7 @@ pub struct Launch<'a> {
     pub kind: &'static CStr,
     /// how many there should be, at least 1
     pub workers: usize,
-    /// what all of them are told
+    /// what all of them get
     pub data: &'a [&'a [u8]],
     /// the query that they read
     pub plan: Option<&'a PlanBytes>,
@@ -63,7 +63,7 @@ pub struct Launch<'a> {
 /// Why there are no workers.
 pub type Unavailable = Cow<'static, str>;
 
-/// Why, if there is no room for what processes share; PostgreSQL's own words behind it, if it has any.
+/// Why, if there is no room for what processes share; what is missing behind it, if that is known.
 pub const NO_SHARED_MEMORY: &str = "no shared memory";
 
 /// Keys of what is in the segment of a parallel context. PostgreSQL's own are from 0xFFFFFFFFFFFF0001 on.
@@ -91,11 +91,13 @@ const ENTRY: &CStr = c"corgipile_worker_main";
 
 const CACHE_LINE: usize = 64;
 
+/// Bytes that PostgreSQL may add for what a session has: settings, snapshots, queues of errors, and a segment that it makes
+/// for its first workers.
+const OF_POSTGRES: usize = 1 << 20;
+
 /// Worker processes, as their leader sees them.
 pub struct Workers {
     context: *mut pg_sys::ParallelContext,
-    /// of the segment
-    owner: pg_sys::ResourceOwner,
     up: Vec<Queue>,
     down: Vec<Queue>,
     /// for an [`AllGather`]: where it begins, and its size
@@ -130,15 +132,12 @@ impl Workers {
     /// Starts workers: as many as are to be had, one at least.
     ///
     /// # Errors
-    /// Why there is none; then everything is as before.
+    /// Why it could not be made; then everything is as before.
     pub fn launch(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         Self::launch_by(build(), launch)
     }
 
     /// The same for a leader of this build.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     pub fn launch_by(build: &CStr, launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         if let Some(why) = unavailable() {
             return Err(why);
@@ -164,19 +163,14 @@ impl Workers {
     }
 
     /// Makes the context and its segment.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     fn prepare(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
         unsafe {
-            let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile workers".as_ptr());
             pg_sys::EnterParallelMode();
             let context =
                 pg_sys::CreateParallelContext(LIBRARY.as_ptr(), ENTRY.as_ptr(), launch.workers.max(1) as c_int);
             let mut workers = Workers {
                 context,
-                owner,
                 up: Vec::new(),
                 down: Vec::new(),
                 shared: null_mut(),
@@ -185,27 +179,26 @@ impl Workers {
                 is_there: Rc::new(Cell::new(true)),
             };
             workers.estimate(launch);
+            if let Some(why) = no_room(pg_sys::shm_toc_estimate(&mut (*context).estimator) + OF_POSTGRES) {
+                workers.destroy();
+                return Err(Cow::Owned(format!("{NO_SHARED_MEMORY}: {why}")));
+            }
             pg_sys::PushActiveSnapshot(launch.snapshot.as_ptr());
-            let made = attempt(owner, || pg_sys::InitializeParallelDSM(context));
+            pg_sys::InitializeParallelDSM(context);
             pg_sys::PopActiveSnapshot();
-            let refused = match made {
-                Err(why) => Cow::Owned(format!("{NO_SHARED_MEMORY}: {why}")),
-                // without a word if there are too many segments
-                Ok(()) if (*context).nworkers == 0 || (*context).seg.is_null() => Cow::Borrowed(NO_SHARED_MEMORY),
-                Ok(()) => return Ok(workers),
-            };
-            workers.destroy();
-            Err(refused)
+            // without a word if there are too many segments
+            if (*context).nworkers == 0 || (*context).seg.is_null() {
+                workers.destroy();
+                return Err(Cow::Borrowed(NO_SHARED_MEMORY));
+            }
+            Ok(workers)
         }
     }
 
     /// Makes what workers share, and destroys it: for tests of what goes wrong meanwhile.
-    ///
-    /// # Errors
-    /// As [`launch`](Workers::launch).
     #[cfg(all(feature = "pg_test", feature = "pg15"))]
     pub fn rehearse(launch: &Launch) -> std::result::Result<(), Unavailable> {
-        // SAFETY: nobody else has them.
+        // SAFETY: no one else has them.
         Workers::prepare(launch).map(|workers| unsafe { workers.destroy() })
     }
 
@@ -233,7 +226,7 @@ impl Workers {
         }
     }
 
-    /// Puts into the segment what the workers are told, and gives the queues.
+    /// Puts into the segment the workers' instructions, and gives the queues.
     ///
     /// # Safety
     /// The segment was made, with the room that [`Workers::estimate`] has asked for.
@@ -348,15 +341,12 @@ impl Workers {
     /// Frees everything; workers that still run are stopped.
     ///
     /// # Safety
-    /// Nobody uses what was shared.
+    /// No one uses what was shared.
     unsafe fn destroy(self) {
-        // SAFETY: the context was created in launch. It knows its segment, which is the owner's: the context goes
-        // first, or it would detach what the owner has detached.
-        // The owner then has what an ERROR has kept PostgreSQL from finishing.
+        // SAFETY: the context was created in launch.
         unsafe {
             self.is_there.set(false);
             pg_sys::DestroyParallelContext(self.context);
-            delete_owner(self.owner);
             pg_sys::ExitParallelMode();
         }
     }
@@ -374,7 +364,7 @@ impl Worker {
     /// Chunk `i` of what the leader has told.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     pub fn data(&self, i: usize) -> &[u8] {
         // SAFETY: the leader has put the chunk there, with its size behind how many there are.
         unsafe {

@@ -55,7 +55,7 @@ struct Held {
     is_open: bool,
 }
 
-/// How long to wait between two looks at whether a server has answered: at first hardly, then longer.
+/// How long to wait between two looks at whether a server has answered: at first barely, then longer.
 const PAUSES: std::ops::Range<Duration> = Duration::from_micros(20)..Duration::from_millis(2);
 
 /// Looks that follow one upon the other before the first pause.
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Waits for the answer to what was sent: the only column of the last row that it gives, and the word that ends a
-    /// statement without rows. None if there is none.
+    /// statement without rows. None if it does not exist.
     pub fn answer(&self) -> Option<String> {
         let mut last = None;
         loop {
@@ -208,13 +208,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         // While an ERROR unwinds, nothing may call PostgreSQL: the session ends with the memory of its statement.
         if !std::thread::panicking() {
-            // SAFETY: made in connect(), and nobody has it any more; the callback disconnects.
+            // SAFETY: made in connect(), and no one has it any more; the callback disconnects.
             unsafe { pg_sys::MemoryContextDelete((*self.held).context) };
         }
     }
 }
 
-/// The context of a session is emptied or goes: the connection ends. The server notices that it has nobody to answer,
+/// The context of a session is emptied or goes: the connection ends. The server notices that it has no one to answer,
 /// within a second.
 #[pg_guard]
 unsafe extern "C-unwind" fn context_ends(held: *mut c_void) {
@@ -275,7 +275,7 @@ unsafe fn name_of(held: *mut Held) -> pg_sys::Datum {
 
 /// A text in the current memory context.
 fn text_of(bytes: &[u8]) -> pg_sys::Datum {
-    // SAFETY: copies so many bytes; more than a text can have are an ERROR.
+    // SAFETY: copies this many bytes; more than a text can have are an ERROR.
     let text = unsafe { pg_sys::cstring_to_text_with_len(bytes.as_ptr().cast(), bytes.len() as c_int) };
     pg_sys::Datum::from(text)
 }
@@ -306,6 +306,7 @@ fn functions() -> Result<[pg_sys::Oid; 6]> {
 /// The next result of what was sent: its last value. None at the end.
 ///
 /// dblink_get_result() gives a set of rows, whose columns its caller says: here one of type text.
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 fn result(held: *mut Held) -> Option<Option<String>> {
     // SAFETY: the function is dblink's, called as PostgreSQL's executor calls a function in FROM: with a place for a
     // set of rows, whose columns are said. All that it makes is in the session's memory of a call.

@@ -56,6 +56,7 @@ unsafe extern "C-unwind" {
 /// Without pgrx's guards, which would take the places in the text out of the errors of all utility statements: an ERROR
 /// jumps over this frame, which owns nothing.
 #[allow(clippy::too_many_arguments, reason = "the signature is PostgreSQL's")]
+#[expect(ffi_unwind_calls, reason = "on purpose without a barrier")]
 unsafe extern "C-unwind" fn process_utility(
     statement: *mut pg_sys::PlannedStmt,
     text: *const c_char,

@@ -27,7 +27,6 @@ pub struct Uniform {
     /// its declared type, which is passed by value
     pub(crate) value_type: pg_sys::Oid,
     pub(crate) numbers: Numbers,
-    /// how many numbers there are
     pub(crate) len: usize,
 }
 
@@ -107,7 +106,7 @@ impl Uniform {
     /// As [`Uniform::copy`], compiled for processors with AVX2.
     ///
     /// # Safety
-    /// As there, and there is room for all rows.
+    /// As for the item above, and there is room for all rows.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn copy_avx2(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
@@ -118,7 +117,7 @@ impl Uniform {
     /// As [`Uniform::copy`], for whatever the caller is compiled for.
     ///
     /// # Safety
-    /// As there, and there is room for all rows.
+    /// As for the item above, and there is room for all rows.
     #[inline(always)]
     unsafe fn copy_rows(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
         // SAFETY: the caller's promise; the vector, if there is one, is looked at in each row before its numbers are
@@ -137,7 +136,7 @@ impl Uniform {
     /// As [`Uniform::copy_rows`], of the rows whose data `is_alike`.
     ///
     /// # Safety
-    /// As there, and a row that is alike, without NULLs and with enough attributes, has the stretches.
+    /// As for the item above, and a row that is alike, without NULLs and with enough attributes, has the stretches.
     #[inline(always)]
     unsafe fn copy_stretches(
         &self,

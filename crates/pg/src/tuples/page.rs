@@ -1,8 +1,8 @@
 //! What a heap page says about its tuples, checked.
 //!
 //! PostgreSQL checks a page's header when it reads the page, and takes a page of zeros, as a crash or
-//! zero_damaged_pages leaves it, for an empty one. It does not check line pointers. Whoever reads tuples here without
-//! PostgreSQL's functions would follow one that is damaged out of the page, and out of shared memory.
+//! zero_damaged_pages leaves it, for an empty one. It does not check line pointers. Anyone who reads tuples here
+//! without PostgreSQL's functions would follow one that is damaged out of the page, and out of shared memory.
 
 use pgrx::pg_sys;
 
@@ -15,7 +15,6 @@ const HEADER: usize = std::mem::offset_of!(pg_sys::PageHeaderData, pd_linp);
 /// SizeofHeapTupleHeader
 const TUPLE_HEADER: usize = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
 
-/// MAXIMUM_ALIGNOF
 const ALIGNMENT: usize = pg_sys::MAXIMUM_ALIGNOF as usize;
 
 /// A line pointer: 15 bits of offset, 2 of flags, 15 of length.
@@ -38,7 +37,7 @@ impl Line {
     /// The one with this number, from 1.
     ///
     /// # Safety
-    /// `page` is a page in a buffer that is pinned, with at least so many line pointers ([`Line::count`]).
+    /// `page` is a page in a buffer that is pinned, with at least this many line pointers ([`Line::count`]).
     #[inline(always)]
     pub unsafe fn of(page: *const u8, number: u16) -> Line {
         // SAFETY: line pointers are behind the header.

@@ -14,7 +14,7 @@ pub enum RowAt {
 }
 
 impl RowAt {
-    /// A number that identifies the row in its source, as long as it is not written anew.
+    /// A number that identifies the row in its source, as long as it is not written again.
     #[inline]
     pub fn identity(self) -> u64 {
         match self {

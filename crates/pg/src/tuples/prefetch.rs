@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Cache lines of a page.
 pub(super) const PAGE_LINES: usize = pg_sys::BLCKSZ as usize / 64;
 
-/// Asking for a cached page costs as much as reading it: while pages turn out to be cached, only one in so many is
+/// Asking for a cached page costs as much as reading it: while pages turn out to be cached, only one in this many is
 /// asked for.
 const PROBED: usize = 16;
 

@@ -65,7 +65,7 @@ impl<'a> Row<'a> {
     /// Column `i`, None if it is NULL.
     ///
     /// # Panics
-    /// If there are not so many columns.
+    /// If there are fewer columns.
     #[inline(always)]
     pub fn get(self, i: usize) -> Option<TypedDatum<'a>> {
         let value = self.values[i];
@@ -337,7 +337,7 @@ impl Layout {
     /// As [`Layout::read`], of a tuple with NULLs.
     ///
     /// # Safety
-    /// As there, and the tuple has a bitmap of NULLs and as many attributes as are needed.
+    /// As for the item above, and the tuple has a bitmap of NULLs and as many attributes as are needed.
     unsafe fn read_with_nulls(&mut self, tuple: pg_sys::HeapTupleHeader) {
         // SAFETY: the bitmap has a bit for each attribute, 0 for NULL; the others lie behind each other.
         unsafe {

@@ -71,7 +71,7 @@ impl<'a> Slot<'a> {
     #[inline]
     pub fn clear(self) {
         require_unread();
-        // SAFETY: any slot can be cleared, and nobody reads a row.
+        // SAFETY: any slot can be cleared, and no one reads a row.
         unsafe { pg_sys::ExecClearTuple(self.0) };
     }
 
@@ -127,7 +127,7 @@ impl LentRows {
     pub unsafe fn recall(&mut self) {
         require_unread();
         for slot in self.0.drain(..) {
-            // SAFETY: the caller's promise; any slot can be cleared, and nobody reads a row.
+            // SAFETY: the caller's promise; any slot can be cleared, and no one reads a row.
             unsafe { pg_sys::ExecClearTuple(slot) };
         }
     }

@@ -1,8 +1,8 @@
 //! A full shuffle: rows sorted by a random key, with PostgreSQL's own sort.
 //!
 //! The sort obeys work_mem as any Sort node does, goes to temporary files beyond it, and is interruptible. Two columns
-//! are added behind the rows' own: the row's number in the source, which stays with it, and the key to sort by. Whoever
-//! reads the rows by the columns of the source does not see them.
+//! are added behind the rows' own: the row's number in the source, which stays with it, and the key to sort by. Anyone
+//! who reads the rows by the columns of the source does not see them.
 
 use super::slot::Slot;
 use super::spool::{RowType, Spool};
@@ -78,7 +78,7 @@ impl NumberedRows {
         // SAFETY: both slots have the source's columns first.
         unsafe {
             if ((*(*row.0).tts_tupleDescriptor).natts as usize) < self.columns {
-                error!("a row of another type came to the sort");
+                error!("the sort received a row of another type");
             }
             pg_sys::slot_getallattrs(row.0);
             pg_sys::ExecClearTuple(self.formed);
@@ -128,7 +128,7 @@ impl NumberedRows {
     /// An empty sort of such rows by their keys.
     pub fn sort(&self) -> Sorter {
         let mut collation = pg_sys::Oid::INVALID;
-        // SAFETY: the sort copies what it is told about its only key, the last column.
+        // SAFETY: the sort copies what it is given about its only key, the last column.
         let state = unsafe {
             pg_sys::tuplesort_begin_heap(
                 self.descriptor,
@@ -168,7 +168,7 @@ impl Sorter {
         // SAFETY: the row has as many columns as the descriptor that the sort was begun with, and is copied.
         unsafe {
             if (*(*row.0).tts_tupleDescriptor).natts != self.columns {
-                error!("a row of another type came to the sort");
+                error!("the sort received a row of another type");
             }
             pg_sys::tuplesort_puttupleslot(self.state, row.0);
         }

@@ -28,7 +28,6 @@ impl RowType<'_> {
         RowType(descriptor, PhantomData)
     }
 
-    /// The descriptor.
     pub(crate) fn descriptor(self) -> pg_sys::TupleDesc {
         self.0
     }
@@ -102,7 +101,7 @@ impl Spool {
         // bytes are taken.
         unsafe {
             if (*(*row.0).tts_tupleDescriptor).natts != (*self.descriptor).natts {
-                error!("a row of another type came to the spool");
+                error!("the spool received a row of another type");
             }
             let mut free = false;
             let tuple = pg_sys::ExecFetchSlotMinimalTuple(row.0, &mut free);
@@ -206,7 +205,7 @@ impl Spool {
     fn column(&self, i: usize, column: usize) -> pg_sys::Datum {
         assert!(i < self.loaded);
         // SAFETY: the tuple is on the page that was loaded; a minimal tuple is a heap tuple without its first bytes,
-        // which nobody reads. The arrays are as long as the descriptor says.
+        // which no one reads. The arrays are as long as the descriptor says.
         unsafe {
             let columns = (*self.descriptor).natts as usize;
             let (mut values, mut nulls) = (vec![pg_sys::Datum::null(); columns], vec![false; columns]);
@@ -267,14 +266,14 @@ impl<'a> SpoolRows<'a> {
     /// Row `i`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     #[inline]
     pub fn row(&mut self, i: usize) -> Row<'_> {
         let rows = self.spool.loaded;
         assert!(i < rows);
         let spool = self.spool;
         // SAFETY: the tuples lie in the spool's buffer as long as it is borrowed, and are of the layout's row type. A
-        // minimal tuple is a heap tuple without its first bytes, which nobody reads.
+        // minimal tuple is a heap tuple without its first bytes, which no one reads.
         unsafe { self.toast.row(i, rows, |i| spool.heap_tuple(i).cast_mut().cast(), self.layout) }
     }
 
@@ -287,7 +286,7 @@ impl<'a> SpoolRows<'a> {
     /// Copies rows before `end`, from the last to the first, as far as they are as `uniform` says.
     ///
     /// # Panics
-    /// If `uniform` is for other rows, or there are not so many.
+    /// If `uniform` is for other rows, or there are fewer.
     #[inline]
     pub fn copy_run(&self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
         assert!(end <= self.spool.loaded && uniform.descriptor == self.layout.descriptor());

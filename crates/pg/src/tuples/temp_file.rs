@@ -64,9 +64,6 @@ impl TempFile {
     }
 
     /// Appends all these words, or none if that would exceed temp_file_limit: then it is false.
-    ///
-    /// # Errors
-    /// [`Error::TemporaryFile`]
     pub fn append_within_limit(&mut self, words: &[u32]) -> Result<bool> {
         // The limit is looked at before anything is written, and nothing else in the write could raise this error:
         // there is nothing that a subtransaction would have to undo.
@@ -79,9 +76,6 @@ impl TempFile {
     }
 
     /// Reads words that were appended, from number `first` on.
-    ///
-    /// # Errors
-    /// [`Error::TemporaryFile`]
     pub fn read(&self, first: u64, words: &mut [u32]) -> Result<()> {
         let mut first = first;
         for piece in words.chunks_mut(PIECE) {
@@ -117,7 +111,7 @@ pub fn temp_file_limit() -> Option<u64> {
     u64::try_from(unsafe { pg_sys::temp_file_limit }).ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// The pages that EXPLAIN (BUFFERS) counts for so many bytes.
+/// The pages that EXPLAIN (BUFFERS) counts for this many bytes.
 fn pages(bytes: usize) -> i64 {
     (bytes / pg_sys::BLCKSZ as usize).max(1) as i64
 }

@@ -70,7 +70,7 @@ impl TupleBuffer {
         unsafe { self.lent.recall() };
         moves.for_each(|(from, to)| self.tuples.swap(from as usize, to as usize));
         for tuple in self.tuples.drain(len..) {
-            // SAFETY: push() has made the tuple, and nobody else has it.
+            // SAFETY: push() has made the tuple, and no one else has it.
             unsafe {
                 self.bytes -= (*tuple).t_len as usize + size_of::<pg_sys::MinimalTuple>();
                 pg_sys::pfree(tuple.cast());

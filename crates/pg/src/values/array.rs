@@ -8,8 +8,10 @@ use super::number_copy::{copy, copy_numerics};
 use super::typed::TypedDatum;
 use super::varlena::{Bytes, Value, header};
 use crate::catalog::types::base_type;
+use crate::context::{Context, OwnContext};
 use crate::detoasted;
 use pgrx::pg_sys;
+use std::marker::PhantomData;
 
 /// Why an array is no feature vector. Elements count from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -158,9 +160,6 @@ impl ArrayReader {
     }
 
     /// Appends the array's elements to `out` as doubles, as [`NumberType::read`] does; nothing if there is a fault.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
     pub fn read_doubles(&self, array: TypedDatum<'_>, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
         let datum = array.of_type(self.array);
         // SAFETY: the value is an array of the reader's type, which has just been compared; it has as many elements as
@@ -260,9 +259,6 @@ impl AnyArray {
     }
 
     /// Shows `f` the elements; None for NULL.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Dimensions`]
     pub fn with_elements<R>(
         &self,
         array: TypedDatum<'_>,
@@ -280,71 +276,69 @@ impl AnyArray {
 
 /// An array of values of one type that is built element by element.
 pub struct ArrayBuilder {
+    memory: OwnContext,
     state: *mut pg_sys::ArrayBuildState,
     element: pg_sys::Oid,
     array: pg_sys::Oid,
 }
 
-/// An array that was built, in memory of its own, which is given back by [`BuiltArray::free`] or with its context.
-pub struct BuiltArray {
+/// An array that was built, until another is begun.
+pub struct BuiltArray<'a> {
     datum: pg_sys::Datum,
     array: pg_sys::Oid,
+    builder: PhantomData<&'a mut ArrayBuilder>,
 }
 
 impl ArrayBuilder {
     /// An empty array of such elements; None if there are no arrays of them.
     pub fn new(element: pg_sys::Oid) -> Option<ArrayBuilder> {
         let array = AnyArray::of_elements(element)?;
-        Some(ArrayBuilder { state: std::ptr::null_mut(), element, array })
+        Some(ArrayBuilder { memory: OwnContext::new(c"corgipile array"), state: std::ptr::null_mut(), element, array })
     }
 
     /// Appends a copy of a value.
     pub fn push(&mut self, value: TypedDatum<'_>) {
         let datum = value.of_type(self.element);
-        // SAFETY: the value is of the element's type; the state has a memory context of its own, below the current one.
-        unsafe {
-            let context = pg_sys::CurrentMemoryContext;
-            self.state = pg_sys::accumArrayResult(self.state, datum, false, self.element, context);
+        if self.state.is_null() {
+            self.memory.reset();
         }
+        // SAFETY: the value is of the element's type; the state lies in our own memory.
+        self.state = self.memory.context().enter(|| unsafe {
+            pg_sys::accumArrayResult(self.state, datum, false, self.element, pg_sys::CurrentMemoryContext)
+        });
     }
 
-    /// The array, in the current memory context; self is empty afterwards.
-    pub fn take(&mut self) -> BuiltArray {
+    /// The array; self is empty afterwards.
+    pub fn take(&mut self) -> BuiltArray<'_> {
+        let state = std::mem::replace(&mut self.state, std::ptr::null_mut());
         // SAFETY: a state that push() has made, whose memory goes with it; or none, for an array without elements.
-        let datum = unsafe {
-            let state = std::mem::replace(&mut self.state, std::ptr::null_mut());
+        let datum = self.memory.context().enter(|| unsafe {
             if state.is_null() {
                 pg_sys::Datum::from(pg_sys::construct_empty_array(self.element))
             } else {
                 pg_sys::makeArrayResult(state, pg_sys::CurrentMemoryContext)
             }
-        };
-        BuiltArray { datum, array: self.array }
+        });
+        BuiltArray { datum, array: self.array, builder: PhantomData }
     }
 }
 
-impl BuiltArray {
+impl BuiltArray<'_> {
     /// The array as a value.
     pub fn typed(&self) -> TypedDatum<'_> {
-        // SAFETY: take() has made an array of this type, which stays until it is freed.
+        // SAFETY: take() has made an array of this type, which stays until the builder makes another.
         unsafe { TypedDatum::new(self.datum, self.array) }
-    }
-
-    /// Frees the array.
-    pub fn free(self) {
-        // SAFETY: allocated by itself in take(), freed once.
-        unsafe { pg_sys::pfree(self.datum.cast_mut_ptr()) }
     }
 }
 
 /// A two-dimensional array of doubles, row by row.
-pub fn matrix_of_doubles(columns: usize, values: &[f64]) -> Value {
-    array_of_doubles(&mut [(values.len() / columns.max(1)) as i32, columns as i32], values)
+pub fn matrix_of_doubles<'m>(context: Context<'m>, columns: usize, values: &[f64]) -> Value<'m> {
+    array_of_doubles(context, &mut [(values.len() / columns.max(1)) as i32, columns as i32], values)
 }
 
 /// An array of doubles.
-pub fn vector_of_doubles(values: &[f64]) -> Value {
-    array_of_doubles(&mut [values.len() as i32], values)
+pub fn vector_of_doubles<'m>(context: Context<'m>, values: &[f64]) -> Value<'m> {
+    array_of_doubles(context, &mut [values.len() as i32], values)
 }
 
 /// An array of reals. Built element by element by PostgreSQL, it would take several times the memory, and could not be
@@ -352,22 +346,22 @@ pub fn vector_of_doubles(values: &[f64]) -> Value {
 ///
 /// # Errors
 /// [`Error::StateTooLarge`](crate::errors::Error::StateTooLarge)
-pub fn vector_of_reals(values: &[f32]) -> crate::errors::Result<Value> {
+pub fn vector_of_reals<'m>(context: Context<'m>, values: &[f32]) -> crate::errors::Result<Value<'m>> {
     if values.is_empty() {
         // SAFETY: an array without dimensions.
-        return Ok(Value(unsafe { pg_sys::construct_empty_array(pg_sys::FLOAT4OID) }.into()));
+        return Ok(context.value(|| unsafe { pg_sys::construct_empty_array(pg_sys::FLOAT4OID) }.into()));
     }
     // what follows the length word: dimensions, no NULLs, the type of the elements, their number, the first one's index
     let header = [1, 0, pg_sys::FLOAT4OID.to_u32(), values.len() as u32, 1];
-    Ok(Bytes::of_parts(&[bytemuck::cast_slice(&header), bytemuck::cast_slice(values)])?.into_value())
+    Ok(Bytes::of_parts(context, &[bytemuck::cast_slice(&header), bytemuck::cast_slice(values)])?.into_value())
 }
 
-fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> Value {
+fn array_of_doubles<'m>(context: Context<'m>, sizes: &mut [i32], values: &[f64]) -> Value<'m> {
     assert_eq!(sizes.iter().product::<i32>() as usize, values.len(), "rows of one length");
     // SAFETY: the array is made of as many elements as its dimensions say; one without elements has no dimensions.
-    let array = unsafe {
+    context.value(|| unsafe {
         if values.is_empty() {
-            return Value(pg_sys::Datum::from(pg_sys::construct_empty_array(pg_sys::FLOAT8OID)));
+            return pg_sys::construct_empty_array(pg_sys::FLOAT8OID).into();
         }
         let mut datums: Vec<pg_sys::Datum> =
             allocation::collect(values.iter().map(|v| pg_sys::Datum::from(v.to_bits())));
@@ -383,15 +377,12 @@ fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> Value {
             true,
             pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
         )
-    };
-    Value(pg_sys::Datum::from(array))
+        .into()
+    })
 }
 
 /// A double precision array of one or two dimensions: how many rows and columns, and the elements.
 /// One dimension is a column.
-///
-/// # Errors
-/// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
 pub fn read_matrix(value: TypedDatum<'_>) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
     let datum = value.of_type(pg_sys::FLOAT8ARRAYOID);
     // SAFETY: the value is a float8[], by its type; its dimensions lie behind its header, its elements, without NULLs,
@@ -490,7 +481,7 @@ unsafe fn with_elements<R>(
 #[inline(always)]
 pub(crate) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
     let at: *mut u8 = datum.cast_mut_ptr();
-    // SAFETY: the caller's promise; a detoasted copy has a length word and is freed by nobody else.
+    // SAFETY: the caller's promise; a detoasted copy has a length word and is freed by no one else.
     unsafe {
         if let Some(body) = header::body_at(at) {
             return f(body);

@@ -55,7 +55,7 @@ impl TimeType {
         }
     }
 
-    /// The parts that are taken if none are named: what comes again every year, week or day, and the year.
+    /// The parts that are taken if none are named: the rest again every year, week or day, and the year.
     pub fn usual_parts(self) -> &'static [DatePart] {
         static PARTS: [DatePart; 4] = [DatePart::Year, DatePart::Month, DatePart::Dow, DatePart::Hour];
         if self == TimeType::Date { &PARTS[..3] } else { &PARTS }
@@ -83,7 +83,7 @@ impl TimeType {
 }
 
 impl DatePart {
-    /// Is each value a category? Parts that go round in a few steps are: December stands beside January, and no
+    /// Is each value a category? Parts that go round in a few steps are: December stands next to January, and no
     /// straight line fits a week.
     pub fn is_category(self) -> bool {
         matches!(self, DatePart::Month | DatePart::Dow | DatePart::Hour)

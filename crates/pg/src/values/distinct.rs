@@ -37,7 +37,6 @@ pub struct Distinct {
     index: Index,
 }
 
-/// One of the values.
 enum Value {
     /// by-value types: the datum and its normalised bits
     Plain { datum: pg_sys::Datum, key: u64 },
@@ -56,7 +55,7 @@ struct Index {
     before: Vec<Option<u32>>,
 }
 
-/// So many values are looked through faster than they are looked up.
+/// This many values are looked through faster than they are looked up.
 const FEW: usize = 4;
 
 impl Value {
@@ -98,7 +97,7 @@ impl Value {
 }
 
 impl Distinct {
-    /// No values yet, of this type, which may be a domain. An ERROR if values of the type cannot be told apart.
+    /// No values yet, of this type, which may be a domain. An ERROR if values of the type cannot be compared.
     pub fn new(declared: pg_sys::Oid, collation: pg_sys::Oid) -> Distinct {
         let type_oid = base_type(declared);
         let is_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&type_oid);
@@ -115,7 +114,7 @@ impl Distinct {
             (cache, is_usable, by_bytes)
         };
         if !is_usable || !(by_value || len == -1) {
-            error!("values of type {} cannot be told apart", crate::catalog::types::type_name(type_oid));
+            error!("values of type {} cannot be compared", crate::catalog::types::type_name(type_oid));
         }
         Distinct {
             declared,
@@ -244,7 +243,7 @@ impl Distinct {
             pg_sys::getTypeInputInfo(self.type_oid, &mut input, &mut parameter);
             Some(pg_sys::OidInputFunctionCall(input, text.as_ptr().cast_mut(), parameter, -1))
         };
-        // Caught to be raised anew, in our own words: the transaction ends either way.
+        // Caught to be raised again, in our own words: the transaction ends either way.
         let datum = PgTryBuilder::new(AssertUnwindSafe(input))
             .catch_when(PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION, |_| None)
             .catch_when(PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, |_| None)

@@ -4,6 +4,7 @@
 use super::typed::TypedDatum;
 use super::varlena::Value;
 use crate::catalog::types::existing_base_type;
+use crate::context::Context;
 use crate::encoding::require_utf8;
 use crate::errors::Error;
 use pgrx::PgTryBuilder;
@@ -113,18 +114,18 @@ impl Unreadable {
 ///
 /// # Errors
 /// PostgreSQL's own if it does not fit jsonb.
-pub fn from_text(text: String) -> Value {
+pub fn from_text(context: Context<'_>, text: String) -> Value<'_> {
     let mut text = text.into_bytes();
     allocation::expect(allocation::try_reserve_exact(&mut text, 1));
     let text = CString::new(text).unwrap_or_default(); // JSON has no bytes 0
     // SAFETY: jsonb_in takes any C string.
-    unsafe {
+    context.value(|| unsafe {
         let function = pg_sys::Oid::from(pg_sys::F_JSONB_IN);
-        Value(pg_sys::OidInputFunctionCall(function, text.as_ptr().cast_mut(), pg_sys::JSONBOID, -1))
-    }
+        pg_sys::OidInputFunctionCall(function, text.as_ptr().cast_mut(), pg_sys::JSONBOID, -1)
+    })
 }
 
-/// The type with this name, as SQL writes it; None if there is none.
+/// The type with this name, as SQL writes it; None if it does not exist.
 pub fn type_named(name: &str) -> Option<pg_sys::Oid> {
     let name = name.into_datum()?;
     // SAFETY: a function of one text, which gives a regtype or NULL.
@@ -132,7 +133,7 @@ pub fn type_named(name: &str) -> Option<pg_sys::Oid> {
         pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regtype, &[Some(name)])
             .filter(|oid| existing_base_type(*oid).is_some())
     };
-    // Caught to be raised anew, in our own words: the statement ends either way. PostgreSQL 15 takes a name that cannot
-    // be one for an error.
+    // Caught to be raised again, in our own words: the statement ends either way. PostgreSQL 15 takes a name that
+    // cannot be one for an error.
     PgTryBuilder::new(find).catch_when(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, |_| None).execute()
 }

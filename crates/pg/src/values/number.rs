@@ -200,7 +200,7 @@ pub fn is_text(type_oid: pg_sys::Oid) -> bool {
     [pg_sys::UNKNOWNOID, pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&type_oid)
 }
 
-/// The number that a text stands for, or the text if it is none.
+/// The number that a text stands for, or the text if it is not one.
 pub fn number_of_text(text: TypedDatum<'_>) -> Result<TypedDatum<'static>, String> {
     // SAFETY: a C string; a float8 is passed by value.
     unsafe {
@@ -211,7 +211,7 @@ pub fn number_of_text(text: TypedDatum<'_>) -> Result<TypedDatum<'static>, Strin
 }
 
 /// The array of numbers that a text stands for; None if it does not begin with `{`, or with `[` as in JSON and as
-/// pgvector writes it. An ERROR if it then is none.
+/// pgvector writes it. An ERROR if it then is not one.
 pub fn numbers_of_text(text: TypedDatum<'_>) -> Option<TypedDatum<'_>> {
     let c_string = c_string(text);
     // SAFETY: array_in takes a C string, and gives an array of the element type; `text` is valid as long as the memory

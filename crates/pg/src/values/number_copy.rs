@@ -30,14 +30,14 @@ unsafe fn copy_avx2<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(
     unsafe { copy_each(data, out, convert) }
 }
 
-/// So many elements are converted at a time.
+/// This many elements are converted at a time.
 const CHUNK: usize = 8;
 
 /// As [`copy`], for whatever the caller is compiled for. What is left behind the chunks is converted together with
-/// elements before it, if there are so many.
+/// elements before it, if there are that many.
 ///
 /// # Safety
-/// As there.
+/// As in the item above.
 #[inline(always)]
 pub(crate) unsafe fn copy_each<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
     let from = data.cast::<T>();

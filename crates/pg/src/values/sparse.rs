@@ -16,7 +16,7 @@ pub enum SparseFault {
     Indices(ArrayFault),
     /// what is wrong with the array of values as such
     Values(ArrayFault),
-    /// so many indices, and so many values
+    /// this many indices, and this many values
     Lengths(usize, usize),
     /// an index below the base
     Below(i64),
@@ -248,7 +248,7 @@ unsafe fn copy_ascending<T: Copy + PartialOrd + Into<i64>>(data: *const T, out: 
 /// The same, compiled for processors with AVX2.
 ///
 /// # Safety
-/// As there, and the processor has AVX2.
+/// As for the item above, and the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn copy_ascending_avx2<T: Copy + PartialOrd + Into<i64>>(data: *const T, out: &mut [u32], base: i64) -> bool {

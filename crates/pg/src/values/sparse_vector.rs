@@ -32,9 +32,6 @@ impl SparseVectorReader {
     }
 
     /// How many dimensions the value says to have.
-    ///
-    /// # Errors
-    /// [`SparseFault::Damaged`]
     #[inline]
     pub fn dimensions(&self, value: TypedDatum<'_>) -> Result<usize, SparseFault> {
         self.with(value, |vector| vector.map(|vector| vector.dimensions))

@@ -2,7 +2,7 @@
 //!
 //! A bare `Datum` is a number or a pointer, and nothing in it says which. A [`TypedDatum`] is made where the type is
 //! known (a tuple descriptor, a call's expression, a query's parameters),
-//! and whoever follows the pointer compares the type first.
+//! and anyone who follows the pointer compares the type first.
 
 use crate::catalog::types::base_type;
 use crate::encoding;
@@ -73,7 +73,11 @@ impl<'a> TypedDatum<'a> {
     /// The value as one of Rust's own. An ERROR if it has another type, or is a text that is not UTF-8.
     pub fn to_rust<T: FromDatum + IntoDatum>(self) -> Option<T> {
         if !is_same_in_memory(self.type_oid, T::type_oid()) {
-            pgrx::error!("a value of type {} came where {} was expected", self.type_oid.to_u32(), type_name::<T>());
+            pgrx::error!(
+                "a value of type {} was found where {} was expected",
+                self.type_oid.to_u32(),
+                type_name::<T>()
+            );
         }
         // SAFETY: the value is of a type that T's own is the same as in memory.
         unsafe {
@@ -88,9 +92,6 @@ impl<'a> TypedDatum<'a> {
 
     /// Is a text UTF-8?
     ///
-    /// # Errors
-    /// Those of [`encoding::text`].
-    ///
     /// # Safety
     /// The value is a text, whose bytes lie as a bytea's do.
     #[cold]
@@ -101,9 +102,6 @@ impl<'a> TypedDatum<'a> {
     }
 
     /// Are all texts of an array UTF-8? pgrx does not ask.
-    ///
-    /// # Errors
-    /// Those of [`encoding::text`].
     ///
     /// # Safety
     /// The value is an array of texts, whose bytes lie as a bytea's do.
@@ -129,7 +127,7 @@ impl<'a> TypedDatum<'a> {
     fn check_base(self, expected: Oid) {
         if base_type(self.type_oid) != base_type(expected) {
             pgrx::error!(
-                "a value of type {} came where one of type {} was expected",
+                "a value of type {} was found where one of type {} was expected",
                 self.type_oid.to_u32(),
                 expected.to_u32()
             );

@@ -1,4 +1,4 @@
-//! Values as numbers of 64 bits: their hashes, by which equal ones are told from others, and their places in time.
+//! Values as numbers of 64 bits: their hashes, which are equal for equal values, and their places in time.
 
 use super::date_part::TimeType;
 use super::number::NumberType;

@@ -5,11 +5,13 @@
 
 use super::typed::TypedDatum;
 use crate::catalog::types::{is_own_type, is_varlena};
+use crate::context::Context;
 use crate::declared::declared_by_hand;
 use crate::errors::{Error, OrRaise, Result};
 use crate::interrupts::check_for_interrupts;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::pg_sys;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 #[cfg(not(target_endian = "little"))]
@@ -54,12 +56,12 @@ pub(crate) mod header {
         usize::from(first >> 1)
     }
 
-    /// The length word of a value of so many bytes, with the word.
+    /// The length word of a value of this many bytes, with the word.
     pub const fn word(len: usize, compressed: bool) -> u32 {
         (len as u32) << 2 | if compressed { 2 } else { 0 }
     }
 
-    /// The header of one byte of a value of so many bytes, with the header.
+    /// The header of one byte of a value of this many bytes, with the header.
     pub const fn short(len: usize) -> u8 {
         (len as u8) << 1 | 1
     }
@@ -124,23 +126,23 @@ pub const MAX_TEXT: usize = 0x3FFF_FFFF - 1;
 pub const PIECE: usize = 1 << 20;
 
 /// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed, and are nobody else's.
-pub struct Bytes(*mut pg_sys::varlena);
+pub struct Bytes<'m>(*mut pg_sys::varlena, PhantomData<&'m ()>);
 
-impl Bytes {
-    /// A new value with these bytes, in the current memory context.
+impl<'m> Bytes<'m> {
+    /// A new value with these bytes.
     ///
     /// # Errors
     /// [`Error::StateTooLarge`]
-    pub fn new(bytes: &[u8]) -> Result<Bytes> {
-        Bytes::of_parts(&[bytes])
+    pub fn new(context: Context<'m>, bytes: &[u8]) -> Result<Bytes<'m>> {
+        Bytes::of_parts(context, &[bytes])
     }
 
-    /// A new value of these parts, one behind the other, in the current memory context.
+    /// A new value of these parts, one behind the other.
     ///
     /// # Errors
     /// [`Error::StateTooLarge`]
-    pub(super) fn of_parts(parts: &[&[u8]]) -> Result<Bytes> {
-        Bytes::written(parts.iter().map(|part| part.len()).sum(), |mut at| {
+    pub(super) fn of_parts(context: Context<'m>, parts: &[&[u8]]) -> Result<Bytes<'m>> {
+        Bytes::written(context, parts.iter().map(|part| part.len()).sum(), |mut at| {
             for piece in parts.iter().flat_map(|part| part.chunks(PIECE)) {
                 check_for_interrupts();
                 // SAFETY: there is room for all parts.
@@ -152,12 +154,12 @@ impl Bytes {
         })
     }
 
-    /// A new value of `len` zeros, in the current memory context.
+    /// A new value of `len` zeros.
     ///
     /// # Errors
     /// [`Error::StateTooLarge`]
-    pub fn zeros(len: usize) -> Result<Bytes> {
-        Bytes::written(len, |at| {
+    pub fn zeros(context: Context<'m>, len: usize) -> Result<Bytes<'m>> {
+        Bytes::written(context, len, |at| {
             for start in (0..len).step_by(PIECE) {
                 check_for_interrupts();
                 // SAFETY: there is room for as many bytes.
@@ -167,37 +169,37 @@ impl Bytes {
     }
 
     /// A new value of `len` bytes, all of which `write` writes in place.
-    fn written(len: usize, write: impl FnOnce(*mut u8)) -> Result<Bytes> {
+    fn written(context: Context<'m>, len: usize, write: impl FnOnce(*mut u8)) -> Result<Bytes<'m>> {
         if len > MAX_BYTES {
             return Err(Error::StateTooLarge(len));
         }
         // SAFETY: palloc gives as many bytes as asked for, or raises an error.
         unsafe {
-            let at = pg_sys::palloc(len + pg_sys::VARHDRSZ).cast::<pg_sys::varlena>();
+            let at = context.enter(|| pg_sys::palloc(len + pg_sys::VARHDRSZ)).cast::<pg_sys::varlena>();
             pgrx::set_varsize_4b(at, (len + pg_sys::VARHDRSZ) as i32);
             write(at.cast::<u8>().add(pg_sys::VARHDRSZ));
-            Ok(Bytes(at))
+            Ok(Bytes(at, PhantomData))
         }
     }
 
-    /// A copy of a value, in the current memory context. An ERROR if its type is not one of variable length.
-    pub fn from_typed(value: TypedDatum<'_>) -> Bytes {
+    /// A copy of a value. An ERROR if its type is not one of variable length.
+    pub fn from_typed(context: Context<'m>, value: TypedDatum<'_>) -> Bytes<'m> {
         check_varlena(value);
         // SAFETY: the type has just been looked at.
-        unsafe { Bytes::copy_of(value.datum()) }
+        unsafe { Bytes::copy_of(context, value.datum()) }
     }
 
-    /// A copy of a value, in the current memory context.
+    /// A copy of a value.
     ///
     /// # Safety
     /// The datum is a value of variable length.
-    pub(crate) unsafe fn copy_of(datum: pg_sys::Datum) -> Bytes {
+    pub(crate) unsafe fn copy_of(context: Context<'m>, datum: pg_sys::Datum) -> Bytes<'m> {
         // SAFETY: the caller's promise; a detoasted copy has a length word of four bytes.
         unsafe {
             match header::content_at(datum.cast_mut_ptr::<u8>()) {
                 // as long as this one is
-                Some(bytes) => Bytes::new(bytes).or_raise(),
-                None => Bytes(pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr())),
+                Some(bytes) => Bytes::new(context, bytes).or_raise(),
+                None => Bytes(context.enter(|| pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr())), PhantomData),
             }
         }
     }
@@ -205,15 +207,16 @@ impl Bytes {
     /// The value itself if it can be changed where it lies, else a copy.
     ///
     /// # Safety
-    /// The datum is a value of variable length, and nobody else reads or changes it: it is the transition value of the
+    /// The datum is a value of variable length, and no one else reads or changes it: it is the transition value of the
     /// aggregate that calls.
-    pub(crate) unsafe fn in_place(datum: pg_sys::Datum) -> Bytes {
+    pub(crate) unsafe fn in_place(context: Context<'m>, datum: pg_sys::Datum) -> Bytes<'m> {
         let at = datum.cast_mut_ptr::<u8>();
         // SAFETY: the caller's promise: there is a header, and the value is the caller's to change.
-        unsafe { if header::is_plain(*at) { Bytes(at.cast()) } else { Bytes::copy_of(datum) } }
+        unsafe { if header::is_plain(*at) { Bytes(at.cast(), PhantomData) } else { Bytes::copy_of(context, datum) } }
     }
 
-    /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is none of those.
+    /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is not one of
+    /// those.
     pub fn typed(&self, type_oid: pg_sys::Oid) -> TypedDatum<'_> {
         if type_oid != pg_sys::BYTEAOID && !is_own_type(type_oid) {
             pgrx::error!("type {} is not one of bytes", type_oid.to_u32());
@@ -224,35 +227,36 @@ impl Bytes {
 
     /// Gives the memory back before its context goes.
     pub fn free(self) {
-        // SAFETY: palloced; nobody else has it.
+        // SAFETY: palloced; no one else has it.
         unsafe { pg_sys::pfree(self.0.cast()) }
     }
 
     /// The value as PostgreSQL passes it on.
-    pub fn into_value(self) -> Value {
-        Value(pg_sys::Datum::from(self.0))
+    pub fn into_value(self) -> Value<'m> {
+        Value(pg_sys::Datum::from(self.0), PhantomData)
     }
 }
 
 /// What the output function of a type returns: a C string, written part by part.
-pub struct TextOutput {
+pub struct TextOutput<'m> {
     at: *mut u8,
     len: usize,
     room: usize,
+    memory: PhantomData<&'m ()>,
 }
 
-impl TextOutput {
-    /// An empty one with room for `room` bytes, in the current memory context.
+impl<'m> TextOutput<'m> {
+    /// An empty one with room for `room` bytes.
     ///
     /// # Errors
     /// [`Error::StateTooLarge`]
-    pub fn with_room(room: usize) -> Result<TextOutput> {
+    pub fn with_room(context: Context<'m>, room: usize) -> Result<TextOutput<'m>> {
         if room > MAX_TEXT {
             return Err(Error::StateTooLarge(room));
         }
         // SAFETY: palloc gives as many bytes as asked for, or raises an error.
-        let at = unsafe { pg_sys::palloc(room + 1) }.cast();
-        Ok(TextOutput { at, len: 0, room })
+        let at = context.enter(|| unsafe { pg_sys::palloc(room + 1) }).cast();
+        Ok(TextOutput { at, len: 0, room, memory: PhantomData })
     }
 
     /// Appends a part, which has no zeros.
@@ -270,10 +274,10 @@ impl TextOutput {
     }
 
     /// The text as PostgreSQL passes it on.
-    pub fn into_value(self) -> Value {
+    pub fn into_value(self) -> Value<'m> {
         // SAFETY: there is room for one byte more than for the text.
         unsafe { self.at.add(self.len).write(0) };
-        Value(pg_sys::Datum::from(self.at))
+        Value(pg_sys::Datum::from(self.at), PhantomData)
     }
 }
 
@@ -292,7 +296,7 @@ pub fn with_bytes<R>(value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
 pub(crate) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     let at = datum.cast_mut_ptr::<pg_sys::varlena>();
     // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it
-    // stays where it is while `f` runs, and a copy is freed by nobody else.
+    // stays where it is while `f` runs, and a copy is freed by no one else.
     unsafe {
         let packed = pg_sys::pg_detoast_datum_packed(at);
         let bytes = std::slice::from_raw_parts(pgrx::vardata_any(packed).cast::<u8>(), pgrx::varsize_any_exhdr(packed));
@@ -320,7 +324,7 @@ fn check_varlena(value: TypedDatum<'_>) {
     LAST.set(type_oid);
 }
 
-impl Deref for Bytes {
+impl Deref for Bytes<'_> {
     type Target = [u8];
 
     #[inline(always)]
@@ -333,11 +337,11 @@ impl Deref for Bytes {
     }
 }
 
-impl DerefMut for Bytes {
+impl DerefMut for Bytes<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
         let len = self.len();
-        // SAFETY: the length word says how many bytes follow it, and they are nobody else's.
+        // SAFETY: the length word says how many bytes follow it, and they are no one else's.
         unsafe { std::slice::from_raw_parts_mut(self.0.cast::<u8>().add(pg_sys::VARHDRSZ), len) }
     }
 }
@@ -345,14 +349,14 @@ impl DerefMut for Bytes {
 /// What a function returns: a value of the type that its declaration in SQL says, which only the install script knows.
 ///
 /// PostgreSQL trusts a function to return what it is declared to return; so does this type.
-pub struct Value(pub(crate) pg_sys::Datum);
+pub struct Value<'m>(pub(crate) pg_sys::Datum, pub(crate) PhantomData<&'m ()>);
 
 // SAFETY: the datum is what the function's declaration says.
-unsafe impl BoxRet for Value {
+unsafe impl BoxRet for Value<'_> {
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> pgrx::datum::Datum<'fcx> {
         // SAFETY: the datum is of the function's result type, and lives in the memory context of the call.
         unsafe { fcinfo.return_raw_datum(self.0) }
     }
 }
 
-declared_by_hand!(Value, "internal");
+declared_by_hand!(Value<'_>, "internal");

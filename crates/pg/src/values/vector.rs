@@ -79,9 +79,6 @@ impl VectorReader {
     }
 
     /// Appends the vector's numbers to `out` as doubles; nothing if there is a fault.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`], [`ArrayFault::Damaged`]
     pub fn read_doubles(&self, vector: TypedDatum<'_>, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
         match self {
             VectorReader::Array(reader) => reader.read_doubles(vector, out),
@@ -112,7 +109,7 @@ impl VectorReader {
     pub(crate) fn prefix(&self, len: usize) -> Option<(Prefix, NumberType)> {
         match self {
             VectorReader::Array(reader) => Some((reader.prefix(len), reader.element())),
-            // sixteen bytes are compared: there have to be so many
+            // sixteen bytes are compared: there have to be this many
             VectorReader::Packed(Packed::Floats, _) if len >= 3 => {
                 let header = u128::from(u16::try_from(len).ok()?);
                 Some((Prefix { header, mask: u32::MAX.into(), len: HEADER }, NumberType::Float4))
@@ -146,10 +143,6 @@ impl Packed {
         }
     }
 
-    /// The bytes of the numbers.
-    ///
-    /// # Errors
-    /// [`ArrayFault::Damaged`] if there are not as many as the value says.
     #[inline(always)]
     fn numbers(self, bytes: &[u8]) -> Result<&[u8], ArrayFault> {
         if self == Packed::Bytes {

@@ -338,8 +338,8 @@ impl BlockShuffle {
     }
 }
 
-/// Decoding is dear if one row in so many has an array that was TOASTed or compressed: to get it costs some 50 times
-/// what another row costs.
+/// Decoding is expensive if one row in this many has an array that was TOASTed or compressed: to get it costs some 50
+/// times what another row costs.
 const DETOASTED_MANY: u64 = 16;
 
 /// Pages that are asked for in advance at least, unless asking is turned off (effective_io_concurrency): 512 kB.

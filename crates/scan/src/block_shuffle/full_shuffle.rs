@@ -1,7 +1,7 @@
 //! The copy of the source that a full shuffle reads: all rows, in random order, in a temporary file.
 //!
 //! Each row carries its number in the source. Its key is a function of seed, epoch and that number, so that a copy is
-//! sorted anew for the next epoch from whatever order it has, and the source is read once.
+//! sorted again for the next epoch from whatever order it has, and the source is read once.
 
 use crate::scan_control::FullShuffleCosts;
 use pg::executor::custom_scan::{Node, Slot};
@@ -90,7 +90,7 @@ fn each_child_row(node: Node, rows: &mut NumberedRows, key: impl Fn(u64) -> i64,
     });
 }
 
-/// The rows of a copy, sorted anew. The old one is gone before the new one is written.
+/// The rows of a copy, sorted again. The old one is gone before the new one is written.
 fn sort_again(rows: &mut NumberedRows, mut old: Spool, keys: SortKeys) -> (Spool, Option<SortSpace>) {
     let mut sort = rows.sort();
     for page in 0..old.pages() {

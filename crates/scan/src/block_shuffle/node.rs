@@ -21,7 +21,7 @@ impl CustomScan for BlockShuffle {
     }
 
     fn rescan(&mut self, _node: Node) {
-        // An epoch that nobody has begun is not over.
+        // An epoch that no one has begun is not over.
         if self.begun {
             self.set_epoch(self.epoch + 1);
         }

@@ -5,19 +5,18 @@
 #[derive(Debug, Default)]
 pub struct EpochOrder {
     drawn: Vec<u32>,
-    /// in all
     blocks: usize,
     /// pages of the blocks that were not begun
     pages_left: u32,
 }
 
 impl EpochOrder {
-    /// An order that is known, of blocks that have so many pages together.
+    /// An order that is known, of blocks that have this many pages together.
     pub fn known(order: Vec<u32>, pages: u32) -> EpochOrder {
         EpochOrder { blocks: order.len(), drawn: order, pages_left: pages }
     }
 
-    /// The order of so many blocks, each of which is still to be drawn.
+    /// The order of this many blocks, each of which is still to be drawn.
     pub fn open(blocks: usize, pages: u32) -> EpochOrder {
         EpochOrder { drawn: Vec::new(), blocks, pages_left: pages }
     }
@@ -27,12 +26,10 @@ impl EpochOrder {
         self.drawn.iter().copied()
     }
 
-    /// How many blocks there are in all.
     pub fn len(&self) -> usize {
         self.blocks
     }
 
-    /// How many of them are drawn.
     pub fn drawn(&self) -> usize {
         self.drawn.len()
     }
@@ -42,7 +39,7 @@ impl EpochOrder {
         self.drawn.push(block);
     }
 
-    /// The block in a place; None if it is not drawn yet, or there is none.
+    /// The block in a place; None if it is not drawn yet, or it does not exist.
     pub fn get(&self, place: usize) -> Option<u32> {
         self.drawn.get(place).copied()
     }
@@ -53,7 +50,7 @@ impl EpochOrder {
         (self.blocks, self.pages_left) = (self.drawn.len(), 0);
     }
 
-    /// A block of so many pages was begun.
+    /// A block of this many pages was begun.
     pub fn begin_block(&mut self, pages: u32) {
         self.pages_left = self.pages_left.saturating_sub(pages);
     }

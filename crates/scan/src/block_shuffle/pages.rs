@@ -37,7 +37,6 @@ impl<T: TableNode> Pages<T> {
         Ok(Pages::Spool(spool))
     }
 
-    /// Pages of each table.
     pub fn of_tables(&self) -> Vec<u32> {
         match self {
             Pages::PartitionedPages(tables) => tables.pages(),

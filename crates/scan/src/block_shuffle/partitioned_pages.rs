@@ -2,7 +2,7 @@
 //! as if their pages were those of one table.
 //!
 //! Each table has a BlockShuffle node of its own below an Append, which the planner has made: it knows where this table
-//! has the wanted columns, and what of the filter is left to be tried on its rows. These nodes are not run: whoever
+//! has the wanted columns, and what of the filter is left to be tried on its rows. These nodes are not run: anyone who
 //! stands on the Append takes their tables' pages in an order of its own, in which blocks of all tables are mixed.
 
 use super::page_rows::HeapPage;
@@ -15,7 +15,6 @@ use pg::tuples::toast::Toast;
 use std::ops::Range;
 use tuples::Batch;
 
-/// The node of one of the tables.
 pub trait TableNode: Clone {
     fn relation(&self) -> Option<HeapRelation<'_>>;
     /// The attributes that are wanted, if rows can be decoded raw.
@@ -35,7 +34,6 @@ struct TablePages<T> {
     pages: Range<u32>,
 }
 
-/// All of them.
 pub struct PartitionedPages<T> {
     tables: Vec<TablePages<T>>,
     /// the table of the loaded page
@@ -58,7 +56,7 @@ impl<T: TableNode> PartitionedPages<T> {
         Ok(all)
     }
 
-    /// Lets the tables have so many pages each, those that there were when another process began.
+    /// Lets the tables have this many pages each, those that there were when another process began.
     pub fn agree(&mut self, pages: &[u32]) -> Result<()> {
         if pages.len() != self.tables.len() {
             return Err(PgError::SourceChanged.into());

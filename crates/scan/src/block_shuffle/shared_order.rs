@@ -70,13 +70,13 @@ impl BlockShuffle {
         let Sharing::Member(member) = sharing else { return own };
         if !member.begin_epoch(self.epoch, numbers.into_iter()) {
             sharing.leave();
-            *sharing = Sharing::Alone("there is no memory to draw blocks together".into());
+            *sharing = Sharing::Alone("not enough memory to draw blocks together".into());
             return own;
         }
         EpochOrder::open(own.len(), own.pages_left())
     }
 
-    /// Draws blocks until those in so many places of the epoch's order are known.
+    /// Draws blocks until those in this many places of the epoch's order are known.
     pub(super) fn draw_to(&mut self, places: usize) {
         while self.reading.order.drawn() < places.min(self.reading.order.len()) {
             let Some(Sharing::Member(member)) = &mut self.sharing else { break };

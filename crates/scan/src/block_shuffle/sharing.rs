@@ -1,7 +1,7 @@
 //! Reading together with others: blocks that another session has just read are drawn first.
 //!
 //! A reader that is asked to share becomes a member of the reading group of what it reads, when it opens the source. In
-//! each epoch it draws its next block when it wants one, and waits for nobody. It leaves the group when it reads no
+//! each epoch it draws its next block when it wants one, and waits for no one. It leaves the group when it reads no
 //! more. Where there is no group, it reads as if it had not been asked to share.
 
 use crate::reading_groups::{NotShared, ReadingGroup};
@@ -16,7 +16,7 @@ pub enum Sharing {
     Member(Box<Member>),
     /// it was a member, and reads no more
     Left,
-    /// it is none, for this reason
+    /// it is not one, for this reason
     Alone(NotShared),
 }
 
@@ -48,7 +48,7 @@ impl Member {
         Member { follower: Follower::new(group.job()), group }
     }
 
-    /// Begins an epoch of these blocks, in the order in which they are read if nobody else reads. False if there is no
+    /// Begins an epoch of these blocks, in the order in which they are read if no one else reads. False if there is no
     /// memory to draw them.
     pub fn begin_epoch(&mut self, epoch: u64, blocks: impl ExactSizeIterator<Item = u32> + Clone) -> bool {
         let len = blocks.len();

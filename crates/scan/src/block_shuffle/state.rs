@@ -167,7 +167,7 @@ impl BlockShuffle {
         let shuffling: Shuffling = node.private();
         let kept = shuffling.cache.filter(|plan| plan.obstacle(shuffling.strategy).is_none());
         let cache = kept.map(|plan| Cache::new(plan.mode, Some(settings::cache_memory())));
-        // whoever trains says something about keeping tuples
+        // anyone who trains says something about keeping tuples
         let shuffling_of_training = shuffling.cache.is_some();
         let projects = leaves.is_some()
             && decodes_raw.as_ref().is_none_or(|columns| !columns.iter().copied().eq(0..columns.len()));

@@ -1,4 +1,4 @@
-//! The choice between filling the buffers of a training in this process and in a worker beside it.
+//! The choice between filling the buffers of a training in this process and in a worker next to it.
 //!
 //! A worker costs some milliseconds to start, and a second processor as long as it runs. With a worker, an epoch takes
 //! the longer of the times for loading and learning instead of their sum. A worker pays if neither is much shorter than
@@ -140,7 +140,7 @@ impl LoaderChoice {
             None => Some(Unavailable::Borrowed("the rows are in a spool already")),
             Some(_) if keeps_all => Some(Unavailable::Borrowed("all tuples are cached")),
             Some(_) if !timing.is_worth_a_worker(epochs, buffers_per_epoch, bytes) => {
-                Some(Unavailable::Borrowed("a worker would not pay"))
+                Some(Unavailable::Borrowed("a worker would not be faster"))
             }
             Some(pages) => {
                 (self.request.last_epoch, self.request.has_open_epochs) = (u64::from(epoch) + u64::from(epochs), false);

@@ -25,7 +25,7 @@ pub struct LoadRequest {
 pub enum LoadStart {
     /// with a pass that finds out what the rows are like
     Prepare { wanted: Wanted },
-    /// with the first epoch, which nobody has begun
+    /// with the first epoch, which no one has begun
     First,
     /// with this epoch, after the leader has run those before
     Resume { epoch: u64 },

@@ -21,7 +21,6 @@ pub const START_EPOCH: u8 = b's';
 /// A message of the worker, as JSON.
 #[derive(Serialize, Deserialize)]
 pub enum WorkerMessage {
-    /// A buffer is filled.
     Filled(FilledBuffer),
     /// An epoch, or the preparation pass, is over.
     EpochEnd(Box<EpochEnd>),

@@ -18,21 +18,20 @@ const HEADER: usize = 24;
 /// microseconds.
 const RECENT: [usize; 2] = [64, 2048];
 
-/// A ring has one of so many blocks of the table.
+/// A ring has one of this many blocks of the table.
 const RECENT_PART: usize = 5;
 
-/// Blocks that a table of so many may have one day, when it has grown: members that come later know of them.
+/// Blocks that a table of this many may have one day, when it has grown: members that come later know of them.
 pub fn room_for(blocks: u32) -> usize {
     let blocks = blocks as usize;
     blocks + blocks / 4 + 1024
 }
 
-/// Bytes of a board for so many blocks.
 pub fn bytes(blocks: usize) -> usize {
     (HEADER + RECENT[1] + blocks) * size_of::<u64>()
 }
 
-/// Makes zeros the empty board of so many blocks.
+/// Makes zeros the empty board of this many blocks.
 pub fn begin(words: &[AtomicU64], blocks: u32) {
     let [least, most] = RECENT;
     words[LEN_OF_RECENT].store((blocks as usize / RECENT_PART).clamp(least, most) as u64, Relaxed);

@@ -23,7 +23,6 @@ pub struct Directory {
     pub(super) places: [Place; PLACES],
 }
 
-/// A group.
 #[repr(C, align(64))]
 struct Group {
     /// what is read: of the files
@@ -39,7 +38,6 @@ struct Group {
 pub struct Place {
     /// the process; 0: free
     pub(super) pid: AtomicI32,
-    /// its group, and its number there
     pub(super) group: AtomicU32,
     job: AtomicU32,
     pub(super) role: AtomicU32,
@@ -60,14 +58,12 @@ pub struct Counters {
     pub followed: AtomicU64,
 }
 
-/// What a group reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     pub files: [u64; 2],
     pub database: u32,
 }
 
-/// A group that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     pub group: usize,

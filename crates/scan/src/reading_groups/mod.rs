@@ -3,7 +3,7 @@
 //!
 //! A member never waits for another. What they share is a board of atomics (`shuffle::Board`) in a segment of dynamic
 //! shared memory, which goes with its last member, and a small directory, by which members find each other. Nothing has
-//! to be preloaded. Where there is no room for either, there is no group, and the reader is told why.
+//! to be preloaded. Where there is no room for either, there is no group, and the reader gets the reason.
 //!
 //! A member leaves when its process detaches the segment. PostgreSQL sees to that after an ERROR, when the transaction
 //! or the process ends, and whatever becomes of Rust values; so nothing happens when a [`ReadingGroup`] is dropped. A
@@ -22,6 +22,7 @@ use foldhash::quality::FixedState;
 use pg::interrupts::check_for_interrupts;
 use pg::process::dsm::{SegmentPool, Words, words_of};
 use pg::process::late_memory;
+use pg::process::parallel::NO_SHARED_MEMORY;
 use pg::tuples::heap::HeapRelation;
 use pgrx::prelude::*;
 use shuffle::{Board, Job};
@@ -44,7 +45,6 @@ pub struct ReadingGroup {
     pages_per_block: u32,
 }
 
-/// What is read.
 pub struct Reads {
     key: Key,
     /// 0: not one relation
@@ -71,7 +71,7 @@ fn directory() -> Option<&'static Directory> {
         return known;
     }
     let begin = |directory: *mut Directory| {
-        // SAFETY: new, and nobody else's yet.
+        // SAFETY: new, and no one else's yet.
         unsafe {
             let tranche = pg_sys::LWLockNewTrancheId();
             (*directory).tranche.store(tranche, Relaxed);
@@ -89,7 +89,7 @@ fn directory() -> Option<&'static Directory> {
 }
 
 impl Directory {
-    /// Runs `f`, which raises no ERROR, while nobody joins a group.
+    /// Runs `f`, which raises no ERROR, while no one joins a group.
     fn locked<'a, R>(&'a self, f: impl FnOnce(&'a Directory) -> R) -> R {
         // SAFETY: the lock was made together with the directory. After a panic PostgreSQL releases it.
         unsafe {
@@ -113,8 +113,8 @@ fn my_pid() -> i32 {
 }
 
 impl Reads {
-    /// These tables, of which one is read, or several, of so many pages each, as parts of one. None if one of them is a
-    /// temporary table, which no other session can read.
+    /// These tables, of which one is read, or several, of this many pages each, as parts of one. None if one of them is
+    /// a temporary table, which no other session can read.
     pub fn tables(tables: &[HeapRelation<'_>], pages: &[u32]) -> Option<Reads> {
         if tables.iter().any(|table| table.is_temporary()) {
             return None;
@@ -132,7 +132,7 @@ impl Reads {
         Some(Reads { key, relation, pages: pages.iter().sum(), pages_per_block: 1, sizes: 1..=1 })
     }
 
-    /// The same, in blocks of so many pages, or of others that will do.
+    /// The same, in blocks of this many pages, or of others that will do.
     pub fn in_blocks(self, pages_per_block: u32, sizes: RangeInclusive<u32>) -> Reads {
         Reads { pages_per_block, sizes, ..self }
     }
@@ -154,16 +154,16 @@ impl ReadingGroup {
                 found.map(|found| (found, directory.has(found.group, my_pid())))
             });
             let joined = match found {
-                Some((_, true)) => return Err("this session reads it with others already".into()),
+                Some((_, true)) => return Err("this session already reads it with others".into()),
                 Some((found, false)) => ReadingGroup::attach(directory, segments, found, reads)?,
                 None => ReadingGroup::make(directory, segments, reads)?,
             };
             if let Some(joined) = joined {
-                joined.board().leave(joined.job); // whoever had this number before may have died with it
+                joined.board().leave(joined.job); // anyone who had this number before may have died with it
                 return Ok(joined);
             }
         }
-        Err("other sessions come and go too fast".into())
+        Err("too many sessions join and leave at the same time".into())
     }
 
     /// Becomes a member of a group that was found; None if it has gone meanwhile.
@@ -173,9 +173,7 @@ impl ReadingGroup {
         found: Found,
         reads: &Reads,
     ) -> Result<Option<ReadingGroup>, NotShared> {
-        let Some(segment) = segments.attach_new(found.handle) else {
-            return segments.refused().map_or(Ok(None), |why| Err(no_memory(&why)));
-        };
+        let Some(segment) = segments.attach_new(found.handle) else { return Ok(None) };
         // SAFETY: leaves the board, if it is one, and the place.
         unsafe { segments.on_detach(&segment, detached) };
         let words = segment.into_words();
@@ -197,7 +195,7 @@ impl ReadingGroup {
         let blocks = reads.blocks(pages_per_block);
         let room = board::room_for(blocks);
         let Some(segment) = segments.make(board::bytes(room)) else {
-            return Err(no_memory(&segments.refused().unwrap_or_default()));
+            return Err(format!("{NO_SHARED_MEMORY}: {}", segments.refused().unwrap_or_default()).into());
         };
         // SAFETY: as in attach().
         unsafe { segments.on_detach(&segment, detached) };
@@ -223,9 +221,9 @@ impl ReadingGroup {
         segments.end();
         match why {
             NoPlace::Changed => Ok(None),
-            NoPlace::GroupIsFull => Err("the reading group has 64 members".into()),
+            NoPlace::GroupIsFull => Err("the reading group already has 64 members".into()),
             NoPlace::PlacesAreTaken => Err("all places in reading groups are taken".into()),
-            NoPlace::GroupsAreTaken => Err("there are as many reading groups as there can be".into()),
+            NoPlace::GroupsAreTaken => Err("the maximum number of reading groups is reached".into()),
         }
     }
 
@@ -249,7 +247,6 @@ impl ReadingGroup {
         &self.place.counters
     }
 
-    /// Leaves the group.
     pub fn leave(self) {
         let ReadingGroup { segments, words, .. } = self;
         drop(words);
@@ -263,10 +260,6 @@ impl Reads {
         let role = unsafe { pg_sys::GetSessionUserId() }.to_u32();
         Member { pid: my_pid(), role, relation: self.relation }
     }
-}
-
-fn no_memory(why: &str) -> NotShared {
-    format!("no shared memory: {why}").into()
 }
 
 /// Takes this process out of the group whose segment it detaches.

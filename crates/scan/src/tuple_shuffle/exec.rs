@@ -38,7 +38,6 @@ trait HeldTuples {
     }
 }
 
-/// Decoded tuples.
 struct DecodedTuples<'a> {
     decoder: &'a mut Decoder,
     batch: &'a mut Batch,

@@ -97,6 +97,5 @@ impl TupleShuffle {
 }
 
 pub fn blocks(node: Node) -> Scan<BlockShuffle> {
-    node.child()
-        .unwrap_or_else(|| pgrx::error!("CorgiPileTupleShuffle stands on another node than CorgiPileBlockShuffle"))
+    node.child().unwrap_or_else(|| pgrx::error!("the input of CorgiPileTupleShuffle is not CorgiPileBlockShuffle"))
 }

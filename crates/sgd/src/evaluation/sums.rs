@@ -34,7 +34,6 @@ pub(super) struct Sums {
     pub(super) log_loss: f64,
     /// of the absolute errors of a regression
     pub(super) absolute: f64,
-    /// of their squares
     pub(super) squares: f64,
     /// of weighted y ln y and y, with a logarithmic link
     pub(super) target_logs: f64,

@@ -27,7 +27,7 @@ type Counts = [f64; 2];
 ///
 /// There are two tests, each of half the level. For the first, bins are put together until 5 rows of either sample are
 /// expected in each of them, which looks at both samples together only, as a permutation of their rows leaves it. That
-/// hides rows where hardly any were before: the second is of each bin against all others, by Bonferroni's level.
+/// hides rows where almost none were before: the second is of each bin against all others, by Bonferroni's level.
 pub fn differ(bins: &[Counts], how: Bins) -> bool {
     let (merged, rows) = (merge(bins, how), sizes(bins));
     let alone = |counts: &Counts| statistic(&[*counts, [rows[0] - counts[0], rows[1] - counts[1]]]);
@@ -36,7 +36,7 @@ pub fn differ(bins: &[Counts], how: Bins) -> bool {
         || tail(furthest, 1) * (bins.len().max(1) as f64) < LEVEL / 2.0
 }
 
-/// How likely chi-square of so many degrees of freedom is beyond this.
+/// How likely chi-square of this many degrees of freedom is beyond this.
 fn tail(statistic: f64, freedom: usize) -> f64 {
     // the constructor refuses 0
     ChiSquared::new(freedom as f64).map_or(1.0, |limit| limit.sf(statistic))

@@ -69,7 +69,7 @@ pub struct FeatureProfile {
     /// rows of each category, in the sequence of their weights
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<u64>,
-    /// rows of categories that are none of these; a NULL is none
+    /// rows of other categories; a NULL does not count
     #[serde(default, rename = "unknown", skip_serializing_if = "is_zero")]
     pub unseen: u64,
 }
@@ -79,7 +79,7 @@ pub struct FeatureProfile {
 pub enum FeatureShape {
     /// a number
     Number,
-    /// one of so many categories
+    /// one of this many categories
     Categories(usize),
     /// a text of which nothing is kept but whether it is there
     Hashed,
@@ -114,7 +114,7 @@ impl Profile {
     /// What is wrong, and with which feature, from 0.
     pub fn check(&self, shapes: &[FeatureShape]) -> Result<(), (Option<usize>, &'static str)> {
         if shapes.len() != self.features.len() || shapes.len() > Profile::MAX_FEATURES {
-            return Err((None, "has not as many features as the model"));
+            return Err((None, "does not have the same number of features as the model"));
         }
         for (i, (feature, shape)) in self.features.iter().zip(shapes).enumerate() {
             feature.check(*shape).map_err(|what| (Some(i), what))?;
@@ -136,22 +136,22 @@ impl FeatureProfile {
         };
         let bins = if self.edges.is_empty() { 0 } else { self.edges.len() + 1 };
         match () {
-            _ if !fits => Err("is not what the model has there"),
-            _ if !is_share(&self.missing) || !self.shares.iter().all(is_share) => Err("has a share that cannot be"),
+            _ if !fits => Err("is not the model's feature"),
+            _ if !is_share(&self.missing) || !self.shares.iter().all(is_share) => Err("has an invalid share"),
             _ if self.mean.is_some_and(|mean| !mean.is_finite()) => Err("has a mean that is not finite"),
             _ if !self.deviation.is_none_or(|deviation| deviation.is_finite() && deviation >= 0.0) => {
                 Err("has a stddev that cannot be")
             }
             _ if self.edges.len() > BINS + 1 || !self.edges.iter().all(|edge| edge.is_finite()) => {
-                Err("has edges that cannot be")
+                Err("has invalid edges")
             }
-            _ if !self.edges.is_sorted() => Err("has edges that do not ascend"),
-            _ if self.shares.len() != bins => Err("has not one share more than edges"),
+            _ if !self.edges.is_sorted() => Err("has edges that are not ascending"),
+            _ if self.shares.len() != bins => Err("must have one more share than edges"),
             _ if self.sampled > i64::MAX as u64
                 || self.unseen > 1 << 53
                 || self.counts.iter().any(|count| *count > 1 << 53) =>
             {
-                Err("has counts that cannot be")
+                Err("has invalid counts")
             }
             () => Ok(()),
         }
@@ -189,7 +189,7 @@ impl FeatureProfile {
         Drift { psi, ks, shifted, missing, unseen }
     }
 
-    /// How many values are in each bin, or of each category, the last being those that are none of them.
+    /// How many values are in each bin, or of each category, the last being all others.
     fn binned(&self) -> Vec<f64> {
         match self.counts.is_empty() {
             true => self.shares.iter().map(|share| (share * self.sampled as f64).round()).collect(),

@@ -22,7 +22,6 @@ pub struct Nulls {
     pub is_category: bool,
 }
 
-/// Of a number.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Tally {
     count: u64,

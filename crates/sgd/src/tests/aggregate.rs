@@ -1,4 +1,4 @@
-//! The aggregate's flat state against the trainer, and against bytes that are none.
+//! The aggregate's flat state against the trainer, and against bytes that are not.
 
 use linear::aggregate::{StateError, StateMut, begin, grow, merge, size};
 use loss::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};
@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use super::textbook::{dense, outputs_of, sparse, tuples};
 use crate::Trainer;
 
-/// A new state.
 pub(super) fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Vec<u8>, StateError> {
     let of = (hyper, dim, outputs, sparse);
     let mut state = allocation::try_zeros(size(of)?)?;

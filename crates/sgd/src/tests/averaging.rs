@@ -11,7 +11,7 @@ fn hyper(kind: ModelKind) -> Hyperparameters {
     Hyperparameters { learning_rate, bounded: true, averaging: true, ..Hyperparameters::new(kind) }
 }
 
-/// The model after so many epochs, learned from in pieces that end at these places.
+/// The model after this many epochs, learned from in pieces that end at these places.
 fn train(hyper: Hyperparameters, outputs: usize, batch: &Batch, epochs: u32, cuts: &[usize]) -> ModelParameters {
     let mut trainer = Trainer::new(hyper, batch.dim(), outputs, batch.is_sparse()).unwrap();
     for _ in 0..epochs {

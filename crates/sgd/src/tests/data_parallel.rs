@@ -129,7 +129,7 @@ fn train_resuming(
     let run = |index: usize| {
         let own = all.share(index, processes);
         let mut exchange = Thread { shared, index };
-        // of sparse tuples, nobody knows in advance how many features there are
+        // of sparse tuples, no one knows in advance how many features there are
         let dim = if all.sparse { 1 } else { all.dim };
         let mut trainer = Trainer::replica(hyper, dim, outputs, all.sparse).unwrap();
         let tuples = all.rows.len();
@@ -174,8 +174,8 @@ fn train_resuming(
     })
 }
 
-/// What each of several trainers has in the end that take turns with whole mini-batches of so many tuples, of which one
-/// of each process makes a step.
+/// What each of several trainers has in the end that take turns with whole mini-batches of this many tuples, of which
+/// one of each process makes a step.
 fn train_on_whole(
     (hyper, outputs): (Hyperparameters, usize),
     batch: &Batch,

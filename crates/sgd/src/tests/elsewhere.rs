@@ -1,4 +1,4 @@
-//! Trainers that learn from tuples that nobody else has, against trainers that ask the others nevertheless.
+//! Trainers that learn from tuples that no one else has, against trainers that ask the others nevertheless.
 
 use loss::{
     Design, EpochReport, Exchange, Hidden, Hyperparameters, ModelKind, ModelParameters, Optimizer, Output, Schedule,

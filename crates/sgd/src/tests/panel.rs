@@ -27,7 +27,7 @@ fn part(place: u32) -> u32 {
     place * 7 % 3
 }
 
-/// The models of a panel after some epochs, cut into ranges of so many tuples: each setting learns without part 0, 1,
+/// The models of a panel after some epochs, cut into ranges of this many tuples: each setting learns without part 0, 1,
 /// 2, and from all of them.
 fn panel(kind: ModelKind, batch: &Batch, epochs: u32, cut: usize, level: Level) -> Vec<ModelParameters> {
     let models = (0..4).flat_map(|fold| {

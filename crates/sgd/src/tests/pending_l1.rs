@@ -83,7 +83,7 @@ fn length(w: &[f64]) -> f64 {
     w.iter().map(|w| w.abs()).sum()
 }
 
-/// Checks that the penalty has all of its effect on |w|₁, whoever trains.
+/// Checks that the penalty has all of its effect on |w|₁, no matter who trains.
 fn check(what: &str, hyper: Hyperparameters, batch: &Batch, ways: &[(&str, &Way)]) {
     let free = Hyperparameters { l1: 0.0, ..hyper };
     let expected = length(&oracle(&free, batch)) - length(&oracle(&hyper, batch));

@@ -96,7 +96,7 @@ fn train(hyper: Hyperparameters, epochs: u32, batch: &mut Batch) -> Result<Model
     Ok(trainer.model().unwrap())
 }
 
-/// Mini-batches of so many rows, each a matrix of its own.
+/// Mini-batches of this many rows, each a matrix of its own.
 fn mini_batches_of(batch: &Batch, rows: usize) -> Batch {
     let mut mini_batches = Batch::mini_batches(batch.dim());
     for from in (0..batch.len()).step_by(rows) {

@@ -33,7 +33,7 @@ impl Follower {
     }
 
     /// The job joins, if it has not, and begins an epoch with these elements, each of them once, in the order in which
-    /// it draws them if nobody else is there. Those that are beyond the board are drawn, too, but nobody follows.
+    /// it draws them if no one else is there. Those that are beyond the board are drawn, too, but no one follows.
     ///
     /// # Errors
     /// [`OutOfMemory`]: then nothing has changed.

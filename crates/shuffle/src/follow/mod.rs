@@ -1,7 +1,7 @@
 //! Following: a job draws what another has drawn last, if it still needs it.
 //!
 //! It is made for blocks of a table that several processes read, and so for what can be had there: all that jobs know
-//! of each other lies in atomics ([`Board`]), nobody waits for anybody, and nobody draws for others. A job
+//! of each other lies in atomics ([`Board`]), no one waits for anybody, and no one draws for others. A job
 //! ([`Follower`]) that wants its next element takes
 //!
 //! 1. the one that was drawn last of all it still needs, among the few that were drawn last: it is still cached;
@@ -32,7 +32,7 @@ pub use follower::Follower;
 pub use jobs::{Job, JobSet, MAX_JOBS};
 
 /// What jobs know of each other. Several processes may have it in shared memory, where zeros are a valid beginning; the
-/// order of memory does not matter, since nothing else is told by it.
+/// order of memory does not matter, since nothing else depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Board<'a> {
     /// Of each element, the jobs that still need it in their epochs. Only the job itself changes its bit, or who knows
@@ -56,7 +56,7 @@ pub struct Followed {
 }
 
 impl Board<'_> {
-    /// The job is there no more, and needs nothing. Whoever sees that a process has died says this for it.
+    /// The job is there no more, and needs nothing. Anyone who sees that a process has died says this for it.
     pub fn leave(&self, job: Job) {
         self.members.fetch_and(!bit(job), Relaxed);
         self.forget(job);
@@ -71,7 +71,6 @@ impl Board<'_> {
         }
     }
 
-    /// Who needs an element.
     fn needs(&self, element: u32) -> u64 {
         self.needs.get(element as usize).map_or(0, |needs| needs.load(Relaxed))
     }

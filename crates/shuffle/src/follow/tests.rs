@@ -109,7 +109,7 @@ fn a_job_that_has_left_is_drawn_for_no_more() {
     assert_eq!(fast.draw(&board), None);
 }
 
-/// Draws that followed nobody, of jobs that begin at these rounds, draw in every so manieth, and have so many
+/// Draws that followed no one, of jobs that begin at these rounds, draw in every so manieth, and have this many
 /// epochs.
 fn read(jobs: &[(u64, u64, u32)], elements: u32, window: usize) -> u64 {
     let memory = Memory::new(elements as usize, window);

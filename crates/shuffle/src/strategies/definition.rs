@@ -4,7 +4,7 @@ use super::retention::Retention;
 use crate::Geometry;
 use std::ffi::CStr;
 
-/// A buffer that keeps tuples from one read to the next reads a part of itself at once: one in so many.
+/// A buffer that keeps tuples from one read to the next reads a part of itself at once: one in this many.
 pub const CHUNKS_PER_BUFFER: u32 = 8;
 
 /// The order in which blocks are read.

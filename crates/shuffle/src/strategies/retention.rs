@@ -81,7 +81,7 @@ impl Arrival {
     /// all. It costs what came, however much was there before.
     pub(crate) fn close_up(&self, slots: &mut [u32], moves: &mut Vec<(u32, u32)>) -> usize {
         let end = self.first as usize + self.slots.len();
-        // no tuple makes more than one go, so that whoever has to move is one that came last
+        // no tuple makes more than one go, so that anyone who has to move is one that came last
         let kept = (end - self.gone.len()) as u32;
         let places = kept..end as u32;
         let movers = places.zip(&self.slots[(kept - self.first) as usize..]).filter(|(_, slot)| **slot != GONE);

@@ -5,7 +5,6 @@ use super::Stored;
 use crate::{Error, Info, Rows, limits};
 
 impl Stored<'_> {
-    /// The rows.
     pub(crate) fn decode(&self, info: &Info) -> Result<Rows, Error> {
         let values: Vec<f64> = self.values.to_vec();
         let first_values: Vec<f64> = allocation::collect(self.places.iter().map(|place| values[*place as usize]));
@@ -39,7 +38,7 @@ impl Stored<'_> {
                     }
                 };
                 if at > begin && indices[at - 1] >= indices[at] {
-                    return Err(Error::Malformed("columns of a row that do not ascend"));
+                    return Err(Error::Malformed("columns of a row that are not ascending"));
                 }
                 // a node is known only after the code that follows its sequence
                 stretches.extend(open.replace((at as u32, length + 1)));

@@ -2,7 +2,6 @@
 
 use crate::Number;
 
-/// Columns and values of pairs.
 #[derive(Debug)]
 pub(super) struct Pairs<T> {
     pub(super) columns: Vec<u32>,

@@ -12,7 +12,7 @@ const CACHE: usize = 1 << 20;
 /// Most columns at a time where that would be more.
 const CACHED: usize = 20;
 
-/// So many numbers of lent memory, whatever they are.
+/// This many numbers of lent memory, whatever they are.
 #[inline(always)]
 fn lent<T: Number>(scratch: &mut Vec<T>, n: usize) -> &mut [T] {
     if scratch.len() < n {

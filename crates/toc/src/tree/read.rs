@@ -74,7 +74,7 @@ impl<'a> Stored<'a> {
             for &code in others {
                 let next = *spans.get(code as usize).ok_or(unknown)?;
                 if self.columns[span.last as usize] >= self.columns[next.first as usize] {
-                    return Err(Error::Malformed("columns of a row that do not ascend"));
+                    return Err(Error::Malformed("columns of a row that are not ascending"));
                 }
                 entries += u64::from(next.length);
                 nodes.parents.push(before);

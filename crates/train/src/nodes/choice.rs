@@ -1,4 +1,4 @@
-//! Whether a training is one where its rows are, and what else speaks for that its rows come here.
+//! Whether a training is one where its rows are, and what else speaks for that its rows are fetched here.
 
 use super::cluster::Cluster;
 use super::messages::NodeTask;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// Where the rows are trained on.
 pub enum Place {
-    /// Here, and nobody has asked for another place.
+    /// Here, and no one has asked for another place.
     Here,
     /// Here, although it was asked that they are trained on where they are.
     HereBecause(String),
@@ -27,7 +27,7 @@ pub struct There {
     pub rows: Vec<ForeignRows>,
     /// names and types of the columns
     pub columns: Vec<(String, String)>,
-    /// may the rows be in another order each time if they come here?
+    /// may the rows be in another order each time if they are fetched here?
     pub order_varies_here: bool,
 }
 
@@ -56,7 +56,7 @@ fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Ve
         ("option shared_scan", request.options.shared_scan == Some(true)),
     ];
     if let Some((what, _)) = unfit.into_iter().find(|(_, applies)| *applies) {
-        return Err(format!("servers do not train with {what}").into());
+        return Err(format!("other servers cannot train with {what}").into());
     }
     foreign_rows(&request.options.servers, planned)
 }
@@ -65,21 +65,23 @@ fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Ve
 /// named.
 pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     if has_written() {
-        return Err("the transaction has written, which sessions on other servers would not see".into());
+        return Err("the transaction has written data, which sessions on other servers would not see".into());
     }
     if may_be_of_earlier_statement() {
-        return Err("the transaction sees rows as they were at its first statement, which others would not".into());
+        return Err(
+            "the transaction sees rows as of its first statement, which sessions on other servers would not".into()
+        );
     }
     let Nodes::Servers(names) = nodes else { return planned.foreign_rows(&[]) };
     if let Some(unknown) = names.iter().find(|name| !is_server(name)) {
-        return Err(format!("there is no server \"{unknown}\"").into());
+        return Err(format!("server \"{unknown}\" does not exist").into());
     }
     let rows = planned.foreign_rows(names)?;
     if let Some(other) = rows.iter().find(|rows| !names.contains(&rows.server)) {
-        return Err(format!("some are on server \"{}\", which is not named", other.server).into());
+        return Err(format!("some rows are on server \"{}\", which is not named", other.server).into());
     }
     if let Some(other) = names.iter().find(|name| !rows.iter().any(|rows| rows.server == **name)) {
-        return Err(format!("server \"{other}\", which is named, has none of them").into());
+        return Err(format!("server \"{other}\" is named, but has no rows").into());
     }
     Ok(rows)
 }
@@ -95,7 +97,7 @@ pub struct Rows<'a> {
 
 impl Rows<'_> {
     /// Opens a session on each server that has some of the rows, if that was asked for. None if it was not, or if
-    /// something speaks against it and the rows may come here instead, which is told; `unfit` does.
+    /// something speaks against it and the rows may be fetched here instead, which is reported; `unfit` does.
     pub fn open(&self, nodes: &Nodes, errand: Errand, unfit: Option<String>) -> Result<Option<Cluster>> {
         if *nodes == Nodes::Off {
             return Ok(None);
@@ -115,7 +117,7 @@ impl Rows<'_> {
     }
 }
 
-/// What was opened. None if something speaks against it and the rows may come here instead, which is told.
+/// What was opened. None if something speaks against it and the rows may be fetched here instead, which is reported.
 pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand: Errand) -> Result<Option<Cluster>> {
     let why = match opened {
         Ok(cluster) => return Ok(Some(cluster)),
@@ -129,18 +131,18 @@ pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand:
     Ok(None)
 }
 
-/// Tells why rows come here, although it was asked that they do not.
+/// Tells why rows are fetched here, although it was asked that they do not.
 pub(super) fn notice_rows_come(errand: Errand, why: &str) {
     let hint = match errand {
         Errand::Training => {
-            "Option servers can name servers, to have an error instead; EXPLAIN shows where rows are trained on."
+            "To get an error instead, name servers in option servers; EXPLAIN shows where rows are trained on."
         }
-        Errand::Evaluation | Errand::Measurement => "Argument servers can name servers, to have an error instead.",
+        Errand::Evaluation | Errand::Measurement => "To get an error instead, name servers in argument servers.",
     };
-    pg::notice(format!("the rows come here to be {errand}: {why}"), hint);
+    pg::notice(format!("the rows are fetched to this server to be {errand}: {why}"), hint);
 }
 
-/// Is it something that only speaks against training there, so that the rows can come here instead?
+/// Is it something that only speaks against training there, so that the rows can be fetched here instead?
 fn is_obstacle(error: &Error) -> bool {
     match error {
         Error::Pg(error) => matches!(error, PgError::NoDblink | PgError::NoPassword(_)),
@@ -172,7 +174,6 @@ fn columns(spec: &DecoderSpec, planned: &Planned) -> Vec<(String, String)> {
     spec.columns().map(str::to_owned).zip(planned.column_types()).collect()
 }
 
-/// What a node is told.
 pub fn task(rows: &ForeignRows, spec: &DecoderSpec, columns: &[Column], shuffling: &Shuffling) -> NodeTask {
     let shuffling = Shuffling { share: None, ..shuffling.clone() };
     NodeTask { sql: rows.sql.clone(), spec: OwnedSpec::new(spec, columns), shuffling }

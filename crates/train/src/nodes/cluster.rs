@@ -40,7 +40,7 @@ pub struct Cluster {
     pub(super) in_epoch: bool,
     /// the node that each group lies on whole, if there is one; none if groups are not known
     pub(super) owners: Vec<Option<usize>>,
-    /// places of models that nodes have trained by themselves, and that are none any more
+    /// places of models that nodes have trained by themselves, and that are not any more
     pub(super) gone: Vec<usize>,
     pub traffic: Traffic,
 }
@@ -259,7 +259,7 @@ impl Cluster {
         unless_it_panics(|| f(self)).unwrap_or_else(|| Err(self.nonsense()))
     }
 
-    /// Whose answer it is that makes no sense cannot be told.
+    /// The sender of an invalid answer is unknown.
     pub(super) fn nonsense(&self) -> Error {
         NodeError::Nonsense(self.servers().collect::<Vec<_>>().join(", ")).into()
     }
@@ -276,7 +276,7 @@ struct Part {
 
 impl Part {
     /// Goes on as far as is known what the others say, and gives what came of the round that was heard. An error
-    /// without a reason if that makes no sense.
+    /// without a reason if that is invalid.
     fn go_on(&mut self, trainer: &mut Trainer, call: &Call) -> std::result::Result<Option<Round>, Option<Error>> {
         if self.is_done {
             return Ok(None);

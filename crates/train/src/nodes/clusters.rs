@@ -12,7 +12,7 @@ use model::{Model, Policies};
 use options::nodes::Nodes;
 use sgd::ClusterFactor;
 
-/// Measures blocks at zero weights where they are, if that was asked for and can be; that it cannot is told. The
+/// Measures blocks at zero weights where they are, if that was asked for and can be; that it cannot is reported. The
 /// decoder knows then what all rows have.
 pub fn clusters_there(
     nodes: &Nodes,
@@ -26,7 +26,7 @@ pub fn clusters_there(
 }
 
 /// Adds blocks to `factor`, which is at this model, where they are, if that was asked for and can be; that it cannot is
-/// told.
+/// reported.
 pub fn clusters_at_there(
     nodes: &Nodes,
     rows: &Rows,

@@ -17,9 +17,9 @@ use options::nodes::Nodes;
 use sgd::{RocAuc, Tied, read_tied};
 use std::collections::VecDeque;
 
-/// Evaluates the model on the planned rows where they are, if that was asked for and can be; that it cannot is told.
-/// What is counted of the rows is added to the evaluation and to the decoder of the rows. Gives the areas under the
-/// curves.
+/// Evaluates the model on the planned rows where they are, if that was asked for and can be; that it cannot is
+/// reported. What is counted of the rows is added to the evaluation and to the decoder of the rows. Gives the areas
+/// under the curves.
 pub fn evaluate_there(
     model: &Model,
     reading: &ModelRows<'_>,

@@ -12,8 +12,8 @@ use model::Model;
 use options::nodes::Nodes;
 use sgd::profile::Profile;
 
-/// Measures the features of the planned rows where they are, if that was asked for and can be; that it cannot is told.
-/// Rows that are left out are counted by the decoder of the rows.
+/// Measures the features of the planned rows where they are, if that was asked for and can be; that it cannot is
+/// reported. Rows that are left out are counted by the decoder of the rows.
 pub fn features_there(
     model: &Model,
     like: Option<&Profile>,

@@ -13,7 +13,7 @@ use sgd::{Halt, Round, Trainer};
 use std::io::{self, BufReader, Read};
 use tuples::pause::{PER_PAUSE, pause, pausing};
 
-/// What a node is told when its cursor opens.
+/// What a node gets when its cursor opens.
 #[derive(Serialize, Deserialize)]
 pub struct NodeTask {
     /// a SELECT of the columns that the decoder wants
@@ -42,15 +42,14 @@ pub enum Order {
     FindGroups(Box<DecoderState>, u32),
     /// This is what all nodes have found, and what is to be trained. A state that goes on is behind the text.
     Start(Box<Start>),
-    /// Begin the epoch of this number.
     BeginEpoch(u32),
     /// Fill the buffer, have the models learn from it whose rows are all here, and say what it has to learn from.
     Fill,
     /// It is the turn of these trainers of a group, by their places, which begin with the group's first tuple of the
     /// buffer.
     Turn(Vec<usize>),
-    /// All buffers have so many tuples together, and a full step so many, and this is how much the loss of a mini-batch
-    /// of them can bend, for each trainer whose turn it is.
+    /// All buffers have this many tuples together, and a full step this many, and this is how much the loss of a
+    /// mini-batch of them can bend, for each trainer whose turn it is.
     Begin((usize, usize), Vec<Option<f64>>),
     /// Learn from the next tuples of the buffer, or whole mini-batches.
     Learn(usize),
@@ -83,9 +82,9 @@ pub enum Order {
 /// What the trainers whose turn it is do together with those of the others.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Call {
-    /// A step: so many tuples are in the mini-batch.
+    /// A step: this many tuples are in the mini-batch.
     Step(u32),
-    /// Become the mean of all, each of which has learned from so many tuples.
+    /// Become the mean of all, each of which has learned from this many tuples.
     Average(Vec<usize>),
     Count,
 }
@@ -114,7 +113,6 @@ impl Call {
 pub struct Start {
     pub decoder: DecoderState,
     pub kind: ModelKind,
-    /// of each point
     pub points: Vec<Hyperparameters>,
     /// that models learn from
     pub groups: usize,
@@ -132,7 +130,6 @@ pub struct Start {
 pub enum Whose {
     /// anywhere
     All,
-    /// all of them here
     Own,
     /// all of them on another node
     Other,
@@ -179,7 +176,7 @@ pub struct Request {
 /// A round without its words.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum RoundShape {
-    /// so many words
+    /// this many words
     Reduced(usize),
     /// how many words each has given
     Gathered(Vec<usize>),
@@ -204,7 +201,6 @@ impl RoundShape {
         }
     }
 
-    /// How many words it has.
     fn words(&self, rest: usize) -> Option<usize> {
         match self {
             RoundShape::Reduced(words) => Some(*words).filter(|words| *words <= rest),
@@ -286,7 +282,7 @@ pub fn bytes_of(words: &[u32]) -> Vec<u8> {
     allocation::collect(pausing(words).flat_map(|word| word.to_le_bytes()))
 }
 
-/// The message that these bytes are; None if they are none.
+/// The message that these bytes are; None if they are not.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, Vec<u32>)> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (json, words) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;

@@ -14,7 +14,7 @@ pub fn document_of(model: &Model) -> Result<(String, Option<String>)> {
     }
 }
 
-/// The document of a model in the bytes behind a text, of which it has so many.
+/// The document of a model in the bytes behind a text, of which it has this many.
 pub fn model_of(words: &[u32], document: usize) -> Result<Rc<Model>> {
     let bytes = bytes_of(words);
     let document = bytes.get(..document).and_then(|text| std::str::from_utf8(text).ok());
@@ -27,7 +27,7 @@ pub fn words_of_models<'a>(models: impl Iterator<Item = &'a ModelParameters>) ->
     allocation::collect(numbers.map(|number| number.to_bits()))
 }
 
-/// The models that such words are, one for each of these groups, of so many features and outputs; None if there are
+/// The models that such words are, one for each of these groups, of this many features and outputs; None if there are
 /// not as many words.
 pub fn linear_models(
     groups: Vec<usize>,

@@ -128,7 +128,7 @@ struct NodeTraining {
     pass: Pass,
     outputs: usize,
     shuffling: Shuffling,
-    /// how rows are dealt out, if they fall into groups or some are held out
+    /// how rows are distributed, if they fall into groups or some are held out
     parts: Option<OwnParts>,
     /// what was stopped because the others have not said their part yet
     stopped: Option<Call>,

@@ -1,7 +1,7 @@
 //! The replicas of the models that a node has.
 //!
 //! Models of a group whose rows are all on one node have a trainer there, and on no other node. It learns as those do
-//! that learn together, but asks nobody: what others would say is nothing.
+//! that learn together, but asks no one: what others would say is nothing.
 
 use super::messages::{Outcome, Whose};
 use crate::learners::GroupModel;
@@ -13,7 +13,7 @@ use sgd::{Alone, Trainer};
 use std::ops::Range;
 use tuples::Batch;
 
-/// States of models are said until there are so many bytes of them.
+/// States of models are said until there are this many bytes of them.
 const PIECE: usize = 4 << 20;
 
 struct Replica {
@@ -50,7 +50,7 @@ impl Replicas {
         self.turn = together.map(|(place, _)| place).collect();
     }
 
-    /// It is the turn of these. False if they are none that learn together.
+    /// It is the turn of these. False if they do not learn together.
     pub fn take_turn(&mut self, turn: Vec<usize>) -> bool {
         let learns = |place: &usize| self.all.get(*place).is_some_and(|of| of.trainer.is_some() && !of.is_own);
         let fits = turn.is_sorted() && turn.iter().all(learns);

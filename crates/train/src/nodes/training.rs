@@ -27,8 +27,8 @@ const BATCH: u32 = 32;
 const ALIKE: f64 = 0.25;
 
 impl Training {
-    /// Trains where the rows are, if that was asked for and can be; that it cannot is told. Also gives the time of the
-    /// pass before the first epoch.
+    /// Trains where the rows are, if that was asked for and can be; that it cannot is reported. Also gives the time of
+    /// the pass before the first epoch.
     pub(crate) fn train_there(&mut self) -> Result<Option<(Learners, Duration)>> {
         self.tell_why_here();
         let place = std::mem::replace(&mut self.place, Place::Here);
@@ -47,14 +47,15 @@ impl Training {
         Ok(trained)
     }
 
-    /// Tells why the rows come here, if it was asked that they do not.
+    /// Reports why the rows are fetched here, if it was asked that they do not.
     pub(crate) fn tell_why_here(&self) {
         if let Place::HereBecause(why) = &self.place {
             notice_rows_come(Errand::Training, why);
         }
     }
 
-    /// Opens the sessions. None if something speaks against it and the rows may come here instead, which is told.
+    /// Opens the sessions. None if something speaks against it and the rows may be fetched here instead, which is
+    /// reported.
     fn open_nodes(&mut self, there: &There) -> Result<Option<Cluster>> {
         let spec = DecoderSpec::of_request(&self.request, &self.source.features);
         // nodes go through their rows before the first epoch, whether anything is wanted or not, unless it is all known
@@ -103,9 +104,9 @@ impl Training {
         let averages = |point: &Point| point.hyperparameters.steps() == Steps::ByTuple;
         if cluster.shares_a_group() && self.request.points.iter().any(averages) {
             pg::notice(
-                "with batch_size 1, each server learns by itself, and the models are averaged after each buffer",
-                "Loss and accuracy of an epoch are those of the servers' own models. Where rows differ from server to server, \
-                 the mean of the models may be much worse: leave batch_size out, or evaluate it.",
+                "with batch_size 1, each server trains its own model, and the models are averaged after each buffer",
+                "The reported loss and accuracy are those of the servers' own models. If rows differ from server to \
+                 server, the averaged model may be much worse: leave batch_size out, or evaluate the model.",
             );
         }
         let mut learners = self.learners_of(trainers)?;
@@ -145,7 +146,7 @@ impl Training {
         if changed > 0 {
             pg::notice(
                 format!("batch_size is {BATCH}: with 1, models of servers with different rows would be averaged"),
-                "Say batch_size to have another one above 1.",
+                "Set batch_size to use another value above 1.",
             );
         }
     }

@@ -11,7 +11,7 @@ use loss::{Hyperparameters, Steps};
 use pg::check_for_interrupts;
 use sgd::Trainer;
 
-/// A model's state comes here after each epoch: up to so many weights.
+/// A model's state is sent here after each epoch: up to this many weights.
 const MOST_WEIGHTS: usize = 1 << 20;
 
 /// The node that each group lies on whole, if there is one; `groups_of` has the names of those that each node has met.
@@ -41,7 +41,7 @@ impl Cluster {
         self.owners.iter().map(whose).collect()
     }
 
-    /// Models that are too large for their states to come here after each epoch learn together, wherever rows are.
+    /// Models that are too large for their states to be sent here after each epoch learn together, wherever rows are.
     pub(super) fn forget_owners_of_large(&mut self, points: &[Hyperparameters], (dim, outputs): (usize, usize)) {
         if points.iter().any(|hyper| hyper.weights(dim, outputs) > MOST_WEIGHTS) {
             self.owners.clear();
@@ -85,7 +85,7 @@ impl Cluster {
                             .end_elsewhere(report, (outputs, sparse), state)
                             .map_err(|_| self.nonsense())?,
                         None if tuples > 0 => trainers[place].diverge_elsewhere(),
-                        // it has learned from nothing, and is none
+                        // it has learned from nothing, and is not one
                         None => {}
                     }
                     if report.is_none() {

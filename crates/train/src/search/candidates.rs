@@ -56,7 +56,6 @@ enum State {
     Diverged,
 }
 
-/// What a candidate learns by.
 enum Learner {
     Alone(Box<Trainer>),
     /// the model of this number in the panel
@@ -99,7 +98,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// Makes the models for tuples like those of the batch, in their first epoch, if there are none yet.
+    /// Makes the models for tuples like those of the batch, in their first epoch, before the first one exists.
     pub fn make(&mut self, batch: &Batch, decoder: &Decoder) -> Result<()> {
         if !self.all.is_empty() {
             return Ok(());
@@ -142,7 +141,6 @@ impl Candidates<'_> {
         Ok(())
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Candidate> {
         self.all.iter()
     }

@@ -36,7 +36,7 @@ pub struct Trial {
 }
 
 impl Course {
-    /// That of a request's points, on so many folds at once.
+    /// That of a request's points, on this many folds at once.
     pub fn new(request: &Request, rule: FoldRule, folds_at_once: u32) -> Course {
         let trials = request.points.iter().map(|point| Trial {
             hyperparameters: point.hyperparameters,

@@ -35,7 +35,6 @@ pub struct Search {
     training: Training,
     spec: SearchSpec,
     points: usize,
-    /// processes that have searched
     processes: Option<u32>,
     outcome: Option<Vec<SearchRow>>,
 }
@@ -141,10 +140,10 @@ impl Search {
             room if room < folds => {
                 pg::notice(
                     format!(
-                        "folds are trained in turns, {room} of {folds} at a time: all points on all folds are too many models, or \
-                         too large"
+                        "{room} of {folds} folds are trained at a time: the models of all points on all folds \
+                         are too many or too large"
                     ),
-                    "The source is read as often for each turn. Fewer points or folds have room in memory at once.",
+                    "The source is read again for each turn. Use fewer points or folds to train all at a time.",
                 );
                 Ok(room)
             }
@@ -213,7 +212,7 @@ impl Search {
             let points: Vec<String> = points.collect();
             pg::warning(
                 format!("{} of {} points diverged: {}", points.len(), rows.len(), some_of(&points)),
-                "They are ranked last. Try smaller learning rates.",
+                "They are ranked last. Use smaller learning rates.",
             );
         }
         Ok(())
@@ -229,7 +228,7 @@ impl Search {
                 format!(
                     "R2 is not defined in {folds} of {of} folds, whose labels are all the same: points are ranked by their loss"
                 ),
-                "Fewer folds have more rows, and say more.",
+                "Use fewer folds: each then has more rows.",
             );
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! All read the same rows in the same order, and each trains its own of the models. So there is nothing to be averaged:
 //! a model is bit for bit what it would be if one process had all of them. What came of an epoch is given to everybody,
-//! so that all know how all models are doing, and nobody needs to be told when to stop.
+//! so that all know how all models are doing, and no one needs to be told when to stop.
 
 use super::super::validation::held_out_result;
 use bytemuck::{Pod, Zeroable};
@@ -61,7 +61,6 @@ impl Team {
         Team { all_gather: Some(all_gather), rank }
     }
 
-    /// Which one.
     pub fn rank(&self) -> Rank {
         self.rank
     }

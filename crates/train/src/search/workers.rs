@@ -20,8 +20,8 @@ use tuples::Batch;
 /// Workers that train some of the models of a search.
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile search", main: |worker| work(worker).or_raise() };
 
-/// Starts the workers of so many processes, if they are to be had, before the first epoch, which is the next. Gives the
-/// leader's place among them. Reports if there are fewer than were asked for. `batch` is empty afterwards.
+/// Starts the workers of this many processes, if they are to be had, before the first epoch, which is the next. Gives
+/// the leader's place among them. Reports if there are fewer than were asked for. `batch` is empty afterwards.
 pub fn launch(
     asked: u32,
     course: &Course,
@@ -29,7 +29,7 @@ pub fn launch(
     buffers: &mut Buffers,
     batch: &mut Batch,
 ) -> Result<(Option<Processes>, Team)> {
-    let few = "further ones would have nothing to do";
+    let few = "more processes would have nothing to do";
     let wanted = Asked { kind: KIND.name, processes: asked, spec, shuffling, divides: false, few };
     let plan = |buffers: &Buffers, batch: &Batch| {
         let folds = course.turns().next().unwrap_or_default();
@@ -39,7 +39,7 @@ pub fn launch(
     let tell = |processes: u32, why: String| {
         pg::notice(
             format!("the search runs in {processes} of {asked} processes: {why}"),
-            "What it finds is the same with any number of workers.",
+            "The result is the same with any number of workers.",
         );
     };
     let launched = Processes::launch(wanted, (buffers, batch), plan, &[], tell)?;

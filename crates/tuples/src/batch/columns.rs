@@ -1,4 +1,4 @@
-//! What a tuple has beside its row: label, weight, tag, and the label in double precision.
+//! What a tuple has besides its row: label, weight, tag, and the label in double precision.
 
 use crate::OutOfMemory;
 
@@ -8,14 +8,13 @@ pub(super) struct Columns {
     pub(super) labels: Vec<f32>,
     /// None: all weights are 1
     pub(super) weights: Option<Vec<f32>>,
-    /// None: nobody wants any
+    /// None: no one wants any
     pub(super) tags: Option<Vec<u32>>,
-    /// the labels in double precision; None: nobody wants them
+    /// the labels in double precision; None: no one wants them
     pub(super) exact: Option<Vec<f64>>,
 }
 
 impl Columns {
-    /// Bytes of a tuple in all columns.
     #[inline]
     pub(super) fn tuple_bytes(&self) -> usize {
         let exact = if self.exact.is_some() { size_of::<f64>() } else { 0 };
@@ -46,7 +45,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Appends tuples with this label, weight 1 and tag 0, until there are so many. There is room for them.
+    /// Appends tuples with this label, weight 1 and tag 0, until there are that many. There is room for them.
     #[inline]
     pub(super) fn extend_to(&mut self, len: usize, label: f32) {
         self.labels.resize(len, label);

@@ -127,7 +127,7 @@ impl Batch {
     /// Mini-batch `i`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If it does not exist.
     #[inline]
     pub fn mini_batch(&self, i: usize) -> &Rc<MiniBatch> {
         let Rows::MiniBatches(mini_batches) = &self.rows else { panic!("{MINI_BATCHES_ONLY}") };
@@ -191,7 +191,7 @@ impl Batch {
     }
 
     /// Memory that the tuples in the batch take, in bytes. The allocation may be up to twice as large, and three times
-    /// while it grows: whoever knows the number of tuples calls [`reserve`](Batch::reserve) first.
+    /// while it grows: anyone who knows the number of tuples calls [`reserve`](Batch::reserve) first.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes_of(0..self.len)
@@ -200,7 +200,7 @@ impl Batch {
     /// Memory that the tuples at `places` take, in bytes.
     ///
     /// # Panics
-    /// If the tuples are sparse and there is none at one of the places.
+    /// If the tuples are sparse and it does not exist at one of the places.
     #[inline]
     pub fn bytes_of(&self, places: Range<usize>) -> usize {
         let extra = places.len() * self.extra_bytes();
@@ -212,7 +212,7 @@ impl Batch {
             }
     }
 
-    /// Bytes of a tuple beside its row.
+    /// Bytes of a tuple besides its row.
     #[inline]
     fn extra_bytes(&self) -> usize {
         self.columns.tuple_bytes() + size_of::<u32>()
@@ -345,7 +345,7 @@ impl Batch {
         self.columns.weights.as_deref()
     }
 
-    /// The weight of tuple `i`: 1 if there are none.
+    /// The weight of tuple `i`: 1 without any.
     #[inline]
     pub fn weight(&self, i: usize) -> f32 {
         self.weights().map_or(1.0, |weights| weights[i])
@@ -392,7 +392,7 @@ impl Batch {
         }
     }
 
-    /// The tags, by place, not by order; None if there are none. What they mean is between who fills the batch and who
+    /// The tags, by place, not by order; None without any. What they mean is between who fills the batch and who
     /// reads it.
     #[inline]
     pub fn tags(&self) -> Option<&[u32]> {
@@ -441,7 +441,7 @@ impl Batch {
     /// As [`set_order`](Batch::set_order).
     ///
     /// # Panics
-    /// As there.
+    /// As in the item above.
     pub fn take_order(&mut self, places: &mut Vec<u32>) -> Result<(), OutOfMemory> {
         if !self.order.is_detached() {
             return self.set_order(places);
@@ -457,8 +457,8 @@ impl Batch {
         assert!(greatest.is_none_or(|&place| (place as usize) < self.len), "no tuple at a place of the order");
     }
 
-    /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Whoever learns in
-    /// an order with a place without a tuple panics.
+    /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Anyone who learns
+    /// in an order with a place without a tuple panics.
     pub fn order_vec_mut(&mut self) -> &mut Vec<u32> {
         self.order.places_mut()
     }

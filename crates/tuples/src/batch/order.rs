@@ -29,7 +29,7 @@ impl Order {
         if self.state == OrderState::Detached { usize::MAX } else { self.places.capacity() }
     }
 
-    /// Makes room for so many tuples in all.
+    /// Makes room for this many tuples in all.
     pub(super) fn reserve(&mut self, tuples: usize, error: OutOfMemory) -> Result<(), OutOfMemory> {
         if self.state == OrderState::Detached {
             return Ok(());

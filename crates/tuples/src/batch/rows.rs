@@ -31,7 +31,7 @@ impl RowsMut<'_> {
         self.labels.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()

@@ -6,7 +6,7 @@ use crate::OutOfMemory;
 use crate::dense::{Dense, Memory};
 use crate::sparse::{Sparse, SparseParts};
 
-/// Tuples that another process has decoded: what [`Batch::adopt_rows`] needs of them beside dense rows.
+/// Tuples that another process has decoded: what [`Batch::adopt_rows`] needs of them besides dense rows.
 #[derive(Debug)]
 pub struct TupleColumns<'a> {
     /// by place, one for each tuple

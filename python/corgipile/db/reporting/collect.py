@@ -1,4 +1,4 @@
-"""What the report knows of a model: its row, its weights by size, and its predictions of a sample of rows."""
+"""What the report shows of a model: its row, its largest weights, and its predictions for a sample of rows."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def identify(conn: Any, model: Any) -> tuple[list[int], list[Notice]]:
         return model.model_ids, list(model.notices)
     if isinstance(model, tuple):
         if len(model) != 2:
-            raise ValueError(f"model: a pair of name and version is needed, and this one has {len(model)} parts")
+            raise ValueError(f"model: must be a pair of name and version, and this one has {len(model)} parts")
         return [find(conn, *model)], []
     return [find(conn, model)], []
 
@@ -194,7 +194,7 @@ class _NoLabelError(Exception):
 
 
 def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -> None:
-    """Predicts a sample of rows in the server; a source that cannot be read is told, unless it was asked for."""
+    """Predicts a sample of rows in the server; a source that cannot be read is reported, unless it was given."""
     psycopg = required("psycopg", "a report", "psycopg[binary]")
     condition, are_held_out, said = None, True, "of the source that the report was asked for"
     parameters = collected.facts["hyperparameters"] or {}
@@ -208,7 +208,7 @@ def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -
         collected.failure = "The model does not say what it was trained on; give the report a source."
         return
     if source is None and not collected.facts["is_own"]:
-        # it may be a query that calls whatever its owner wants, with the rights of whoever runs it
+        # it may be a query that calls whatever its owner wants, with the rights of the one that runs it
         collected.failure = (
             "What a model of another role was trained on is not read by itself; give the report a source."
         )
@@ -268,7 +268,7 @@ def _predictions(conn: Any, collected: Collected, sample: Sample, wanted: int) -
     query = f"""SELECT r.label, r.answer, {_probabilities(collected, values)}
                   FROM (SELECT {chosen}, {probabilities} AS p, {order} AS place
                           FROM {relation} WHERE {label} IS NOT NULL AND {where} OFFSET 0) AS r
-                 ORDER BY r.feature_number LIMIT %(wanted)s"""
+                 ORDER BY r.place LIMIT %(wanted)s"""
     return select(conn, query, values)[1]
 
 

@@ -97,7 +97,7 @@ class ByClass:
 
 
 def by_class(actual: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> ByClass:
-    """These measures of each of so many classes."""
+    """These measures of each of this many classes."""
     rows, chosen, hits = (
         np.bincount(places, minlength=classes) for places in (actual, predicted, actual[actual == predicted])
     )

@@ -1,7 +1,7 @@
-"""Which rows of a source are looked at: all of a small one, of a large one some that the server draws.
+"""Sampling of a source's rows: all of a small one; of a large one, rows that the server draws.
 
-Guarantees: never more than so many rows leave the server, and of a large table not many more pages are read than those
-rows are on. It prevents a report from pulling a table of 100 GB to draw a curve.
+Guarantees: the server never sends more than the requested number of rows, and of a large table it reads not many more
+pages than those of the sample. This prevents a report from reading a table of 100 GB to plot a curve.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def subquery(source: str, condition: str | None = None) -> str:
 
 
 def literal(text: str) -> str:
-    """Text of a query in which a percent sign is no placeholder."""
+    """Text of a query in which a percent sign is not a placeholder."""
     return text.replace("%", "%%")
 
 
 def draw(conn: Any, source: str, wanted: int, condition: str | None = None) -> Sample:
-    """How to draw about so many rows of a source, or of those where a column of booleans is true.
+    """How to draw about this many rows of a source, or of those where a column of booleans is true.
 
     Raises:
         psycopg.Error: the source is not there, or may not be read.

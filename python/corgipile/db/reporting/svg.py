@@ -14,7 +14,7 @@ _WIDTH, _HEIGHT = 360, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 26, 36
 _ids = count()
 
-#: Lines differ in colour and in dashes, so that they can be told apart in grey, too.
+#: Lines differ in colour and in dashes, so that they can be distinguished in grey, too.
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2")
 
 

@@ -6,7 +6,8 @@
 //!
 //!     {"seed": 1}                                the seed, once, before anything else; 0 if it is not there
 //!     {"join": "a", "ranges": [[0, 10000]]}      a job joins with these elements: half-open ranges, several allowed
-//!     {"step": 5000}                             so many rounds, in each of which each job that is not done draws once
+//!     {"step": 5000}                             this many rounds, in each of which each job that is not done draws
+//!     once
 //!     {"epoch": "a"}                             a begins its next epoch; what was left of the one before is dropped
 //!     {"leave": "a"}                             a leaves
 //!
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     let flushed = out.flush().map_err(Failure::Output);
     match result.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
-        // whoever reads has seen enough
+        // anyone who reads has seen enough
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("simulate: {failure}");
@@ -134,7 +135,7 @@ enum Event {
 impl Event {
     fn parse(line: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(line).map_err(|error| format!("no JSON: {error}"))?;
-        let Value::Object(_) = value else { return Err(format!("{value} is no object")) };
+        let Value::Object(_) = value else { return Err(format!("{value} is not an object")) };
         let Fields(fields) = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let kinds = ["seed", "join", "step", "epoch", "leave"];
         let mut of_kind = kinds.into_iter().filter(|&kind| fields.contains_key(kind));
@@ -415,7 +416,7 @@ mod tests {
         let join = r#"{"join": "a", "ranges": [[0, 2]]}"#;
         for (line, message) in [
             ("{", "no JSON: EOF while parsing an object at line 1 column 1"),
-            ("[1]", "[1] is no object"),
+            ("[1]", "[1] is not an object"),
             ("{}", "an event has one of the fields seed, join, step, epoch and leave"),
             (r#"{"step": 1, "step": 2}"#, "the field \"step\" is there twice at line 1 column 22"),
             (r#"{"step": 1, "jobs": 2}"#, "an event with \"step\" has no field \"jobs\""),

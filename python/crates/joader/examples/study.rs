@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 #[derive(Clone)]
 enum Elements {
     Range(Range<u32>),
-    /// So many of the first so many, at random.
+    /// This many of the first this many, at random.
     Sample(u32, u32),
 }
 
@@ -119,7 +119,7 @@ fn scenes() -> Vec<Scene> {
     scenes
 }
 
-/// Jobs that go on for several epochs of a table of so many elements.
+/// Jobs that go on for several epochs of a table of this many elements.
 fn courses(what: &str, n: u32, sizes: &'static [usize]) -> Vec<Scene> {
     let jobs = |k: u32, epochs: u32| vec![Member { epochs, ..member(0..n) }; k as usize];
     let quarter = u64::from(n / 4);
@@ -151,11 +151,11 @@ fn courses(what: &str, n: u32, sizes: &'static [usize]) -> Vec<Scene> {
 
 /// What happens to a cache, in a row.
 enum Event {
-    /// An element was drawn, and so many others have still to draw it.
+    /// An element was drawn, and this many others have still to draw it.
     Request(u32, u8),
-    /// So many have still to draw it, because an epoch has begun.
+    /// This many have still to draw it, because an epoch has begun.
     Expect(u32, u8),
-    /// All of so many ticks have been.
+    /// All of this many ticks have been.
     Tick(u64),
 }
 

@@ -6,7 +6,7 @@
 //! *Each job's order is exactly uniform, whatever the others do.* Given everything that any job has drawn so far, each
 //! job of a round draws each element that it still needs with the same probability, 1/|D|. The probability of an order
 //! of n elements is therefore 1/n · 1/(n-1) ··· 1/1, and it stays that when others join, leave, are faster or slower,
-//! or begin epochs in between, as long as whoever decides that does not know what will be drawn.
+//! or begin epochs in between, as long as anyone who decides that does not know what will be drawn.
 //!
 //! *They meet as often as that allows.* An element that two jobs both need can be drawn by each of them with
 //! probability 1/|D| at most, so that they meet with |I| / max(|D1|, |D2|) at most, where I is what both need; and so
@@ -46,14 +46,14 @@
 //!
 //! - *an element of D - S*: elements of D are drawn until one is not in S;
 //! - *a coin of (A - s) / (B - s)*, with s = |S| unknown: with (B - A) / B it fails; otherwise an element of A's set
-//!   is drawn, and if it is in S, all begins anew. A round fails with (B - A)/B and succeeds with A/B · (A - s)/A, so
+//!   is drawn, and if it is in S, all begins again. A round fails with (B - A)/B and succeeds with A/B · (A - s)/A, so
 //!   that in the end it fails with (B - A) / (B - A + A - s).
 //!
 //! Both take |D| / (|D| - |S|) tries on average, of a set that is nearly excluded very many. But by the induction a job
 //! is still undecided when S is excluded with probability (|D| - |S|) / |D| only: that makes one try on average,
 //! however alike the sets are. A toss decides its job or ends the turn, so that a round of m jobs has fewer than 2m of
 //! them. If tries have taken as long as counting would, S is counted. That they have failed tells nothing of what
-//! comes: the result is as uniform.
+//! follows: the result is as uniform.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shuffle::{SHARED, below, stream};
@@ -189,7 +189,7 @@ struct Round<'a> {
     vertices: &'a mut Vec<(JobSet, u32)>,
 }
 
-/// What earlier turns have excluded: all that these jobs need, or nothing if there are none.
+/// What earlier turns have excluded: all that these jobs need, or nothing without any.
 #[derive(Clone, Copy, Default)]
 struct Excluded {
     by: JobSet,

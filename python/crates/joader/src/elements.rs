@@ -46,7 +46,7 @@ impl ElementSet {
         self.ranges.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -49,7 +49,6 @@ impl<T> Members<T> {
     }
 }
 
-/// Of a job that is a member.
 impl<T> std::ops::Index<Job> for Members<T> {
     type Output = T;
 

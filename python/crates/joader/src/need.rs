@@ -26,7 +26,6 @@ pub(crate) struct NeedSet {
 }
 
 impl NeedSet {
-    /// All of these elements.
     pub(crate) fn new(elements: &ElementSet) -> Result<Self, SamplerError> {
         let span = elements.span();
         let base = span.start as usize / BLOCK * BLOCK;

@@ -109,7 +109,7 @@ impl Needers {
     }
 }
 
-/// The masks with so many empty ones before them, and as many in all.
+/// The masks with this many empty ones before them, and as many in all.
 fn moved<A: Copy + Into<B>, B: Copy + Default>(masks: &[A], after: usize, len: usize) -> Result<Vec<B>, SamplerError> {
     let mut all = Vec::new();
     allocation::try_reserve_exact(&mut all, len)?;

@@ -2,7 +2,7 @@
 //!
 //! It guarantees that all jobs which have an element's node take it from there, whichever other nodes each of them has,
 //! so that nothing is read on two nodes because jobs have different ones. It prevents what a single hash over each
-//! job's own list of nodes does: lists that differ in one node agree on hardly any element.
+//! job's own list of nodes does: lists that differ in one node agree on almost no element.
 //!
 //! An element is hashed twice. The first hash chooses among all nodes of the cluster. A job that does not have that
 //! node hashes the element again, among its own nodes: these take equal parts of what went astray. With k of the
@@ -19,7 +19,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// A cluster of so many nodes. With another seed elements lie elsewhere.
+    /// A cluster of this many nodes. With another seed elements lie elsewhere.
     pub fn new(nodes: u32, seed: i64) -> Self {
         Self { nodes, first: SortKeys::placement(seed, 1), second: SortKeys::placement(seed, 2) }
     }
@@ -38,7 +38,7 @@ impl Placement {
     }
 }
 
-/// Which of so many equal parts of all hashes that of an element falls into.
+/// Which of this many equal parts of all hashes that of an element falls into.
 fn part(hash: SortKeys, element: u64, parts: usize) -> usize {
     let hash = u128::from(hash.key(element).cast_unsigned());
     ((hash * parts as u128) >> 64) as usize

@@ -12,7 +12,7 @@ enum Event {
     /// The job at this place of those that are there.
     Leave(prop::sample::Index),
     Epoch(prop::sample::Index),
-    /// So many rounds of the jobs with these bits.
+    /// This many rounds of the jobs with these bits.
     Rounds(u64, usize),
 }
 
@@ -83,7 +83,7 @@ impl Replay {
         }
     }
 
-    /// A round: each of its jobs that is not done draws one of the elements that it still needs, and nobody else does.
+    /// A round: each of its jobs that is not done draws one of the elements that it still needs, and no one else does.
     fn round(&mut self, jobs: JobSet) {
         let mut draws = Vec::new();
         self.expect_meeting(jobs);

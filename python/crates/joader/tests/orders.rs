@@ -15,7 +15,7 @@ fn set(ranges: &[(u32, u32)]) -> ElementSet {
     ElementSet::from_ranges(ranges.iter().map(|&(from, until)| from..until)).unwrap()
 }
 
-/// What happens beside the job that is watched.
+/// What happens besides the job that is watched.
 type Scene = fn(&mut Run);
 
 /// A sampler, and the order in which its job 0 draws.
@@ -147,7 +147,7 @@ fn unevenness(sampler: fn(i64) -> Box<dyn Sampler>, scene: Scene, before: &[Elem
     for seed in 0..RUNS {
         let mut run = Run::new(sampler(seed), set(&[(0, 4)]), before, head_start);
         scene(&mut run);
-        *counts.get_mut(&run.order).unwrap_or_else(|| panic!("{:?} is no order of 0 to 3", run.order)) += 1.0;
+        *counts.get_mut(&run.order).unwrap_or_else(|| panic!("{:?} is not an order of 0 to 3", run.order)) += 1.0;
     }
     deviation(&counts.values().map(|&count| (count, RUNS as f64 / 24.0)).collect::<Vec<_>>())
 }

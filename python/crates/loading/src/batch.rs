@@ -1,6 +1,6 @@
 //! Batches: rows gathered from wherever they are in a buffer into arrays of their own.
 //!
-//! It guarantees that nobody else has the memory of a batch, so that it may be changed, and given away without a copy.
+//! It guarantees that no one else has the memory of a batch, so that it may be changed, and given away without a copy.
 
 use crate::pieces::{ColumnKind, Layout, Number, Piece, PieceColumn, Slices};
 use arrow::array::{Array, ArrayRef, new_empty_array};
@@ -64,7 +64,7 @@ macro_rules! types {
                 }
             }
 
-            /// Appends these rows of so many numbers each.
+            /// Appends these rows of this many numbers each.
             fn gather(&mut self, pieces: &Typed<Runs>, places: &[Place], width: usize) {
                 match (self, pieces) {
                     $((Values::$name(to), Typed::$name(from)) => gather(to, from, places, width),)*
@@ -140,7 +140,7 @@ types! {
 }
 
 impl Values {
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -229,7 +229,7 @@ impl Pieces {
         }
     }
 
-    /// Gives back the memory of a piece that nobody will gather from any more.
+    /// Gives back the memory of a piece that no one will gather from any more.
     pub(crate) fn clear(&mut self, piece: usize) {
         match self {
             Pieces::Fixed(pieces) => pieces.clear(piece),

@@ -78,7 +78,7 @@ impl<'a> Offline<'a> {
     /// Copies the rows in the order in which CorgiPile reads them.
     ///
     /// # Errors
-    /// What cannot be read or written, and sizes that make no sense.
+    /// What cannot be read or written, and sizes that are invalid.
     pub fn corgi2(self, block_size: Size, buffer_size: Size) -> Result<(), PlanError> {
         let (rows, bytes) = totals(self.source);
         let buffers = crate::plan::buffers(buffer_size, rows, bytes);

@@ -16,7 +16,7 @@ use source::{SourceError, complete_rows, missing};
 /// What a column becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Numbers, so many in each row.
+    /// Numbers, this many in each row.
     Fixed {
         /// Of this type in memory: one of numpy's names, such as `<f4`.
         native: &'static str,
@@ -129,7 +129,6 @@ pub(crate) struct Piece {
     pub(crate) rows: usize,
 }
 
-/// A column of it.
 #[derive(Debug, Clone)]
 pub(crate) enum PieceColumn {
     Fixed(Typed<Slices>),
@@ -193,9 +192,10 @@ impl crate::Values {
     /// The numbers of an array, and what they are to be seen as if that is another type.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why it could not be made.
     pub fn of(array: &ArrayRef) -> Result<(crate::Values, Option<String>), String> {
-        let (native, view) = number(array.data_type()).ok_or_else(|| format!("{} is no number", array.data_type()))?;
+        let (native, view) =
+            number(array.data_type()).ok_or_else(|| format!("{} is not a number", array.data_type()))?;
         let values = crate::Values::from_slices(numbers(array, native, &view)?);
         Ok((values, (view != native).then_some(view)))
     }

@@ -1,4 +1,4 @@
-//! Rows that came in any order, for whoever shuffles them by other rules than a plan's.
+//! Rows that came in any order, for the one that shuffles them by other rules than a plan's.
 
 use crate::batch::{Batch, Builder, Pieces, by_columns};
 use crate::pieces::{Layout, Piece};

@@ -1,7 +1,8 @@
 //! Threads that read buffers ahead.
 //!
 //! It guarantees that what is read ahead stays within a budget, unless a single buffer is more than that; that an
-//! error, even a panic, in a thread reaches whoever waits for rows; and that threads end soon after nobody wants them.
+//! error, even a panic, in a thread reaches the one that waits for rows; and that threads end soon after no one wants
+//! them.
 
 use crate::batch::{MISSING, Pieces, Place, by_columns};
 use crate::pieces::Piece;
@@ -84,10 +85,6 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    /// Starts them.
-    ///
-    /// # Errors
-    /// What the system says if it gives no thread.
     pub(crate) fn start(job: Job, threads: usize) -> std::io::Result<Pipeline> {
         let first = job.lanes.iter().map(|(_, buffer)| *buffer).min().unwrap_or(0);
         let state = Mutex::new(State { next: (first, 0), ..State::default() });
@@ -108,9 +105,6 @@ impl Pipeline {
     }
 
     /// The buffer of that name, which is asked for once; None if it is not read within `patience`.
-    ///
-    /// # Errors
-    /// Why it cannot be read.
     pub(crate) fn take(&self, name: Name, patience: Duration) -> Result<Option<Buffer>, SourceError> {
         if self.process != std::process::id() {
             return Err(SourceError::Invalid("an iterator cannot be used in a process that was forked off".to_owned()));
@@ -123,7 +117,7 @@ impl Pipeline {
         let wait = |state: &mut State| !state.full.contains_key(&name) && state.failed.is_none() && !state.closed;
         (state, _) = self.shared.done.wait_timeout_while(state, patience, wait).unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.failed.take() {
-            // for whoever asks again
+            // for the one that asks again
             state.closed = true;
             return Err(error);
         }
@@ -225,7 +219,7 @@ impl Shared {
         Piece::new(&plan.layout, &batch, &place)
     }
 
-    /// Waits for something to do; None if nothing is left, or nobody wants it.
+    /// Waits for something to do; None if nothing is left, or no one wants it.
     fn next_task(&self) -> Option<Task> {
         let mut state = self.lock();
         loop {

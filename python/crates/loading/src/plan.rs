@@ -89,7 +89,7 @@ pub struct Config {
 /// Why a plan cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// An argument makes no sense.
+    /// An argument is invalid.
     #[error("{argument}: {what}")]
     Argument {
         /// Its name.
@@ -165,10 +165,10 @@ impl Plan {
         }
         let (lanes, together, world_size) = (config.lanes, config.together, config.world_size);
         if together == 0 || !together.is_multiple_of(world_size) {
-            return refuse("lanes", format!("{together} is no multiple of the {world_size} ranks that share them"));
+            return refuse("lanes", format!("{together} is not a multiple of the {world_size} ranks that share them"));
         }
         if lanes == 0 || lanes > MAX_LANES || !lanes.is_multiple_of(together) {
-            return refuse("lanes", format!("{lanes} is no multiple of {together}, or more than {MAX_LANES}"));
+            return refuse("lanes", format!("{lanes} is not a multiple of {together}, or more than {MAX_LANES}"));
         }
         let layout = Layout::new(&source.schema())?;
         let rows = source.units().iter().map(|unit| unit.rows).sum();
@@ -309,8 +309,8 @@ pub(crate) fn buffers(size: Size, rows: u64, bytes: u64) -> u64 {
     .clamp(1, rows.clamp(1, u32::MAX.into()))
 }
 
-/// A source cut into blocks of this size, which must not be [`Size::Auto`], for whoever orders them by other rules than
-/// a plan's.
+/// A source cut into blocks of this size, which must not be [`Size::Auto`], for the one that orders them by other rules
+/// than a plan's.
 ///
 /// # Errors
 /// If there are too many of them.

@@ -36,7 +36,7 @@ pub enum Next {
 }
 
 impl Reader {
-    /// A reader of the batches of `rank` in `epoch`, from batch number `from` on; of every so many of them, if there
+    /// A reader of the batches of `rank` in `epoch`, from batch number `from` on; of every this many of them, if there
     /// are several workers. It starts `threads` threads with the first batch, which hold `budget` bytes, or 0 for twice
     /// what the plan has in its buffers.
     pub fn new(

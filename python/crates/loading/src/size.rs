@@ -8,11 +8,11 @@ use std::str::FromStr;
 pub enum Size {
     /// What suits the data set.
     Auto,
-    /// So many rows.
+    /// This many rows.
     Rows(u64),
-    /// So many bytes of memory.
+    /// This many bytes of memory.
     Bytes(u64),
-    /// So many percent of the rows, above 0 and at most 100.
+    /// This many percent of the rows, above 0 and at most 100.
     Percent(f64),
 }
 
@@ -21,7 +21,7 @@ pub enum Size {
 pub enum SizeError {
     /// Neither rows, nor bytes, nor a share.
     #[error(
-        "{0:?} is no size: use a number of rows such as 10000, bytes such as \"64MiB\", a share such as \"10%\", or \"auto\""
+        "{0:?} is not a size: use a number of rows such as 10000, bytes such as \"64MiB\", a share such as \"10%\", or \"auto\""
     )]
     NotASize(String),
     /// Nothing, or less.

@@ -153,8 +153,8 @@ fn compare(
     answers.map_err(told)
 }
 
-/// Numbers whose order is PostgreSQL's: both zeros are equal, and what is no number is equal to itself and greater than
-/// all numbers. Arrow tells the zeros apart, and sorts by the sign of what is no number.
+/// Numbers whose order is PostgreSQL's: both zeros are equal, and what is not a number is equal to itself and greater
+/// than all numbers. Arrow tells the zeros apart, and sorts by the sign of what is not a number.
 fn ordered(values: Evaluated) -> Evaluated {
     let plain = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
     let array: Float64Array = values.array.as_primitive::<Float64Type>().unary(plain);

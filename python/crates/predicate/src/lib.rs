@@ -1,7 +1,7 @@
 //! Which rows a job wants: a condition as after SQL's WHERE.
 //!
 //! A [`Predicate`] is parsed once, with the columns of the rows at hand, and then evaluated for batch after batch. It
-//! guarantees that whatever does not fit the columns is told when it is parsed, by place and with the columns that
+//! guarantees that whatever does not fit the columns is reported when it is parsed, by place and with the columns that
 //! there are; that no text makes it use more than a little stack; and that a condition means what it means in
 //! PostgreSQL, where NULL is unknown and an unknown row is not chosen. What differs:
 //!
@@ -30,7 +30,7 @@ use tree::Truth;
 /// Why there is no predicate, or no answer of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PredicateError {
-    /// The text is no expression of SQL, or too long a one.
+    /// The text is not an expression of SQL, or too long a one.
     #[error("the condition cannot be parsed: {0}")]
     Syntax(String),
     /// Something in the text does not fit: an unknown column, a comparison of text with a number.

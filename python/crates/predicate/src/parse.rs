@@ -333,10 +333,10 @@ impl Typing<'_> {
             Kind::Text => Literal::Text(text),
             Kind::Day => match Date32Type::parse(&text) {
                 Some(day) => Literal::Whole(day.into()),
-                None => return Err(invalid(place(of), format!("{text:?} is no date, such as '2024-02-29'"))),
+                None => return Err(invalid(place(of), format!("{text:?} is not a date, such as '2024-02-29'"))),
             },
             Kind::Moment(unit) => Literal::Whole(moment(of, &text, parts(unit))?),
-            _ => return Err(invalid(place(of), format!("{} is no text", kind.name()))),
+            _ => return Err(invalid(place(of), format!("{} is not text", kind.name()))),
         };
         Ok(Value::Literal(literal))
     }
@@ -380,7 +380,7 @@ impl Typing<'_> {
     }
 
     fn negative(&mut self, of: &Expr, depth: usize) -> Result<Typed, PredicateError> {
-        // The least number is a literal whose positive number there is none of.
+        // The least number is a literal that has no positive counterpart .
         if let Expr::Value(ValueWithSpan { value: SqlValue::Number(digits, false), .. }) = of
             && let Some(kind) = number(&format!("-{digits}"))
         {
@@ -571,7 +571,7 @@ fn convert(value: Value, from: Kind, to: Kind) -> Value {
     }
 }
 
-/// Literals that are not negative have no sign beside a number without one.
+/// Literals that are not negative have no sign next to a number without one.
 fn naturals(one: Value, other: Value, of_one: Kind, of_other: Kind) -> (Value, Value, Kind, Kind) {
     let natural = |value: &Value| match value {
         Value::Literal(Literal::Whole(value)) => u64::try_from(*value).ok(),
@@ -591,7 +591,7 @@ fn naturals(one: Value, other: Value, of_one: Kind, of_other: Kind) -> (Value, V
 fn literal(of: &ValueWithSpan) -> Result<Typed, PredicateError> {
     match &of.value {
         SqlValue::Number(digits, false) => {
-            number(digits).ok_or_else(|| invalid(of.span.start, format!("{digits} is no number")))
+            number(digits).ok_or_else(|| invalid(of.span.start, format!("{digits} is not a number")))
         }
         SqlValue::SingleQuotedString(text) | SqlValue::EscapedStringLiteral(text) => Ok(Typed::Text(text.clone())),
         SqlValue::Boolean(truth) => Ok(Typed::Truth(Truth::Constant(Some(*truth)))),
@@ -629,7 +629,7 @@ fn moment(of: &Expr, text: &str, parts: i64) -> Result<i64, PredicateError> {
     let failed = |what: String| invalid(place(of), what);
     let utc: Tz = "+00:00".parse().map_err(|_| failed("there is no UTC".into()))?;
     let moment = string_to_datetime(&utc, text.trim());
-    let moment = moment.map_err(|_| failed(format!("{text:?} is no timestamp, such as '2024-02-29 12:30:00'")))?;
+    let moment = moment.map_err(|_| failed(format!("{text:?} is not a timestamp, such as '2024-02-29 12:30:00'")))?;
     let nanoseconds = i64::from(moment.timestamp_subsec_nanos());
     let each = 1_000_000_000 / parts;
     if nanoseconds % each != 0 {

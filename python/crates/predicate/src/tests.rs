@@ -1,4 +1,4 @@
-//! Conditions against an interpreter that goes row by row, and what is told of those that do not fit.
+//! Conditions against an interpreter that goes row by row, and the errors of those that do not fit.
 
 use std::sync::Arc;
 
@@ -164,8 +164,8 @@ fn what_does_not_fit_is_told_with_its_place() {
         ("NOT id", "there should be a condition"),
         ("label + 1 = 2", "there should be a number, and there is the column \"Label\" of type Utf8, which +"),
         ("day > 5", "cannot be compared with a number"),
-        ("day > 'yesterday'", "\"yesterday\" is no date"),
-        ("moment > 'noon'", "\"noon\" is no timestamp"),
+        ("day > 'yesterday'", "\"yesterday\" is not a date"),
+        ("moment > 'noon'", "\"noon\" is not a timestamp"),
         ("second > '2024-01-01 00:00:00.5'", "is more precise than the column"),
         ("bytes = 'a'", "the column \"bytes\" of type Binary cannot be compared"),
         ("id LIKE 'a'", "LIKE is for text"),
@@ -184,7 +184,7 @@ fn what_does_not_fit_is_told_with_its_place() {
         ("id = ", "cannot be parsed"),
         ("(id = 1", "cannot be parsed"),
         ("label = 'cat", "cannot be parsed"),
-        ("id = 1e400", "1e400 is no number"),
+        ("id = 1e400", "1e400 is not a number"),
         ("1 / 0 = 1", "division by zero"),
         ("1.0 / 0 = 1", "division by zero"),
         ("id % 0 = 1", "division by zero"),
@@ -371,7 +371,7 @@ impl Cell {
         match self {
             Self::Whole(value) => *value as f64,
             Self::Real(value) => *value,
-            _ => panic!("{self:?} is no number"),
+            _ => panic!("{self:?} is not a number"),
         }
     }
 

@@ -14,11 +14,11 @@ use crate::recipe::{Pixels, Recipe, Step, is_bytes, no_column, no_pixels, pixels
 use crate::{Callables, PrepareError, Prepared};
 
 impl Recipe {
-    /// Prepares rows. Pictures that are damaged are told, so that who does not want them has the others: unless a
+    /// Prepares rows. Damaged pictures are reported, so that who does not want them has the others: unless a
     /// function of Python would see what is in their places, or there are no others.
     ///
     /// # Errors
-    /// What is wrong with a column or a function, or with a row that cannot be told; that there is nobody to call
+    /// What is wrong with a column or a function, or with a row that cannot be told; that there is no one to call
     /// functions of Python; that preparing was cancelled.
     pub fn apply(
         &self,
@@ -486,14 +486,14 @@ mod tests {
         }
         assert_eq!(of(&[b"", b""]).unwrap_err().row, Some(0));
         assert_eq!(of(&[b""]).unwrap_err().behind(40).row, Some(40));
-        // a function would be given what is no picture
+        // a function would be given what is not a picture
         let recipe = r#"[{"step":"decode","column":"image"},{"step":"python","callable":"a:b"}]"#;
         let recipe = Recipe::parse(recipe).unwrap();
         let same = Fewer(Mutex::default(), 0);
         let error = recipe.apply(batch(&[RGB_PNG, b""]), Some(&same), &Cancel::default()).unwrap_err();
         assert_eq!(error.row, Some(1));
         assert!(same.0.lock().unwrap().is_empty());
-        // a row with two damaged pictures is told once
+        // a row with two damaged pictures is reported once
         let rows = batch(&[RGB_PNG, b""]);
         let twice = [("image", rows.column(1).clone()), ("other", rows.column(1).clone())];
         let both = r#"[{"step":"decode","column":"other"},{"step":"decode","column":"image"}]"#;

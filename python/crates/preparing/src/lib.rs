@@ -1,7 +1,7 @@
 //! What is done to rows once, before many jobs get them.
 //!
 //! A [`Recipe`] is a list of steps: pictures are decoded, resized and cropped, columns are dropped, functions of Python
-//! are called, in [`Processes`] of their own. Jobs with equal recipes share what comes out. A [`slot`] holds rows as
+//! are called, in [`Processes`] of their own. Jobs with equal recipes share the result. A [`slot`] holds rows as
 //! one run of bytes, which any number of processes look at without a copy.
 //!
 //! It guarantees that what is wrong with a row is an error that names row and column, and that neither a damaged

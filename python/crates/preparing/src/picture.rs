@@ -102,7 +102,7 @@ pub(crate) struct Picture {
 impl Picture {
     /// Decodes a JPEG or PNG.
     pub(crate) fn decode(bytes: &[u8], channels: u8) -> Result<Self, String> {
-        // The decoders are well tested, and yet a panic in one of them shall be about one picture.
+        // The decoders are well tested, and yet a panic in one of them should be about one picture.
         let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes)));
         let decoded = decoded.unwrap_or_else(|_| Err("the picture cannot be decoded".into()))?;
         let size = Size { height: decoded.height(), width: decoded.width() };
@@ -114,7 +114,6 @@ impl Picture {
         Ok(Self { size, channels, pixels })
     }
 
-    /// What a step makes of it.
     pub(crate) fn after(self, step: &Step, resizer: &mut Resizer) -> Result<Self, String> {
         let size = size_after(step, Some(self.size))?;
         match step {

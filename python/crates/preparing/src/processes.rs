@@ -6,7 +6,7 @@
 //! process ended is made once more before that, as the function may be innocent. A process ends when its socket does,
 //! whatever becomes of the one that started it.
 //!
-//! What comes back is copied out of the memory before anything looks at it, since the process may still write there.
+//! The result is copied out of the memory before anything looks at it, since the process may still write there.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a process gets to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How much of what a process wrote last is told.
+/// How much of what a process wrote last is reported.
 const TAIL: usize = 2 << 10;
 
 /// How long what a process says about an exception may be.
@@ -70,7 +70,7 @@ struct Pool {
 }
 
 impl Processes {
-    /// At most so many processes of this Python, in which the package can be imported.
+    /// At most this many processes of this Python, in which the package can be imported.
     pub fn new(python: impl Into<PathBuf>, number: usize) -> Self {
         let (pool, free) = (Mutex::default(), Condvar::new());
         Self { python: python.into(), variables: Vec::new(), number: number.max(1), bound: BOUND, pool, free }
@@ -88,7 +88,7 @@ impl Processes {
         self
     }
 
-    /// A process that nobody else uses.
+    /// A process that no one else uses.
     fn take(&self, cancel: &Cancel) -> Result<Process, PrepareError> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -367,7 +367,7 @@ fn pass_on(mut from: ChildStderr) -> String {
         match from.read(&mut bytes) {
             Ok(0) => break,
             Ok(read) => {
-                // If nobody listens any more, that is no reason for a function not to be called.
+                // If no one listens any more, that is no reason for a function not to be called.
                 let _ = io::stderr().write_all(&bytes[..read]);
                 tail.extend_from_slice(&bytes[..read]);
                 tail.drain(..tail.len().saturating_sub(TAIL));

@@ -12,8 +12,8 @@ use crate::picture::{self, Filter, MAX_SIDE, Size};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
-    /// Pictures, JPEG or PNG in a column of bytes, become pixels: lists of rows of pixels of so many channels. Where a
-    /// picture says how it is to be turned, that is left out, as Pillow and torchvision do.
+    /// Pictures, JPEG or PNG in a column of bytes, become pixels: lists of rows of pixels of this many channels. Where
+    /// a picture says how it is to be turned, that is left out, as Pillow and torchvision do.
     Decode {
         /// The column, in which the pixels are afterwards.
         column: String,
@@ -124,7 +124,7 @@ impl Recipe {
     /// The recipe that a list of objects of JSON says.
     ///
     /// # Errors
-    /// What is no recipe: an unknown step, one without a column, a size of 0.
+    /// What is not a recipe: an unknown step, one without a column, a size of 0.
     pub fn parse(json: &str) -> Result<Self, PrepareError> {
         let steps: Vec<Step> = serde_json::from_str(json)
             .map_err(|error| PrepareError::new(format!("the recipe cannot be read: {error}")))?;
@@ -154,7 +154,7 @@ impl Recipe {
     /// gives, and how large a picture is that nothing resizes, cannot be known.
     ///
     /// # Errors
-    /// A column that is missing, or that is no picture.
+    /// A column that is missing, or that is not a picture.
     pub fn output_schema(&self, input: &Schema) -> Result<Option<Schema>, PrepareError> {
         let mut fields: Vec<(Arc<Field>, Option<Pixels>)> =
             input.fields().iter().map(|field| (field.clone(), Pixels::of(field.data_type()))).collect();

@@ -65,7 +65,7 @@ impl Encoded {
         self.length
     }
 
-    /// Whether there are none, which does not happen: even no rows have a schema.
+    /// Whether it is empty, which does not happen: even no rows have a schema.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -1,6 +1,6 @@
 //! Rows that cannot be prepared, in elements whose other rows can.
 //!
-//! It guarantees that a job whose condition leaves such rows out has the others, and that any other job is told.
+//! It guarantees that a job whose condition leaves such rows out has the others, and that any other job gets an error.
 
 use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
@@ -31,7 +31,7 @@ pub(crate) fn prepare(
     callables: Option<&dyn Callables>,
     cancel: &Cancel,
 ) -> Result<(RecordBatch, Damaged), String> {
-    // if some were skipped, nobody knows which
+    // if some were skipped, no one knows which
     let is_whole = batch.num_rows() as u64 == rows.end - rows.start;
     let named = |error: PrepareError| if is_whole { error.behind(rows.start) } else { error };
     let prepared = recipe.apply(batch, callables, cancel).map_err(|error| named(error).to_string())?;

@@ -18,7 +18,7 @@ pub trait Opener: Send + Sync {
     /// The rows that a text tells.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why it could not be made.
     fn open(&self, source: &str) -> Result<Arc<dyn Opened>, SourceError>;
 
     /// Makes that what [`Opened::passing`] tells can be opened also when its rows' first opener has gone. None if
@@ -52,11 +52,11 @@ pub trait Opened: Send + Sync {
     }
 }
 
-/// Bytes of an element at most, if nobody chose: large enough that a column of it is read in a piece.
+/// Bytes of an element at most, if no one chose: large enough that a column of it is read in a piece.
 const DEFAULT_BYTES: u64 = 1 << 20;
 
 /// How many elements there are at least then, if there are as many rows: a buffer of a tenth of a thousand mixes sorted
-/// rows nearly as a full shuffle does (docs/results/joader_service.md).
+/// rows nearly as a full shuffle does (`make bench PARTS=joader`).
 const DEFAULT_ELEMENTS: u64 = 1000;
 
 /// What rows and elements depend on: the source with the data set's columns, and how many of both there are.
@@ -96,7 +96,7 @@ impl Selection {
 }
 
 impl DataSet {
-    /// These columns of a source (all, if there are none), in elements of this size.
+    /// These columns of a source (all, if none exist), in elements of this size.
     ///
     /// # Errors
     /// What the source says, or that there are too many elements of this size.
@@ -155,7 +155,7 @@ impl DataSet {
         fingerprint_of(&*self.all, self.rows(), self.elements().into())
     }
 
-    /// See [`Opened::passing`]; empty if there is none.
+    /// See [`Opened::passing`]; empty if it does not exist.
     pub fn passing(&self) -> String {
         self.opened.passing().unwrap_or_default()
     }
@@ -181,7 +181,7 @@ impl DataSet {
     /// names.
     ///
     /// # Errors
-    /// If the condition makes no sense, or rows cannot be read.
+    /// If the condition is invalid, or rows cannot be read.
     pub fn selection(&self, condition: &str, cancel: &Cancel) -> Result<Arc<Selection>, SourceError> {
         let condition = condition.trim();
         if condition.is_empty() {
@@ -215,7 +215,7 @@ impl DataSet {
             let rows = self.rows_of(element);
             let batch = source.read(rows.clone(), cancel)?;
             if batch.num_rows() as u64 != rows.end - rows.start {
-                let what = "rows are damaged and were skipped, so that nobody knows which ones a condition means: \
+                let what = "rows are damaged and were skipped, so that no one knows which ones a condition means: \
                             read without on_error=\"skip\", or without a condition";
                 return Err(SourceError::Invalid(format!("where: {what}")));
             }

@@ -4,13 +4,14 @@
 //! most, whichever nodes the ranks are on, and that everybody who knows the nodes of the ranks comes to the same
 //! result. So a rank knows its elements before an epoch begins, and reads these and no others if it has to read by
 //! itself: each element comes exactly once, also without a leader. It prevents that ranks which have lost each other
-//! read the same elements, or that nobody reads some.
+//! read the same elements, or that no one reads some.
 //!
 //! The first hash of [`Placement`] gives an element its home among all nodes of the cluster, whatever the job. A node
 //! keeps as many of the elements that are at home there as its ranks want, in an order that is the same for all jobs:
 //! of two jobs with a node in common, one keeps there all that the other one keeps, or the other way round. No other
 //! deal of the same sizes leaves more elements at home. The second hash gives what is left (its home is full, or no
-//! node of the job) to nodes of the job which have room. In the end the elements of a node are dealt out to its ranks.
+//! node of the job) to nodes of the job which have room. In the end the elements of a node are distributed to its
+//! ranks.
 //!
 //! The deal is the same in each epoch: other elements on a node would be other reads. What changes is the order.
 
@@ -27,7 +28,7 @@ pub struct Deal {
 }
 
 impl Deal {
-    /// Deals out elements to ranks, whose nodes these are, in a cluster of so many nodes.
+    /// Distributes elements to ranks, whose nodes these are, in a cluster of this many nodes.
     ///
     /// # Errors
     /// If memory runs out.

@@ -35,7 +35,7 @@ struct LedJob {
 }
 
 impl Drawing {
-    /// Nobody draws yet from so many elements.
+    /// No one draws yet from this many elements.
     ///
     /// # Errors
     /// If memory runs out.
@@ -46,7 +46,7 @@ impl Drawing {
         })
     }
 
-    /// A job comes. A leader that draws for it is told of what it takes by `taken`.
+    /// A job comes. A leader that draws for it learns what it takes by `taken`.
     ///
     /// # Errors
     /// [`Sampling::join`]
@@ -74,7 +74,7 @@ impl Drawing {
         }
     }
 
-    /// Whether nobody draws.
+    /// Whether no one draws.
     pub fn is_empty(&self) -> bool {
         match self {
             Drawing::Own(sampling) => sampling.is_empty(),
@@ -88,7 +88,7 @@ impl Drawing {
             Drawing::Own(sampling) => sampling.taken(id),
             Drawing::Led(led) => {
                 if let Some(job) = led.jobs.get(&id) {
-                    // if nobody listens the leader has gone, and the job will be told
+                    // if no one listens the leader has gone, and the job will be told
                     let _ = job.taken.send(1);
                 }
             }
@@ -121,7 +121,7 @@ impl Drawing {
         }
     }
 
-    /// Draws until nobody needs a draw, or takes what has arrived. `drawn` has what was drawn, in its order.
+    /// Draws until no one needs a draw, or takes what has arrived. `drawn` has what was drawn, in its order.
     ///
     /// # Errors
     /// [`Sampling::decide`]
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(heard.try_recv(), Ok(1));
         drawing.leave(1);
         assert!(drawing.is_empty() && heard.try_recv() == Err(tokio::sync::mpsc::error::TryRecvError::Disconnected));
-        assert!(drawing.arrive(1, 4, &[3]), "nobody is there any more");
+        assert!(drawing.arrive(1, 4, &[3]), "no one is there any more");
     }
 
     #[test]

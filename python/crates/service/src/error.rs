@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Why a job cannot go on, or a request was refused.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// Nobody serves there.
+    /// No one serves there.
     #[error("no JOADER serves at {}: {what}; start one by `corgipile-joader serve --listen {}`", path.display(), path.display())]
     NoServer {
         /// Where.

@@ -1,10 +1,10 @@
 //! The memory that a server shares with its jobs: the server writes it, jobs map it and read.
 //!
-//! It guarantees that nobody but the server can ever map it to write, and that nobody can cut it off (it is sealed);
+//! It guarantees that no one but the server can ever map it to write, and that no one can cut it off (it is sealed);
 //! and that nothing of it is left when the server and its jobs are gone, however they ended, since it has no name.
 //!
 //! What it cannot guarantee by itself is that a job looks at an element only while that stays: an element is written
-//! once, to room that nobody holds, and that room is taken again only after all who got it gave it back (`serving`).
+//! once, to room that no one holds, and that room is taken again only after all who got it gave it back (`serving`).
 //! A job gives it back when the last array that looks at it is gone (`slot`), or by ending.
 
 #![allow(unsafe_code)]
@@ -25,10 +25,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// So many bytes, which take memory once they are written.
+    /// This many bytes, which take memory once they are written.
     ///
     /// # Errors
-    /// What the system says, or that the machine has not so many: the system would end whoever writes them.
+    /// What the system says, or that the machine has fewer: the system would end anyone who writes them.
     pub fn new(bytes: u64) -> io::Result<Memory> {
         let (all, free) = memory_of_machine();
         let mib = |bytes: u64| bytes / (1 << 20);
@@ -65,7 +65,7 @@ impl Memory {
     /// What `write` says, or that there is no such part.
     ///
     /// # Safety
-    /// Nobody else writes to this part or reads from it before this returns.
+    /// No one else writes to this part or reads from it before this returns.
     pub unsafe fn write(
         &self,
         part: Range<u64>,
@@ -75,7 +75,7 @@ impl Memory {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let (start, len) = (part.start as usize, (part.end - part.start) as usize);
-        // SAFETY: the part is inside of the map, and the caller promises that it is nobody else's meanwhile
+        // SAFETY: the part is inside of the map, and the caller promises that it is no one else's meanwhile
         let mut to = unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().add(start), len) };
         write(&mut to)
     }
@@ -111,7 +111,7 @@ impl SharedMemory {
         Ok(SharedMemory(Arc::new(map)))
     }
 
-    /// A part of it, which tells `held` when nobody looks at it any more; None if there is no such part.
+    /// A part of it, which tells `held` when no one looks at it any more; None if there is no such part.
     pub fn part(&self, part: Range<u64>, held: impl Send + 'static) -> Option<Bytes> {
         let part = usize::try_from(part.start).ok()?..usize::try_from(part.end).ok()?;
         self.0.get(part.clone())?;
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn write(memory: &Memory, at: u64, bytes: &[u8]) -> io::Result<()> {
-        // SAFETY: nobody reads meanwhile
+        // SAFETY: no one reads meanwhile
         unsafe { memory.write(at..at + bytes.len() as u64, |to| to.write_all(bytes)) }
     }
 

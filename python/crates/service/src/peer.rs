@@ -1,16 +1,13 @@
 //! Who is at the other end of a socket of this machine.
 //!
-//! It guarantees that jobs and servers say nothing to other users than their own and root, whoever has put the socket
-//! there and whatever its file's rights are: in a directory that many users share, such as /tmp, it may be anybody.
+//! It guarantees that jobs and servers say nothing to other users than their own and root, no matter who has put the
+//! socket there and what its file's rights are: in a directory that many users share, such as /tmp, it may be anybody.
 
 use std::io;
 use std::path::Path;
 use tokio::net::UnixStream;
 
 /// Connects to a server of the own user or root.
-///
-/// # Errors
-/// If nobody listens, or another user does.
 pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path).await?;
     check(&stream)?;
@@ -18,9 +15,6 @@ pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
 }
 
 /// Refuses other users than the own one and root.
-///
-/// # Errors
-/// Who it is.
 pub(crate) fn check(stream: &UnixStream) -> io::Result<()> {
     let (peer, own) = (stream.peer_cred()?.uid(), rustix::process::geteuid().as_raw());
     if peer == own || peer == 0 {

@@ -7,12 +7,10 @@ tonic::include_proto!("joader");
 use joader::{ElementSet, SamplerError};
 
 impl Elements {
-    /// These.
     pub(crate) fn of(set: &ElementSet) -> Elements {
         Elements { ranges: set.ranges().iter().map(|range| Range { start: range.start, end: range.end }).collect() }
     }
 
-    /// As a set.
     pub(crate) fn set(&self) -> Result<ElementSet, SamplerError> {
         ElementSet::from_ranges(self.ranges.iter().map(|range| range.start..range.end))
     }

@@ -5,7 +5,7 @@
 use offset_allocator::{Allocation, Allocator};
 use std::fmt;
 
-/// Rooms begin and end at multiples of so many bytes: as Arrow wants its buffers, and processors their lines.
+/// Rooms begin and end at multiples of this many bytes: as Arrow wants its buffers, and processors their lines.
 pub const GRAIN: u64 = 64;
 
 /// A part of the memory.
@@ -47,7 +47,7 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    /// So many bytes of memory, of which no more than 256 GiB are used, and as many rooms as there may be at a time.
+    /// This many bytes of memory, of which no more than 256 GiB are used, and as many rooms as there may be at a time.
     pub fn new(bytes: u64, rooms: u32) -> Rooms {
         let grains = u32::try_from(bytes / GRAIN).unwrap_or(u32::MAX);
         Rooms { allocator: Allocator::with_max_allocs(grains, rooms), grains, used: 0 }
@@ -68,7 +68,7 @@ impl Rooms {
         self.used
     }
 
-    /// Room for so many bytes; None if there is none in one piece.
+    /// Room for this many bytes; None if it does not exist in one piece.
     pub fn take(&mut self, bytes: u64) -> Option<Room> {
         let grains = u32::try_from(bytes.div_ceil(GRAIN).max(1)).ok()?;
         let allocation = self.allocator.allocate(grains)?;

@@ -1,7 +1,7 @@
 //! Who draws what next: a sampler of `joader` for each data set, and how far each job is ahead.
 //!
 //! It guarantees that each job draws each of its elements once in each of its epochs, and that a job which takes
-//! nothing stops nobody: it is left out of rounds once it has drawn enough. Jobs of one speed are kept together: a
+//! nothing stops no one: it is left out of rounds once it has drawn enough. Jobs of one speed are kept together: a
 //! round waits until one of them needs it, and then all that have room for it draw.
 //!
 //! Nothing in it knows of time, threads or memory.
@@ -116,7 +116,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Nobody draws yet from so many elements.
+    /// No one draws yet from this many elements.
     ///
     /// # Errors
     /// If memory runs out.
@@ -155,7 +155,7 @@ impl Sampling {
         }
     }
 
-    /// Whether nobody draws.
+    /// Whether no one draws.
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -183,7 +183,7 @@ impl Sampling {
         std::mem::take(&mut self.has_more_to_come)
     }
 
-    /// Draws until nobody needs a draw. `drawn` has what was drawn, in its order.
+    /// Draws until no one needs a draw. `drawn` has what was drawn, in its order.
     ///
     /// # Errors
     /// If memory runs out at the beginning of an epoch: the job has gone then.

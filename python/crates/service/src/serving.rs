@@ -3,10 +3,10 @@
 //!
 //! It guarantees that each job gets what it has drawn, in the order in which it has; that requests for the same element
 //! with the same preparation are merged while it is read and while it is kept; that what a job holds stays where it is
-//! until the job gives it back; and that a job which holds or claims much stops nobody: if there is no room, those that
+//! until the job gives it back; and that a job which holds or claims much stops no one: if there is no room, those that
 //! wait longest lose what is kept for them and get it later, and what still finds no room goes outside of the memory.
 //!
-//! Nothing in it knows of time, threads or bytes: it gives [`Action`]s to whoever does.
+//! Nothing in it knows of time, threads or bytes: it gives [`Action`]s to anyone who does.
 
 use crate::room::{Room, Rooms};
 use crate::sampling::JobId;
@@ -169,7 +169,7 @@ impl Serving {
         }
     }
 
-    /// A job comes that gets elements of a kind, and holds so many at most.
+    /// A job comes that gets elements of a kind, and holds this many at most.
     pub fn join(&mut self, job: JobId, kind: u32, window: u32) {
         let served = ServedJob {
             kind,
@@ -248,8 +248,8 @@ impl Serving {
         wanted
     }
 
-    /// An element was read: room for so many bytes of it, to be written before [`Serving::written`]; None if there is
-    /// none, so that it goes [`Serving::outside`].
+    /// An element was read: room for this many bytes of it, to be written before [`Serving::written`]; None if it does
+    /// not exist, so that it goes [`Serving::outside`].
     pub fn place(&mut self, key: Key, bytes: u64) -> Option<Room> {
         self.totals.loads += 1;
         self.totals.bytes_loaded += bytes;
@@ -288,8 +288,8 @@ impl Serving {
         }
     }
 
-    /// An element cannot be read: each job that waits for it is told, in the order in which it has drawn (elements of
-    /// the next epoch do not come before the last of this one), and it is read again for others.
+    /// An element cannot be read: each job that waits for it gets the error, in the order in which it has drawn
+    /// (elements of the next epoch do not come before the last of this one), and it is read again for others.
     pub fn failed(&mut self, key: Key, error: &str) {
         self.totals.errors += 1;
         let error: Arc<str> = error.into();
@@ -454,7 +454,7 @@ impl Serving {
 
     fn arrived(&mut self, key: Key) {
         let waiting: Vec<JobId> = self.entries.get(&key).into_iter().flat_map(|entry| &entry.claims).copied().collect();
-        // may go from now on, if nobody waits
+        // may go from now on, if no one waits
         self.change(key, |_| ());
         for job in waiting {
             self.deliver(job);
@@ -474,7 +474,7 @@ impl Serving {
         }
     }
 
-    /// Forgets an element that nobody holds.
+    /// Forgets an element that no one holds.
     fn remove(&mut self, key: Key) {
         if let Some(entry) = self.entries.remove(&key) {
             self.policy.remove(entry.number);

@@ -1,8 +1,8 @@
-//! Connections of which nobody knows yet who is at the other end.
+//! Connections of which no one knows yet who is at the other end.
 //!
-//! It guarantees that they keep nobody out, whatever they say and however slowly: each of them has a few seconds, there
-//! are a few of them at a time, and a new one takes the place of the oldest. Whoever may connect shows it at once, long
-//! before so many others have come.
+//! It guarantees that they keep no one out, whatever they say and however slowly: each of them has a few seconds, there
+//! are a few of them at a time, and a new one takes the place of the oldest. Anyone who may connect shows it at once,
+//! long before this many others have come.
 
 use std::collections::VecDeque;
 use std::io;

@@ -149,7 +149,7 @@ pub enum SourceError {
         /// Which column, and what is wrong with it.
         what: String,
     },
-    /// What was asked for makes no sense: no file matches, an unknown column, a bad option.
+    /// What was asked for is invalid: no file matches, an unknown column, a bad option.
     #[error("{0}")]
     Invalid(String),
     /// A file changed since it was opened.

@@ -185,7 +185,7 @@ impl Source for Dataset {
             return Ok(batches.remove(0));
         }
         concat_batches(&self.schema, &batches).map_err(|error| {
-            SourceError::Invalid(format!("so many rows do not fit one batch: {error}; ask for smaller blocks"))
+            SourceError::Invalid(format!("this many rows do not fit one batch: {error}; ask for smaller blocks"))
         })
     }
 

@@ -106,7 +106,7 @@ fn matches(pattern: &str, endings: &[&str]) -> Result<Vec<PathBuf>, SourceError>
     Ok(found)
 }
 
-/// Files below a directory that are data: not what Spark and others put beside them (`_SUCCESS`, `.part.crc`).
+/// Files below a directory that are data: not what Spark and others put next to them (`_SUCCESS`, `.part.crc`).
 fn has_ending(path: &Path, endings: &[&str]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     !name.starts_with(['_', '.']) && endings.iter().any(|ending| name.ends_with(&format!(".{ending}")))

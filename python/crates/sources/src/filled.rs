@@ -28,7 +28,7 @@ impl Filled {
     /// of truth values become columns of doubles.
     ///
     /// # Errors
-    /// [`SourceError::Invalid`] if the value is none of a column's type.
+    /// [`SourceError::Invalid`] if the value is not one of  a column's type.
     pub fn new(source: Arc<dyn Source>, value: f64) -> Result<Self, SourceError> {
         let of = source.schema();
         let fields = of.fields().iter().map(|field| {
@@ -97,7 +97,7 @@ fn filled_type(of: &DataType, value: f64) -> Option<DataType> {
         DataType::List(of) => Some(DataType::List(item(of)?)),
         DataType::Boolean if !value.is_nan() => [0.0, 1.0].contains(&value).then(|| of.clone()),
         of if of.is_integer() && !value.is_nan() => {
-            // integers are exact up to here, and what is beyond is hardly meant
+            // integers are exact up to here, and what is beyond is barely meant
             let is_exact = value.fract() == 0.0 && value.abs() <= (1_u64 << 53) as f64;
             (is_exact && scalar(of, value).is_ok()).then(|| of.clone())
         }
@@ -107,7 +107,6 @@ fn filled_type(of: &DataType, value: f64) -> Option<DataType> {
     }
 }
 
-/// The value in a type, as an array of one.
 fn scalar(of: &DataType, value: f64) -> Result<ArrayRef, ArrowError> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(&Float64Array::from(vec![value]), of, &options)

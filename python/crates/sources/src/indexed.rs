@@ -103,7 +103,7 @@ pub(crate) fn find(
     Ok(IndexedFiles { files, places, runs, skipped, most })
 }
 
-/// Adds the units of a file of a data set of so many bytes, and their runs.
+/// Adds the units of a file of a data set of this many bytes, and their runs.
 fn units_of(
     index: &Index,
     file: usize,
@@ -185,7 +185,7 @@ impl IndexedFiles {
             factor = memory(&part.batch) as f64 / chunk.bytes.len().max(1) as f64;
             Ok(())
         });
-        // Whoever reads the unit is told what is wrong with it.
+        // Anyone who reads the unit gets the error.
         drop(measured);
         let unit = |rows: u32, bytes: u32| Unit { rows: rows.into(), bytes: (f64::from(bytes) * factor) as u64 };
         let mut runs = Vec::with_capacity(self.runs.len());

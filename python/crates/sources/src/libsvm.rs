@@ -20,7 +20,7 @@ use crate::indexed::{self, Chunk, Decode};
 /// How a data set of LIBSVM files is read.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Rows are given as `x`, with so many numbers (0: as many as the greatest index says); else as `indices` and
+    /// Rows are given as `x`, with this many numbers (0: as many as the greatest index says); else as `indices` and
     /// `values`.
     pub dense: Option<usize>,
     /// Whether the first feature is 0 and not 1; else whether any index is 0 tells, in a line that is not wrong.
@@ -31,7 +31,7 @@ pub struct Options {
     pub index: IndexOptions,
 }
 
-/// Numbers of a dense row, at most: 64 MB. Longer ones are hardly meant, and take more memory than there may be.
+/// Numbers of a dense row, at most: 64 MB. Longer ones are barely meant, and take more memory than there may be.
 pub const MOST_DENSE: usize = 1 << 24;
 
 /// Opens the files that the patterns match as one data set.
@@ -207,7 +207,7 @@ impl Decoder {
     }
 
     fn entries(&self, line: &[u8], rows: &mut Rows) -> Result<(f64, Option<i64>), String> {
-        let line = str::from_utf8(line).map_err(|_| "the line is no UTF-8")?;
+        let line = str::from_utf8(line).map_err(|_| "the line is not valid UTF-8")?;
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
         let label = label.parse().map_err(|_| match label.strip_prefix('\u{feff}') {
@@ -216,13 +216,13 @@ impl Decoder {
                         three bytes, as with tail -c +4 FILE"
                     .to_owned()
             }
-            None => format!("the label {label:?} is no number"),
+            None => format!("the label {label:?} is not a number"),
         })?;
         let (mut query, begin, mut greatest) = (None, rows.indices.len(), -1);
         for word in words {
             let (index, value) = word.split_once(':').ok_or_else(|| format!("{word:?} is not INDEX:VALUE"))?;
             if index == "qid" {
-                query = Some(value.parse().map_err(|_| format!("{word:?} is no query's number"))?);
+                query = Some(value.parse().map_err(|_| format!("{word:?} is not a query's number"))?);
                 continue;
             }
             let place = index.parse::<i64>().map_err(|_| format!("{word:?} has no index"))? - self.base;
@@ -235,7 +235,7 @@ impl Decoder {
             }
             // Most files have them in order.
             if place <= greatest && rows.indices[begin..].contains(&(place as i32)) {
-                return Err(format!("the index of {word:?} is there twice"));
+                return Err(format!("the index of {word:?} appears twice"));
             }
             greatest = greatest.max(place);
             rows.indices.push(place as i32);

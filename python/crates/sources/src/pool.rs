@@ -19,7 +19,7 @@ const LONGER: usize = 8;
 /// Bytes that are kept at most: what is not read any more should not take memory from others.
 const KEPT: usize = 256 << 20;
 
-/// Memory that nobody uses.
+/// Memory that no one uses.
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<Free>);
 
@@ -68,7 +68,7 @@ impl Drop for Pooled {
 }
 
 impl Pool {
-    /// So many bytes that `fill` has written; none if it fails. It gets bytes of anything.
+    /// This many bytes that `fill` has written; none if it fails. It gets bytes of anything.
     pub(crate) fn filled(
         self: &Arc<Self>,
         length: usize,

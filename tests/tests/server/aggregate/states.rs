@@ -347,7 +347,7 @@ fn a_large_state_is_stopped_by_a_timeout_and_one_without_a_text_is_refused() {
     db.run("SET statement_timeout = '60s'");
     // a state whose text PostgreSQL has no memory for could be neither read nor dumped
     let adam = "SELECT corgipile_sgd_init('softmax', 60000, options => '{\"optimizer\": \"adam\"}', classes => 1000)";
-    db.fails_with(adam, "54000").says(&["is larger than PostgreSQL's values may be"]);
+    db.fails_with(adam, "54000").says(&["exceeds PostgreSQL's limit for a value"]);
     // as many weights as fit an array of PostgreSQL's, which was built element by element once
     let weights = "SELECT cardinality(corgipile_sgd_weights(corgipile_sgd_init('softmax', 70000, classes => 1000)))";
     assert_eq!(db.line(weights), "70000000");

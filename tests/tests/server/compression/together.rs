@@ -22,7 +22,7 @@ fn rows(db: &mut Session, count: u32, per_batch: u32) {
 const PACK: &str = "SELECT array_agg(half ORDER BY id), array_agg(class ORDER BY id), array_agg(target ORDER BY id),
                            array_agg(amount ORDER BY id), corgipile_toc(array_agg(x ORDER BY id))";
 
-/// Trains by so many processes, of which each reads a page at a time.
+/// Trains by this many processes, of which each reads a page at a time.
 fn trained_by(db: &mut Session, processes: u32, arguments: &str) -> Model {
     let model = db.trained(&format!(
         "{arguments}, features => '{{x}}', block_size => '8kB', buffer_size => '100%', workers => {processes}"
@@ -70,7 +70,7 @@ fn a_step_is_that_of_a_mini_batch_of_each_process() {
     rows(&mut db, 6 * 20 + 7, 20);
     let told = db.notices(&["SELECT FROM corgipile_train('packed', label => 'half', features => '{x}', max_epochs => 1, block_size => '8kB',
                                   buffer_size => '100%', workers => 3)"]);
-    assert!(told.contains("3 compressed mini-batches, one of each process or server, make a step together"), "{told}");
+    assert!(told.contains("each step uses 3 compressed mini-batches, one of each process or server"), "{told}");
     let logistic = |z: f64, y: f64| 1.0 / (1.0 + (-z).exp()) - y;
     let linear = |z: f64, y: f64| z - y;
     for (kind, label, l2, derivative) in

@@ -1,4 +1,4 @@
-//! What a user is told although nothing is wrong: every notice with its hint.
+//! What is reported to a user although nothing is wrong: every notice with its hint.
 
 use super::database;
 
@@ -18,43 +18,43 @@ pub const CASES: &[(&[&str], &str)] = &[
         &["SET client_min_messages = error; SELECT FROM corgipile_train('t', 'linear', 'a', '{b}', max_epochs => 1, name => 'same'); \
            RESET client_min_messages; SELECT FROM corgipile_calibrate('same', 't'::text)"],
         "WARNING:  model ... \"same\" was trained on this source\n\
-         HINT:  Rows that it has learned from, or that have chosen its epochs, are closer to it than new ones: ...",
+         HINT:  The model fits the rows that it was trained on, or that chose its epochs, better than new rows: ...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 500.0::real AS a FROM generate_series(1, 1000) i', 'svm', \
            features => '{a}', max_epochs => 1, options => '{\"probability\": true}')"],
         "NOTICE:  0.1 of the rows are held out to fit probabilities\n\
-         HINT:  Say another validation_fraction, or a validation_column, to hold others out.\n...",
+         HINT:  Use another validation_fraction, or validation_column, to hold out other rows.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 500.0::real AS a FROM generate_series(1, 1000) i', 'svm', \
            features => '{a}', max_epochs => 1, options => '{\"probability\": true}')"],
-        "...NOTICE:  few rows are held out: probabilities are fitted to all rows, each fifth decided by a model of the others\n\
-         HINT:  Say a validation_column to fit them to rows that are held out alone.\n...",
+        "...NOTICE:  few rows are held out: probabilities are fitted to all rows by cross-fitting with five folds\n\
+         HINT:  Use validation_column to fit them to held-out rows only.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 20.0::real AS a, i <= 7 AS held FROM generate_series(1, 40) i', \
            'svm', features => '{a}', max_epochs => 1, options => '{\"probability\": true, \"validation_column\": \"held\"}')"],
-        "...NOTICE:  probabilities hardly rest on anything: only 3 rows of a class are held out\n\
-         HINT:  Say a larger validation_fraction, or a validation_column, to hold more rows out.\n...",
+        "...NOTICE:  too few rows for reliable probabilities: only 3 rows of a class are held out\n\
+         HINT:  Use a larger validation_fraction, or validation_column, to hold out more rows.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i % 2 + i / 20.0::real AS a, i <= 37 OR i % 80 = 1 AS held, i / 200 AS part \
              FROM generate_series(1, 399) i', 'svm', features => '{a}', max_epochs => 1, group_by => 'part', \
            options => '{\"probability\": true, \"validation_column\": \"held\"}')"],
-        "...NOTICE:  probabilities hardly rest on anything, of 1 of 2 models: only 0 rows of a class are held out\n...",
+        "...NOTICE:  too few rows for reliable probabilities, of 1 of 2 models: only 0 rows of a class are held out\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT (i = 3)::int AS label, i AS a FROM generate_series(1, 8) i', 'svm', \
            features => '{a}', seed => 1, max_epochs => 1, options => '{\"probability\": true}')"],
-        "...NOTICE:  probabilities hardly rest on anything: a class has only 1 row\n\
-         HINT:  All rows are used already: it takes more rows of that class.\n...",
+        "...NOTICE:  too few rows for reliable probabilities: a class has only 1 row\n\
+         HINT:  All rows are already used: add more rows of that class.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT (i = 3)::int AS label, i AS a FROM generate_series(1, 8) i', 'svm', \
            features => '{a}', seed => 1, max_epochs => 1, options => '{\"probability\": true}')"],
-        "...NOTICE:  probabilities are the shares of the classes: decisions do not tell a class from others\n\
-         HINT:  Look for features that say something about the label, or for more rows of each class.\n...",
+        "...NOTICE:  probabilities are the shares of the classes: the model does not separate a class from the others\n\
+         HINT:  Add features that are related to the label, or more rows of each class.\n...",
     ),
     (
         &["SET client_min_messages = error; \
@@ -62,125 +62,125 @@ pub const CASES: &[(&[&str], &str)] = &[
              'poisson', features => '{c}', solver => 'newton', name => 'endless'); RESET client_min_messages; \
            SELECT FROM corgipile_coefficients('endless', 'SELECT (i % 3 > 0)::int * (i % 5) AS label, (i % 3)::text AS c \
              FROM generate_series(1, 300) i')"],
-        "NOTICE:  the least loss on these rows is at infinite weights of ...\n\
-         HINT:  Their errors mean nothing. A category whose labels are all the same makes those infinite that are compared with it: \
-         leave it out, or train with an l2, such as 0.001.\n...",
+        "NOTICE:  perfect separation: the coefficients of ... diverge on these rows\n\
+         HINT:  Their standard errors are meaningless. If all labels of a category are the same, leave the \
+         category out, or train with an l2, such as 0.001.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT (i % 3 > 0)::int * (i % 5) AS label, (i % 3)::text AS c FROM generate_series(1, 300) i', \
              'poisson', features => '{c}', solver => 'newton')"],
-        "...WARNING:  the model has not come to the least loss\n\
-         HINT:  Train more epochs, as with warm_start. If the loss hardly falls any more, some category has only labels of 0; then say \
-         an l2.\n...",
+        "...WARNING:  the model has not converged\n\
+         HINT:  Train more epochs, for example with warm_start. If the loss no longer decreases, a category has only labels \
+         of 0: use an l2.\n...",
     ),
     (
         &["SET client_min_messages = error; SELECT FROM corgipile_train('t', 'linear', 'a', '{b}', max_epochs => 1, name => 'few'); \
            RESET client_min_messages; SELECT FROM corgipile_calibrate('few', 'SELECT a, b FROM t LIMIT 8')"],
         "NOTICE:  8 rows are too few for coverages above 0.889\n\
-         HINT:  There intervals are infinite, and sets have all labels.\n...",
+         HINT:  For these coverages, intervals are infinite and sets contain all labels.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i::text AS c FROM generate_series(1, 10001) i', features => '{c}', \
            max_epochs => 1)"],
         "NOTICE:  columns of more than 10000 categories are hashed into 262144 buckets: c\n\
-         HINT:  Option hash can be another number of buckets, or \"off\" for a weight for each category.\n...",
+         HINT:  Set option hash to another number of buckets, or to \"off\" for a weight per category.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i / 7.0::real AS label, ARRAY[(i = 5)::int * 9 + i % 2] AS x FROM generate_series(1, 1000) i', \
            'mlp_regression', max_epochs => 1)"],
         // of a feature that is 0 or 1 but once
-        "...NOTICE:  values beyond 5 standard deviations from the mean of their feature are cut off: 1 in 1000 rows\n\
-         HINT:  The model predicts in the same way. Option winsorize can be another number of them, or \"none\".\n...",
+        "...NOTICE:  values more than 5 standard deviations from the mean of their feature are clipped: 1 in 1000 rows\n\
+         HINT:  Predictions do the same. Option winsorize can be another number of deviations, or \"none\".\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[1.7e9::float8 + i, i, 1e9] AS x FROM generate_series(1, 500) i', \
            max_epochs => 1)"],
         // steps of 128 and of 64
-        "WARNING:  numbers lie so far from 0 that single precision rounds away most of their differences: x[1], x[3]\n\
+        "WARNING:  values are so far from 0 that single precision loses most of their differences: x[1], x[3]\n\
          HINT:  Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, CASE WHEN i % 7 > 0 THEN 1.7e9::float8 + i END AS a, i AS b
              FROM generate_series(1, 500) i', features => '{a,b}', max_epochs => 1)"],
-        "WARNING:  numbers lie so far from 0 that single precision rounds away most of their differences: a\n...",
+        "WARNING:  values are so far from 0 that single precision loses most of their differences: a\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, exp(i / 20::float8) AS a FROM generate_series(1, 1000) i', max_epochs => 1)"],
-        "...NOTICE:  numbers that span decades are taken as sign(x) * ln(1 + |x|): a\n\
-         HINT:  Option transform can name the columns instead, or be \"none\".\n...",
+        "...NOTICE:  numbers that span orders of magnitude are transformed by sign(x) * ln(1 + |x|): a\n\
+         HINT:  Set option transform to an array of columns, or to \"none\", to change this.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('t', 'mlp', 'a', '{b}', max_epochs => 1)"],
-        "NOTICE:  the network predicts numbers: the values of label \"a\" are neither whole nor few\n\
-         HINT:  If each value is a class, cast the label to text in a query.\n...",
+        "NOTICE:  the network predicts numbers: label \"a\" has many values that are not integers\n\
+         HINT:  If its values are classes, cast the label to text in a query.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('t', features => '{c}', learning_rate => 9, standardize => false, seed => 1)"],
-        "...WARNING:  the model is worse than one that always says the same: its loss is ..., that of the best constant 0...\n\
-         HINT:  Leave out learning_rate, standardize and shuffle, or try a smaller learning_rate and more epochs; look for \
-         features that say something about the label.\n",
+        "...WARNING:  the model is worse than a constant baseline: its loss is ..., that of the best constant 0...\n\
+         HINT:  Use the defaults of learning_rate, standardize and shuffle, or a smaller learning_rate and more \
+         epochs; or add features that are related to the label.\n",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT CASE WHEN id % 10 = 0 THEN 2 ELSE label END AS label, a, id % 10 = 0 AS v FROM t', 'softmax', \
            max_epochs => 3, features => '{a}', seed => 1, options => '{\"validation_column\": \"v\"}')"],
-        "...WARNING:  the model has learned from no row in which label column \"label\" is 2\n\
-         HINT:  All such rows are held out. Hold out others, with seed or validation_column, or leave such rows out with a query as \
-         source.\n",
+        "...WARNING:  label column \"label\" is 2 in no training row\n\
+         HINT:  All such rows are held out. Hold out other rows with seed or validation_column, or use a query as source that \
+         leaves such rows out.\n",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT CASE WHEN id % 10 = 0 THEN 2 ELSE label END AS label, a, id % 20 = 0 AS v, \
            CASE WHEN id % 4 = 0 THEN ''one'' ELSE ''other'' END AS site FROM t', 'softmax', group_by => 'site', \
            max_epochs => 3, features => '{a}', seed => 1, options => '{\"validation_column\": \"v\"}')"],
-        "...WARNING:  the model has learned from no row in which label column \"label\" is 2 (group one)\n\
-         HINT:  All such rows are held out. Hold out others, with seed or validation_column, or leave such rows out with a query as \
-         source.\n",
+        "...WARNING:  label column \"label\" is 2 (group one) in no training row\n\
+         HINT:  All such rows are held out. Hold out other rows with seed or validation_column, or use a query as source that \
+         leaves such rows out.\n",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT a, b, 100000 + a AS far, 100000 + a + b AS total FROM t', 'linear', 'a', '{far,b,total}', \
            solver => 'newton')"],
         "...NOTICE:  features are nearly linear combinations of others (condition number ... or more): total\n\
-         HINT:  The weights of these features and of those others mean nothing by themselves. Leave features out, or train with an l2, \
-         such as 0.001.\n",
+         HINT:  The weights of these features, and of the ones they depend on, cannot be interpreted. Leave features out, or train \
+         with an l2, such as 0.001.\n",
     ),
     (
         &[
             "SET corgipile.max_buffer_memory = '64kB'",
             "SELECT FROM corgipile_train('t', features => '{c}', max_epochs => 1, block_size => '50MB', seed => 1, learning_rate => 0.1)",
         ],
-        "...NOTICE:  blocks have 64kB instead of 50MB, which is more than corgipile.max_buffer_memory\n\
+        "...NOTICE:  blocks have 64kB instead of 50MB, which exceeds corgipile.max_buffer_memory\n\
          HINT:  Raise corgipile.max_buffer_memory, or use a smaller block_size.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('t', features => '{c}', standardize => false, seed => 1, grid => '{\"learning_rate\": [1e-4, 9]}')"],
-        "...WARNING:  1 of 2 models are worse than one that always says the same\n\
-         HINT:  corgipile.training_history has the loss of each.\n",
+        "...WARNING:  1 of 2 models are worse than a constant baseline\n\
+         HINT:  See corgipile.training_history for the loss of each.\n",
     ),
     (
         &["SELECT FROM corgipile_search('t', 'linear', features => '{a}', standardize => false, seed => 1, \
            grid => '{\"learning_rate\": [1e-4, 1e3]}')"],
         "...WARNING:  1 of 2 points diverged: {\"learning_rate\":1000}\n\
-         HINT:  They are ranked last. Try smaller learning rates.\n...",
+         HINT:  They are ranked last. Use smaller learning rates.\n...",
     ),
     (
         &["SELECT FROM corgipile_search('SELECT a, 1 AS same FROM t', 'linear', label => 'same', features => '{a}', folds => 2, trials => 1, seed => 1)"],
         "...NOTICE:  R2 is not defined in 2 of 2 folds, whose labels are all the same: points are ranked by their loss\n\
-         HINT:  Fewer folds have more rows, and say more.\n...",
+         HINT:  Use fewer folds: each then has more rows.\n...",
     ),
     (
         &["SELECT FROM corgipile_search('t', features => '{a}', max_epochs => 1, folds => 11, seed => 1, trials => 1000)"],
-        "...NOTICE:  folds are trained in turns, 10 of 11 at a time: all points on all folds are too many models, or too large\n\
-         HINT:  The source is read as often for each turn. Fewer points or folds have room in memory at once.\n...",
+        "...NOTICE:  10 of 11 folds are trained at a time: the models of all points on all folds are too many or too large\n\
+         HINT:  The source is read again for each turn. Use fewer points or folds to train all at a time.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '64kB')"],
-        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: loss and accuracy, counted while \
-         learning, may be far from the model's\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: the reported loss and accuracy, \
+         computed during the epoch, may differ from the model's\n\
          HINT:  Use a larger buffer_size; '100%' shuffles a small table fully.\n",
     ),
     (
         &["SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '64kB', buffer_size => '20%')"],
-        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: loss and accuracy, counted while \
-         learning, may be far from the model's\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: the reported loss and accuracy, \
+         computed during the epoch, may differ from the model's\n\
          HINT:  Use a smaller block_size, or a larger buffer_size.\n",
     ),
     (
@@ -188,29 +188,29 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SET corgipile.max_buffer_memory = '64kB'",
             "SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '100%')",
         ],
-        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: loss and accuracy, counted while \
-         learning, may be far from the model's\n\
-         HINT:  Raise the setting corgipile.max_buffer_memory: it cuts the buffer below buffer_size.\n",
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: the reported loss and accuracy, \
+         computed during the epoch, may differ from the model's\n\
+         HINT:  Raise the setting corgipile.max_buffer_memory: it limits the buffer to less than buffer_size.\n",
     ),
     (
         &[
             "SET corgipile.max_buffer_memory = '64kB'",
             "SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '16kB', buffer_size => '100%')",
         ],
-        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: loss and accuracy, counted while \
-         learning, may be far from the model's\n\
-         HINT:  Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it cuts the buffer below \
-         buffer_size.\n",
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: the reported loss and accuracy, \
+         computed during the epoch, may differ from the model's\n\
+         HINT:  Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it limits the buffer to \
+         less than buffer_size.\n",
     ),
     (
         &["SET max_parallel_workers = 0", "SELECT FROM corgipile_train('large', max_epochs => 1, workers => 3)"],
-        "...NOTICE:  the model is trained by 1 of 3 processes: max_parallel_workers is 0\n\
-         HINT:  With another number of workers the model differs; corgipile.models says how many there were.\n",
+        "...NOTICE:  the model is trained by 1 of 3 requested processes: max_parallel_workers is 0\n\
+         HINT:  The model depends on the number of workers, which corgipile.models shows.\n",
     ),
     (
         &["SET max_parallel_workers = 0", "SELECT FROM corgipile_search('t', features => '{a}', max_epochs => 1, seed => 1, workers => 3)"],
         "...NOTICE:  the search runs in 1 of 3 processes: max_parallel_workers is 0\n\
-         HINT:  What it finds is the same with any number of workers.\n...",
+         HINT:  The result is the same with any number of workers.\n...",
     ),
     (
         &[
@@ -230,8 +230,8 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SELECT FROM corgipile_train('t', max_epochs => 1, validation_fraction => 0.2, name => 'placed')",
             "SELECT FROM corgipile_train('t', max_epochs => 1, warm_start => 'placed')",
         ],
-        "...NOTICE:  rows are held out by their place in the table: model ... may have learned from rows that have moved since\n\
-         HINT:  If the table was changed, mark the rows by a column of booleans and name it in validation_column.\n...",
+        "...NOTICE:  rows are held out by their position in the table: model ... may have been trained on rows that have moved since\n\
+         HINT:  If the table was changed, mark the rows in a boolean column and name it in validation_column.\n...",
     ),
     (
         &[
@@ -239,16 +239,16 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SELECT FROM corgipile_train('SELECT *, a > 0 AS held FROM t', max_epochs => 1, warm_start => 'all_rows',
                  options => '{\"validation_column\": \"held\"}')",
         ],
-        "...NOTICE:  no rows were held out of the training of model ...: it may have learned from those that are now\n\
-         HINT:  Loss and score of these rows say something if they are new to the model; else train without warm_start.\n...",
+        "...NOTICE:  no rows were held out when model ... was trained: it may have been trained on the rows held out now\n\
+         HINT:  Their loss and score are meaningful only if the rows are new to the model; else train without warm_start.\n...",
     ),
     (
         &[
             "SELECT FROM corgipile_train('t', max_epochs => 1, shared_scan => true, name => 'shared')",
             "SELECT FROM corgipile_train('t', max_epochs => 1, warm_start => 'shared')",
         ],
-        "...NOTICE:  model ... was trained with shared_scan: the order of its rows cannot be had again\n\
-         HINT:  Who trains the same epochs anew gets another model.\n...",
+        "...NOTICE:  model ... was trained with shared_scan: the order of its rows is not reproducible\n\
+         HINT:  Training the same epochs again gives another model.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('t', max_epochs => 1, options => '{\"verbose\": true}')"],
@@ -274,12 +274,12 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1)"],
         "...NOTICE:  NULLs are imputed in 1 of 100 rows (1.0%): a (1, the mean 51)\n\
-         HINT:  The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.\n...",
+         HINT:  Predictions impute in the same way. Option nulls can be \"skip\" or \"error\" instead.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT label, a, ''red'' AS colour, now() AS since FROM t', max_epochs => 1)"],
-        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone: date_parts gives its parts); one-hot: colour\n\
-         HINT:  Name the features to have others; '{*,-id}' takes every column that can be one but id.\n...",
+        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone: use date_parts for its parts); one-hot: colour\n\
+         HINT:  To change this, name the features; '{*,-id}' uses every possible column except id.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id AS since FROM t', max_epochs => 1,
@@ -289,7 +289,7 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &["SELECT FROM corgipile_train('SELECT label, a FROM t', 'linear', max_epochs => 1)"],
         "NOTICE:  label column \"label\" has only two values, 0 and 1\n\
-         HINT:  The model predicts numbers. For two classes and their probabilities say model => 'logistic'.\n...",
+         HINT:  The model predicts numbers. For two classes and their probabilities, use model => 'logistic'.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1,
@@ -303,7 +303,7 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SELECT FROM corgipile_evaluate('red', 'SELECT id % 2 AS label, a, ''blue'' AS colour FROM t')",
         ],
         "...NOTICE:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
-         HINT:  They count as none of those that it knows; with handle_unknown => 'error' they are an error.\n",
+         HINT:  They count as none of the known ones; with handle_unknown => 'error' they are an error.\n",
     ),
     (
         &[
@@ -311,33 +311,33 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SELECT FROM corgipile_train('t', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
             "SELECT FROM corgipile_train('t', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
         ],
-        "...NOTICE:  deleted 1 model that newer ones have replaced: version 1 of \"nightly\"\n\
-         HINT:  Option keep_versions, or setting corgipile.keep_versions, says how many are kept; 0 keeps all. What is deployed \
-         or has a comment is kept.\n",
+        "...NOTICE:  deleted 1 model replaced by newer ones: version 1 of \"nightly\"\n\
+         HINT:  Option keep_versions, or setting corgipile.keep_versions, sets how many are kept; 0 keeps all. Deployed models \
+         and models with a comment are kept.\n",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', solver => 'newton',
                max_epochs => 1)"],
-        "...WARNING:  the model has not come to the least loss\n\
-         HINT:  Train more epochs, as with warm_start. If the loss hardly falls any more, some features tell classes apart; then say an l2.\n...",
+        "...WARNING:  the model has not converged\n\
+         HINT:  Train more epochs, for example with warm_start. If the loss no longer decreases, some features separate the classes perfectly: use an l2.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i > 0 AS label, ARRAY[i] AS x FROM generate_series(-9, 9) i', solver => 'newton')"],
-        "...WARNING:  the model has not come to the least loss: features tell all rows of its classes apart, so that weights grow without end\n\
-         HINT:  Say an l2, such as 0.001, for weights that are finite; the model predicts well without it, but its weights mean nothing.\n...",
+        "...WARNING:  the model has not converged: perfect separation, the coefficients diverge\n\
+         HINT:  Use an l2, such as 0.001, for finite weights; without it the model predicts well, but its weights cannot be interpreted.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,
                name => 'early')",
           "SELECT FROM corgipile_coefficients('early', 'SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i')"],
-        "...NOTICE:  the model is not that of the least loss on these rows: ... is ... standard errors from it\n\
-         HINT:  Train it with solver => 'newton' on these rows, and they tell the errors of the optimum.\n",
+        "...NOTICE:  the model does not minimize the loss on these rows: ... is ... standard errors from the minimum\n\
+         HINT:  Train it with solver => 'newton' on these rows to get the standard errors of the optimum.\n",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 3 AS y, i % 5 AS x, i % 2 + 1 AS w FROM generate_series(1, 100) i', 'linear', 'y',
                solver => 'newton', name => 'weighted', options => '{\"weight\": \"w\"}')",
           "SELECT FROM corgipile_coefficients('weighted', 'SELECT i % 3 AS y, i % 5 AS x, i % 2 + 1 AS w FROM generate_series(1, 100) i')"],
-        "...NOTICE:  weights of rows are taken as precisions: only how they compare counts\n\
+        "...NOTICE:  row weights are used as precisions: only their ratios matter\n\
          HINT:  Give weight_type => 'frequencies' if a row of weight 2 is two rows, or weight_type => 'precisions'.\n",
     ),
     (
@@ -347,36 +347,36 @@ pub const CASES: &[(&[&str], &str)] = &[
           "SELECT FROM corgipile_train('pages', 'svm', features => '{x}', seed => 1, max_epochs => 1)"],
         "...NOTICE:  the sample of the rows before the first epoch did not contain a second value of column \"label\": the training begins again with \
          all rows\n\
-         HINT:  Use statistics => 'exact' to read all rows before the first epoch at once.\n...",
+         HINT:  Use statistics => 'exact' to read all rows before the first epoch.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,
                name => 'sampled')",
           "SELECT FROM corgipile_importance('sampled', 'SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i',
                max_rows => 10)"],
-        "...NOTICE:  10 rows are looked at, of blocks that are drawn at random\n\
-         HINT:  Argument max_rows can be another number of them.\n",
+        "...NOTICE:  10 rows are used, from blocks drawn at random\n\
+         HINT:  Set max_rows to use more or fewer.\n",
     ),
     (
         &["SELECT FROM corgipile_train('t', 'linear', label => 'a', features => '{b,c}', max_epochs => 1,
                grid => '{\"learning_rate\": [0.001, 1e30]}')"],
         "WARNING:  ... diverged in epoch 1 and is not stored\n\
-         HINT:  The other models are trained on. Try a smaller learning_rate for this one.\n",
+         HINT:  Training of the other models continues. Try a smaller learning_rate for this one.\n",
     ),
 ];
 
 /// Messages of other notices, and the tests elsewhere that provoke them.
 pub const ELSEWHERE: &[(&str, &str)] = &[
     (
-        "rows come in the order of another extension's scan: the same seed need not give the same model",
+        "rows are read in the order of another extension's scan: the same seed may give another model",
         "other_extensions::a_seed_promises_nothing_where_another_extension_orders_the_rows",
     ),
     (
-        "the rows come here to be trained on: ...",
+        "the rows are fetched to this server to be trained on: ...",
         "nodes::rows_that_cannot_be_trained_on_there_come_here_or_are_an_error",
     ),
     (
-        "with batch_size 1, each server learns by itself, and the models are averaged after each buffer",
+        "with batch_size 1, each server trains its own model, and the models are averaged after each buffer",
         "nodes::models_of_single_steps_are_averaged_where_labels_are_mixed_alike",
     ),
     (
@@ -384,7 +384,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "nodes::models_of_single_steps_are_averaged_where_labels_are_mixed_alike",
     ),
     (
-        "... compressed mini-batches, one of each process or server, make a step together",
+        "each step uses ... compressed mini-batches, one of each process or server",
         "together::a_step_is_that_of_a_mini_batch_of_each_process",
     ),
 ];

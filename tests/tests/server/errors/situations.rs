@@ -56,8 +56,8 @@ fn a_model_that_the_transaction_cannot_see_is_told_from_none() {
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
     other.models();
     let id = db.train("'t', max_epochs => 1, name => 'm'")[0].model_id;
-    let hint = "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
-                transaction: run it again.";
+    let hint = "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, \
+                after this transaction began. Run it again.";
     for (model, named) in [(id.to_string(), id.to_string()), ("'m'".to_owned(), "\"m\"".to_owned())] {
         let failure =
             other.fails_with(&format!("SAVEPOINT s; SELECT corgipile_predict({model}, ARRAY[1, 2, 3])"), "42704");
@@ -73,7 +73,7 @@ fn a_version_that_the_transaction_cannot_see_is_not_stored_again() {
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
     other.models();
     db.train("'t', max_epochs => 1, name => 'm'");
-    let message = "could not store a version of model \"m\": another transaction has stored one meanwhile";
+    let message = "could not store a version of model \"m\": another transaction has just stored one";
     let failure = other.fails_with("SELECT corgipile_train('t', max_epochs => 1, name => 'm')", "40001");
     failure.is("40001", message, "Train again in a new transaction.");
 }
@@ -86,7 +86,7 @@ fn a_model_that_no_jsonb_holds_is_not_exported() {
     db.fails_with(&format!("SELECT corgipile_export({id})"), "54000").is(
         "54000",
         "the model's numbers are 268800000 bytes of JSON, more than type jsonb can hold",
-        "There may be 256 MB; take it to another server with pg_dump or COPY.",
+        "The limit is 256 MB; copy the model to another server with pg_dump or COPY.",
     );
 }
 
@@ -99,7 +99,7 @@ fn who_waits_for_the_end_of_the_extension_is_told() {
     db.wait_for_waiters(1);
     db.run("COMMIT");
     let failure = waiting.join().1.expect_err("the table of models is gone");
-    let hint = "Extension corgipile was dropped meanwhile, or its table renamed.";
+    let hint = "Extension corgipile was dropped in the meantime, or its table was renamed.";
     failure.is("42P01", "relation corgipile.stored_models does not exist", hint);
 }
 
@@ -118,8 +118,8 @@ fn a_table_that_is_dropped_meanwhile_is_named() {
     let (mut other, result) = waiting.join();
     let failure = result.expect_err("the table is gone");
     failure.is("42P01", "relation \"t\" does not exist", "It was dropped while the statement waited for it.");
-    let hint = "It was dropped; prepare the statement anew, or run DISCARD PLANS.";
-    let message = "the table whose rows corgipile_shuffle() gives does not exist";
+    let hint = "It was dropped: prepare the statement again, or run DISCARD PLANS.";
+    let message = "the table that corgipile_shuffle() reads does not exist";
     other.fails_with("EXECUTE shuffled", "42P01").is("42P01", message, hint);
 }
 
@@ -133,7 +133,7 @@ fn temporary_tables_of_others_are_not_measured() {
     failure.is(
         "0A000",
         "\"secret\" is a temporary table of another session",
-        "Only the session that made it can read it.",
+        "Only the session that created it can read it.",
     );
 }
 
@@ -165,8 +165,8 @@ fn a_table_that_was_given_a_rule_when_it_was_made_is_not_filled() {
     );
     db.fails_with("SELECT corgipile_compress('t', 'packed')", "40001").is(
         "40001",
-        "table public.packed was replaced, or given a rule, when it was made",
-        "Call it again. If it stays so, look for an event trigger on CREATE TABLE.",
+        "table public.packed was replaced, or got a rule, while it was created",
+        "Call it again. If the error persists, look for an event trigger on CREATE TABLE.",
     );
 }
 
@@ -185,7 +185,7 @@ fn a_temporary_file_that_cannot_be_written_is_an_error() {
     db.rejects(train, "53100").is(
         "53100",
         "could not write to temporary file: No space left on device (os error 28)",
-        "Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room.",
+        "Temporary files are stored in the tablespaces of temp_tablespaces: check that they have free space.",
     );
 }
 
@@ -196,7 +196,7 @@ fn bytes_that_are_no_compressed_value_are_refused() {
     let result = db.attempt_copy_in_binary("COPY received FROM STDIN WITH (FORMAT binary)", b"nothing");
     result.expect_err("they are no value").is(
         "22P03",
-        "the bytes are no value of type corgipile.toc: ...",
-        "Make such values with corgipile_compress() or corgipile_toc().",
+        "invalid bytes for type corgipile.toc: ...",
+        "Create such values with corgipile_compress() or corgipile_toc().",
     );
 }

@@ -3,6 +3,7 @@
 use corgipile_tests::{Database, Document, flights_directory, skip};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// A test for each page with examples, which runs them.
 macro_rules! pages {
@@ -35,6 +36,7 @@ pages! {
     speed: "docs/operate/speed.md",
     troubleshooting: "docs/operate/troubleshooting.md",
     pytorch: "docs/python/pytorch.md",
+    functions: "docs/reference/functions.md",
     model_format: "docs/reference/model-format.md",
     install: "docs/start/install.md",
     tutorial: "docs/start/tutorial.md",
@@ -69,6 +71,24 @@ fn run_page<T>(test: T, page: &str) {
         Some(missing) => skip(test, &format!("it needs extension {missing}, which the server has not")),
         None => document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}")),
     }
+}
+
+/// `make demo` on a smaller table: the last line of its table is the full shuffle's, the last line of its plot the axis.
+#[test]
+fn the_demo_shows_what_each_order_costs_and_gives() {
+    let db = Database::empty();
+    let mut demo = Command::new(Document::root().join("demo/run"));
+    let output = demo.arg("20000").env("PGDATABASE", db.name()).output().expect("the demo starts");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    let line =
+        |start: &str| printed.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{printed}"));
+    let r2 = |shuffle: &str| line(shuffle).split_whitespace().nth(1).and_then(|r2| r2.parse::<f64>().ok());
+    assert!(r2("no_shuffle") < Some(0.5), "{printed}");
+    assert!(r2("corgipile") > Some(0.96), "{printed}");
+    assert!(line(" C  corgipile").ends_with("| 0 bytes"), "{printed}");
+    assert!(line(" F  full shuffle").ends_with("kB"), "{printed}");
+    assert!(printed.ends_with("20  passes\n"), "{printed}");
 }
 
 #[test]

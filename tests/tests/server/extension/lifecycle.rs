@@ -57,7 +57,7 @@ fn dropping_the_extension_waits_for_whoever_stores_something() {
     db.wait_for_waiters(1);
     let dropping = db.session().in_background("DROP EXTENSION corgipile CASCADE");
     db.wait_for_waiters(2);
-    // Meanwhile nobody waits who only reads models.
+    // Meanwhile no one waits who only reads models.
     assert_eq!(db.line("SELECT corgipile_predict('m', ARRAY[1]) IS NULL"), "f");
     gatekeeper.run("SELECT pg_advisory_unlock(1)");
     for thread in [training, dropping] {

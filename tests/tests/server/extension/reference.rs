@@ -17,6 +17,9 @@ fn the_pages_of_reference_are_what_the_catalog_says() {
     for name in ["functions", "options", "settings", "views"] {
         let part = fs::read_to_string(pages.join(format!("parts/{name}.md.in"))).expect("there is a part");
         let page = reference.page(&part).unwrap_or_else(|fault| panic!("parts/{name}.md.in: {fault}"));
+        if name == "functions" {
+            assert_eq!(reference.without_example(&page), Vec::<String>::new(), "these have no example");
+        }
         let path = pages.join(format!("{name}.md"));
         if std::env::var_os(WRITE).is_some() {
             fs::write(&path, page).expect("the page can be written");

@@ -210,9 +210,9 @@ fn memory_comes_first_then_the_file_then_the_source() {
     let node = cache_of(&mut db, arguments, "");
     assert_eq!((number(&node, "Cache Memory"), number(&node, "Cache Disk")), (all, 0), "{node:#}");
     db.run("SET corgipile.cache_memory = '512kB'");
-    // what is cheap to decode is not written to a file, unless that is asked for
+    // what is fast to decode is not written to a file, unless that is asked for
     let node = cache_of(&mut db, arguments, "");
-    assert_eq!(node["Cache Off Because"], "larger than corgipile.cache_memory, and cheap to decode", "{node:#}");
+    assert_eq!(node["Cache Off Because"], "larger than corgipile.cache_memory, and fast to decode", "{node:#}");
     let node = cache_of(&mut db, arguments, "\"cache\": \"on\"");
     let memory = number(&node, "Cache Memory");
     assert!((450_000..=524_288).contains(&memory), "{node:#}");

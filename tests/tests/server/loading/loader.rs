@@ -158,7 +158,7 @@ fn where_an_epoch_is_dear_a_worker_loads_the_others_and_the_model_is_the_same() 
     let few = "'wide', 'softmax', features => '{x}', max_epochs => 2, seed => 1";
     assert_eq!(loader(&mut db, few), ("off".into(), "all tuples are cached".into()));
     let cheap = "'SELECT label, x[1] AS a FROM wide', 'softmax', max_epochs => 2, options => '{\"cache\": \"off\"}'";
-    assert_eq!(loader(&mut db, cheap), ("off".into(), "a worker would not pay".into()));
+    assert_eq!(loader(&mut db, cheap), ("off".into(), "a worker would not be faster".into()));
     let join = "'SELECT w.label, w.x FROM wide w JOIN wide v USING (id)', 'softmax', max_epochs => 2";
     assert_eq!(loader(&mut db, join), ("off".into(), "the rows are in a spool already".into()));
 }

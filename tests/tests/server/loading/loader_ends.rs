@@ -21,9 +21,9 @@ fn segments(db: &mut Session, pid: i32) -> BTreeSet<String> {
     .collect()
 }
 
-/// Asserts that a process has not kept a segment of each of so many rounds. Some more are no leak: the server keeps its
-/// statistics in such segments, too, and a process maps one when it first comes upon statistics that lie there, which
-/// may be at any time when other tests make and drop databases.
+/// Asserts that a process has not kept a segment of each of this many rounds. Some more are no leak: the server keeps
+/// its statistics in such segments, too, and a process maps one when it first comes upon statistics that lie there,
+/// which may be at any time when other tests make and drop databases.
 fn no_segments_leak(db: &mut Session, pid: i32, before: &BTreeSet<String>, rounds: usize) {
     let now = segments(db, pid);
     let more: Vec<_> = now.difference(before).collect();
@@ -77,7 +77,7 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
 }
 
 /// Runs a training whose source is read only after its leader was stopped, as a busy machine stops any process, and
-/// which goes on when its worker has ended or waits for it; what comes of it, or its SQLSTATE.
+/// which goes on when its worker has ended or waits for it; its outcome, or its SQLSTATE.
 fn while_the_leader_stands_still(db: &mut Database, source: &str, buffer: &str) -> String {
     let slow = format!("SELECT label, features_v FROM {source} WHERE id > 1 OR pg_sleep(2)::text = ''");
     let sql = format!(
@@ -129,7 +129,7 @@ fn no_complaints(db: &Database) {
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
 
-/// Runs an endless training in another session until `stop`, which is told leader and worker, has ended it; gives its
+/// Runs an endless training in another session until `stop`, which gets leader and worker, has ended it; gives its
 /// SQLSTATE. Nothing may be left afterwards.
 fn stopped(db: &mut Database, sql: &str, stop: impl FnOnce(&mut Database, i32, i32)) -> String {
     let mut session = db.session();

@@ -3,7 +3,7 @@
 use super::workers::stopped;
 use corgipile_tests::{Database, Session, clustered, log};
 
-/// 9000 rows, sorted by `positive`, with numbers that look random beside.
+/// 9000 rows, sorted by `positive`, with numbers that look random next to.
 fn table(db: &mut Session) {
     db.run(
         "CREATE TABLE t AS
@@ -159,13 +159,19 @@ fn fewer_processes_than_asked_for_are_told_and_find_the_same() {
     // 100 models are seven panels
     assert_eq!(told(&db, "SET jit = off", ", workers => 3"), "");
     let notice = told(&db, "SET jit = off", ", workers => 8");
-    assert!(notice.contains("the search runs in 7 of 8 processes: further ones would have nothing to do"), "{notice}");
+    assert!(
+        notice.contains("the search runs in 7 of 8 processes: more processes would have nothing to do"),
+        "{notice}"
+    );
     let notice = told(&db, "SET jit = off", ", workers => 2, trials => 3");
-    assert!(notice.contains("the search runs in 1 of 2 processes: further ones would have nothing to do"), "{notice}");
+    assert!(
+        notice.contains("the search runs in 1 of 2 processes: more processes would have nothing to do"),
+        "{notice}"
+    );
     let notice = told(&db, "SET max_parallel_workers = 0", ", workers => 3");
     assert!(
         notice.contains("NOTICE:  the search runs in 1 of 3 processes: max_parallel_workers is 0")
-            && notice.contains("HINT:  What it finds is the same with any number of workers."),
+            && notice.contains("HINT:  The result is the same with any number of workers."),
         "{notice}"
     );
     let alone = found(&mut db, call);
@@ -338,7 +344,7 @@ fn explain_shows_the_processes_of_a_search() {
 fn a_search_waits_for_processes_that_are_slower() {
     let mut db = Database::new();
     table(&mut db);
-    // points of very different length, with networks beside panels, in turns
+    // points of very different length, with networks next to panels, in turns
     let grid =
         r#"grid => '[{"max_epochs": 1}, {"max_epochs": 12, "batch_size": 4}, {"max_epochs": 5, "batch_size": 9}]'"#;
     assert_same(&mut db, &format!("'t', label => 'positive', features => '{{x}}', seed => 3, {grid}"));

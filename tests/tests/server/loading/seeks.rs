@@ -77,7 +77,7 @@ fn a_tablespace_says_what_seeks_in_its_tables_cost() {
     db.run(&format!("DROP TABLESPACE {space}"));
 }
 
-/// Whoever reads it: a worker, several processes, a sample, a warm start.
+/// Anyone who reads it: a worker, several processes, a sample, a warm start.
 #[test]
 fn all_processes_of_a_training_have_its_blocks() {
     let mut db = Database::new();

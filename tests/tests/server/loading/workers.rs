@@ -1,4 +1,4 @@
-//! Training by several processes: what each learns from, what comes of it together, and how it ends.
+//! Training by several processes: what each learns from, its outcome together, and how it ends.
 
 use corgipile_tests::{Database, Model, Session, assert_close, clustered, in_several_buffers, log, sample};
 use std::thread::sleep;
@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 1000000, workers => 3)";
 
-/// Trains, and asserts that so many processes have done it.
+/// Trains, and asserts that this many processes have done it.
 fn trained_by(db: &mut Session, processes: u32, arguments: &str) -> Model {
     let model = db.trained(&in_several_buffers(arguments));
     assert_eq!(db.processes_of(model.id), processes, "{arguments}");
@@ -200,7 +200,7 @@ fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
     assert_eq!(told(&db, "SET jit = off", ", workers => 3"), "");
     let notice = told(&db, "SET max_parallel_workers = 0", ", workers => 3");
     assert!(
-        notice.contains("NOTICE:  the model is trained by 1 of 3 processes: max_parallel_workers is 0")
+        notice.contains("NOTICE:  the model is trained by 1 of 3 requested processes: max_parallel_workers is 0")
             && notice.contains("HINT:  With another number of workers"),
         "{notice}"
     );

@@ -147,7 +147,7 @@ fn whoever_may_use_a_model_may_export_it_and_owns_what_was_imported() {
     }
     let model = friend.line("SELECT corgipile_export('m')");
     assert_eq!(db.line(&format!("SELECT corgipile_export({id})")), model);
-    // A value is its holder's: nobody asks where it came from, and it needs no model.
+    // A value is its holder's: no one asks where it came from, and it needs no model.
     let predict = format!("SELECT corgipile_predict({}, x) FROM t WHERE id = 1", quoted(&model));
     assert_eq!(stranger_session.line(&predict), friend.line("SELECT corgipile_predict('m', x) FROM t WHERE id = 1"));
     stranger_session.run(&format!("SELECT corgipile_import({})", quoted(&model)));

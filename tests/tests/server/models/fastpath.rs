@@ -40,7 +40,7 @@ impl Connection {
         self.answer()
     }
 
-    /// What comes until the server is ready: the result of a call, or the error's fields.
+    /// The messages until the server is ready: the result of a call, or the error's fields.
     fn answer(&mut self) -> Result<Vec<u8>, String> {
         let mut answer = Ok(Vec::new());
         loop {

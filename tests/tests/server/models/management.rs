@@ -113,7 +113,7 @@ fn trainings_under_one_name_at_a_time_get_a_version_each() {
     });
     let versions: Vec<i32> = db.column("SELECT version FROM corgipile.models ORDER BY version");
     assert_eq!(versions, (1..=18).collect::<Vec<_>>());
-    // A transaction that does not see the other's version cannot store: it is told, and its session goes on.
+    // A transaction that does not see the other's version cannot store: it gets an error, and its session goes on.
     let mut other = db.session();
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
     other.models();
@@ -290,7 +290,7 @@ fn what_a_role_owns_is_dropped_or_given_away_as_a_whole() {
     db.fails_with("SELECT corgipile_reassign_owned('nobody at all', 'postgres')", "42704");
     db.fails_with("SELECT corgipile_drop_owned('nobody at all')", "42704");
     db.fails_with("SELECT corgipile_drop_owned(NULL)", "22004");
-    // to nobody, and to no number that somebody may get
+    // to no one, and to no number that somebody may get
     for to in ["77777", "?heir", "public", "-"] {
         db.fails_with(&format!("SELECT corgipile_reassign_owned('{heir}', '{to}')"), "42704");
     }

@@ -1,4 +1,4 @@
-//! Whom a training waits for when it stores a model under a name: its owner's own trainings, and nobody else's.
+//! Whom a training waits for when it stores a model under a name: its owner's own trainings, and no one else's.
 
 use corgipile_tests::Database;
 use std::collections::HashMap;

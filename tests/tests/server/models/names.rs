@@ -1,4 +1,4 @@
-//! What the name of a model means to whom: nobody takes another's name, and who means another's model says whose.
+//! What the name of a model means to whom: no one takes another's name, and who means another's model says whose.
 
 use corgipile_tests::{Database, Session};
 
@@ -41,7 +41,7 @@ fn a_grant_to_public_takes_nobody_elses_name() {
     // what was granted to carol comes before what was granted to everybody
     assert_means(&mut c, "gm", &mut db, hers);
     assert_means(&mut c, &format!("{bob}.gm"), &mut db, his);
-    // and nobody stands in for alice
+    // and no one stands in for alice
     a.run(&format!("SELECT corgipile_revoke('gm', '{carol}')"));
     c.fails_with(&ask("'gm'"), "42P08").says(&["gm", "owner"]).hints(&["public", &format!("'{bob}.gm'")]);
     c.fails_with(&ask(&format!("'{alice}.gm'")), "42501");
@@ -49,7 +49,7 @@ fn a_grant_to_public_takes_nobody_elses_name() {
     // Where only one role has models of a name, its bare name is enough.
     a.run("SELECT corgipile_rename('gm', 'other')");
     assert_means(&mut c, "gm", &mut db, his);
-    // Whoever else has one makes it uncertain, shown or not; bob himself is never in doubt.
+    // Anyone who else has one makes it uncertain, shown or not; bob himself is never in doubt.
     let own = train(&mut db, "gm", 3);
     c.fails_with(&ask("'gm'"), "42P08");
     assert_means(&mut b, "gm", &mut db, his);

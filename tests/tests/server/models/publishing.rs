@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Every session in which part of another server's query runs.
 const SERVING: &str = "SET application_name = 'citus_internal gpid=10000000001'";
 
-/// Stores a model called so, whose predictions are so many times its feature.
+/// Stores a model called so, whose predictions are this many times its feature.
 fn import(session: &mut Session, name: &str, weight: i32) -> i64 {
     session.value(&format!(
         r#"SELECT corgipile_import('{{"corgipile_model": 1, "model": "linear", "label": "y", "label_type": "float8",
@@ -178,7 +178,7 @@ const REFUSED: [(&str, &str, &str, &str); 13] = [
         "there is no server \"files\" of postgres_fdw",
         "Servers are: north, south.",
     ),
-    ("SELECT corgipile_publish('m', 9)", "42704", "there is no version 9 of model \"m\"", "See corgipile.models..."),
+    ("SELECT corgipile_publish('m', 9)", "42704", "version 9 of model \"m\" does not exist", "See corgipile.models..."),
     ("SELECT corgipile_publish('nobody')", "42704", "model \"nobody\" does not exist", "..."),
     ("SELECT corgipile_publish(99)", "42704", "model 99 does not exist", "..."),
     ("SELECT corgipile_publish(NULL::text)", "22004", "argument \"name\" must not be null", "..."),
@@ -320,7 +320,7 @@ fn who_publishes_has_the_rights_of_the_mappings_and_no_others() {
     import(&mut bobs, "bobs", 3);
     let failure = bobs.fails_with("SELECT corgipile_publish('bobs')", "2F003");
     failure.says(&["server \"south\": password", "required"]);
-    // an identity is an owner's: another's model of the same one takes nobody's place
+    // an identity is an owner's: another's model of the same one takes no one's place
     let identity = nodes.near.line("SELECT identity FROM corgipile.models WHERE name = 'm'");
     let document = bobs.line("SELECT corgipile_export('bobs')");
     let mut bob_there = nodes.south.session_as("bob_there");
@@ -430,7 +430,7 @@ fn what_is_stopped_leaves_nothing_on_any_server() {
         south.wait_for(waiting, "0");
         assert_eq!(models(&mut south), [""; 0], "{stop}");
     }
-    // who waits too long is told where
+    // the error of a wait that is too long says where
     holding.run("BEGIN");
     import(&mut holding, "m", 10);
     let failure = nodes.near.fails_with(PUBLISH, "55P03");

@@ -1,4 +1,4 @@
-//! Models in shared memory: there is one copy, it is true, it is bounded, and it is nobody's who may not use the model.
+//! Models in shared memory: there is one copy, it is true, it is bounded, and it is no one's who may not use the model.
 
 use corgipile_tests::{Cluster, Session};
 use std::sync::Barrier;
@@ -35,8 +35,8 @@ fn what_stands_for_nulls_is_shared_too() {
     }
 }
 
-/// A model with so many weights, made as an administrator can. A sparse one: to predict from a dense one takes a tuple
-/// as large as the model.
+/// A model with this many weights, made as an administrator can. A sparse one: to predict from a dense one takes a
+/// tuple as large as the model.
 fn big(session: &mut Session, name: &str, weights: usize, sparse: bool) -> i64 {
     let (features, kind, base) = if sparse { ("{k,v}", "sparse", "1") } else { ("{x}", "array", "NULL") };
     session.value(&format!(
@@ -108,7 +108,7 @@ fn what_was_updated_or_deleted_is_gone_from_shared_memory() {
     assert_eq!(reader.line(ASK), before);
     reader.run("COMMIT");
     assert_eq!(reader.line(ASK), after);
-    // An update that is rolled back is nobody's.
+    // An update that is rolled back is no one's.
     one.run("BEGIN; UPDATE corgipile.stored_models SET intercepts = ARRAY[intercepts[1] + 1]");
     assert_ne!(one.line(ASK), after);
     assert_eq!(two.line(ASK), after);
@@ -285,7 +285,7 @@ fn sixteen_sessions_use_one_copy_of_a_10_mb_model() {
         sum(&private)
     );
     assert!(hits >= SESSIONS as i64);
-    // whoever had to build the copy keeps memory of that
+    // anyone who had to build the copy keeps memory of that
     assert!(shared.iter().filter(|grown| mb(**grown) > 5.0).count() <= 1, "{shared:?}");
     assert!(private.iter().all(|grown| mb(*grown) > 9.0), "{private:?}");
 }

@@ -151,7 +151,7 @@ fn predictions_are_the_same_in_parallel_workers() {
     let plan = db.lines(&format!("EXPLAIN {count}"));
     assert!(plan.iter().any(|line| line.contains("Gather")), "{plan:#?}");
     assert_eq!(db.line(&count), serial);
-    // Also a model that nobody else can see yet.
+    // Also a model that no one else can see yet.
     db.run("BEGIN");
     let id = db.train("'t', max_epochs => 2, seed => 1")[0].model_id;
     assert_eq!(db.line(&format!("SELECT count(*), sum(corgipile_predict({id}, ARRAY[a, b, c])) FROM t")), serial);

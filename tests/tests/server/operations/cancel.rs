@@ -25,7 +25,7 @@ fn wait_until_active(db: &mut Database, pid: i32) {
 fn nothing_is_left(db: &mut Database, pid: i32) {
     assert_eq!(db.models(), 0);
     let files = format!("SELECT name FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp{pid}.%'");
-    db.wait_for(&files, ""); // the error is told before what it leaves is put away
+    db.wait_for(&files, ""); // the error is reported before what it leaves is put away
     let log = log(db.name());
     let stopped = |line: &String| line.contains("canceling statement") || line.contains("terminating connection");
     assert!(log.iter().any(stopped), "the log tells of the stop");

@@ -173,9 +173,9 @@ fn memory_that_the_system_refuses_is_an_error_that_says_what_takes_less() {
     let order = "SELECT count(*) FROM corgipile_shuffle_order('shuffle_once', 100000000, 1000, 10000000, 1)";
     db.fails_with(order, "53200").is(
         "53200",
-        "out of memory: ... bytes cannot be had",
-        "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
-         corgipile.max_buffer_memory, a model with fewer features or classes.",
+        "out of memory: could not allocate ... bytes",
+        "To need less, use a smaller buffer_size or \
+         corgipile.max_buffer_memory, or fewer features or classes.",
     );
     assert_eq!(db.line("SELECT 1"), "1");
 }

@@ -167,7 +167,7 @@ fn a_calibration_goes_with_the_model_and_not_with_its_name() {
     db.fails_with(&interval.replace("{}", "'mixed'"), "55000");
     db.run("SELECT corgipile_deploy('mixed', 1)");
     assert_eq!(db.line(&interval.replace("{}", "'mixed'")), expected);
-    // anew, in place of the old; a rollback undoes it
+    // again, in place of the old; a rollback undoes it
     db.run("BEGIN; SELECT corgipile_calibrate('mixed', 'SELECT target + 5 AS label, * FROM t WHERE id < 500')");
     assert_ne!(db.line(&interval.replace("{}", "'mixed'")), expected);
     db.run("ROLLBACK");

@@ -137,7 +137,7 @@ fn nulls_of_a_category_that_had_none_are_missing_and_not_unseen() {
         let (quarter, few) = ("(row_number() OVER (ORDER BY a)) % 4 = 0", "(row_number() OVER (ORDER BY a)) % 80 = 0");
         assert_eq!(db.line(&drift(&format!("CASE WHEN NOT {quarter} THEN c END"))), "nulls|0.2500|0|f");
         assert_eq!(db.line(&drift("NULL::text")), "nulls|1.0000|0|t");
-        // a text that is not known is unseen, beside them
+        // a text that is not known is unseen, next to them
         let both = format!("CASE WHEN {few} THEN 'new' WHEN NOT {quarter} THEN c END");
         let rows: i64 = db.value(&format!("SELECT count(*) FROM ({full}) f"));
         let (new, missing) = (rows / 80, (rows / 4 - rows / 80) as f64 / rows as f64);

@@ -146,7 +146,7 @@ fn categories_of_a_column_are_permuted_together_and_large_tables_are_sampled() {
     let effects: Vec<f64> = rows.iter().map(|row| row.get(2)).collect();
     assert!((effects[0] - 0.5).abs() < 0.01 && (effects[1] - (1400.0_f64 / 9.0).sqrt()).abs() < 1e-6, "{effects:?}");
     let told = db.notices(&["SELECT FROM corgipile_importance('m', 't', max_rows => 1000)"]);
-    assert!(told.starts_with("NOTICE:  1000 rows are looked at, of blocks that are drawn at random\n"), "{told}");
+    assert!(told.starts_with("NOTICE:  1000 rows are used, from blocks drawn at random\n"), "{told}");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn categories_are_compared_with_the_first_one_that_rows_have() {
     assert!(told.contains("200 of 800 rows"), "{told}");
 }
 
-/// A standard error of 0: what it divides is infinitely many of it, and 0 is no number of it.
+/// A standard error of 0: what it divides is infinitely many of it, and 0 is not a number of it.
 #[test]
 fn a_model_without_errors_has_statistics_that_are_none() {
     let mut db = Database::new();

@@ -22,7 +22,7 @@ fn own_model(session: &mut Session, features: &str) -> i64 {
     session.train(&format!("'open', features => '{{{features}}}', max_epochs => 1"))[0].model_id
 }
 
-/// Asserts that every reader sees so many rows of a source.
+/// Asserts that every reader sees this many rows of a source.
 fn see(session: &mut Session, source: &str, rows: i64, features: &str) {
     let model = own_model(session, features);
     for call in readers(source, model, features) {

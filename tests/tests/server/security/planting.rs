@@ -1,4 +1,4 @@
-//! What an ordinary user puts beside PostgreSQL's own objects, under their names, and who then runs it: nobody.
+//! What an ordinary user creates next to PostgreSQL's own objects, under their names, and who then runs it: no one.
 //!
 //! Mallory may create in schema public and owns schema mal. She makes functions, operators, types, casts and views that
 //! are called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A
@@ -190,7 +190,7 @@ impl Trojans {
         }
     }
 
-    /// Asserts that a statement uses something of Mallory's, so many times.
+    /// Asserts that a statement uses something of Mallory's, this many times.
     pub fn falls_for(&mut self, sql: &str, expected: i64) {
         let result = self.db.attempt(sql);
         assert_eq!(self.calls().0, expected, "{sql}: {result:?}");

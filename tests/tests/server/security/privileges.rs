@@ -58,7 +58,7 @@ fn privileges_on_the_columns_that_are_used_are_enough_to_compress_them() {
     session.rejects(&compress("{a,c}"), "42501").says(&["t"]);
     assert_eq!(session.value::<i64>(&compress("{a,b}")), 100);
     session.run("SELECT * FROM corgipile_compression_report('t', features => '{a,b}')");
-    // where a row is, is told to who may read all of it
+    // where a row is, is shown only to those who may read all of it
     db.run("UPDATE t SET b = 'NaN' WHERE id = 7");
     let compress = compress("{a,b}").replace("'c'", "'d'");
     session.rejects(&compress, "22003").says(&["feature b is NaN in row number"]);
@@ -312,7 +312,7 @@ fn nobody_can_lock_the_models_out_of_use() {
             "EXCLUSIVE",
             "ACCESS EXCLUSIVE",
         ] {
-            // PostgreSQL since 16 has ROW SHARE as what a reader may take; readers and writers go on beside it.
+            // PostgreSQL since 16 has ROW SHARE as what a reader may take; readers and writers go on next to it.
             if mode != "ROW SHARE" {
                 session.fails_with(&format!("BEGIN; LOCK TABLE {relation} IN {mode} MODE NOWAIT"), "42501");
                 session.run("ROLLBACK");
@@ -417,7 +417,7 @@ fn only_superusers_create_update_and_move_the_extension() {
         "CREATE FUNCTION f(internal) RETURNS internal LANGUAGE c AS '$libdir/corgipile', 'corgipile_support_wrapper'",
         "42501",
     );
-    // once it is there, whoever may read a table trains on it, and needs no more
+    // once it is there, anyone who may read a table trains on it, and needs no more
     session.run("CREATE TABLE t AS SELECT i % 2 AS label, (i % 2 + i % 3)::real AS a, (i % 5)::real AS b FROM generate_series(1, 100) i");
     session.train("'t', max_epochs => 1, name => 'm'");
     assert_eq!(session.line("SELECT count(corgipile_predict('m', t)) FROM t"), "100");

@@ -1,4 +1,4 @@
-//! What an ordinary user puts beside PostgreSQL's own objects, under their names, and who then runs it: nobody.
+//! What an ordinary user creates next to PostgreSQL's own objects, under their names, and who then runs it: no one.
 //!
 //! Mallory may create in schema public and owns schema mal. She makes functions, operators, types, casts and views that
 //! are called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A

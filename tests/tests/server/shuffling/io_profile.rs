@@ -4,7 +4,7 @@ use corgipile_tests::{Database, Session, clustered};
 use std::thread;
 use std::time::Duration;
 
-/// A table of about so many pages.
+/// A table of about this many pages.
 fn table(db: &mut Database, name: &str, pages: u32) {
     db.run(&format!(
         "CREATE TABLE {name} AS SELECT i AS id, repeat('x', 2000) AS filler FROM generate_series(1, 4 * {pages}) i"

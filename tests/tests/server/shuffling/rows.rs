@@ -99,7 +99,7 @@ fn a_seed_repeats_the_order_and_another_epoch_or_seed_changes_it() {
     assert!(second == order("seed => 5, epoch => 2"));
     assert!(first != order("seed => 6"));
     assert!(order("epoch => 1") != order("epoch => 1"), "without a seed one is drawn");
-    // The tuples within the buffers are permuted anew too, not the blocks alone.
+    // The tuples within the buffers are permuted again too, not the blocks alone.
     let whole = "block_size => '10MB', seed => 5";
     assert!(order(whole) != order(&format!("{whole}, epoch => 2")));
 }

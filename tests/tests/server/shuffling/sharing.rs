@@ -1,4 +1,5 @@
-//! `share`: sessions that read the same table together. Each has its own rows, once per epoch, whoever comes and goes.
+//! `share`: sessions that read the same table together. Each has its own rows, once per epoch, no matter who comes and
+//! goes.
 
 use corgipile_tests::{Database, Session, clustered};
 use std::collections::BTreeSet;

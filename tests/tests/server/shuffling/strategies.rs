@@ -86,7 +86,7 @@ fn training_sees_the_rows_as_corgipile_shuffle_order_says_epoch_after_epoch() {
 fn rows_that_stay_in_the_buffer_are_standardized_once() {
     let mut db = Database::new();
     a_row_per_page(&mut db, "t", 500);
-    // not an UPDATE with VACUUM FULL: whoever holds a snapshot makes it keep the pages of the old rows
+    // not an UPDATE with VACUUM FULL: anyone who holds a snapshot makes it keep the pages of the old rows
     db.run(
         "CREATE TABLE shifted (LIKE t INCLUDING STORAGE);
          INSERT INTO shifted

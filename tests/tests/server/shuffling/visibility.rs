@@ -36,8 +36,8 @@ impl History {
         session.run(sql);
     }
 
-    /// Asserts that both scans of a statement give the same tuples in the same order, whoever comes first and sets hint
-    /// bits.
+    /// Asserts that both scans of a statement give the same tuples in the same order, anyone who comes first and sets
+    /// hint bits.
     fn check(&mut self, who: usize, session: &mut Session) {
         let ours_first = self.below(2) == 0;
         let sql = if ours_first { format!("SELECT {OURS}, {THEIRS}") } else { format!("SELECT {THEIRS}, {OURS}") };
@@ -46,7 +46,7 @@ impl History {
         assert_eq!(left, right, "{sql} by {who} after {:#?}", self.done);
     }
 
-    /// Some rows that nobody else has locked, and which are locked now.
+    /// Some rows that no one else has locked, and which are locked now.
     fn locked_rows(&mut self, strength: &str) -> String {
         let (from, count) = (self.below(450), self.below(60));
         format!("SELECT v FROM t WHERE id BETWEEN {from} AND {} FOR {strength} SKIP LOCKED", from + count)

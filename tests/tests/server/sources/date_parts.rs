@@ -230,7 +230,7 @@ fn columns_that_are_called_like_parts_come_first_and_wrong_types_are_told() {
         )),
         "t"
     );
-    // d is a date that is there, s is none, and e is not there
+    // d is a date that is there, s is not one, and e is not there
     db.train("'t', features => '{d.month}', max_epochs => 1, name => 'months'");
     for (features, code) in
         [("{s.month}", "42703"), ("{e.month}", "42703"), ("{d.weekday}", "42703"), ("{d.hour}", "42703")]

@@ -1,4 +1,4 @@
-//! Which columns are features where the call does not name them all, and what is told of the others.
+//! Which columns are features where the call does not name them all, and what is reported of the others.
 
 use corgipile_tests::{Database, is_like};
 
@@ -41,9 +41,9 @@ fn numbers_booleans_text_and_enums_are_features_and_what_identifies_rows_is_none
         told(&db, "'shops'"),
         "6 columns; left out: id (primary key), account (identifies rows: unique, by ANALYZE), \
          code (identifies rows: unique index), serial (identifies rows: identity column), name (text, nearly unique), \
-         founded (date: date_parts gives its parts), \
-         updated (timestamp with time zone: date_parts gives its parts), details (json), pixels (real[], an array beside columns); \
-         one-hot: city (about 3 categories), zip (about 40 categories, holds numbers: cast it to a number if it is one), \
+         founded (date: use date_parts for its parts), \
+         updated (timestamp with time zone: use date_parts for its parts), details (json), pixels (real[], an array among other columns); \
+         one-hot: city (about 3 categories), zip (about 40 categories, contains numbers: cast it to a number if it is one), \
          size; as numbers: region_id (cast it to text if it is a code)"
     );
 }
@@ -56,7 +56,7 @@ fn without_analyze_the_first_rows_say_which_texts_are_unique_and_which_hold_numb
     assert_eq!(features(&mut db, "'shops'"), "{account,city,zip,size,open,region_id,area}");
     let told = told(&db, "'shops'");
     assert!(told.contains("name (text, nearly unique)"), "{told}");
-    assert!(told.contains("one-hot: city, zip (holds numbers: cast it to a number if it is one), size"), "{told}");
+    assert!(told.contains("one-hot: city, zip (contains numbers: cast it to a number if it is one), size"), "{told}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn keys_and_statistics_are_known_through_views_queries_and_joins() {
     ] {
         assert_eq!(features(&mut db, &format!("'{source}'")), "{area}", "{source}");
     }
-    // of a union nothing is known, and what is computed is none of the table's columns
+    // of a union nothing is known, and what is computed is not one of  the table's columns
     assert_eq!(features(&mut db, "'both_parts'"), "{number,area}");
     assert_eq!(features(&mut db, "'SELECT account + 0 AS account, area, label FROM shops'"), "{account,area}");
 }
@@ -147,8 +147,8 @@ fn the_only_array_comes_before_an_id_and_a_text() {
     assert_eq!(features(&mut db, "'pictures'"), "{pixels}");
     assert_eq!(
         told(&db, "'pictures'"),
-        "array pixels; left out: id (identifies rows, by its name), title (text, a column beside an array), \
-         is_new (boolean, a column beside an array)"
+        "array pixels; left out: id (identifies rows, by its name), title (text, a column in addition to an array), \
+         is_new (boolean, a column in addition to an array)"
     );
     assert_eq!(features(&mut db, "'pictures', features => '{*}'"), "{pixels}");
     assert_eq!(features(&mut db, "'pictures', features => '{-pixels}'"), "{title,is_new}");
@@ -245,7 +245,7 @@ fn lists_with_signs_that_make_no_sense_are_refused() {
     let near = db.rejects("SELECT corgipile_train('t', features => '{-lable}')", "42703");
     near.hints(&["Did you mean \"label\"?"]);
     let mixed = db.rejects("SELECT corgipile_train('t', features => '{*,a}')", "22023");
-    assert_eq!(mixed.message, "invalid value for argument \"features\": \"a\" does not go with \"*\"");
+    assert_eq!(mixed.message, "invalid value for argument \"features\": \"a\" cannot be combined with \"*\"");
     mixed.hints(&["'{*,-id}'", "'{-id}'"]);
     let none = db.rejects("SELECT corgipile_train('t', features => '{-a,-b,-c}')", "42703");
     none.hints(&["id (primary key)"]);
@@ -281,7 +281,7 @@ fn what_takes_only_numbers_leaves_text_out() {
         "{open,region_id,area}"
     );
     let told = db.notices(&["SELECT FROM corgipile_compress('shops', 'packed_2')"]);
-    assert!(is_like("NOTICE:  features: 3 columns; ... city (character varying, no number), ...", &told), "{told}");
+    assert!(is_like("NOTICE:  features: 3 columns; ... city (character varying, not a number), ...", &told), "{told}");
     let factor: f64 = db.value("SELECT corgipile_cluster_factor('shops')");
     assert!(factor.is_finite() && factor > 0.0, "{factor}");
 }

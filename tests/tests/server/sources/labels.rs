@@ -62,7 +62,7 @@ fn integer_labels_come_back() {
 #[test]
 fn bigint_labels_come_back() {
     check_numeric("bigint", "-5000000000", "4000000000", [-5e9, 4e9]);
-    // Neighbours that double precision cannot tell apart.
+    // Neighbours that double precision cannot distinguish.
     let mut db = Database::new();
     check(&mut db, "bigint", "9007199254740992", "9007199254740993");
 }
@@ -270,6 +270,6 @@ fn a_linear_regression_of_two_values_is_made_and_remarked_upon_once() {
     assert_eq!(told("label", ", prefetch => ''on''".replace("''", "'").as_str()), 1);
     assert_eq!(told("id % 3", ""), 0);
     assert_eq!(told("5", ""), 0);
-    // nobody measures the targets
+    // no one measures the targets
     assert_eq!(told("label", ", standardize => false"), 0);
 }

@@ -357,7 +357,7 @@ fn what_training_has_not_met_counts_as_none_of_what_it_has() {
         told.contains("5 of 840 rows (0.6%) have categories or indices that the model was not trained on"),
         "{told}"
     );
-    // a model that was told so refuses by itself
+    // a model with this setting refuses by itself
     db.trained(
         "'known', 'linear', features => '{c,colour}', name => 'strict', options => '{\"handle_unknown\": \"error\"}'",
     );

@@ -128,8 +128,8 @@ fn a_seed_promises_nothing_where_another_extension_orders_the_rows() {
             &format!("SELECT FROM corgipile_train('{source}', features => '{{a,b}}', max_epochs => 1{seed})"),
         ])
     };
-    let remark = "NOTICE:  rows come in the order of another extension's scan: the same seed need not give the same model\n\
-                  HINT:  A query with ORDER BY over unique columns fixes their order, and so does a copy of the rows in a table.\n";
+    let remark = "NOTICE:  rows are read in the order of another extension's scan: the same seed may give another model\n\
+                  HINT:  To fix their order, use a query with ORDER BY over unique columns as source, or copy the rows into a table.\n";
     for source in ["hooked_t", "SELECT p.* FROM plain p JOIN hooked_t h USING (id)"] {
         assert!(told(source, ", seed => 7").contains(remark), "{source}");
         assert!(!told(source, "").contains("another extension"), "{source}: no seed was given");

@@ -2,7 +2,7 @@
 
 use corgipile_tests::{Database, Session, clustered};
 
-/// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: so many in
+/// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: this many in
 /// each, and the rest in the last. Between them are empty partitions.
 fn same_pages(db: &mut Database, rows: u32, pages: &[u32]) {
     clustered(db, "t", rows);
@@ -255,7 +255,7 @@ fn a_partition_that_is_no_heap_sends_all_of_them_to_the_spool() {
     assert!(plan.contains("Seq Scan on near") && plan.contains("Foreign Scan"), "{plan}");
     let epochs = db.train("'p', features => '{features_v}', max_epochs => 2");
     assert!(epochs.iter().all(|epoch| epoch.tuples == 3000), "{epochs:?}");
-    // pruned, it is in nobody's way
+    // pruned, it is in no one's way
     let near = "SELECT label, features_v FROM p WHERE id < 2001";
     assert_eq!(db.train(&format!("'{near}', max_epochs => 1"))[0].tuples, 2000);
 }

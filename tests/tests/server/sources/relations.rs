@@ -48,7 +48,7 @@ fn views_joins_ctes_set_operations_and_values_are_sources() {
         ("SELECT label, a FROM ONLY t", 300),
     ] {
         if expected < 0 {
-            // Its columns have names that nobody expects, which is said.
+            // Its columns have names that no one expects, which is said.
             db.rejects(&format!("SELECT * FROM corgipile_train($${source}$$)"), "42703").hints(&["column1"]);
         } else {
             assert_eq!(tuples(&mut db, source), expected, "{source}");

@@ -58,7 +58,9 @@ fn columns_that_span_decades_are_chosen_and_told_and_the_record_trains_the_same_
         let train = |more: &str| format!("'t', features => '{features}', seed => 5, max_epochs => 3 {more}");
         let told = db.notices(&[&format!("SELECT * FROM corgipile_train({})", train(""))]);
         assert!(
-            told.contains("numbers that span decades are taken as sign(x) * ln(1 + |x|): wide, signed, gaps"),
+            told.contains(
+                "numbers that span orders of magnitude are transformed by sign(x) * ln(1 + |x|): wide, signed, gaps"
+            ),
             "{told}"
         );
         let id: i64 = db.value("SELECT max(model_id) FROM corgipile.models");

@@ -1,4 +1,4 @@
-//! What is refused of vectors that are no SQL arrays: other lengths, other columns beside them, bytes that are none,
+//! What is refused of vectors that are no SQL arrays: other lengths, other columns next to them, bytes that are not,
 //! and types that only have the name of one.
 
 use super::vectors::table;
@@ -29,7 +29,7 @@ fn what_is_wrong_with_a_vector_is_named(mut db: Database) {
         beside.says(&[&format!("feature column \"{column}\" has type ")]);
         assert_eq!(
             beside.hint,
-            "A column of arrays, vectors or bytes is the only feature: name no other, or make one array of all in a query as source."
+            "A column of arrays, vectors or bytes must be the only feature: name no other column, or combine all into one array with a query as source."
         );
         db.train(&format!("'SELECT * FROM t WHERE id > 1', features => '{{{column}}}', max_epochs => 1, name => 'm'"));
         let short = format!("SELECT corgipile_predict('m', {column}) FROM t WHERE id IS NULL");
@@ -100,7 +100,7 @@ fn bytes_that_are_no_vector_are_refused(mut db: Database) {
                 for source in ["bad", "SELECT * FROM bad ORDER BY ctid"] {
                     let train = format!("SELECT corgipile_train('{source}', features => '{{{column}}}')");
                     let failure = db.rejects(&train, "XX001");
-                    failure.says(&["feature vector is damaged, or has a layout that is not known,", "row"]);
+                    failure.says(&["feature vector is damaged or has an unknown layout", "row"]);
                     assert!(failure.hint.contains("pgvector"), "{failure:?}");
                 }
             }

@@ -19,8 +19,8 @@ with_both! {
     plans_views_and_coefficients_show_vectors
 }
 
-/// Makes a table `t` of so many rows: `x` is an array, `v`, `h`, `s` and `k, w` are the same numbers as vectors, `n` as
-/// numerics; `b` are bytes, and `bx` the same as an array. A half has each number exactly.
+/// Makes a table `t` of this many rows: `x` is an array, `v`, `h`, `s` and `k, w` are the same numbers as vectors, `n`
+/// as numerics; `b` are bytes, and `bx` the same as an array. A half has each number exactly.
 pub fn table(db: &mut Session, rows: usize, dim: usize) {
     db.run(&format!(
         "CREATE TABLE t (id int, label smallint, target real, class text, g text,
@@ -207,7 +207,7 @@ fn evaluations_are_those_of_arrays(mut db: Database) {
         let loss: f64 = db.value("SELECT value FROM corgipile_evaluate('vectors', 't') WHERE metric = 'loss'");
         assert!(loss > 0.0 && loss < 0.69, "{vectors}: {loss}");
     }
-    // a column of another kind is none that the model was trained on
+    // a column of another kind is not one that the model was trained on
     let other = "SELECT * FROM corgipile_evaluate('vectors', 'SELECT label, v AS s FROM t')";
     assert_eq!(db.fails_with(other, "42804").hint, "It was trained on sparse vectors in column s.");
 }

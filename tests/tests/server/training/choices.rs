@@ -148,7 +148,7 @@ fn a_model_worse_than_a_constant_is_warned_of() {
     ] {
         let arguments = arguments.replace("decay => 1, ", "options => '{\"decay\": 1}', ");
         let warned = warnings(&db, &arguments);
-        let start = "WARNING:  the model is worse than one that always says the same: ";
+        let start = "WARNING:  the model is worse than a constant baseline: ";
         assert!(
             warned.len() == 1 && warned[0].starts_with(start) && warned[0].contains(figure),
             "{arguments}: {warned:?}"
@@ -156,7 +156,7 @@ fn a_model_worse_than_a_constant_is_warned_of() {
     }
     let grid =
         "'noise', features => '{a,b}', standardize => false, grid => '{\"learning_rate\": [0.001, 3, 4]}', seed => 1";
-    let several = "WARNING:  2 of 3 models are worse than one that always says the same";
+    let several = "WARNING:  2 of 3 models are worse than a constant baseline";
     assert_eq!(warnings(&db, grid), [several]);
     // labels that nothing tells of are no reason to warn, nor is a first epoch
     for (model, label) in

@@ -41,7 +41,7 @@ fn a_network_for_numbers_bears_values_that_are_far_out_and_says_how_many_there_a
     ));
     assert!(beyond > 10, "{beyond}");
     let expected = format!(
-        "values beyond 5 standard deviations from the mean of their feature are cut off: {beyond} in 2000 rows"
+        "values more than 5 standard deviations from the mean of their feature are clipped: {beyond} in 2000 rows"
     );
     assert!(told.contains(&expected), "{told}");
     let as_they_are = db.train(&format!("{ARRAYS}, options => '{{\"winsorize\": \"none\"}}'"))[0].model_id;
@@ -51,7 +51,7 @@ fn a_network_for_numbers_bears_values_that_are_far_out_and_says_how_many_there_a
     let found = r2(&mut db, id, rows);
     assert!(found > 0.9, "{found}");
     assert_eq!([clip(&mut db, id), clip(&mut db, as_they_are)], ["5.0", "\"none\""]);
-    // nothing is told where nothing is cut
+    // nothing is reported where nothing is cut
     let told = db.notices(&[&format!("SELECT FROM corgipile_train({ARRAYS}, options => '{{\"winsorize\": 1000}}')")]);
     assert!(!told.contains("cut off"), "{told}");
 }

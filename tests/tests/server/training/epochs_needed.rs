@@ -41,7 +41,7 @@ fn a_sample_of_pages_is_read_before_the_first_epoch() {
     let call = |more: &str| format!("'wide', {REST}, block_size => '8kB'{more}");
     let (sampled, all) = (blocks_read(&mut db, &call("")), blocks_read(&mut db, &call(", statistics => 'exact'")));
     assert_eq!((sampled, all), (pages as u64 + 1024, 2 * pages as u64));
-    // the same seed draws the same sample, whoever reads it
+    // the same seed draws the same sample, no matter who reads it
     let first = model(&mut db, &call(""));
     assert_eq!(model(&mut db, &call("")), first);
     assert_eq!(model(&mut db, &call(", prefetch => 'on'")), first);
@@ -202,7 +202,7 @@ fn a_large_table_has_as_many_epochs_as_make_five_million_steps() {
         assert_eq!(db.lines(&call(more)).len(), epochs, "{more}");
         db.value("SELECT value FROM corgipile_evaluate((SELECT max(model_id) FROM corgipile.models), 'long') WHERE metric = 'accuracy'")
     };
-    // the rate falls to a hundredth in so many epochs, and in 20 where that is said
+    // the rate falls to a hundredth in this many epochs, and in 20 where that is said
     let auto = accuracy(&mut db, "", 4);
     let twenty = accuracy(&mut db, r#", max_epochs => 20, options => '{"decay": 0.7943}'"#, 20);
     assert!((auto - twenty).abs() < 0.001, "{auto} {twenty}");

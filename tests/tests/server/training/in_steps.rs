@@ -63,7 +63,7 @@ fn what_ends_a_call_costs_a_step() {
     db.fails_with(call, "P0001").says(&["enough"]);
     assert_eq!(models(&mut db).iter().map(|(_, epochs)| *epochs).collect::<Vec<_>>(), [3]);
     db.run("DROP FUNCTION refuse CASCADE");
-    // rows that change between the steps do not begin it anew
+    // rows that change between the steps do not begin it again
     db.run(call);
     let [(id, 6)] = models(&mut db)[..] else { panic!("{:?}", models(&mut db)) };
     assert_eq!(db.model(id).bits(), db.model(whole).bits());

@@ -1,5 +1,5 @@
 //! Losses of linear regressions other than the squared one. The constants are scikit-learn's: the script that made them
-//! stands beside each.
+//! stands next to each.
 
 use corgipile_tests::{Database, Session, assert_close, in_several_buffers};
 

@@ -106,15 +106,15 @@ fn an_option_as_an_argument_is_recorded_as_a_key_is() {
 fn what_is_wrong_with_a_value_is_said_however_it_is_given() {
     let mut db = Database::with_small_table(100);
     for (given, words) in [
-        ("batch_size => 0", "option \"batch_size\" must be a whole number from 1 to"),
+        ("batch_size => 0", "option \"batch_size\" must be an integer from 1 to"),
         ("l2 => 'NaN'", "option \"l2\" must be"),
         ("optimizer => 'Adem'", "option \"optimizer\" must be"),
         ("hidden_layer_sizes => '{4}'", "option \"hidden_layer_sizes\" applies only to model mlp"),
         ("class_weight => '{1'", "option \"class_weight\" must be"),
-        (r#"options => '{"max_epochs": 0}'"#, "argument \"max_epochs\": 0 is not in 1 to"),
-        (r#"options => '{"max_epochs": 1.5}'"#, "option \"max_epochs\" must be a whole number of type int"),
-        (r#"options => '{"max_epochs": null}'"#, "option \"max_epochs\" must be a whole number of type int"),
-        (r#"options => '{"seed": 1e30}'"#, "option \"seed\" must be a whole number of type bigint"),
+        (r#"options => '{"max_epochs": 0}'"#, "argument \"max_epochs\": 0 is not between 1 and"),
+        (r#"options => '{"max_epochs": 1.5}'"#, "option \"max_epochs\" must be an integer of type int"),
+        (r#"options => '{"max_epochs": null}'"#, "option \"max_epochs\" must be an integer of type int"),
+        (r#"options => '{"seed": 1e30}'"#, "option \"seed\" must be an integer of type bigint"),
         (r#"options => '{"learning_rate": "fast"}'"#, "option \"learning_rate\" must be a number"),
         (r#"options => '{"features": "a"}'"#, "option \"features\" must be an array of strings"),
         (r#"options => '{"features": [1]}'"#, "option \"features\" must be an array of strings"),

@@ -70,7 +70,7 @@ fn training_is_that_of_scikit_learn_from_the_same_weights() {
     }
 }
 
-/// Rows of two rings that no line tells apart, sorted by class; a third class is outside.
+/// Rows of two rings that no line separates, sorted by class; a third class is outside.
 fn rings(db: &mut Session) {
     db.run(
         "CREATE TABLE rings (id bigint, r float8, label int, x real[], k int[], v real[], ring text, test boolean, part text,
@@ -171,7 +171,7 @@ fn whatever_goes_with_other_models_goes_with_networks() {
     let validated = "SELECT validation_score FROM corgipile.training_history ORDER BY epoch DESC LIMIT 1";
     let validated: f64 = db.value(validated);
     assert!(validated > 0.9, "{validated} after {}", epochs.len());
-    // Categories beside numbers.
+    // Categories next to numbers.
     let id = db.train(&train("label", "{r,parity}", r#""standardize": true"#, ", max_epochs => 10"))[0].model_id;
     assert!(db.evaluate(id, "rings").accuracy > 0.95);
     assert_eq!(db.line(&format!("SELECT corgipile_predict({id}, rings) FROM rings WHERE r > 1.9 LIMIT 1")), "1");

@@ -1,11 +1,11 @@
 //! Training where the rows are, on three private servers: what is learned is what one server with all rows learns from
-//! them in the same sequence, and whatever is in the way is told, or ends everything everywhere.
+//! them in the same sequence, and whatever is in the way is reported, or ends everything everywhere.
 
 use corgipile_tests::{Cluster, Database, Nodes, Session, sample};
 
 pub const COLUMNS: &str = "id int, half int, class int, y real, a real, b real, c float8, cat text, v real[], k int[], kv real[], w real, held boolean";
 
-/// So many rows with features of all kinds.
+/// This many rows with features of all kinds.
 pub fn rows(count: u32) -> String {
     format!(
         "SELECT i, (s + normal(i, 9) > 0)::int, CASE WHEN s < -0.5 THEN 0 WHEN s < 0.5 THEN 1 ELSE 2 END, (10 + 3 * s)::real,
@@ -40,7 +40,7 @@ impl Spread {
         [self.east.session(), north, south]
     }
 
-    /// Makes a table of this name, spread over the servers by `partition`, of which each has the rows of its bounds,
+    /// Makes a table of this name, spread over the servers by `partition`, each of which has the rows of its bounds,
     /// and `{name}_dealt` here, with its rows in the sequence in which nodes take turns.
     pub fn spread(&mut self, name: &str, partition: &str, bounds: [&str; 3]) {
         for mut session in self.sessions() {
@@ -210,7 +210,8 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
         );
         let told = spread.nodes.near.notices(&[&call]);
         let batches = "batch_size is 32: with 1, models of servers with different rows would be averaged";
-        let averages = "with batch_size 1, each server learns by itself, and the models are averaged after each buffer";
+        let averages =
+            "with batch_size 1, each server trains its own model, and the models are averaged after each buffer";
         (told.contains(batches), told.contains(averages))
     };
     let one = ", batch_size => 1";
@@ -244,30 +245,33 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
     let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
     let cases = [
         ("'base'", "", "the source is a table of this server"),
-        ("'mixed'", "", "some of its rows are on this server, or it does more than to read and to filter"),
+        ("'mixed'", "", "some of its rows are on this server, or it does more than read and filter"),
         (
             "'SELECT * FROM t ORDER BY id LIMIT 50'",
             "",
-            "some of its rows are on this server, or it does more than to read and to filter",
+            "some of its rows are on this server, or it does more than read and filter",
         ),
         ("'SELECT half, a, b + random() AS b FROM t'", "", "the source computes something"),
         ("'SELECT * FROM t WHERE random() >= 0'", "", "a filter is not one that postgres_fdw sends to the server"),
-        ("'t'", ", workers => 2", "servers do not train with several workers"),
+        ("'t'", ", workers => 2", "other servers cannot train with several workers"),
     ];
     for (source, more, why) in cases {
         let call =
             |nodes: &str| format!("SELECT tuples FROM corgipile_train({source}, {quick}{more}, servers => '{nodes}')");
         let notices = spread.nodes.near.notices(&[&call("auto")]);
-        assert!(notices.contains(&format!("the rows come here to be trained on: {why}")), "{source}{more}: {notices}");
+        assert!(
+            notices.contains(&format!("the rows are fetched to this server to be trained on: {why}")),
+            "{source}{more}: {notices}"
+        );
         let failure = spread.near().rejects(&call("east,north,south"), "0A000");
         assert_eq!(failure.message, format!("the rows cannot be trained on where they are: {why}"), "{source}{more}");
     }
     let named = |spread: &mut Spread, nodes: &str| {
         spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, servers => '{nodes}')"), "0A000").message
     };
-    assert!(named(&mut spread, "east,north").ends_with("some are on server \"south\", which is not named"));
+    assert!(named(&mut spread, "east,north").ends_with("some rows are on server \"south\", which is not named"));
     spread.near().run("CREATE SERVER west FOREIGN DATA WRAPPER postgres_fdw");
-    assert!(named(&mut spread, "east,north,south,west").ends_with("server \"west\", which is named, has none of them"));
+    assert!(named(&mut spread, "east,north,south,west").ends_with("server \"west\" is named, but has no rows"));
     for wrong in ["", "east,,north", "east,east"] {
         spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, servers => '{wrong}')"), "22023");
     }
@@ -283,7 +287,7 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
         let (trained, refused) = sums(spread.near(), write);
         assert_eq!(trained, tuples, "{write}");
         assert!(
-            refused.ends_with("the transaction has written, which sessions on other servers would not see"),
+            refused.ends_with("the transaction has written data, which sessions on other servers would not see"),
             "{refused}"
         );
     }
@@ -299,12 +303,15 @@ fn servers_that_are_not_alike_are_told_of() {
         let failure = spread.near().rejects(&call("east,north,south"), code);
         assert_eq!(failure.message, message);
         let notices = spread.nodes.near.notices(&[&call("auto")]);
-        assert!(notices.contains(&format!("the rows come here to be trained on: {message}")), "{notices}");
+        assert!(
+            notices.contains(&format!("the rows are fetched to this server to be trained on: {message}")),
+            "{notices}"
+        );
     };
     let [_, mut north, _] = spread.sessions();
     north.run("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'corgipile'");
     let here: String = spread.near().value("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'");
-    let message = format!("server \"north\": it has version 0.0.1 of extension corgipile, and this one {here}");
+    let message = format!("server \"north\": it has version 0.0.1 of extension corgipile, this server {here}");
     check(&mut spread, "55000", &message);
     north.run("DROP EXTENSION corgipile");
     check(&mut spread, "55000", "server \"north\": extension corgipile is not installed in its database");
@@ -315,12 +322,12 @@ fn servers_that_are_not_alike_are_told_of() {
         assert_eq!(spread.near().lines(&call(names)), ["1200"]);
     }
     let failure = spread.near().rejects(&call("east,north,nosuch"), "0A000");
-    assert!(failure.message.ends_with("there is no server \"nosuch\""), "{failure:#?}");
+    assert!(failure.message.ends_with("server \"nosuch\" does not exist"), "{failure:#?}");
     north.run("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
     let setup = format!("CREATE EXTENSION corgipile; CREATE TABLE t ({COLUMNS})");
     spread.nodes.north.session_in("latin").run(&setup);
     spread.near().run("ALTER SERVER north OPTIONS (SET dbname 'latin')");
-    check(&mut spread, "0A000", "server \"north\": its database has the encoding LATIN1, and not UTF8");
+    check(&mut spread, "0A000", "server \"north\": its database has the encoding LATIN1, not UTF8");
     spread.near().run("ALTER SERVER north OPTIONS (SET dbname 'postgres')");
     spread.near().run("DROP EXTENSION dblink");
     check(&mut spread, "55000", "extension dblink is not installed in this database");
@@ -331,17 +338,17 @@ fn servers_that_are_not_alike_are_told_of() {
         "ALTER {step} RENAME TO real_step; CREATE {step} RETURNS bytea LANGUAGE sql AS 'SELECT ''\\x00''::bytea'"
     ));
     let failure = spread.near().rejects(&call("auto"), "08P01");
-    assert_eq!(failure.message, "server \"north\": its answer makes no sense");
+    assert_eq!(failure.message, "server \"north\": unexpected reply");
     north.run(&format!("DROP {step}; ALTER FUNCTION corgipile.real_step(bytea) RENAME TO node_step"));
     // rows that do not go together
     north.run("UPDATE t SET v = v || 1::real");
     let arrays = "SELECT corgipile_train('t', label => 'half', features => '{v}', servers => 'auto')";
     let failure = spread.near().rejects(arrays, "22000");
-    let message = "the rows of the servers do not go together: the arrays in column \"v\" have 3 numbers on one server and 4 on another";
+    let message = "the rows of the servers do not match: the arrays in column \"v\" have 3 numbers on one server and 4 on another";
     assert_eq!(failure.message, message);
     north.run("UPDATE t SET half = 2");
     let failure = spread.near().rejects(&call("auto"), "22000");
-    let message = "the rows of the servers do not go together: label column \"half\" has more than 2 different values";
+    let message = "the rows of the servers do not match: label column \"half\" has more than 2 different values";
     assert_eq!(failure.message, message);
 }
 
@@ -392,7 +399,10 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
     }
     let mut reader = spread.nodes.near.session_as(&role);
     let failure = reader.fails_with(&call, "42501");
-    assert_eq!(failure.message, "server \"east\": role far may not work on this server for a training on another one");
+    assert_eq!(
+        failure.message,
+        "server \"east\": role far lacks the privilege to take part in a training of another server"
+    );
     failure.hints(&[grant]);
     for mut session in spread.sessions() {
         session.run(grant);
@@ -434,7 +444,7 @@ fn rows_that_cannot_be_learned_from_are_an_error_of_their_server() {
 #[test]
 fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
     let mut db = Database::with_small_table(10);
-    let message = "no training on another server has asked for this";
+    let message = "this function was not called by a training on another server";
     for sql in [
         r"SELECT corgipile.node_step('\x')",
         "SELECT corgipile.node_training('{}')",
@@ -442,7 +452,7 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
     ] {
         assert_eq!(db.fails_with(sql, "55000").message, message, "{sql}");
     }
-    let nonsense = "a training on another server has asked for what makes no sense";
+    let nonsense = "unexpected request from a training on another server";
     for task in ["", "{}", r#"{"sql": "SELECT 1"}"#, "NULL"] {
         let sql = format!("SELECT * FROM corgipile.node_training('{task}')");
         assert_eq!(db.fails_with(&sql, "08P01").message, nonsense, "{sql}");
@@ -472,13 +482,16 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
         assert_eq!(failure.message, nonsense, "{wrong}");
         db.run("ROLLBACK");
     }
-    // whoever calls it reads what he may read, and changes nothing
+    // a caller reads only what the role may read, and changes nothing
     let call = |sql: &str| format!("SELECT n FROM corgipile.node_training('{}')", task(sql, "logistic", SHUFFLING));
     db.fails_with(&call("WITH d AS (DELETE FROM t RETURNING label, a) SELECT label, a FROM d"), "0A000");
     let role = db.role("nobody");
     let read = call("SELECT label, a FROM t");
     let failure = db.session_as(&role).fails_with(&read, "42501");
-    assert_eq!(failure.message, format!("role {role} may not work on this server for a training on another one"));
+    assert_eq!(
+        failure.message,
+        format!("role {role} lacks the privilege to take part in a training of another server")
+    );
     let grant = format!("GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO {role}");
     failure.hints(&[&grant]);
     db.session_as(&role).fails_with(r"SELECT corgipile.node_step('\x')", "42501");
@@ -489,7 +502,7 @@ fn what_trainings_call_on_other_servers_is_of_no_use_alone() {
 
 const SHUFFLING: &str = r#"{"strategy":"corgipile","seed":1,"block_size":"auto","buffer_size":"10%","first_epoch":0}"#;
 
-/// What a node is told of rows of a label and one feature.
+/// What a node gets of rows of a label and one feature.
 fn task(sql: &str, kind: &str, shuffling: &str) -> String {
     let spec = format!(
         r#"{{"spec":{{"kind":"{kind}","label":"label","features":["a"],"nulls":"error","index_base":1,
@@ -537,9 +550,9 @@ fn a_small_message_makes_neither_an_endless_loop_nor_gigabytes() {
             points.join(",")
         ))
     };
-    let nonsense = "a training on another server has asked for what makes no sense";
+    let nonsense = "unexpected request from a training on another server";
     for (groups, points, code) in [
-        // no points times so many groups are no models
+        // no points times this many groups are no models
         ("9223372036854775808", vec![], "08P01"),
         ("18446744073709551615", vec![point(4)], "08P01"),
         ("10001", vec![], "08P01"),

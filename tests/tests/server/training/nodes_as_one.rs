@@ -1,5 +1,5 @@
 //! Three private servers are as one: rows that differ from server to server, what the transaction sees, sessions, and
-//! what is told of the model.
+//! what is reported of the model.
 
 use super::nodes::Spread;
 
@@ -38,7 +38,7 @@ fn a_model_that_is_worse_than_a_constant_is_told_of_on_nodes_too() {
             )])
         };
         let (there, here) = (told("t", ", servers => 'auto'"), told("base", ""));
-        let worse = "is worse than one that always says the same";
+        let worse = "is worse than a constant baseline";
         assert_eq!((there.contains(worse), here.contains(worse)), (is_bad, is_bad), "{there}\n{here}");
     }
 }
@@ -58,7 +58,7 @@ fn no_other_session_waits_for_the_end_of_a_training() {
     }
     let call = "'t', label => 'half', features => '{a,b}', batch_size => 4, max_epochs => 30, seed => 1, learning_rate => 0.01, servers => 'auto'";
     assert_eq!(near.train(call).len(), 30);
-    // what comes here after all is read in one session
+    // what is fetched here after all is read in one session
     near.run("DROP EXTENSION dblink CASCADE");
     assert_eq!(near.train(call).len(), 30);
 }
@@ -81,7 +81,7 @@ fn a_transaction_that_sees_rows_as_they_were_does_not_train_on_later_ones() {
         north.run("INSERT INTO t SELECT * FROM t LIMIT 50");
         let begin = format!("BEGIN ISOLATION LEVEL {level}");
         let told = spread.nodes.near.notices(&[&begin, "SELECT count(*) FROM t", &call("auto"), "COMMIT"]);
-        let why = "the transaction sees rows as they were at its first statement, which others would not";
+        let why = "the transaction sees rows as of its first statement, which sessions on other servers would not";
         assert!(told.contains(why), "{told}");
         assert_eq!(spread.near().line(&call("auto")), "1200");
         spread.near().run(&format!("ROLLBACK; {begin}; SELECT count(*) FROM t"));

@@ -86,7 +86,7 @@ fn blocks_that_cannot_be_measured_there_are_measured_here_or_are_an_error() {
     };
     let why = "the source is a table of this server";
     let notices = spread.nodes.near.notices(&[&call("base", "auto")]);
-    assert!(notices.contains(&format!("the rows come here to be measured: {why}\n")), "{notices}");
+    assert!(notices.contains(&format!("the rows are fetched to this server to be measured: {why}\n")), "{notices}");
     let failure = spread.near().fails_with(&call("base", "north"), "0A000");
     assert_eq!(failure.message, format!("the rows cannot be measured where they are: {why}"));
     let empty = call("SELECT * FROM t WHERE id < 0", "auto");

@@ -90,8 +90,8 @@ fn nodes_learn_from_compressed_tables_what_one_server_learns_from_mini_batches_o
     }
     let call = "SELECT FROM corgipile_train('packed_t', label => 'half', features => '{dense}', learning_rate => 0.01, max_epochs => 1, servers => 'auto')";
     let told = spread.nodes.near.notices(&[call]);
-    assert!(told.contains("3 compressed mini-batches, one of each process or server, make a step together"), "{told}");
-    assert!(!told.contains("come here"), "{told}");
+    assert!(told.contains("each step uses 3 compressed mini-batches, one of each process or server"), "{told}");
+    assert!(!told.contains("are fetched to this server"), "{told}");
     for mut session in spread.sessions() {
         assert_eq!(session.models(), 0, "the model is stored where it was asked for");
     }

@@ -1,5 +1,5 @@
 //! Models that are judged where the rows are, on three private servers: every metric is that of one server with all
-//! rows, and whatever is in the way is told, or ends everything everywhere.
+//! rows, and whatever is in the way is reported, or ends everything everywhere.
 
 use super::nodes::Spread;
 use corgipile_tests::Session;
@@ -192,7 +192,10 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     };
     let is_told = |spread: &mut Spread, source: &str, why: &str, code: &str, rows: &str| {
         let notices = spread.nodes.near.notices(&[&call(source, "auto")]);
-        assert!(notices.contains(&format!("the rows come here to be evaluated on: {why}\n")), "{source}: {notices}");
+        assert!(
+            notices.contains(&format!("the rows are fetched to this server to be evaluated on: {why}\n")),
+            "{source}: {notices}"
+        );
         assert_eq!(spread.near().line(&call(source, "auto")), rows);
         spread.near().fails_with(&call(source, "east,north,south"), code).message
     };
@@ -200,7 +203,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
         ("base", "the source is a table of this server", "1200"),
         (
             "SELECT * FROM t ORDER BY id LIMIT 50",
-            "some of its rows are on this server, or it does more than to read and to filter",
+            "some of its rows are on this server, or it does more than read and filter",
             "50",
         ),
         ("SELECT * FROM t WHERE random() >= 0", "a filter is not one that postgres_fdw sends to the server", "1200"),
@@ -209,7 +212,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
         assert_eq!(message, format!("the rows cannot be evaluated on where they are: {why}"), "{source}");
     }
     let message = spread.near().fails_with(&call("t", "east,north"), "0A000").message;
-    assert!(message.ends_with("some are on server \"south\", which is not named"), "{message}");
+    assert!(message.ends_with("some rows are on server \"south\", which is not named"), "{message}");
     for wrong in ["", "east,,north", "east,east"] {
         let failure = spread.near().fails_with(&call("t", wrong), "22023");
         assert!(failure.message.contains("servers"), "{failure:#?}");
@@ -223,7 +226,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     let [_, mut north, _] = spread.sessions();
     north.run("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'corgipile'");
     let here: String = spread.near().value("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'");
-    let why = format!("server \"north\": it has version 0.0.1 of extension corgipile, and this one {here}");
+    let why = format!("server \"north\": it has version 0.0.1 of extension corgipile, this server {here}");
     assert_eq!(is_told(&mut spread, "t", &why, "55000", "1200"), why);
     north.run("DROP EXTENSION corgipile");
     let why = "server \"north\": extension corgipile is not installed in its database";
@@ -248,7 +251,7 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
         "ALTER {step} RENAME TO real_step; CREATE {step} RETURNS bytea LANGUAGE sql AS 'SELECT ''\\x00''::bytea'"
     ));
     let failure = spread.near().fails_with(&call("t", "auto"), "08P01");
-    assert_eq!(failure.message, "server \"north\": its answer makes no sense");
+    assert_eq!(failure.message, "server \"north\": unexpected reply");
     spread.near().run("ALTER SERVER south OPTIONS (SET port '1')");
     let failure = spread.near().fails_with(&call("t", "auto"), "08001");
     assert!(failure.message.starts_with("server \"south\": "), "{failure:#?}");

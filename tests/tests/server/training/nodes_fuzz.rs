@@ -1,5 +1,5 @@
 //! Messages between servers that no server writes: a number, a list or a word of a request or of an answer is replaced
-//! at random. What comes of it is an error that says so, or a training; never an internal error, nor an end of a
+//! at random. The outcome is an error that says so, or a training; never an internal error, nor an end of a
 //! session.
 
 use super::nodes::Spread;

@@ -98,7 +98,7 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
             assert_near([there, here], &format!("{table}, {training}"));
         }
     }
-    // a group that lies on one server, and a warm start that only fits anew
+    // a group that lies on one server, and a warm start that only fits again
     spread.spread("by_cat", "LIST (cat)", ["IN ('red')", "IN ('green', 'blue')", "IN ('grey')"]);
     let near = spread.near();
     assert_fitted(near, &format!("'by_cat', {binary}, servers => 'auto', group_by => 'cat'"));
@@ -106,7 +106,7 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
     let call = format!("'t', warm_start => '{}', max_epochs => 1, servers => 'east,north,south'", first[0].model_id);
     let then = near.train(&call)[0].model_id;
     let told = spread.nodes.near.notices(&[&format!("SELECT FROM corgipile_train({call})")]);
-    assert!(!told.contains("come here"), "{told}");
+    assert!(!told.contains("are fetched to this server"), "{told}");
     let fitted: bool =
         spread.near().value(&format!("SELECT sigmoid_slopes[1] < 0 FROM corgipile.models WHERE model_id = {then}"));
     assert!(fitted);
@@ -119,7 +119,7 @@ fn few_rows_that_servers_hold_out_are_told() {
     let call = "SELECT FROM corgipile_train('SELECT * FROM t WHERE id <= 60', label => 'half', features => '{a,b}', model => 'svm',
                     options => '{\"probability\": true, \"validation_column\": \"held\"}', servers => 'auto', seed => 1)";
     let told = spread.nodes.near.notices(&[call]);
-    assert!(told.contains("probabilities hardly rest on anything: only 4 rows of a class are held out"), "{told}");
+    assert!(told.contains("too few rows for reliable probabilities: only 4 rows of a class are held out"), "{told}");
     let call = call.replace("id <= 60", "NOT held");
     let failure = spread.near().fails_with(&call, "22000");
     assert_eq!(failure.message, "there are no rows to validate on");

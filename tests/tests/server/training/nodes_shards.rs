@@ -194,7 +194,7 @@ fn what_shards_cannot_be_asked_for_is_told() {
         "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON t USING (id > 0); GRANT SELECT ON t TO {role}"
     ));
     refused(&mut spread.nodes.near.session_as(&role), "t", "the distributed table has row security");
-    // with 'auto' the rows come here, of which this table has none
+    // with 'auto' the rows are fetched here, of which this table has none
     let near = spread.near();
     near.run(&format!("INSERT INTO t {}", rows(50)));
     assert_eq!(

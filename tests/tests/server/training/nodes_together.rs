@@ -250,9 +250,9 @@ fn a_mapping_that_needs_no_password_is_told_of() {
     let failure = spread.nodes.near.session_as(&role).fails_with(&call("east,north,south"), "2F003");
     assert_eq!(failure.message, message);
     failure.hints(&["password_required is for postgres_fdw alone", "Give the mapping the password"]);
-    // postgres_fdw lets it pass, and the rows come here
+    // postgres_fdw lets it pass, and the rows are fetched here
     let notices = spread.nodes.near.notices(&[&format!("SET ROLE {role}; {}", call("auto"))]);
-    assert!(notices.contains(&format!("the rows come here to be trained on: {message}")), "{notices}");
+    assert!(notices.contains(&format!("the rows are fetched to this server to be trained on: {message}")), "{notices}");
     assert!(spread.nodes.near.session_as(&role).lines(&call("auto")) == ["1200"]);
 }
 

@@ -65,7 +65,7 @@ fn gradients(db: &mut Session, model: &str, classes: &[&str], label: &str, weigh
 fn sigmoids_are_of_the_least_cross_entropy_on_the_rows_held_out_however_features_come() {
     let mut db = Database::new();
     table(&mut db);
-    // of the opposite of a label, the class that is met first is the positive one
+    // of the opposite of a label, the class that is seen first is the positive one
     for (i, (label, features, options, weight)) in [
         ("label", "a,b", "", "1"),
         ("opposite", "x", "", "1"),
@@ -183,7 +183,7 @@ fn where_few_rows_are_held_out_all_are_decided_for_by_models_that_have_not_learn
             format!("SELECT weights, sigmoid_slopes, sigmoid_offsets FROM corgipile.models WHERE name = '{name}{i}'")
         };
         assert_eq!(db.line(&sigmoid("m")), db.line(&sigmoid("again")));
-        // they are hardly those of the model's own decisions for all rows, and by no means those of 40 rows
+        // they are barely those of the model's own decisions for all rows, and by no means those of 40 rows
         let classes: &[&str] = if label == "animal" { &["ant", "bee", "cat"] } else { &["0", "1"] };
         let weight = if options.contains("weight\": \"w") { "w" } else { "1" };
         let label = if source == "packed" { "label" } else { label };
@@ -251,7 +251,7 @@ fn a_training_that_goes_on_never_fits_to_rows_that_it_may_have_learned_from() {
         ("column", r#", options => '{"probability": true, "validation_fraction": 0.2}'"#),
     ] {
         let failure = db.fails_with(&on(name, rest), "22023");
-        failure.says(&["it may have learned from rows that are to be held out"]);
+        failure.says(&["it may have been trained on rows that are to be held out"]);
     }
     db.run(&on("share", ""));
     db.run(&on("share", r#", options => '{"probability": false}'"#));
@@ -361,7 +361,7 @@ fn too_few_rows_of_a_class_are_told_and_what_cannot_be_is_refused() {
     table(&mut db);
     let few = db.notices(&["SELECT FROM corgipile_train('SELECT * FROM t WHERE id <= 60', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 2,
                                 options => '{\"probability\": true, \"validation_column\": \"held\"}')"]);
-    assert!(few.contains("probabilities hardly rest on anything: only 4 rows of a class are held out"), "{few}");
+    assert!(few.contains("too few rows for reliable probabilities: only 4 rows of a class are held out"), "{few}");
     let train = |model: &str, rest: &str| {
         format!("SELECT FROM corgipile_train('t', '{model}', 'label', '{{a,b}}', max_epochs => 1, {rest})")
     };

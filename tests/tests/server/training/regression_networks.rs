@@ -54,7 +54,7 @@ fn a_network_predicts_a_number_where_the_label_is_one() {
         db.notices(&["SELECT FROM corgipile_train('bowl', 'mlp', 'y', '{x}', max_epochs => 2, seed => 1)"])
             .lines()
             .next(),
-        Some("NOTICE:  the network predicts numbers: the values of label \"y\" are neither whole nor few")
+        Some("NOTICE:  the network predicts numbers: label \"y\" has many values that are not integers")
     );
 }
 

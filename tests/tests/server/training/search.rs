@@ -4,7 +4,7 @@
 use corgipile_tests::{Database, Session};
 use postgres::Row;
 
-/// 9000 rows, sorted by `positive`, of which each has a number of its own and random numbers beside.
+/// 9000 rows, sorted by `positive`, each of which has a number of its own and random numbers.
 fn table(db: &mut Session) {
     db.run(
         "CREATE TABLE t AS

@@ -451,7 +451,7 @@ fn a_useless_model_is_reported_and_the_profile_is_that_of_the_rows() {
     db.run("CREATE TABLE far AS SELECT target + 1000 AS target, ARRAY[x[1] + 50, x[2], x[3]]::real[] AS x FROM t");
     let told =
         db.notices(&["SELECT FROM corgipile_train('far', warm_start => 'm', max_epochs => 1, learning_rate => 1e-9)"]);
-    assert!(told.contains("worse than one that always says the same"), "{told}");
+    assert!(told.contains("worse than a constant baseline"), "{told}");
     let drift: f64 =
         db.value("SELECT max(psi) FROM corgipile_drift((SELECT max(model_id) FROM corgipile.models), 'far')");
     assert!(drift < 0.01, "{drift}");
@@ -537,7 +537,7 @@ fn a_category_that_the_model_does_not_have_and_a_damaged_state_say_what_to_do() 
         db.run(&format!("BEGIN; UPDATE corgipile.stored_models SET training_state = {damage}"));
         let failure = db.attempt("SELECT corgipile_train('t', warm_start => 'm')").expect_err(damage);
         assert_eq!(failure.code, "22023", "{damage}");
-        failure.says(&["training state cannot be read"]).hints(&["damaged", "train the model anew"]);
+        failure.says(&["training state cannot be read"]).hints(&["damaged", "train the model again"]);
         db.run("ROLLBACK");
     }
 }
@@ -584,7 +584,7 @@ fn a_model_that_was_granted_is_trained_on_as_ones_own() {
     assert_eq!(o.line(&now), before);
     o.fails_with(&format!("SELECT corgipile_predict({}, ARRAY[1,2,3])", theirs[0].model_id), "42501");
     s.fails_with("SELECT corgipile_train('t', warm_start => 'm')", "42501");
-    // whoever may use the model still needs the rows
+    // anyone who may use the model still needs the rows
     db.run(&format!("REVOKE SELECT ON t FROM {friend}"));
     f.fails_with(&format!("SELECT corgipile_train('t', warm_start => '{}')", theirs[0].model_id), "42501").says(&["t"]);
 }

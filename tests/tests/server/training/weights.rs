@@ -377,7 +377,7 @@ fn the_best_constant_is_that_of_the_rows_that_are_judged_and_weighs_as_they_do()
                    FROM generate_series(1, 8000::bigint) AS i) AS r",
     );
     let told = |db: &Database, sql: &str| db.notices(&[sql]);
-    let worse = "worse than one that always says the same";
+    let worse = "worse than a constant baseline";
     let found = told(
         &db,
         r#"SELECT FROM corgipile_train('shift', features => '{x}', seed => 1, options => '{"validation_column": "held"}')"#,

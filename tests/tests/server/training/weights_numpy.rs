@@ -7,7 +7,7 @@ fn golden() -> Value {
     serde_json::from_str(include_str!("../../../golden/weights.json")).expect("JSON")
 }
 
-/// The rows of weights.py; `one` is a weight that is none.
+/// The rows of weights.py; `one` is a weight that is not one.
 fn table(db: &mut Session) {
     db.run(&format!(
         "CREATE TABLE t (id int, a float8, b float8, number float8, \"binary\" int, triple int, count int, w float8, one int);

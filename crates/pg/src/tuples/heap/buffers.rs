@@ -6,7 +6,6 @@
 use crate::compat::{count_hit, files_of};
 use pgrx::pg_sys;
 
-/// No buffer.
 pub(super) const NO_BUFFER: pg_sys::Buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
 
 /// Pages that are searched for after a wrong guess.
@@ -28,7 +27,7 @@ pub(super) fn all_buffers() -> u32 {
 }
 
 impl KnownBuffers {
-    /// For a relation of so many pages, if they all have room in the server's buffers.
+    /// For a relation of this many pages, if they all have room in the server's buffers.
     pub fn new(pages: u32) -> KnownBuffers {
         let remembered = if pages <= all_buffers() { pages as usize } else { 0 };
         KnownBuffers { buffers: vec![NO_BUFFER; remembered], guess_backoff: 0 }
@@ -81,7 +80,7 @@ impl KnownBuffers {
         }
     }
 
-    /// The buffer behind that of the page before this one; 0 if there is none,
+    /// The buffer behind that of the page before this one; 0 if it does not exist,
     /// or guesses have turned out wrong of late.
     fn behind_predecessor(&mut self, page: u32) -> pg_sys::Buffer {
         if self.guess_backoff > 0 {

@@ -36,7 +36,7 @@ impl<'a> HeapRows<'a> {
     /// Row `i`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     #[inline]
     pub fn row(&mut self, i: usize) -> Row<'_> {
         assert!(i < self.rows);
@@ -56,7 +56,7 @@ impl<'a> HeapRows<'a> {
     /// Copies rows before `end`, from the last to the first, as far as they are as `uniform` says.
     ///
     /// # Panics
-    /// If `uniform` is for another relation, or there are not so many rows.
+    /// If `uniform` is for another relation, or there are fewer rows.
     #[inline]
     pub fn copy_run(&self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
         assert!(end <= self.rows && uniform.descriptor == self.layout.descriptor());

@@ -1,4 +1,4 @@
-//! A heap scan that is told page by page where to go.
+//! A heap scan that gets each page from its caller.
 
 use super::buffers::{KnownBuffers, NO_BUFFER, all_buffers};
 use super::relation::HeapRelation;
@@ -16,7 +16,7 @@ use crate::tuples::slot::{LentRows, Slot};
 use pgrx::prelude::*;
 use std::ops::Range;
 
-/// A heap scan that is told page by page where to go.
+/// A heap scan that gets each page from its caller.
 pub struct PageScan {
     /// of which relation; open as long as the scan is
     relation: pg_sys::Relation,
@@ -130,14 +130,14 @@ impl PageScan {
     pub fn prefetch(&mut self, pages: Range<u32>) {
         let pages = pages.start..pages.end.min(self.pages());
         if READ_STREAMS && self.reads_here {
-            // SAFETY: the relation is open as long as the scan is, and had so many pages when it began.
+            // SAFETY: the relation is open as long as the scan is, and had this many pages when it began.
             if unsafe { are_cold(self.relation, pages.clone()) } {
                 self.stream.expect(pages);
             }
             return;
         }
         for page in pages {
-            // SAFETY: the relation is open as long as the scan is, and had so many pages when it began.
+            // SAFETY: the relation is open as long as the scan is, and had this many pages when it began.
             unsafe { self.prefetcher.ask_for(self.relation, page) };
         }
     }
@@ -212,7 +212,7 @@ impl PageScan {
     /// # Safety
     /// The page is one of the relation's.
     unsafe fn load_here(&mut self, page: u32) {
-        // SAFETY: rs_cbuf is our pin, or invalid. While the page is locked nobody moves its line pointers, and as long
+        // SAFETY: rs_cbuf is our pin, or invalid. While the page is locked no one moves its line pointers, and as long
         // as it is pinned those of visible tuples stay.
         unsafe {
             let buffer = self.take_ahead(page).unwrap_or_else(|| self.read(page));
@@ -309,7 +309,7 @@ impl PageScan {
     #[inline]
     fn number(&self, i: usize) -> pg_sys::OffsetNumber {
         assert!(i < self.rows());
-        // SAFETY: so many numbers were written when the page was loaded.
+        // SAFETY: this many numbers were written when the page was loaded.
         unsafe { (*self.scan).rs_vistuples[i] }
     }
 

@@ -1,6 +1,6 @@
 //! Pages that are read before they are wanted, several at once: by PostgreSQL's read streams, which there are since 17.
 //!
-//! A stream is told which pages will be loaded, and gives them in that order. It is for pages that are not in
+//! A stream gets the pages that will be loaded, and gives them in that order. It is for pages that are not in
 //! PostgreSQL's buffers: those that are there are found sooner without it (see [`KnownBuffers`]). A scan may go another
 //! way than it has said; then what was said is forgotten.
 //!
@@ -48,7 +48,7 @@ impl PageStream {
             }
             return None;
         }
-        // SAFETY: the caller's promise; what the stream is told by stays at its place as long as this has it.
+        // SAFETY: the caller's promise; what the stream was created with stays at its place as long as this has it.
         unsafe {
             let told = Rc::as_ptr(&self.wanted);
             let stream = self.stream.get_or_insert_with(|| ReadStream::begin(relation, ring, memory, told));
@@ -93,7 +93,7 @@ impl PageStream {
     }
 }
 
-/// Pages that will be loaded, in their order: those that the stream was told of, and behind them the others.
+/// Pages that will be loaded, in their order: those that the stream got, and behind them the others.
 #[derive(Default)]
 struct Wanted {
     told: VecDeque<Range<u32>>,

@@ -1,7 +1,7 @@
 //! Which tuples of a page a snapshot sees, where not everybody sees them all.
 //!
 //! Guarantees: what HeapTupleSatisfiesVisibility() says of each tuple, with the hint bits that it sets. Only where the
-//! bits say that the inserter has committed, and that nobody has deleted the tuple, which is how a table is filled, the
+//! bits say that the inserter has committed, and that no one has deleted the tuple, which is how a table is filled, the
 //! answer depends on the inserter alone, and is the same for all tuples of his: a run of them is asked for once.
 
 use crate::tuples::page::Line;
@@ -9,7 +9,7 @@ use crate::tuples::toast::guardless::HeapTupleSatisfiesVisibility;
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 
-/// The bits of a tuple whose inserter has committed, and which nobody has deleted or locked.
+/// The bits of a tuple whose inserter has committed, and which no one has deleted or locked.
 const SETTLED: u32 = pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMAX_INVALID;
 
 /// The bits that are looked at. All of them: the tuple is frozen, too, and everybody sees it.
@@ -88,6 +88,7 @@ impl Visibility {
     ///
     /// # Safety
     /// As [`Visibility::of_page`], whose barrier is around.
+    #[expect(ffi_unwind_calls, reason = "the caller's barrier")]
     unsafe fn ask(&self, page: Page, number: pg_sys::OffsetNumber, line: Line) -> bool {
         // SAFETY: the caller's promise.
         unsafe {

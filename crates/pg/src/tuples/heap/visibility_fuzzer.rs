@@ -1,4 +1,4 @@
-//! Headers of tuples as nobody would write them, against HeapTupleSatisfiesVisibility() itself.
+//! Headers of tuples as no one would write them, against HeapTupleSatisfiesVisibility() itself.
 //!
 //! Pages are forged in memory, with transactions of every fate in their headers: committed, rolled back, in progress,
 //! this one and its subtransactions, numbers of row locks. Snapshots are forged, too, so that what has committed may
@@ -6,7 +6,6 @@
 
 use super::visibility::{Page, Visibility};
 use crate::tuples::page::Line;
-use crate::tuples::toast::guardless::HeapTupleSatisfiesVisibility;
 use pgrx::pg_sys::{MultiXactStatus, TransactionId};
 use pgrx::prelude::*;
 use rand_xoshiro::SplitMix64;
@@ -27,7 +26,7 @@ struct Forge {
     random: SplitMix64,
     transactions: Vec<TransactionId>,
     row_locks: Vec<RowLocks>,
-    /// PostgreSQL has assertions: it would not survive a row that is changed by nobody, nor one that was both moved, as
+    /// PostgreSQL has assertions: it would not survive a row that is changed by no one, nor one that was both moved, as
     /// before version 9.0, and changed by this transaction
     is_asserting: bool,
 }
@@ -217,7 +216,7 @@ fn row_locks(transactions: &[TransactionId]) -> Vec<RowLocks> {
 /// Which of the transactions have committed. Some are other sessions', which may do so at any moment.
 fn committed(transactions: &[TransactionId]) -> Vec<bool> {
     let transactions = transactions.iter().filter(|id| u32::from(**id) >= 3);
-    // SAFETY: their numbers are old enough, or hardly later than the latest.
+    // SAFETY: their numbers are old enough, or barely later than the latest.
     transactions.map(|id| unsafe { pg_sys::TransactionIdDidCommit(*id) }).collect()
 }
 
@@ -231,7 +230,7 @@ unsafe fn expected(
     buffer: pg_sys::Buffer,
 ) -> Vec<pg_sys::OffsetNumber> {
     let start = page.0.as_mut_ptr();
-    // SAFETY: a page like those in buffers, which nobody else has.
+    // SAFETY: a page like those in buffers, which no one else has.
     let (lines, sound) = unsafe { Line::all(start) };
     assert!(sound);
     let sees = |line: &Line| {
@@ -245,7 +244,7 @@ unsafe fn expected(
         tuple.t_tableOid = pg_sys::Oid::from(1);
         pgrx::itemptr::item_pointer_set_all(&mut tuple.t_self, 0, 1);
         // SAFETY: the tuple's data is a header, and the caller has pinned the buffer.
-        unsafe { HeapTupleSatisfiesVisibility(&mut tuple, snapshot, buffer) }
+        unsafe { pg_sys::HeapTupleSatisfiesVisibility(&mut tuple, snapshot, buffer) }
     };
     (1..).zip(lines).filter(|(_, line)| line.is_normal() && sees(line)).map(|(number, _)| number).collect()
 }

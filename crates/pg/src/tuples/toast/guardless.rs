@@ -1,6 +1,6 @@
 //! Functions of PostgreSQL's, as in pg_sys, but without a barrier for errors around each call.
 //!
-//! Whoever calls them does so within one barrier around them all, and owns nothing that an ERROR would leave behind.
+//! A caller does so within one barrier around them all, and owns nothing that an ERROR would leave behind.
 
 use pgrx::pg_sys;
 

@@ -61,7 +61,7 @@ pub(super) unsafe fn find_chunks(
     }
 }
 
-/// Lets an index scan begin anew, with the entries from one id to another.
+/// Lets an index scan begin again, with the entries from one id to another.
 ///
 /// # Safety
 /// The scan is one of a TOAST table's index, with two keys. To be called where an ERROR may jump over the frame:

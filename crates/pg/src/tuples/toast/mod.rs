@@ -8,6 +8,7 @@
 //! Rows are seen as detoast_attr() sees them, under a TOAST snapshot. A value that is in any way not as it should be (a
 //! chunk is missing, or has another size), or so large that nothing is gained, is left where it is: whoever reads it
 //! calls detoast_attr(), with its errors.
+#![expect(ffi_unwind_calls, reason = "one barrier around all calls for a group of rows")]
 
 pub(super) mod guardless;
 mod index;
@@ -167,7 +168,6 @@ impl Toast {
         self.groups.push(rows);
     }
 
-    /// Fetches these values.
     fn fetch(&mut self, range: Range<usize>) {
         check_for_interrupts();
         // each page would have to be asked whether it is too young for the snapshot

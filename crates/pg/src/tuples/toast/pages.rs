@@ -21,7 +21,7 @@ pub(super) unsafe fn copy_chunks(
     bytes: *mut u8,
 ) {
     let (fork, mode) = (pg_sys::ForkNumber::MAIN_FORKNUM, pg_sys::ReadBufferMode::RBM_NORMAL);
-    // SAFETY: while the page is locked nobody moves its line pointers; as long as it is pinned, tuples that the
+    // SAFETY: while the page is locked no one moves its line pointers; as long as it is pinned, tuples that the
     // snapshot sees stay where they are, and never change.
     unsafe {
         let read = |chunk: &Chunk| ReadBufferExtended(relation, fork, chunk.place.0, mode, ring);

@@ -13,7 +13,7 @@ pub struct Value {
     pub is_compressed: bool,
     /// chunks in which they are
     pub chunks: usize,
-    /// of these, so many are in the index as they should be, and so many were copied
+    /// of these, this many are in the index as they should be, and this many were copied
     pub found: usize,
     pub copied: usize,
     /// is there a chunk that should not be?

@@ -74,7 +74,6 @@ impl TupleFile {
         Ok(written)
     }
 
-    /// Is all of the area in the file?
     pub fn has(&self, area: &Range<u64>) -> bool {
         !area.is_empty() && area.end <= self.file.len()
     }

@@ -56,7 +56,7 @@ impl Arrived {
 /// Decoded tuples of some blocks.
 pub struct Cache {
     mode: CacheMode,
-    /// bytes of tuples that may stay in the batch beside the buffer's; None if none may, not even the buffer's own
+    /// bytes of tuples that may stay in the batch besides the buffer's; None if none may, not even the buffer's own
     memory: Option<u64>,
     state: CacheState,
     /// by their numbers; empty before the first epoch
@@ -75,7 +75,7 @@ pub struct Cache {
 enum CacheState {
     /// the first buffer will tell what is worth it
     Watching,
-    /// what still fits is kept: up to so many bytes in memory, unless that is full, and perhaps in the file
+    /// what still fits is kept: up to this many bytes in memory, unless that is full, and perhaps in the file
     Filling { memory: Option<u64>, file: bool },
     /// nothing more is kept
     Closed,
@@ -108,7 +108,7 @@ pub struct DecodedPage {
 }
 
 impl Cache {
-    /// An empty cache, for tuples of `memory` bytes beside the buffer's; with None, no tuples stay in the batch.
+    /// An empty cache, for tuples of `memory` bytes besides the buffer's; with None, no tuples stay in the batch.
     pub fn new(mode: CacheMode, memory: Option<u64>) -> Cache {
         Cache {
             mode,
@@ -123,7 +123,6 @@ impl Cache {
         }
     }
 
-    /// So many processes share the memory.
     pub fn share_memory(&mut self, processes: u32) {
         self.memory = self.memory.map(|memory| memory / u64::from(processes));
     }
@@ -230,7 +229,7 @@ impl Cache {
         }
     }
 
-    /// Tuples that will stay in the batch if `pages` more pages come in this epoch, as far as can be said: so many of
+    /// Tuples that will stay in the batch if `pages` more pages come in this epoch, as far as can be said: this many of
     /// them, and whether these are all.
     pub fn will_stay(&self, batch: &Batch, pages: u32) -> (usize, bool) {
         let seen = (self.ends.len() + self.decoded.len()).max(1) as f64;
@@ -246,7 +245,7 @@ impl Cache {
         (more.min(fit) as usize, more <= fit)
     }
 
-    /// There is no memory for tuples beside the buffer's.
+    /// There is no memory for tuples besides the buffer's.
     pub fn memory_is_out(&mut self) {
         match &mut self.state {
             CacheState::Watching => self.memory = self.memory.map(|_| 0),
@@ -266,10 +265,10 @@ impl Cache {
     }
 
     /// Puts the pages that were decoded for this buffer where they are to stay. `left` more will come in this epoch;
-    /// rows are `dear` if to decode one costs much more than to read a decoded one.
-    pub fn end_buffer(&mut self, batch: &Batch, left: u32, dear: bool) -> Result<()> {
+    /// `expensive`: decoding a row costs much more than reading a decoded one.
+    pub fn end_buffer(&mut self, batch: &Batch, left: u32, expensive: bool) -> Result<()> {
         if self.state == CacheState::Watching && !self.decoded.is_empty() {
-            self.state = self.decide(batch, left, dear);
+            self.state = self.decide(batch, left, expensive);
         }
         for page in std::mem::take(&mut self.decoded) {
             let CacheState::Filling { memory, file } = self.state else { break };
@@ -286,20 +285,20 @@ impl Cache {
     }
 
     /// What to do, after the first buffer.
-    fn decide(&self, batch: &Batch, left: u32, dear: bool) -> CacheState {
+    fn decide(&self, batch: &Batch, left: u32, expensive: bool) -> CacheState {
         let pages = self.decoded.len() as f64;
         let all = batch.bytes() as f64 / pages * (pages + f64::from(left));
-        // blocks are dear to open, but compressed where they come from
+        // blocks are expensive to open, but compressed where they come from
         let blocks = batch.has_mini_batches();
-        let file = (self.mode == CacheMode::On || dear) && !blocks;
+        let file = (self.mode == CacheMode::On || expensive) && !blocks;
         match self.memory {
             Some(_) if left == 0 => CacheState::Filling { memory: Some(u64::MAX), file },
             Some(memory) if file || blocks || all <= memory as f64 => {
                 CacheState::Filling { memory: Some(memory), file }
             }
             None if file => CacheState::Filling { memory: None, file },
-            Some(_) => CacheState::Off("larger than corgipile.cache_memory, and cheap to decode"),
-            None => CacheState::Off("cheap to decode"),
+            Some(_) => CacheState::Off("larger than corgipile.cache_memory, and fast to decode"),
+            None => CacheState::Off("fast to decode"),
         }
     }
 

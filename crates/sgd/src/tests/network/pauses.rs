@@ -9,7 +9,7 @@ thread_local! {
     static PAUSES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Asserts that something makes as many pauses as it takes to go through so many numbers.
+/// Asserts that something makes as many pauses as it takes to go through this many numbers.
 fn pauses_within<T>(what: &str, numbers: usize, f: impl FnOnce() -> T) -> T {
     tuples::pause::set_host(|| PAUSES.set(PAUSES.get() + 1));
     PAUSES.set(0);

@@ -1,7 +1,7 @@
 //! What is kept of the elements that were read.
 //!
 //! It guarantees that an element which a job has drawn stays until that job has taken it, so that a slower job finds
-//! what was read when the others drew; and that a job which stalls stops nobody: if everything is kept for somebody,
+//! what was read when the others drew; and that a job which stalls stops no one: if everything is kept for somebody,
 //! who holds the most loses its claims, and reads again what it comes for. What goes of the rest is up to a [`Policy`].
 
 mod policies;
@@ -63,7 +63,7 @@ struct Entry {
     claims: JobSet,
 }
 
-/// A cache of so many elements. It counts how often what was asked for was there; what an element consists of is for
+/// A cache of this many elements. It counts how often what was asked for was there; what an element consists of is for
 /// others to keep.
 pub struct Cache<P> {
     capacity: usize,
@@ -79,7 +79,7 @@ impl<P: Policy> Cache<P> {
         Self { capacity, policy, entries: HashMap::new(), hits: 0, misses: 0 }
     }
 
-    /// How many requests found their element, and how many had to read it. To take what was claimed is no request.
+    /// How many requests found their element, and how many had to read it. To take what was claimed is not a request.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         (self.hits, self.misses)
     }

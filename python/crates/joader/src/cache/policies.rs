@@ -130,7 +130,7 @@ impl Policy for MinIo {
     }
 }
 
-/// Belady's optimum, which nobody can do better than: what will be asked for last goes, be it the new one. It has to
+/// Belady's optimum, which no one can do better than: what will be asked for last goes, be it the new one. It has to
 /// know all requests in advance.
 pub struct Optimum {
     /// For each request, when its element is asked for again.

@@ -111,7 +111,6 @@ proptest! {
     }
 }
 
-/// Jobs by number.
 fn jobs(n: usize) -> Vec<Job> {
     let mut sampler = Independent::new(0);
     (0..n).map(|_| sampler.join(ElementSet::default()).unwrap()).collect()
@@ -140,7 +139,7 @@ fn random_replacement_replaces_all_equally_often() {
     assert!(counts.iter().all(|&count: &i32| (count - 1000).abs() < 130), "{counts:?}");
 }
 
-/// What nobody has still to draw goes before what was used longer ago but is claimed, or is still to be drawn.
+/// What no one has still to draw goes before what was used longer ago but is claimed, or is still to be drawn.
 #[test]
 fn what_was_drawn_stays_until_it_is_taken() {
     let job = jobs(2);

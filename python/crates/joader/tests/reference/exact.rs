@@ -30,12 +30,12 @@ fn turn(
         sets[first].iter().filter(|element| !s.contains(element)).partition(|element| needed_by_all(element));
     let next_s = [s, &i].concat();
     let rest = |job: usize| (sets[job].len() - s.len()) as f64;
-    // nobody takes I
+    // no one takes I
     for &element in &others {
         drawn[first] = element;
         turn(sets, &jobs[1..], &next_s, drawn, probability / rest(first), outcomes);
     }
-    // the first so many take it, and then one does not
+    // the first this many take it, and then one does not
     for chosen in 1..=jobs.len() {
         let all_did = i.len() as f64 / rest(jobs[chosen - 1]);
         let refuses = jobs.get(chosen).map_or(1.0, |&job| 1.0 - rest(jobs[chosen - 1]) / rest(job));

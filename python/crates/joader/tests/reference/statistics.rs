@@ -1,4 +1,4 @@
-//! Counts beside what is expected.
+//! Counts compared with what is expected.
 
 /// How improbable it is that counts differ that much from what is expected, in standard deviations: the statistic's
 /// cube root is nearly normal (Wilson and Hilferty).

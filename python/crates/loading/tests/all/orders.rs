@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const ALONE: Worker = Worker { index: 0, workers: 1 };
 const SOON: Duration = Duration::from_secs(20);
 
-/// Rows with their numbers, in units of unequal size; counts what is read, and fails where it is told to.
+/// Rows with their numbers, in units of unequal size; counts what is read, and fails where it is asked to.
 struct Numbered {
     memory: Memory,
     units: Vec<Unit>,
@@ -312,6 +312,6 @@ fn arguments_that_make_no_sense_are_named() {
     assert!(refused(Config { batch_size: 0, ..config() }).starts_with("batch_size: "));
     assert!(refused(Config { world_size: 0, ..config() }).starts_with("world_size: "));
     let lanes = refused(Config { world_size: 4, lanes: 6, together: 6, ..config() });
-    assert_eq!(lanes, "lanes: 6 is no multiple of the 4 ranks that share them");
+    assert_eq!(lanes, "lanes: 6 is not a multiple of the 4 ranks that share them");
     assert!(refused(Config { lanes: 0, ..config() }).starts_with("lanes: "));
 }

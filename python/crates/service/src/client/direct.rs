@@ -36,7 +36,7 @@ pub(super) fn hold(holding: &Holding, opening: &Opening, passing: &str) {
 }
 
 impl Direct {
-    /// Opens the source that the data set is of: by what is held, or as the server that is there says, or anew.
+    /// Opens the source that the data set is of: by what is held, or as the server that is there says, or again.
     pub(super) fn open(
         options: &JobOptions,
         opening: &Opening,

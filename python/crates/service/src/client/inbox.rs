@@ -1,4 +1,4 @@
-//! What the thread that hears from the server, or reads without it, tells whoever iterates.
+//! What the thread that hears from the server, or reads without it, tells the one that iterates.
 
 use super::mixing::Rows;
 use crate::error::ServiceError;
@@ -19,7 +19,7 @@ pub(super) struct Arrived {
 #[derive(Clone, Debug)]
 pub(super) struct DataSetInfo {
     pub(super) source: String,
-    /// the same as long as the server is there that has said so; empty if there is none
+    /// the same as long as the server is there that has said so; empty if it does not exist
     pub(super) passing: String,
     pub(super) columns: Vec<String>,
     pub(super) fingerprint: u64,
@@ -57,7 +57,6 @@ impl DataSetInfo {
         if self.starts.is_empty() { self.rows } else { self.starts.len() as u64 }
     }
 
-    /// The rows of an element.
     pub(super) fn rows_of(&self, element: u32) -> std::ops::Range<u64> {
         if self.starts.is_empty() {
             return u64::from(element)..u64::from(element) + 1;
@@ -131,13 +130,13 @@ impl Inbox {
         changed
     }
 
-    /// Nobody wants anything any more.
+    /// No one wants anything any more.
     pub(super) fn close(&self) {
         self.change(|state| state.closed = true);
         self.ended.notify_one();
     }
 
-    /// Waits until nobody wants anything, for whoever hears from the server.
+    /// Waits until no one wants anything, for the one that hears from the server.
     pub(super) async fn closed(&self) {
         while !self.lock().closed {
             self.ended.notified().await;

@@ -90,14 +90,14 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Of a rank that has so many rows, when those of all ranks are between `least` and `most`.
+    /// Of a rank that has this many rows, when those of all ranks are between `least` and `most`.
     pub(super) fn new(rows: u64, least: u64, most: u64, batch_size: usize, drop_last: bool) -> Plan {
         let size = batch_size as u64;
         let batches = if drop_last { least / size } else { most.div_ceil(size).min(least) };
         Plan { batches, rows }
     }
 
-    /// What is left after so many batches.
+    /// What is left after this many batches.
     fn after(self, batches: u64, size: impl Fn(Plan) -> usize) -> Plan {
         let next = |plan: Plan| Plan { batches: plan.batches - 1, rows: plan.rows.saturating_sub(size(plan) as u64) };
         (0..batches.min(self.batches)).fold(self, |plan, _| next(plan))
@@ -190,12 +190,11 @@ impl Mixer {
         Ok(mixer)
     }
 
-    /// From now on the rows of so many elements are shuffled among each other.
+    /// From now on the rows of this many elements are shuffled among each other.
     pub(super) fn set_buffer(&mut self, elements: usize) {
         self.mixing.buffer = elements;
     }
 
-    /// The epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -247,7 +246,7 @@ impl Mixer {
         Ok(self.batch.take())
     }
 
-    /// Rows of the next batch, or of the one under way; 0 if there is none any more.
+    /// Rows of the next batch, or of the one under way; 0 if none is left.
     fn size(&self) -> usize {
         let Some(left) = self.left else { return self.mixing.batch_size };
         // elements that cannot be read have no rows, which is known in the end
@@ -312,7 +311,7 @@ impl Mixer {
             epoch: self.epoch,
             left: left.copied().collect(),
             buffer: front.map(|buffer| buffer.elements.clone()).unwrap_or_default(),
-            // what was not begun is drawn again, and numbered anew
+            // what was not begun is drawn again, and numbered again
             number: front.or(self.buffers.front()).map_or(self.next_number, |buffer| buffer.number),
             given: front.map_or(0, |buffer| buffer.given as u64),
             batches: self.batches,
@@ -479,7 +478,7 @@ mod tests {
             stop in 0_u64..20,
             broken in prop::option::of(0_u32..12),
         ) {
-            // a rank has so many elements, of ten rows but for the last one
+            // a rank has this many elements, of ten rows but for the last one
             let of = |count: u32| u64::from(count) * 10 - u64::from(count % 4);
             let chosen = |count: u32, element: u32| {
                 (element + 1 == count).then(|| BooleanBuffer::from_iter((0..10).map(|row| row >= count % 4)))

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// Elements whose rows are shuffled among each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BufferSize {
-    /// So many.
+    /// This many.
     Elements(u32),
     /// This share of the job's, above 0 and up to 1.
     Share(f64),
@@ -48,7 +48,7 @@ pub struct JobOptions {
     pub timeout: u32,
     /// The data set.
     pub data_set: String,
-    /// All of the data set's if there are none.
+    /// All of the data set's if none exist.
     pub columns: Vec<String>,
     /// An SQL condition; empty for all rows.
     pub filter: String,
@@ -119,7 +119,7 @@ impl Job {
     /// A job with these options.
     ///
     /// # Errors
-    /// If they make no sense.
+    /// If they are invalid.
     pub fn new(options: JobOptions, opening: Opening) -> Result<Job, ServiceError> {
         let refuse = |what: &str| Err(ServiceError::Refused(what.to_owned()));
         if options.batch_size == 0 {
@@ -324,7 +324,7 @@ impl Job {
             };
             while let Some(element) = position.buffer.get(read.len()) {
                 let of_element = direct.read(*element);
-                // without it nobody knows which of the buffer's rows were given: the next call tries again
+                // without it no one knows which of the buffer's rows were given: the next call tries again
                 let failed = |what| {
                     let rows = info.rows_of(*element);
                     let which =

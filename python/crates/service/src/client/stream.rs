@@ -1,4 +1,4 @@
-//! The thread of a job: it hears from the server, and reads by itself while there is none.
+//! The thread of a job: it hears from the server, and reads by itself without one.
 //!
 //! It guarantees that every element that is missing of an epoch comes, from whichever of the two, and none twice.
 
@@ -28,16 +28,16 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
-/// How long a server may take to answer whoever connects.
+/// How long a server may take to answer a client that connects.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often a job that reads by itself looks for a server.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A job that is refused asks half as often each time, so many times.
+/// A job that is refused asks half as often each time, this many times.
 const MAX_DOUBLED: u32 = 5;
 
-/// A job tries to register no longer than one part in so many of its time.
+/// A job tries to register no longer than one part in this many of its time.
 const PART_OF_TRYING: u32 = 10;
 
 /// A server from which nothing has come for so long is asked whether it is there,
@@ -46,10 +46,7 @@ const QUIET: Duration = Duration::from_secs(2);
 /// and is given up if it does not answer for so long.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Connects to a server of the own user or root: another one is told nothing.
-///
-/// # Errors
-/// [`ServiceError::NoServer`]
+/// Connects to a server of the own user or root: another one gets nothing.
 pub(super) async fn connect(path: &Path) -> Result<JoaderClient<Channel>, ServiceError> {
     let to = path.to_owned();
     let connector = tower::service_fn(move |_| {
@@ -121,7 +118,7 @@ pub(super) fn run(
         Err(error) => Some(ServiceError::Lost(format!("the system gives no thread to hear from it: {error}"))),
         Ok(runtime) => {
             let ended = keep_going(options, opening, inbox, holding, cancel, &runtime);
-            // a database that does not answer may keep whoever holds the rows waiting for long
+            // a database that does not answer may keep the one that holds the rows waiting for long
             runtime.shutdown_background();
             ended.err()
         }
@@ -196,7 +193,7 @@ fn read_directly(
 ) -> bool {
     let mut until = Instant::now() + again;
     let mut rng = stream(ALONE, options.seed, 3, inbox.lock().missing().1.len() as u64);
-    // what is missing of the epoch: while a job reads by itself, nobody else gives it anything
+    // what is missing of the epoch: while a job reads by itself, no one else gives it anything
     let mut to_read: Vec<u32> = Vec::new();
     loop {
         if Instant::now() > until {
@@ -257,7 +254,7 @@ async fn hear(
     let Some(to_job::Message::Registered(registered)) = first else {
         return Err(ServiceError::Lost("the job was not registered".to_owned()));
     };
-    let no_memory = |error| ServiceError::Lost(format!("its memory cannot be had: {error}"));
+    let no_memory = |error| ServiceError::Lost(format!("its memory cannot be allocated: {error}"));
     let memory = match tokio::time::timeout(PATIENCE, memory_of(&options.path, &registered.session)).await {
         Ok(memory) => memory.map_err(no_memory)?,
         Err(_) => return Err(no_memory(io::ErrorKind::TimedOut.into())),

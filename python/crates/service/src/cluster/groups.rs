@@ -1,6 +1,6 @@
 //! The ranks of data-parallel jobs find each other.
 //!
-//! It guarantees that elements are dealt out once for a job, when all of its ranks have come, and that the deal stays
+//! It guarantees that elements are distributed once for a job, when all of its ranks have come, and that the deal stays
 //! as long as any of them is there: a rank that comes back gets what it had. Processes that say they are the same rank
 //! are not served at the same time: one that begins is, since the older one may have died without a word; one that
 //! comes back, and reads by itself meanwhile, is refused as long as another one is there.
@@ -105,7 +105,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Nobody is there yet.
+    /// No one is there yet.
     pub(crate) fn new(seed: i64, nodes: u32) -> Arc<Groups> {
         Groups::patient(seed, nodes, PATIENCE)
     }
@@ -118,16 +118,13 @@ impl Groups {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What deals depend on beside ranks and elements.
+    /// What deals depend on, besides ranks and elements.
     pub(crate) fn seed(&self) -> (i64, u32) {
         (self.seed, self.nodes)
     }
 
-    /// Gives a rank its place. It waits until all ranks have come, if nobody knows yet which elements it has; and for
+    /// Gives a rank its place. It waits until all ranks have come, if no one knows yet which elements it has; and for
     /// ranks to go that are of another job, such as the one that was stopped to start this one.
-    ///
-    /// # Errors
-    /// If the rank does not fit to the others, or these do not come in time.
     pub(crate) async fn seat(self: &Arc<Self>, coming: Coming) -> Result<Seat, Status> {
         let timeout = coming.timeout;
         let until = Instant::now() + self.patience.min(timeout);
@@ -150,8 +147,8 @@ impl Groups {
         };
         let Some(found) = found else {
             return Err(Status::failed_precondition(format!(
-                "world_size: other ranks of {:?} go on with elements that were dealt out before, and on other nodes: \
-                 start all ranks anew",
+                "world_size: other ranks of {:?} go on with elements that were distributed before, and on other nodes: \
+                 start all ranks again",
                 seat.seated.coming.name
             )));
         };
@@ -220,7 +217,7 @@ impl Groups {
         done.map(|()| (seated, dealt))
     }
 
-    /// What a rank is told that has waited for others long enough.
+    /// What a rank gets that has waited for others long enough.
     fn missing(&self, coming: &Coming) -> Status {
         const NAMED: usize = 8;
         let Coming { name, world_size, timeout, .. } = coming;
@@ -269,7 +266,7 @@ impl Groups {
 }
 
 impl Group {
-    /// Deals out the elements to ranks that are all there, if that was not done.
+    /// Distributes the elements to ranks that are all there, if that was not done.
     fn deal(&mut self, seed: i64, nodes: u32, name: &str) -> Result<(), Status> {
         if self.dealt.borrow().is_some() {
             return Ok(());
@@ -283,7 +280,7 @@ impl Group {
             self.dealt = watch::channel(None).0;
             return Ok(());
         }
-        tracing::info!(name, ?ranks, elements = self.elements.len(), moved = deal.moved, "elements were dealt out");
+        tracing::info!(name, ?ranks, elements = self.elements.len(), moved = deal.moved, "elements were distributed");
         self.dealt.send_replace(Some(Arc::new(Dealt { ranks, deal })));
         Ok(())
     }
@@ -361,7 +358,7 @@ mod tests {
         let other = Groups::new(1, 2);
         let _first = other.seat(Coming { share: Some(dealt[1].clone()), ..coming(0, 0) }).await.unwrap();
         let refused = other.seat(coming(1, 0)).await.err().unwrap();
-        assert!(refused.message().contains("start all ranks anew"), "{refused}");
+        assert!(refused.message().contains("start all ranks again"), "{refused}");
     }
 
     #[tokio::test]

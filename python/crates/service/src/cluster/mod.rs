@@ -5,10 +5,10 @@
 //! with the servers of their machines by the same name. They begin when all of them are there.
 //!
 //! It guarantees that the ranks of a job get each element once in an epoch, and numbers of elements that differ by one
-//! at most (`dealing`); and that nobody hears or leads who does not know the token: servers talk by TLS only, and prove
+//! at most (`dealing`); and that no one hears or leads who does not know the token: servers talk by TLS only, and prove
 //! to each other that they know it before they say anything else (`proof`).
 //!
-//! Nobody is elected. Without its leader a follower ends its jobs' streams and takes no others. These jobs read by
+//! No one is elected. Without its leader a follower ends its jobs' streams and takes no others. These jobs read by
 //! themselves until there is a leader again, each rank what was dealt to it, so that also then each element comes once.
 //! For that the leader needs not know the job any more: a rank that comes back says which elements it has.
 //!
@@ -68,7 +68,7 @@ pub struct LeaderOptions {
     pub listen: SocketAddr,
     /// The number of its machine, below `nodes`.
     pub node: u32,
-    /// How many machines there are, or will be. With another number elements are dealt out in another way.
+    /// How many machines there are, or will be. With another number elements are distributed in another way.
     pub nodes: u32,
     /// A certificate chain, as PEM, for the name or address by which followers reach it. Its first certificate must not
     /// be one of a certificate authority, also if it has signed itself: `openssl req -x509 -newkey ec -pkeyopt
@@ -107,7 +107,7 @@ impl Cluster {
         }
     }
 
-    /// Refuses numbers that make no sense.
+    /// Refuses numbers that are invalid.
     pub(crate) fn check(&self) -> io::Result<()> {
         let (node, nodes) = self.node();
         let refuse = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
@@ -127,7 +127,7 @@ const MAX_NODES: u32 = 1 << 16;
 /// Bytes of a token at least: it is all that keeps others out.
 const TOKEN_BYTES: usize = 16;
 
-/// What servers of a cluster know and nobody else does.
+/// What servers of a cluster know and no one else does.
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
@@ -176,8 +176,6 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// # Errors
-    /// If the address cannot be had, or the certificate and its key make no sense.
     pub(crate) fn new(options: LeaderOptions) -> io::Result<Listening> {
         let (certificate, key) = (&options.certificate, &options.key);
         let (chain, secret) = (pem("certificate", certificate)?, secret("key", key)?);
@@ -205,9 +203,6 @@ impl Listening {
     }
 
     /// Serves those who know the token, for ever. Others do not come as far as a question.
-    ///
-    /// # Errors
-    /// If the runtime does not take the listener.
     pub(crate) fn serve<L: Leader>(
         self,
         service: LeaderServer<L>,

@@ -1,10 +1,10 @@
 //! Servers prove to each other that they know the token, before they say anything else.
 //!
-//! It guarantees that the token itself is sent to nobody, and that a proof is worth nothing in another connection: it
+//! It guarantees that the token itself is sent to no one, and that a proof is worth nothing in another connection: it
 //! is made of the token and of numbers that only the two ends of this connection of TLS have. An impostor between
 //! them has two connections with different numbers, and cannot pass proofs on.
 //!
-//! The follower begins, once TLS has shown that the leader's certificate is trusted: so nobody gets proofs, by which he
+//! The follower begins, once TLS has shown that the leader's certificate is trusted: so no one gets proofs, by which he
 //! could try tokens out, who has not that certificate's key or the token.
 
 use super::Token;
@@ -22,7 +22,7 @@ const PROOF: usize = 32;
 /// What a follower hears whose proof is wrong.
 const REFUSED: [u8; PROOF] = [0; PROOF];
 
-/// Who gives a proof: nobody can send back the one that he got.
+/// Who gives a proof: no one can send back the one that he got.
 #[derive(Clone, Copy)]
 enum Role {
     Leader,
@@ -51,9 +51,6 @@ fn is_right<D>(token: &Token, connection: &ConnectionCommon<D>, role: Role, proo
 }
 
 /// A follower, for its leader.
-///
-/// # Errors
-/// If it does not know the token.
 pub(super) async fn accept(
     tls: TlsAcceptor,
     token: Token,
@@ -75,9 +72,6 @@ pub(super) async fn accept(
 }
 
 /// The leader, for a follower.
-///
-/// # Errors
-/// If its certificate is not trusted, or one of the two does not know the other's token.
 pub(super) async fn connect(
     tls: TlsConnector,
     token: Token,

@@ -1,6 +1,6 @@
 //! A follower's connection to its leader.
 //!
-//! It guarantees that whoever asks while there is none hears so at once, with the reason, and that the leader is looked
+//! It guarantees that anyone who asks without one hears so at once, with the reason, and that the leader is looked
 //! for as long as the server is there.
 
 use super::{ALIVE, FollowerOptions, GONE, VERSION, VERSIONS, chain, pem, proof};
@@ -21,7 +21,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
-/// How long a leader may take to answer whoever connects.
+/// How long a leader may take to answer a client that connects.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a follower waits before it connects again: twice as long each time.
@@ -36,7 +36,7 @@ pub(crate) struct Uplink {
     tls: TlsConnector,
     /// the name that its certificate has
     name: ServerName<'static>,
-    /// the leader, or why there is none
+    /// the leader, or why it could not be made
     link: watch::Sender<Result<Client, String>>,
 }
 
@@ -49,9 +49,6 @@ pub(crate) struct Sampled {
 
 impl Uplink {
     /// It does not connect before [`Uplink::run`].
-    ///
-    /// # Errors
-    /// If the address or the certificates make no sense.
     pub(crate) fn new(options: FollowerOptions) -> io::Result<Uplink> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
         let file = options.trusts.display();
@@ -70,7 +67,7 @@ impl Uplink {
             .map_err(io::Error::other)?
             .with_root_certificates(trusted)
             .with_no_client_auth();
-        let refused = |what: &str| invalid(format!("leader: {:?} is no address with a port{what}", options.leader));
+        let refused = |what: &str| invalid(format!("leader: {:?} is not an address with a port{what}", options.leader));
         // the connection is encrypted by `proof`, below what knows addresses
         let endpoint = Endpoint::from_shared(format!("http://{}", options.leader))
             .map_err(|error| refused(&format!(": {}", chain(&error))))?
@@ -81,7 +78,7 @@ impl Uplink {
         let host = endpoint.uri().host().filter(|_| endpoint.uri().port().is_some()).ok_or_else(|| refused(""))?;
         let name = options.name.as_deref().unwrap_or_else(|| host.trim_matches(['[', ']'])).to_owned();
         let name = ServerName::try_from(name.clone())
-            .map_err(|_| invalid(format!("name: {name:?} is no name or address that a certificate could have")))?;
+            .map_err(|_| invalid(format!("name: {name:?} is not a name or address that a certificate could have")))?;
         let tls = TlsConnector::from(Arc::new(config));
         let link = watch::channel(Err("it has not answered yet".to_owned())).0;
         Ok(Uplink { options, endpoint, tls, name, link })
@@ -149,9 +146,6 @@ impl Uplink {
     }
 
     /// The leader.
-    ///
-    /// # Errors
-    /// If there is none now.
     pub(crate) fn client(&self) -> Result<Client, Status> {
         self.link.borrow().clone().map_err(|why| self.no_leader(&why))
     }
@@ -170,7 +164,7 @@ impl Uplink {
         Status::unavailable(format!("its leader {} is not there: {why}", self.options.leader))
     }
 
-    /// What a job is told of what the leader has answered: refusals as they are, and anything else as the loss of the
+    /// What a job gets of what the leader has answered: refusals as they are, and anything else as the loss of the
     /// leader.
     pub(crate) fn status(&self, status: Status) -> Status {
         match status.code() {
@@ -184,9 +178,6 @@ impl Uplink {
     }
 
     /// Lets the leader draw for a rank of this machine, once all ranks are there.
-    ///
-    /// # Errors
-    /// If the leader refuses it, or is not there.
     pub(crate) async fn sample(&self, rank: proto::Rank) -> Result<Sampled, Status> {
         let mut client = self.client()?;
         let (to_leader, from_rank) = unbounded_channel();
@@ -198,7 +189,7 @@ impl Uplink {
         let mut draws = sampled.into_inner();
         match draws.message().await.map_err(|status| self.status(status))?.and_then(|first| first.message) {
             Some(to_rank::Message::Dealt(dealt)) => Ok(Sampled { dealt, draws, taken }),
-            _ => Err(self.no_leader("it has dealt out nothing")),
+            _ => Err(self.no_leader("it has distributed nothing")),
         }
     }
 }

@@ -33,7 +33,6 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) struct Sessions(Mutex<HashSet<[u8; SESSION]>>);
 
 impl Sessions {
-    /// A new one.
     pub(super) fn begin(&self) -> io::Result<[u8; SESSION]> {
         let mut session = [0; SESSION];
         rustix::rand::getrandom(&mut session, rustix::rand::GetRandomFlags::empty())?;
@@ -89,7 +88,7 @@ async fn who(stream: &UnixStream) -> io::Result<Who> {
             Ok(_) if bytes[0] == ASKS_FOR_MEMORY => return Ok(Who::AsksForMemory),
             Ok((_, came)) if bytes[..came] != PREFACE[..came] => return Err(io::ErrorKind::InvalidData.into()),
             Ok((_, came)) if came == PREFACE.len() => return Ok(Who::SpeaksGrpc),
-            // what stays where it is counts as there already
+            // what stays where it is counts as present already
             Ok(_) => tokio::time::sleep(LOOK).await,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),

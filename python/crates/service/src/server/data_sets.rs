@@ -164,7 +164,7 @@ fn forgetful(name: &str, error: &std::io::Error) -> Status {
     Status::failed_precondition(format!("name: it was done, but {name:?} cannot be remembered so: {error}"))
 }
 
-/// What a job or an operator is told of a source that cannot be read.
+/// What a job or an operator gets of a source that cannot be read.
 pub(super) fn status_of(error: SourceError) -> Status {
     match error {
         SourceError::Invalid(what) => Status::invalid_argument(what),

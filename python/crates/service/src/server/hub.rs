@@ -26,13 +26,13 @@ use tokio::sync::mpsc::UnboundedSender;
 /// Elements that may be in the memory at a time.
 const MAX_ROOMS: u32 = 1 << 20;
 
-/// A job draws so many bytes ahead of what it has taken: what keeps the threads that read busy.
+/// A job draws this many bytes ahead of what it has taken: what keeps the threads that read busy.
 const AHEAD_BYTES: u64 = 8 << 20;
 
 /// How long a job may hold all it may without giving any of it back before it is said to stall.
 pub(super) const STALLED: Duration = Duration::from_secs(10);
 
-/// What a job is told by, as long as it is there.
+/// What a job gets by, as long as it is there.
 pub(super) type ToJob = UnboundedSender<Result<proto::ToJob, tonic::Status>>;
 
 /// A job that comes.
@@ -50,7 +50,6 @@ pub(super) struct Joining {
     pub(super) window: Window,
     pub(super) to_job: ToJob,
     pub(super) process: u32,
-    /// which rank it is, and of how many
     pub(super) rank: (u32, u32),
     /// tells a leader what was taken
     pub(super) taken: Option<UnboundedSender<u32>>,
@@ -121,7 +120,7 @@ impl Hub {
     ) -> Result<proto::DataSetInfo, tonic::Status> {
         let kind = SamplerKind::named(&message.sampler).ok_or_else(|| {
             let known = SamplerKind::ALL.map(|(name, _)| name).join(", ");
-            tonic::Status::invalid_argument(format!("sampler: {:?} is none of {known}", message.sampler))
+            tonic::Status::invalid_argument(format!("sampler: {:?} is not one of  {known}", message.sampler))
         })?;
         let sampling = Drawing::new(self.is_led, kind, self.seed, data_set.elements())
             .map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;
@@ -217,14 +216,15 @@ impl Hub {
         Ok(())
     }
 
-    /// A job gets nothing more, and is told why. What it holds stays until it goes, since it may still be looked at.
+    /// A job gets nothing more, and gets the reason. What it holds stays until it goes, since it may still be looked
+    /// at.
     pub(super) fn end(&self, job: JobId, why: &tonic::Status) {
         let mut state = self.lock();
         state.end(job, why);
         self.settle(&mut state);
     }
 
-    /// A job comes; its number, and how many elements it may hold. `registered` makes what it is told first.
+    /// A job comes; its number, and how many elements it may hold. `registered` makes what it is given first.
     pub(super) fn join(
         &self,
         joining: Joining,
@@ -285,7 +285,7 @@ impl Hub {
         Ok(job)
     }
 
-    /// How many of its elements a job may hold if they have so many bytes: a quarter of the memory at most, as it may
+    /// How many of its elements a job may hold if they have this many bytes: a quarter of the memory at most, as it may
     /// draw an eighth ahead.
     fn window(&self, window: Window, elements: usize, bytes: u64) -> u32 {
         let wanted = match window {
@@ -401,7 +401,7 @@ impl Hub {
                 return;
             }
             state.loaded(&cancel);
-            // what was cancelled nobody wants, or somebody has asked for it again
+            // what was cancelled no one wants, or somebody has asked for it again
             if let (Err(error), Ok(())) = (stored, cancel.check()) {
                 tracing::warn!(element = key.element, error, "an element cannot be read");
                 state.serving.failed(key, &error);
@@ -412,7 +412,7 @@ impl Hub {
         }
     }
 
-    /// Puts an element where jobs find it: into the memory, or beside it if there is no room.
+    /// Puts an element where jobs find it: into the memory, or next to it if there is no room.
     fn store(&self, key: Key, encoded: &Encoded) -> Result<(), String> {
         let bytes = encoded.len() as u64;
         let mut state = self.lock();
@@ -431,7 +431,7 @@ impl Hub {
         };
         let part = room.offset()..room.offset() + bytes;
         #[allow(unsafe_code)]
-        // SAFETY: the room is this element's, and nobody gets it before it is written
+        // SAFETY: the room is this element's, and no one gets it before it is written
         let written = unsafe { self.memory.write(part, |to| encoded.write(to)) };
         written.map_err(|error| error.to_string())?;
         self.lock().serving.written(key);
@@ -452,7 +452,7 @@ impl Hub {
         }
     }
 
-    /// An element, and which of its rows nobody can have.
+    /// An element, and which of its rows no one can have.
     fn load(
         &self,
         source: &dyn Source,
@@ -472,7 +472,7 @@ fn unknown(state: &State, name: &str) -> tonic::Status {
     tonic::Status::not_found(format!("dataset: there is no {name:?}; there is {known}"))
 }
 
-/// What a job or a server is told whose rows are not those of a data set.
+/// What a job or a server gets whose rows are not those of a data set.
 pub(super) fn other_rows(name: &str) -> tonic::Status {
     let what = format!(
         "dataset: {name:?} has other rows on this machine than at the leader: let all machines read the same rows, and \
@@ -481,7 +481,7 @@ pub(super) fn other_rows(name: &str) -> tonic::Status {
     tonic::Status::failed_precondition(what)
 }
 
-/// What is told who creates a data set of a name that there is.
+/// The error for creating a data set of a name that there is.
 pub(super) fn already(name: &str) -> tonic::Status {
     tonic::Status::already_exists(format!("there is a data set {name:?} already: alter or drop it"))
 }

@@ -1,7 +1,7 @@
 //! What followers ask of a leader.
 //!
 //! It guarantees that draws come in the order in which they were made, and that a follower which says nothing more
-//! stops nobody: its ranks are left out of rounds as jobs are that take nothing, and leave with their streams.
+//! stops no one: its ranks are left out of rounds as jobs are that take nothing, and leave with their streams.
 //!
 //! Each node has samplers of its own: jobs of different nodes share no reads, and need not wait for each other.
 
@@ -95,7 +95,7 @@ impl Leading {
         Ok(Attached { leading: self.clone(), node: node.node })
     }
 
-    /// A rank draws from now on, and is told what was dealt first.
+    /// A rank draws from now on, and first gets what was dealt.
     fn join(self: &Arc<Self>, place: DataSetOfNode, seated: &Seated, to_rank: ToRank) -> Result<Drawing, Status> {
         let refuse = |error: joader::SamplerError| Status::resource_exhausted(error.to_string());
         let (data_set, kind) = self.data_sets.hub.begin_elsewhere(&place.data_set, place.fingerprint)?;

@@ -160,7 +160,7 @@ pub fn serve(
         }
     });
     hub.close();
-    // jobs are told by their connections
+    // jobs are distinguished by their connections
     runtime.shutdown_timeout(Duration::from_secs(1));
     for thread in threads {
         let _ = thread.join();
@@ -352,7 +352,7 @@ impl Service {
         };
         let found = match found {
             Ok(found) => found.into_inner(),
-            // a leader that has come back and was told nothing yet: the job asks again
+            // a leader that has come back and got nothing yet: the job asks again
             Err(status) if status.code() == Code::NotFound && register.fingerprint.is_some() => {
                 return Err(Status::unavailable(format!("at its leader, {}", status.message())));
             }

@@ -56,7 +56,7 @@ impl Wish {
             return Err(Status::failed_precondition(what));
         }
         if register.epoch >= register.epochs {
-            return Err(Status::invalid_argument("epochs: there is none left"));
+            return Err(Status::invalid_argument("epochs: none are left"));
         }
         let recipe = match register.recipe.as_str() {
             "" => Recipe::default(),
@@ -124,7 +124,7 @@ pub(super) struct Place {
     pub(super) taken: Option<UnboundedSender<u32>>,
 }
 
-/// Ends a job when the task that listens to it ends, however that is, or when nobody has waited for it to register.
+/// Ends a job when the task that listens to it ends, however that is, or when no one has waited for it to register.
 pub(super) struct Leaving {
     pub(super) hub: Arc<Hub>,
     sessions: Arc<Sessions>,

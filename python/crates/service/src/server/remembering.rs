@@ -1,6 +1,6 @@
 //! The file by which a server that starts again knows its data sets.
 //!
-//! It guarantees that the file is whole at any time, that two servers do not write one file, and that nobody else has
+//! It guarantees that the file is whole at any time, that two servers do not write one file, and that no one else has
 //! written it. It has no passwords: who opens sources refuses those that have any.
 
 use crate::proto;
@@ -47,9 +47,6 @@ struct State {
 
 impl Remembered {
     /// Reads a file, which need not be there.
-    ///
-    /// # Errors
-    /// If it cannot be read, is none of ours, or another server has it.
     pub(super) fn open(path: PathBuf) -> io::Result<Remembered> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("datasets: {}: {error}", path.display()));
         let (mut file, is_new) = match OpenOptions::new().read(true).open(&path) {
@@ -74,7 +71,7 @@ impl Remembered {
         }
         let mut state = State { data_sets, _file: file };
         if is_new {
-            // so that one that was emptied is told from one that is new
+            // so that one that was emptied is distinguished from a new one
             write(&path, &mut state, BTreeMap::new()).map_err(named)?;
         }
         Ok(Remembered { path: path.clone(), state: Mutex::new(state) })
@@ -84,20 +81,14 @@ impl Remembered {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> Vec<proto::DataSet> {
         self.lock().data_sets.values().cloned().collect()
     }
 
-    /// One of them.
     pub(super) fn get(&self, name: &str) -> Option<proto::DataSet> {
         self.lock().data_sets.get(name).cloned()
     }
 
-    /// Remembers a data set.
-    ///
-    /// # Errors
-    /// If the file cannot be written: it is as it was then.
     pub(super) fn put(&self, data_set: &proto::DataSet) -> io::Result<()> {
         let mut state = self.lock();
         let mut data_sets = state.data_sets.clone();
@@ -106,9 +97,6 @@ impl Remembered {
     }
 
     /// Forgets a data set; whether there was one.
-    ///
-    /// # Errors
-    /// As [`Remembered::put`].
     pub(super) fn forget(&self, name: &str) -> io::Result<bool> {
         let mut state = self.lock();
         let mut data_sets = state.data_sets.clone();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub(super) fn listen(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let hidden = path.with_file_name(format!(".{}", std::process::id()));
     if let Some(long) = [path, &hidden].into_iter().find(|path| SocketAddr::from_pathname(path).is_err()) {
-        let what = format!("{} is too long for the path of a socket, or is none", long.display());
+        let what = format!("{} is too long for the path of a socket, or is not one", long.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -35,7 +35,7 @@ pub(super) fn listen(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
         };
         std::fs::remove_file(path).map_err(of_user)?;
     }
-    // bound in secret, so that nobody connects before the rights are set
+    // bound in secret, so that no one connects before the rights are set
     let _ = std::fs::remove_file(&hidden);
     let listener = UnixListener::bind(&hidden).map_err(|error| at(&hidden, &error))?;
     listener.set_nonblocking(true)?;

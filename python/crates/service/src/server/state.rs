@@ -52,7 +52,6 @@ pub(super) struct JobInfo {
     /// when it gave something back last
     pub(super) moved: Instant,
     pub(super) rows: u64,
-    /// which rank it is, and of how many
     pub(super) rank: (u32, u32),
     /// it gets nothing more
     pub(super) has_ended: bool,
@@ -96,7 +95,7 @@ pub(super) struct AtATime {
 
 /// An element to read, and how.
 pub(super) struct ToLoad {
-    /// set when nobody wants it any more
+    /// set when no one wants it any more
     pub(super) cancel: Arc<Cancel>,
     pub(super) key: Key,
     pub(super) source: Arc<dyn Source>,
@@ -128,11 +127,11 @@ impl State {
         }
     }
 
-    /// What is to be read next, and is still wanted, if so many may be under way.
+    /// What is to be read next, and is still wanted, if this many may be under way.
     pub(super) fn next_to_load(&mut self, at_a_time: AtATime) -> Option<ToLoad> {
         let mut at = 0;
         while let Some(&key) = self.to_load.get(at) {
-            // asked in any case: what nobody wants is forgotten by that
+            // asked in any case: what no one wants is forgotten by that
             let is_wanted = self.serving.is_wanted(key);
             let kind = self.kinds.get(&key.kind).filter(|_| is_wanted);
             let Some((kind, created)) = kind.and_then(|kind| Some((kind, created(&self.data_sets, kind.data_set)?)))
@@ -172,7 +171,7 @@ impl State {
         }
     }
 
-    /// Cancels the reading of what nobody wants any more. It is read again, should somebody come.
+    /// Cancels the reading of what no one wants any more. It is read again, should somebody come.
     pub(super) fn cancel_unwanted(&mut self) {
         for Loading { key, cancel, .. } in &self.loading {
             if !self.serving.is_wanted(*key) {
@@ -181,7 +180,7 @@ impl State {
         }
     }
 
-    /// An element of a kind was prepared, and has so many bytes.
+    /// An element of a kind was prepared, and has this many bytes.
     pub(super) fn prepared(&mut self, kind: u32, bytes: u64) {
         if let Some(kind) = self.kinds.get_mut(&kind) {
             kind.prepared = (kind.prepared.0 + 1, kind.prepared.1 + bytes);
@@ -212,7 +211,7 @@ impl State {
         self.kinds.iter().find(|(_, kind)| same(kind)).map(|(kind, _)| *kind)
     }
 
-    /// About how many bytes an element of a kind has, whose rows have so many at least once they are prepared.
+    /// About how many bytes an element of a kind has, whose rows have this many at least once they are prepared.
     pub(super) fn bytes(&self, created: &Created, kind: Option<u32>, row_bytes: u64) -> u64 {
         let prepared = kind.and_then(|kind| self.kinds.get(&kind)?.bytes());
         let guessed = || {
@@ -224,7 +223,7 @@ impl State {
 
     pub(super) fn forget_kinds(&mut self, data_set: &str) {
         let number = self.data_sets.get(data_set).map(|created| created.number);
-        // what is kept of them goes by and by: nobody will ask for it
+        // what is kept of them goes by and by: no one will ask for it
         self.kinds.retain(|_, kind| Some(kind.data_set) != number);
         self.damaged.retain(|key, _| self.kinds.contains_key(&key.kind));
     }

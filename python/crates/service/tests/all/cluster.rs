@@ -306,7 +306,7 @@ fn servers_without_the_token_or_the_certificate_do_not_follow_and_say_why() {
     }
     let why = lost(FollowerOptions { nodes: 4, ..nodes.follower(3) });
     assert!(why.starts_with("nodes: the leader has 3"), "{why}");
-    // nobody leads or follows without the files
+    // no one leads or follows without the files
     let (path, missing) = (nodes.path("another"), nodes.path("missing"));
     let refused = |cluster: Cluster| {
         let options = service::ServerOptions {
@@ -358,7 +358,7 @@ fn a_leader_answers_nobody_without_tls() {
     assert!(answer.is_err());
 }
 
-/// Reads on until so many rows came in all.
+/// Reads on until this many rows came in all.
 fn read_until(job: &mut Job, rows: &mut Vec<i64>, wanted: usize) {
     while rows.len() < wanted {
         let NextOfJob::Batch(batch) = next(job).unwrap() else { panic!() };
@@ -548,7 +548,7 @@ fn a_rank_waits_for_the_others_and_can_be_closed_meanwhile() {
         assert!(began.elapsed() < 5 * SECOND);
         until("it is still waited for", || status(&nodes.servers[0]).groups.is_empty());
     }
-    // and what makes no sense is refused by whichever server
+    // and what is invalid is refused by whichever server
     for node in [0, 1] {
         let refused = |options: &dyn Fn(&mut JobOptions)| {
             next(&mut nodes.rank(&[node, 0], 0, |of| options(of))).unwrap_err().to_string()

@@ -1,7 +1,7 @@
 //! Servers in network namespaces, between which packets come late, get lost, or do not come at all.
 //!
 //! Linux can do that by itself (`tc netem`), but not every kernel has it. So the packets go through this process, by a
-//! TUN device for each namespace. Nobody else's network is touched: the namespaces are made here, and have no way out.
+//! TUN device for each namespace. No one else's network is touched: the namespaces are made here, and have no way out.
 //! Where that is not allowed (it needs root and /dev/net/tun) the test says so and does nothing.
 
 #![allow(unsafe_code)]
@@ -24,7 +24,7 @@ const NODES: u32 = 3;
 /// How long a packet takes.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Of so many packets one gets lost.
+/// Of this many packets one gets lost.
 const LOST: u64 = 20;
 
 fn address(node: u32) -> String {
@@ -152,7 +152,7 @@ fn tun(name: &str) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Tells whoever counts tests that this one did nothing.
+/// Tells the one that counts tests that this one did nothing.
 fn skip(why: &str) {
     let line = format!("servers_hear_each_other_late_or_not_at_all: {why}");
     eprintln!("skipped: {line}");
@@ -228,7 +228,7 @@ impl Nodes {
     }
 }
 
-/// Reads on in these jobs until each has so many rows.
+/// Reads on in these jobs until each has this many rows.
 fn read_until<'a>(jobs: impl Iterator<Item = (&'a mut Job, &'a mut Vec<i64>)>, wanted: usize) {
     std::thread::scope(|scope| {
         for (job, rows) in jobs {

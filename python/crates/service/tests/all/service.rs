@@ -219,7 +219,7 @@ fn rows_that_have_changed_are_not_read_by_a_job_itself() {
     assert!(error.contains("the source has 990 rows now, and had 1000 when the job began"), "{error}");
 }
 
-/// Reads on until so many rows came in all.
+/// Reads on until this many rows came in all.
 fn read_until(job: &mut Job, rows: &mut Vec<i64>, wanted: usize) {
     while rows.len() < wanted {
         let NextOfJob::Batch(batch) = next(job).unwrap() else { panic!() };

@@ -1,4 +1,4 @@
-//! Whoever connects without having shown who it is: idle, slow, or somebody else than it should be.
+//! Anyone who connects without having shown who it is: idle, slow, or somebody else than it should be.
 
 use crate::cluster::{Nodes, TOKEN};
 use crate::common::{Numbers, Opens, SECOND, Server, all, job_options, next, sorted, status, until};

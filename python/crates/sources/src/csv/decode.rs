@@ -89,7 +89,7 @@ impl Decoder {
 
     fn damaged(&self, chunk: &Chunk<'_>, at: usize, what: &str) -> SourceError {
         let what = what.split_once(" error: ").map_or(what, |(_, what)| what);
-        // The library counts lines from where it was told to begin.
+        // The library counts lines from where it began.
         let what = what.split(" at line ").next().unwrap_or(what).replace(" for line 1", "");
         let hint = match &self.hint {
             Some(hint) => format!("; {hint}"),

@@ -209,7 +209,7 @@ pub(super) fn first_row(file: &DataFile, lines: &CsvLines) -> Result<Option<Vec<
     let row = ends[..ended].iter().map(|&end| {
         let field = &fields[start..end];
         start = end;
-        String::from_utf8(field.to_vec()).map_err(|_| file.damaged(0, "the first row is no UTF-8"))
+        String::from_utf8(field.to_vec()).map_err(|_| file.damaged(0, "the first row is not valid UTF-8"))
     });
     row.collect::<Result<_, _>>().map(Some)
 }

@@ -134,7 +134,7 @@ fn names(found: &mut IndexedFiles, options: &Options) -> Result<Vec<String>, Sou
         found.skipped.skip(options.on_error, error, rows)?;
     }
     let (_, names) =
-        names.ok_or_else(|| found.files[0].schema("there is no row, so that nobody knows what columns there are"))?;
+        names.ok_or_else(|| found.files[0].schema("there is no row, so that no one knows what columns there are"))?;
     if options.header {
         return Ok(names);
     }

@@ -1,4 +1,4 @@
-//! Builds an index that survives interruption: entries go to a file beside the one to be, which is renamed at the end.
+//! Builds an index that survives interruption: entries go to a file next to the one to be, which is renamed at the end.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -28,7 +28,7 @@ pub struct Built {
     pub damage: Option<(u64, String)>,
 }
 
-/// Builds the index of a file, over one that is there. `progress` is told how many bytes are done, of how many.
+/// Builds the index of a file, over one that is there. `progress` gets how many bytes are done, of how many.
 ///
 /// Interrupted in any way, it goes on where it was when it is called again, if the file has not changed.
 ///
@@ -109,7 +109,7 @@ struct Unfinished {
     cut: Cut,
 }
 
-/// So many bytes of entries are written at a time: those of about 100 MB of data.
+/// This many bytes of entries are written at a time: those of about 100 MB of data.
 const WRITTEN_BYTES: usize = 16 << 10;
 
 impl Unfinished {

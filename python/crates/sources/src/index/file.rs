@@ -122,10 +122,10 @@ pub(super) fn read(place: &Path, file: &DataFile, format: &dyn IndexedFormat) ->
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(SourceError::Io { path: place.to_owned(), error }),
     };
-    let again = format!("build it anew with `python -m corgipile index --force {}`", file.path.display());
+    let again = format!("build it again with `python -m corgipile index --force {}`", file.path.display());
     let refused = |what: String| SourceError::Invalid(format!("{}: {what}; {again}", place.display()));
     let Some((of, name, settings)) = origin(&bytes) else {
-        return Err(refused("is no index of corgipile, or of another version".into()));
+        return Err(refused("is not an index of corgipile, or of another version".into()));
     };
     if name != format.name() {
         return Err(refused(format!("is the index of a file of the format {name}, not {}", format.name())));

@@ -2,8 +2,8 @@
 //!
 //! An index has an entry for every unit, a run of rows of 128 kB or more, so that that of a file of 100 GB takes 20 MB;
 //! of small files it has finer ones, so that a block of few rows is read without the rows next to it.
-//! It lies beside its file, or in a directory of its own, and knows size and time of change of the file: one of another
-//! file, or of the file as it was, is refused. Building it goes on where it was interrupted.
+//! It lies next to its file, or in a directory of its own, and knows size and time of change of the file: one of
+//! another file, or of the file as it was, is refused. Building it goes on where it was interrupted.
 
 mod build;
 mod file;
@@ -19,13 +19,13 @@ use scan::{Input, Scan};
 
 pub use build::{Built, already_built, build};
 
-/// A file of at most so many bytes is looked through when it is opened, if it has no index.
+/// A file of at most this many bytes is looked through when it is opened, if it has no index.
 pub(crate) const SCANNED_BYTES: u64 = 256 << 20;
 
 /// A unit ends with the first row that makes it at least so long.
 pub(crate) const UNIT_BYTES: u64 = 128 << 10;
 
-/// About so many runs of rows a data set has whose places are known, unless its units are smaller than these runs: a
+/// About this many runs of rows a data set has whose places are known, unless its units are smaller than these runs: a
 /// few for each of 2560 blocks.
 const RUNS: u64 = 1 << 14;
 
@@ -39,7 +39,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// For a file whose first row begins at `first`, of a data set of so many bytes.
+    /// For a file whose first row begins at `first`, of a data set of this many bytes.
     pub(crate) fn new(bytes: u64, first: u64) -> Cut {
         Cut { run_bytes: bytes / RUNS, unit: first, run: first, units: 0 }
     }
@@ -72,7 +72,7 @@ pub const ENDING: &str = ".cpindex";
 pub struct IndexOptions {
     /// Build and keep an index where it is missing or not of the file as it is now.
     pub build: bool,
-    /// The directory of indexes; else they lie beside their files.
+    /// The directory of indexes; else they lie next to their files.
     pub directory: Option<PathBuf>,
     /// The index, if the data set is one file: ours or another program's.
     pub file: Option<PathBuf>,
@@ -118,7 +118,7 @@ pub trait IndexedFormat: Send + Sync {
     fn foreign(&self, place: &Path, input: &mut Input) -> Result<Index, SourceError> {
         let (place, file) = (place.display(), input.file.path.display());
         Err(SourceError::Invalid(format!(
-            "{place} is no index of corgipile; build one with `python -m corgipile index {file}`"
+            "{place} is not an index of corgipile; build one with `python -m corgipile index {file}`"
         )))
     }
 }

@@ -10,7 +10,7 @@ use crate::OnError;
 use crate::dataset::is_skipped;
 use crate::files::DataFile;
 
-/// How often somebody is told how far it is, and may stop it.
+/// How often progress is reported, and the build may be stopped.
 const TICK_BYTES: u64 = 1 << 20;
 
 /// A row that was found.
@@ -96,7 +96,7 @@ impl Input {
     }
 }
 
-/// Finds the runs of rows of the rest of a file. `found` gets each of them; `tick` is told how far it is.
+/// Finds the runs of rows of the rest of a file. `found` gets each of them; `tick` gets how far it is.
 pub(crate) fn scan(
     scanner: &mut dyn Scan,
     input: &mut Input,

@@ -38,13 +38,12 @@ impl Bytes {
     }
 }
 
-/// Maps a file.
 #[expect(unsafe_code)]
 fn map(file: &File) -> std::io::Result<Mmap> {
-    // SAFETY: Rust requires that nobody changes the bytes while they are mapped. No program can see to that for a
-    // file; what it means here is told where mapping is offered (`Options::memory_map`), and each read first compares
-    // size and time of change. Bytes that do change are numbers and texts that were checked once and may now be
-    // others: offsets of lists and texts are copied out of the mapping together with what they lead to, with checks
+    // SAFETY: Rust requires that no one changes the bytes while they are mapped. No program can see to that for a
+    // file; what it means here is documented where mapping is offered (`Options::memory_map`), and each read first
+    // compares size and time of change. Bytes that do change are numbers and texts that were checked once and may now
+    // be others: offsets of lists and texts are copied out of the mapping together with what they lead to, with checks
     // of their bounds.
     unsafe { Mmap::map(file) }
 }

@@ -106,7 +106,7 @@ impl Batches {
     }
 }
 
-/// No bytes of LZ4 become more than so many each.
+/// No bytes of LZ4 become more than this many each.
 const LZ4_RATIO: i64 = 255;
 
 fn whole(file: &DataFile, bytes: &Bytes, block: &Block) -> Result<arrow::buffer::Buffer, SourceError> {

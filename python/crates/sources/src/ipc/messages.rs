@@ -27,7 +27,7 @@ pub(super) fn contents(file: &DataFile, bytes: &Bytes, cancel: &Cancel) -> Resul
         return footer(file, bytes);
     }
     if start.starts_with(b"FEA1") {
-        return Err(file.damaged(0, "is a Feather file of version 1; write it anew with a later pyarrow or pandas"));
+        return Err(file.damaged(0, "is a Feather file of version 1; write it again with a later pyarrow or pandas"));
     }
     if !start.starts_with(&CONTINUATION) {
         return Err(file.damaged(0, "is neither a file of Arrow's format nor a stream of it"));
@@ -107,12 +107,12 @@ fn stream(file: &DataFile, bytes: &Bytes, cancel: &Cancel) -> Result<Contents, S
             }
             (MessageHeader::DictionaryBatch, Some(_)) => {
                 return Err(damaged(
-                    "a dictionary changes in the middle of the stream; write it anew as an Arrow file",
+                    "a dictionary changes in the middle of the stream; write it again as an Arrow file",
                 ));
             }
             (MessageHeader::RecordBatch, Some(contents)) => contents.batches.push(block),
             (MessageHeader::Schema, Some(_)) => return Err(damaged("there is a second schema")),
-            _ => return Err(damaged("there is a message that is no record batch, or before the schema")),
+            _ => return Err(damaged("there is a message that is not a record batch, or before the schema")),
         }
         at = (block.offset() + i64::from(block.metaDataLength()) + block.bodyLength()) as u64;
     }

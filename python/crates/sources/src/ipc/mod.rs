@@ -173,7 +173,7 @@ impl Reader {
         if !lists || filled.is_empty() {
             return Ok(self.schema.clone());
         }
-        // Whoever reads a batch is told what is wrong with it.
+        // Anyone who reads a batch gets the error.
         let read = |at: usize| self.batch(filled[at], units[filled[at]].rows).ok();
         let sample: Vec<RecordBatch> = layout::spread(filled.len(), BATCHES_LOOKED_AT).filter_map(read).collect();
         let fields = self.schema.fields().iter().map(|field| {

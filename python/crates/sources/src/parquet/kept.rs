@@ -1,9 +1,9 @@
 //! Units that were decoded, of a data set of which all of them fit into memory.
 //!
 //! A page is decompressed and decoded from its beginning, whichever of its rows are wanted, and so is a row group of
-//! lists whose pages nobody knows, or of one page. Where a unit becomes many blocks, each would decode it anew: as many
-//! times the work as there are blocks. A unit that is read in parts is decoded once instead, by one thread while others
-//! that want it wait. Nothing is ever dropped, so that what is given out is a part of what is kept, and no copy.
+//! lists whose pages no one knows, or of one page. Where a unit becomes many blocks, each would decode it again: as
+//! many times the work as there are blocks. A unit that is read in parts is decoded once instead, by one thread while
+//! others that want it wait. Nothing is ever dropped, so that what is given out is a part of what is kept, and no copy.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use source::{Cancel, SourceError};
 /// A unit, and which of its columns are decoded.
 type Key = (usize, Vec<bool>);
 
-/// How often the lock is asked for, which is held for moments. In a process that was forked off meanwhile, nobody might
+/// How often the lock is asked for, which is held for moments. In a process that was forked off meanwhile, no one might
 /// ever give it back.
 const ATTEMPTS: usize = 10_000;
 

@@ -237,7 +237,7 @@ fn pages(footer: &Footer) -> Vec<Unit> {
     runs
 }
 
-/// So many of the rows that take these bytes.
+/// This many of the rows that take these bytes.
 fn share(bytes: u64, part: u64, rows: u64) -> Unit {
     Unit { rows: part, bytes: (u128::from(bytes) * u128::from(part) / u128::from(rows.max(1))) as u64 }
 }
@@ -286,7 +286,7 @@ fn parts(footer: &Footer, group: usize, part_bytes: u64) -> Vec<(u64, Unit)> {
 
 /// The fields, those lists as fixed-size ones whose rows all have the same length.
 ///
-/// Parquet does not keep lengths. But it keeps how many values a row group has, which is so many times its rows for
+/// Parquet does not keep lengths. But it keeps how many values a row group has, which is this many times its rows for
 /// them to be equal; and then rows are looked at. Should a later row differ all the same, reading it is an error that
 /// says so.
 fn with_fixed_lists(footers: &[Footer], fields: Vec<Field>, cancel: &Cancel) -> Result<Vec<Field>, SourceError> {

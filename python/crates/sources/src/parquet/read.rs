@@ -30,7 +30,7 @@ pub(super) struct Footer {
     pub(super) straight: Vec<Option<Straight>>,
 }
 
-/// A unit: so many rows of a row group, from `first` on.
+/// A unit: this many rows of a row group, from `first` on.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) file: usize,
@@ -89,7 +89,7 @@ impl Reader {
         };
         if let Some(kept) = self.kept.as_ref().filter(|_| rows != (0..place.rows)) {
             let key = (unit, columns.iter().map(Option::is_none).collect());
-            // what is wrong with other rows of the unit is told whoever reads them
+            // what is wrong with other rows of the unit is reported to their reader
             if let Ok(part) = kept.rows(key, &rows, cancel, || decode(&(0..place.rows))) {
                 return Ok(part);
             }

@@ -141,7 +141,7 @@ impl Straight {
     }
 
     /// Where the pages of a row group are; none if a row lacks numbers or has others than it should, or if something
-    /// is wrong, which whoever reads the rows is told.
+    /// is wrong, which the reader of the rows gets as an error.
     fn pages_of(&self, file: &Pages, metadata: &ParquetMetaData, group: usize) -> Option<Vec<PageAt>> {
         let group = metadata.row_group(group);
         let column = group.column(self.leaf);
@@ -244,7 +244,7 @@ struct Levels<'a> {
 }
 
 impl Levels<'_> {
-    /// Whether the next levels are all `max`, but for the first one of every so many, which is 0. `bytes`: how long
+    /// Whether the next levels are all `max`, but for the first one of every this many, which is 0. `bytes`: how long
     /// they are, if it does not stand in front of them. None if they are damaged.
     fn are(&mut self, max: i16, bytes: Option<usize>, numbers: u64, zero_every: Option<u64>) -> Option<bool> {
         if max == 0 {
@@ -339,7 +339,7 @@ fn variable(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// So many bits from a place on; they are in two bytes at most.
+/// This many bits from a place on; they are in two bytes at most.
 fn packed(bytes: &[u8], place: u64, bits: u32) -> u64 {
     let byte = |i: u64| bytes.get(i as usize).map_or(0, |byte| u32::from(*byte));
     let two = byte(place / 8) | byte(place / 8 + 1) << 8;

@@ -110,12 +110,11 @@ enum Values {
     Timestamp(TimestampMicrosecondBuilder),
 }
 
-/// The bytes of a number.
 fn exact<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
     bytes.try_into().map_err(|_| format!("the database sent {} bytes where {N} are expected", bytes.len()))
 }
 
-/// Hands out so many numbers of `N` bytes, each behind its length, if all of them are such.
+/// Hands out this many numbers of `N` bytes, each behind its length, if all of them are such.
 fn each<const N: usize>(count: i64, bytes: &[u8], mut push: impl FnMut([u8; N])) -> bool {
     let numbers = || bytes.chunks_exact(4 + N).map(|number| number.split_at(4));
     let is_right = count.checked_mul(4 + N as i64) == Some(bytes.len() as i64)
@@ -159,7 +158,7 @@ impl Values {
             Self::Float32(values) => values.append_value(f32::from_be_bytes(exact(bytes)?)),
             Self::Float64(values) => values.append_value(f64::from_be_bytes(exact(bytes)?)),
             Self::Text(values) => {
-                let text = str::from_utf8(bytes).map_err(|_| "a text is no UTF-8: is client_encoding set?")?;
+                let text = str::from_utf8(bytes).map_err(|_| "a text is not valid UTF-8: is client_encoding set?")?;
                 values.append_value(text);
             }
             Self::Bytes(values) => values.append_value(bytes),
@@ -176,8 +175,8 @@ impl Values {
         Ok(())
     }
 
-    /// Adds so many numbers of an array, each behind its length, if none is missing: true if it did. They are the most
-    /// of what tables of features have.
+    /// Adds this many numbers of an array, each behind its length, if none is missing: true if it did. They are the
+    /// most of what tables of features have.
     fn push_all(&mut self, count: i64, bytes: &[u8]) -> bool {
         match self {
             Self::Int32(values) => each(count, bytes, |number| values.append_value(i32::from_be_bytes(number))),
@@ -256,7 +255,7 @@ impl<'a> Columns<'a> {
                 elements(bytes, values).ok_or("the database sent an array that is cut off")?.map_err(told)?;
             }
             nulls.append(bytes.is_some());
-            ends.push(i32::try_from(values.builder().len()).map_err(|_| "so many values do not fit one batch")?);
+            ends.push(i32::try_from(values.builder().len()).map_err(|_| "this many values do not fit one batch")?);
         }
         Ok(())
     }

@@ -68,7 +68,7 @@ impl Connections {
         &self.snapshot
     }
 
-    /// Does something with a connection that nobody else uses. After an error the connection is ended.
+    /// Does something with a connection that no one else uses. After an error the connection is ended.
     pub(super) fn with<T>(
         &self,
         cancel: &Cancel,
@@ -103,7 +103,7 @@ impl Connections {
         let quoted = self.snapshot.replace('\'', "''");
         client.batch_execute(&format!("SET TRANSACTION SNAPSHOT '{quoted}'")).map_err(|error| {
             let SourceError::Database(what) = refused(error) else { return SourceError::Cancelled };
-            SourceError::Database(format!("{what}; whoever has exported the snapshot must be connected still"))
+            SourceError::Database(format!("{what}; anyone who has exported the snapshot must be connected still"))
         })?;
         Ok(client)
     }
@@ -119,7 +119,7 @@ impl HeldSnapshot {
     /// Holds on a snapshot, by a connection that does nothing else.
     ///
     /// # Errors
-    /// If the database refuses, or nobody has the snapshot any more.
+    /// If the database refuses, or no one has the snapshot any more.
     pub fn hold(connection: &str, snapshot: &str, cancel: &Cancel) -> Result<HeldSnapshot, SourceError> {
         let mut client = Connections::open(connection, Some(snapshot), cancel)?.join(READ)?;
         let row = client.query_one("SELECT pg_export_snapshot()", &[]).map_err(refused)?;

@@ -94,7 +94,7 @@ impl Decoder {
         if !self.begun {
             if header(&mut rest).is_none() {
                 let begins = SIGNATURE.starts_with(&bytes[..bytes.len().min(SIGNATURE.len())]);
-                return if begins { Ok(0) } else { Err("what the database sent is no COPY of rows".to_owned()) };
+                return if begins { Ok(0) } else { Err("what the database sent is not a COPY of rows".to_owned()) };
             }
             self.begun = true;
             used = bytes.len() - rest.len();

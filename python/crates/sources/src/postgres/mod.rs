@@ -1,6 +1,6 @@
 //! Tables of PostgreSQL: units are runs of pages, read by `COPY` of a range of `ctid`, under one snapshot.
 //!
-//! Whoever opens a table exports a snapshot, and every connection of every thread and process reads under it: all
+//! Anyone who opens a table exports a snapshot, and every connection of every thread and process reads under it: all
 //! epochs of all ranks see the same rows, whatever is done to the table meanwhile. The extension is not needed.
 //!
 //! How many rows the pages have is counted when the table is opened, which reads it once: the numbers of batches, which
@@ -59,7 +59,7 @@ pub struct Options {
 pub struct OpenedTable {
     /// Its rows.
     pub data: Dataset,
-    /// The snapshot's name, for others who shall read the same rows.
+    /// The snapshot's name, for others who should read the same rows.
     pub snapshot: String,
 }
 

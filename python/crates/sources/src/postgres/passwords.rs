@@ -24,7 +24,7 @@ pub(super) fn add(config: &mut Config, values: &Values) -> Result<Option<String>
         return Ok(named.then(|| format!("there is no password file {}", path.display())));
     };
     if !metadata.is_file() {
-        return Ok(Some(format!("the password file {} is no plain file", path.display())));
+        return Ok(Some(format!("the password file {} is not a plain file", path.display())));
     }
     if metadata.permissions().mode() & 0o077 != 0 {
         let path = path.display();
@@ -97,7 +97,7 @@ mod tests {
         let text = "# h:1:d:u:no\nh:1:d:other:no\nh:1:d:u:it\\:s\\\\me\n*:*:*:u:second\nshort:line\n";
         assert_eq!(find(text, ["h", "1", "d", "u"]).as_deref(), Some("it:s\\me"));
         assert_eq!(find(text, ["h", "2", "d", "u"]).as_deref(), Some("second"));
-        assert_eq!(find(text, ["h", "1", "d", "nobody"]), None);
+        assert_eq!(find(text, ["h", "1", "d", "no one"]), None);
         assert_eq!(find("a\\:b:*:*:*:p", ["a:b", "1", "d", "u"]).as_deref(), Some("p"));
     }
 }

@@ -118,10 +118,10 @@ fn shown(name: &str) -> String {
 /// Parameters whose values are secrets.
 const SECRETS: [&str; 2] = ["password", "sslpassword"];
 
-/// Whether a connection string has a password, which whoever keeps or shows the string would keep or show.
+/// Whether a connection string has a password, which anyone who keeps or shows the string would keep or show.
 ///
 /// # Errors
-/// If it is no connection string.
+/// If it is not a connection string.
 pub fn has_password(connection: &str) -> Result<bool, SourceError> {
     Ok(pairs(connection)?.iter().any(|(name, value)| SECRETS.contains(&name.as_str()) && !value.is_empty()))
 }
@@ -321,7 +321,7 @@ fn decoded(text: &str, what: &str) -> Result<String, SourceError> {
             rest = behind;
         }
     }
-    String::from_utf8(bytes).map_err(|_| wrong(&format!("{what} is no UTF-8")))
+    String::from_utf8(bytes).map_err(|_| wrong(&format!("{what} is not valid UTF-8")))
 }
 
 /// Adds what the definition of a service says.

@@ -30,7 +30,7 @@ const VIEW: &str = "pg_temp.corgipile_rows";
 /// How many rows are looked at to see whether arrays have the same length.
 const LOOKED_AT: usize = 1000;
 
-/// About so many bytes of rows are sent on together, and so many times that may wait to be taken.
+/// About this many bytes of rows are sent on together, and this many times that may wait to be taken.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS_AHEAD: usize = 4;
 
@@ -87,7 +87,7 @@ impl Shuffled {
         Ok(opened)
     }
 
-    /// The snapshot's name, for others who shall read the same rows.
+    /// The snapshot's name, for others who should read the same rows.
     pub fn snapshot(&self) -> &str {
         self.connections.snapshot()
     }
@@ -176,7 +176,6 @@ fn rows_of(client: &mut Client, table: &str) -> Result<(String, String), SourceE
     Ok((name.clone(), name))
 }
 
-/// The columns with their names.
 fn named(columns: &[Column]) -> String {
     columns.iter().map(Column::named).collect::<Vec<_>>().join(", ")
 }
@@ -261,7 +260,7 @@ impl Stream {
         let mine = cancel.clone();
         let thread = move || {
             if let Err(error) = pump(&of, &mut client, &query, &send, &mine) {
-                let _ = send.send(Err(error)); // nobody may be there any more
+                let _ = send.send(Err(error)); // no one may be there any more
             }
         };
         let begun = std::thread::Builder::new().name("corgipile stream".to_owned()).spawn(thread);

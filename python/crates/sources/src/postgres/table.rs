@@ -11,14 +11,14 @@ use super::columns::{Column, column};
 use super::connect::refused;
 use crate::files::Fingerprint;
 
-/// A unit has so many pages, 512 kB; of tables that make fewer units than the second number, as many fewer.
+/// A unit has this many pages, 512 kB; of tables that make fewer units than the second number, as many fewer.
 const MOST_PAGES: i64 = 64;
 const UNITS_OF_SMALL_TABLES: i64 = 256;
 
-/// So many pages are counted by one statement, 32 MB, so that Ctrl-C is heard soon.
+/// This many pages are counted by one statement, 32 MB, so that Ctrl-C is heard soon.
 const COUNTED_AT_ONCE: i64 = 64 * MOST_PAGES;
 
-/// Rows are counted by so many runs of pages of a table at least, or by pages: a few runs for each of 2560 blocks.
+/// Rows are counted by this many runs of pages of a table at least, or by pages: a few runs for each of 2560 blocks.
 const RUNS: i64 = 1 << 14;
 
 pub(super) struct Table {
@@ -80,7 +80,7 @@ impl Counted {
     }
 }
 
-/// How many pages a run has in a table of so many: a power of 2, which a whole unit has.
+/// How many pages a run has in a table of this many: a power of 2, which a whole unit has.
 fn pages_of_run(pages: i64) -> i64 {
     1 << (pages / RUNS).clamp(1, MOST_PAGES).ilog2()
 }
@@ -99,7 +99,7 @@ impl Table {
         let (oid, name, kind, secured): (u32, String, String, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
         if !matches!(kind.as_str(), "r" | "p" | "m") {
             return Err(SourceError::Invalid(format!(
-                "{name} is no table, partitioned table or materialized view, and has no pages to read in blocks; \
+                "{name} is not a table, partitioned table or materialized view, and has no pages to read in blocks; \
                  let the server shuffle it (server_shuffle=True), or make it a table: CREATE TABLE ... AS SELECT * FROM {name}"
             )));
         }
@@ -119,7 +119,7 @@ impl Table {
     }
 
     /// All units, with their rows counted. What they are depends on the snapshot only, not on how many pages somebody
-    /// has added since: whoever shares the snapshot has the same units.
+    /// has added since: anyone who shares the snapshot has the same units.
     pub(super) fn pages(&self, client: &mut Client, cancel: &Cancel) -> Result<Counted, SourceError> {
         let counted = pages_of_run(self.relations.iter().map(|relation| relation.pages).sum());
         let runs = self.count(client, counted, cancel)?;
@@ -131,7 +131,7 @@ impl Table {
         Ok(joined(&runs, step))
     }
 
-    /// Runs of so many pages, a power of 2.
+    /// Runs of this many pages, a power of 2.
     fn count(&self, client: &mut Client, step: i64, cancel: &Cancel) -> Result<Vec<Pages>, SourceError> {
         let mut runs: Vec<Pages> = Vec::new();
         for (at, relation) in self.relations.iter().enumerate() {
@@ -188,7 +188,7 @@ impl Table {
     }
 }
 
-/// Units of so many pages, up to the last one of each relation that has a row. Runs are of fewer pages.
+/// Units of this many pages, up to the last one of each relation that has a row. Runs are of fewer pages.
 fn joined(runs: &[Pages], step: i64) -> Counted {
     let mut counted = Counted { units: Vec::new(), runs: Vec::new(), first_runs: Vec::new() };
     for of_relation in runs.chunk_by(|one, other| one.relation == other.relation) {
@@ -211,7 +211,7 @@ fn joined(runs: &[Pages], step: i64) -> Counted {
     counted
 }
 
-/// Refuses what is no condition by itself, but fits between brackets, such as `a) OR (b`: it would let rows of other
+/// Refuses what is not a condition by itself, but fits between brackets, such as `a) OR (b`: it would let rows of other
 /// pages through, and rows come twice. What fits between CASE and THEN as well has no bracket without its other one.
 pub(super) fn one_condition(client: &mut Client, table: &str, filter: &str) -> Result<(), SourceError> {
     let probe = format!("SELECT 1 FROM {table} WHERE CASE WHEN {filter}\nTHEN true END");

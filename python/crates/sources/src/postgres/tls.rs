@@ -57,7 +57,7 @@ pub(super) fn tls(config: &mut Config, values: &Values) -> Result<Tls, SourceErr
         None | Some("TLSv1" | "TLSv1.1" | "TLSv1.2") => rustls::ALL_VERSIONS,
         Some("TLSv1.3") => &[&rustls::version::TLS13],
         Some(other) => {
-            let what = format!("{}={other} is no version of TLS", values.told("ssl_min_protocol_version"));
+            let what = format!("{}={other} is not a version of TLS", values.told("ssl_min_protocol_version"));
             return Err(SourceError::Invalid(what));
         }
     };
@@ -84,7 +84,7 @@ enum Verified {
     Name,
 }
 
-/// Verifies the server's certificate as libpq does. Whoever asks for encryption only gets that.
+/// Verifies the server's certificate as libpq does. Anyone who asks for encryption only gets that.
 #[derive(Debug)]
 struct Verifier {
     /// None if nothing is verified.

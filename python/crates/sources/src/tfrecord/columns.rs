@@ -251,7 +251,7 @@ impl<'a> Builder<'a> {
                 });
             }
             self.nulls[at].append(!missing);
-            let end = i32::try_from(self.columns[at].len()).map_err(|_| "so many values do not fit one batch")?;
+            let end = i32::try_from(self.columns[at].len()).map_err(|_| "this many values do not fit one batch")?;
             self.ends[at].push(end);
         }
         Ok(())

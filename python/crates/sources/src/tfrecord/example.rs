@@ -73,16 +73,16 @@ pub(super) fn features<'a>(
 ) -> Result<(), String> {
     let mut example = Message(example);
     while let Some((number, field)) = example.next()? {
-        let Field::Bytes(features) = field else { return Err("the record is no tf.train.Example".into()) };
+        let Field::Bytes(features) = field else { return Err("the record is not a tf.train.Example".into()) };
         if number != 1 {
             return Err(
-                "the record is no tf.train.Example (a SequenceExample, perhaps); read it with decode=\"raw\"".into()
+                "the record is not a tf.train.Example (a SequenceExample, perhaps); read it with decode=\"raw\"".into(),
             );
         }
         let mut features = Message(features);
         while let Some((number, field)) = features.next()? {
             let (1, Field::Bytes(entry)) = (number, field) else {
-                return Err("the record is no tf.train.Example".into());
+                return Err("the record is not a tf.train.Example".into());
             };
             let (name, values) = feature(entry)?;
             each(name, values)?;
@@ -96,7 +96,9 @@ fn feature(entry: &[u8]) -> Result<(&str, Values<'_>), String> {
     let mut entry = Message(entry);
     while let Some((number, field)) = entry.next()? {
         match (number, field) {
-            (1, Field::Bytes(text)) => name = str::from_utf8(text).map_err(|_| "a feature's name is no UTF-8")?,
+            (1, Field::Bytes(text)) => {
+                name = str::from_utf8(text).map_err(|_| "a feature's name is not valid UTF-8")?
+            }
             (2, Field::Bytes(feature)) => {
                 let mut feature = Message(feature);
                 while let Some((number, field)) = feature.next()? {
@@ -108,7 +110,7 @@ fn feature(entry: &[u8]) -> Result<(&str, Values<'_>), String> {
                     };
                 }
             }
-            _ => return Err("the record is no tf.train.Example".into()),
+            _ => return Err("the record is not a tf.train.Example".into()),
         }
     }
     Ok((name, values))
@@ -118,7 +120,7 @@ fn feature(entry: &[u8]) -> Result<(&str, Values<'_>), String> {
 pub(super) fn strings<'a>(list: &'a [u8], each: &mut dyn FnMut(&'a [u8])) -> Result<usize, String> {
     let (mut list, mut count) = (Message(list), 0);
     while let Some((number, field)) = list.next()? {
-        let (1, Field::Bytes(value)) = (number, field) else { return Err("is no list of bytes".into()) };
+        let (1, Field::Bytes(value)) = (number, field) else { return Err("is not a list of bytes".into()) };
         each(value);
         count += 1;
     }
@@ -132,7 +134,7 @@ fn each_float_bytes(list: &[u8], each: &mut dyn FnMut(&[[u8; 4]])) -> Result<usi
         let bytes = match (number, field) {
             (1, Field::Bytes(packed)) if packed.len().is_multiple_of(4) => packed,
             (1, Field::Fixed32(value)) => value,
-            _ => return Err("is no list of floats".into()),
+            _ => return Err("is not a list of floats".into()),
         };
         let (bytes, _) = bytes.as_chunks::<4>();
         each(bytes);
@@ -162,7 +164,7 @@ pub(super) fn integers(list: &[u8], each: &mut dyn FnMut(i64)) -> Result<usize, 
                     one(packed.varint()?);
                 }
             }
-            _ => return Err("is no list of integers".into()),
+            _ => return Err("is not a list of integers".into()),
         }
     }
     Ok(count)

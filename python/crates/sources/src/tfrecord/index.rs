@@ -1,4 +1,4 @@
-//! Finds records, and reads the indexes that other programs leave beside TFRecord files.
+//! Finds records, and reads the indexes that other programs leave next to TFRecord files.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -98,7 +98,7 @@ impl Foreign<'_> {
     fn refused(&self, line: usize, what: &str) -> SourceError {
         let (place, file) = (self.place.display(), self.file.display());
         SourceError::Invalid(format!(
-            "{place}, line {line}: {what}, so that it is no index of {file} as it is now; do without it, or build one \
+            "{place}, line {line}: {what}, so that it is not an index of {file} as it is now; do without it, or build one \
              of ours with `python -m corgipile index {file}`"
         ))
     }
@@ -110,7 +110,7 @@ impl Foreign<'_> {
         let mut last = 0;
         for (line, text) in (1..).zip(BufReader::new(File::open(self.place).map_err(io)?).lines()) {
             let text = match text {
-                Err(error) if error.kind() == ErrorKind::InvalidData => return Err(self.refused(line, "is no text")),
+                Err(error) if error.kind() == ErrorKind::InvalidData => return Err(self.refused(line, "is not text")),
                 text => text.map_err(io)?,
             };
             let mut numbers = text.split_whitespace().map(str::parse::<u64>);
@@ -138,13 +138,13 @@ fn foreign(place: &Path, input: &mut Input) -> Result<Index, SourceError> {
     let of = Foreign { place, file: input.file.path.clone(), size: input.left() };
     let ends = of.ends()?;
     let mut runs = Runs { index: Index::default(), cut: Cut::new(of.size, 0), rows: 0 };
-    // A damaged record is for whoever reads it.
+    // A damaged record is for the one that reads it.
     let first = Scanner.next(input).ok().flatten().map(|row| row.end);
     let has_blocks = first.zip(ends.first()).is_some_and(|(record, line)| record < *line);
     if !has_blocks {
         ends.iter().for_each(|end| runs.push(*end));
     } else if of.size > SCANNED_BYTES {
-        return Err(of.refused(1, "has a block of several records, which nobody has counted, and the file is large"));
+        return Err(of.refused(1, "has a block of several records, which no one has counted, and the file is large"));
     } else {
         input.seek(0)?;
         for (line, &end) in (1..).zip(&ends) {

@@ -39,7 +39,7 @@ pub struct Options {
 /// Opens the files that the patterns match as one data set.
 ///
 /// # Errors
-/// No file matches, one is no tar file or compressed, or an index is missing or of another file.
+/// No file matches, one is not a tar file or compressed, or an index is missing or of another file.
 pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Dataset, SourceError> {
     let found = files::find(paths, &["tar"])?;
     let mut print = Fingerprint::new("webdataset");
@@ -202,14 +202,14 @@ impl Decoder {
                 match field.data_type() {
                     DataType::Binary => Ok(Value::Bytes(bytes)),
                     of => {
-                        let text = str::from_utf8(bytes).map_err(|_| damaged("is no UTF-8"))?;
+                        let text = str::from_utf8(bytes).map_err(|_| damaged("is not valid UTF-8"))?;
                         if *of == DataType::Utf8 {
                             return Ok(Value::Text(text));
                         }
                         text.trim()
                             .parse()
                             .map(Value::Number)
-                            .map_err(|_| damaged(&format!("{:?} is no whole number", text.trim())))
+                            .map_err(|_| damaged(&format!("{:?} is not an integer", text.trim())))
                     }
                 }
             })

@@ -110,7 +110,7 @@ pub(super) fn next_member(blocks: &mut dyn Blocks) -> Result<Option<Member>, Sou
         let at = blocks.position();
         let Some(header) = header(blocks)? else { return Ok(None) };
         let field = |range: std::ops::Range<usize>| number(&header[range]);
-        let size = field(124..136).ok_or_else(|| blocks.damaged(at, "the size of a file is no number".into()))?;
+        let size = field(124..136).ok_or_else(|| blocks.damaged(at, "the size of a file is not a number".into()))?;
         match header[156] {
             b'L' => long_name = Some(text(&contents(blocks, at, size)?)),
             b'x' => (long_name, long_size) = records(&contents(blocks, at, size)?, long_name, long_size),

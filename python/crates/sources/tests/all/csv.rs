@@ -86,7 +86,7 @@ fn a_quote_that_is_missing_in_the_middle_of_a_file_is_damage_and_joins_no_rows()
             }
             other => panic!("{text:?}: {other:?}"),
         }
-        // the rows beside it are read all the same
+        // the rows next to it are read all the same
         let data = opened(&path, &options);
         let whole = if damaged == 0 { 1 } else { 0 };
         assert_eq!(read(&data, whole..whole + 1).column(0).as_primitive::<Int64Type>().values(), &[0], "{text:?}");

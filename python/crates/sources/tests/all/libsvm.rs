@@ -61,7 +61,7 @@ fn rows_are_sparse_or_dense_and_begin_at_one_or_zero() {
     assert_eq!(x(&read(&wider, 2..3)), [0.0, 0.001, 0.0, 0.0]);
     let as_said = opened(&path, &Options { zero_based: Some(true), ..Options::default() });
     assert_eq!(indices(&read(&as_said, 0..1), 0), [1, 3]);
-    // A zero anywhere tells that indices begin there.
+    // A zero anywhere reports that indices begin there.
     let path = file(&dir, &format!("{text}0 0:1\n"));
     assert_eq!(indices(&read(&opened(&path, &Options::default()), 0..1), 0), [1, 3]);
 }

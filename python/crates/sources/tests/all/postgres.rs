@@ -19,7 +19,7 @@ struct Database {
     client: Client,
 }
 
-/// None without a server, which is told.
+/// None without a server, which is reported.
 fn database(test: &str) -> Option<Database> {
     let Ok(host) = std::env::var("PGHOST") else {
         told::skipped(&format!("sources::postgres::{test}"), "PGHOST names no server");
@@ -120,7 +120,7 @@ fn all_see_the_snapshot_whatever_is_done_to_the_table() {
     drop(first);
     drop(second);
     let error = refused(&Options { snapshot: Some(snapshot), ..database.options("t") });
-    assert!(error.contains("whoever has exported the snapshot must be connected still"), "{error}");
+    assert!(error.contains("anyone who has exported the snapshot must be connected still"), "{error}");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn arrays_are_lists_and_of_one_length_fixed_size_lists() {
     assert_eq!(m.as_primitive::<Int32Type>().values(), &[4, 1, 2, 3]);
     let ragged = opened(&Options { fixed_lists: false, ..database.options("t") });
     assert!(matches!(ragged.data.schema().field_with_name("x").unwrap().data_type(), DataType::List(_)));
-    // One row differs where nobody has looked.
+    // One row differs where no one has looked.
     database.run(
         "CREATE TABLE u AS SELECT i AS id, array_fill(0, ARRAY[CASE i WHEN 12345 THEN 2 ELSE 3 END]) AS x
          FROM generate_series(1, 30000) i",
@@ -297,8 +297,8 @@ fn partitions_and_children_are_read_and_empty_tables_too() {
     let empty = opened(&database.options("empty"));
     assert_eq!((rows(&empty), all(&empty).num_rows()), (0, 0));
     assert_eq!(empty.data.schema().field(0).name(), "id");
-    assert!(refused(&database.options("v")).contains("v is no table, partitioned table or materialized view"));
-    // Whoever may read the table, but not its partitions, reads it all the same.
+    assert!(refused(&database.options("v")).contains("v is not a table, partitioned table or materialized view"));
+    // Anyone who may read the table, but not its partitions, reads it all the same.
     let connection = format!("dbname={} user=sources_reader", database.name);
     let mut got = ids(&all(&opened(&Options { connection: connection.clone(), ..database.options("p") })));
     got.sort_unstable();

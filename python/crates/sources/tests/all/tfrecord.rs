@@ -328,7 +328,7 @@ fn an_index_of_another_file_or_a_damaged_one_is_refused_and_built_anew_on_reques
     std::fs::write(&built.path, &whole[..whole.len() - 1]).unwrap();
     refused("is damaged or cut off");
     std::fs::write(&built.path, b"PK").unwrap();
-    refused("is no index of corgipile");
+    refused("is not an index of corgipile");
     std::fs::write(&built.path, &whole).unwrap();
     file(&dir, "a.tfrecord", 0..2999);
     refused("is not of ");

@@ -176,7 +176,7 @@ fn a_value_that_is_no_number_is_an_error_or_its_sample_is_skipped() {
             .concat();
     std::fs::write(&path, bytes).unwrap();
     let data = opened(&path, &Options::default());
-    for (row, place, expected) in [(1, 1024, "1.cls: \"cat\" is no whole number"), (2, 3072, "has two files .cls")] {
+    for (row, place, expected) in [(1, 1024, "1.cls: \"cat\" is not an integer"), (2, 3072, "has two files .cls")] {
         match data.read(row..row + 1, &Cancel::default()) {
             Err(SourceError::Damaged { offset, what, .. }) => {
                 assert!(offset == place && what.contains(expected), "{offset} {what}")

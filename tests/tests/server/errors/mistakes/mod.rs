@@ -1,4 +1,4 @@
-//! Mistakes that new users make, and what each of them is told: message and hint have to lead to the statement that was
+//! Mistakes that new users make, and the error of each: message and hint have to lead to the statement that was
 //! meant. What PostgreSQL itself refuses, before corgipile is asked, is here too, so that it is known. Mistakes that
 //! are the case of an error in its domain are there alone.
 

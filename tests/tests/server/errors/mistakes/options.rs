@@ -65,13 +65,13 @@ pub const OPTIONS: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'survived', learning_rate => -0.1)",
         "22023",
         r#"invalid value for argument "learning_rate": must be finite and greater than 0, also in type real"#,
-        "Leave it out, and the rows say which is good.",
+        "Leave it out to choose it from the rows.",
     ),
     Case(
         "mini-batches of no rows",
         "SELECT corgipile_train('passengers', label => 'survived', batch_size => 0)",
         "22023",
-        r#"option "batch_size" must be a whole number from 1 to 1000000, not 0"#,
+        r#"option "batch_size" must be an integer from 1 to 1000000, not 0"#,
         "",
     ),
     Case(
@@ -106,7 +106,7 @@ pub const OPTIONS: &[Case] = &[
         "a layer of no units",
         "SELECT corgipile_train('passengers', label => 'survived', model => 'mlp', hidden_layer_sizes => '{0}')",
         "22023",
-        r#"option "hidden_layer_sizes" must be an array of one to 16 whole numbers from 1 to 134217727, not [0]"#,
+        r#"option "hidden_layer_sizes" must be an array of 1 to 16 integers from 1 to 134217727, not [0]"#,
         "",
     ),
     Case(

@@ -65,7 +65,7 @@ pub const MODELS_IN_USE: &[Case] = &[
         "SELECT * FROM corgipile_evaluate('survival', 'SELECT * FROM passengers WHERE age > 100')",
         "22000",
         "there are no rows to evaluate on",
-        "Check the source: its table, and what it leaves out.",
+        "Check the source: its table and its conditions.",
     ),
     Case(
         "model and table in the wrong order",
@@ -85,7 +85,7 @@ pub const MODELS_IN_USE: &[Case] = &[
         "an empty name",
         "SELECT corgipile_rename('survival', '')",
         "22023",
-        r#"invalid value for argument "name": its 0 bytes are not in 1 to 1024"#,
+        r#"invalid value for argument "name": it has 0 bytes instead of 1 to 1024"#,
         "",
     ),
     Case(

@@ -22,7 +22,8 @@ pub struct Trained {
     history: Vec<f64>,
     /// As it is stored: weights, intercepts, means, scales, what stands for NULLs, Platt's scaling.
     stored: Vec<f64>,
-    /// Weights in the units of the data, of each output, with their features' names; of networks there are none.
+    /// Weights in the units of the data, of each output, with their features' names; of networks there are no such
+    /// ones.
     coefficients: Vec<(i64, String, f64)>,
     /// Of all rows of `t`: probabilities, or numbers, or else the places of the classes.
     predictions: Vec<f64>,

@@ -113,7 +113,7 @@ impl Opener for Opens {
     fn open(&self, source: &str) -> Result<Arc<dyn Opened>, SourceError> {
         match source.parse() {
             Ok(rows) => Ok(Arc::new(Numbers { units: Numbers::new(rows).units, ..self.0.clone() })),
-            Err(_) => Err(SourceError::Invalid(format!("source: {source:?} is no number of rows"))),
+            Err(_) => Err(SourceError::Invalid(format!("source: {source:?} is not a number of rows"))),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::told;
 
-/// The text of a data set; none where it is not there, which is told.
+/// The text of a data set; none where it is not there, which is reported.
 pub fn text(test: &str, name: &str) -> Option<String> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
     let path = std::env::var_os("CORGIPILE_DATA").map_or(default, PathBuf::from).join(name);

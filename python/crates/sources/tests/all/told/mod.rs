@@ -1,9 +1,9 @@
-//! Tests that skip themselves are told by name, and counted by `scripts/test`, which says where to.
+//! Tests that skip themselves are reported by name, and counted by `scripts/test`, which says where to.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// Tells that a test was skipped, and why.
+/// Reports that a test was skipped, and why.
 pub fn skipped(test: &str, why: &str) {
     eprintln!("skipped {test}: {why}");
     if let Some(path) = std::env::var_os("CORGIPILE_SKIPPED_FILE") {
