@@ -252,7 +252,8 @@ fn what_does_not_go_with_workers_is_refused() {
         db.train(&format!("'t', shuffle => '{strategy}', max_epochs => 1, workers => 1"));
     }
     for workers in ["0", "-1", "65", "2147483647"] {
-        db.rejects(&format!("SELECT corgipile_train('t', workers => {workers})"), "22023").says(&[workers, "between 1 and 64"]);
+        db.rejects(&format!("SELECT corgipile_train('t', workers => {workers})"), "22023")
+            .says(&[workers, "between 1 and 64"]);
     }
     db.run("CREATE TABLE empty (LIKE t)");
     db.rejects("SELECT * FROM corgipile_train('empty', workers => 2)", "22000");
