@@ -369,7 +369,7 @@ fn what_is_held_out_was_held_out_before() {
     ] {
         let failure = db.rejects(&format!("SELECT corgipile_train('t', warm_start => '{id}'{more})"), "22023");
         if !more.contains("svm") {
-            failure.says(&["learned from rows that are to be held out"]).hints(&["without warm_start"]);
+            failure.says(&["trained on rows that are to be held out"]).hints(&["without warm_start"]);
         }
     }
     db.run("UPDATE t SET id = id WHERE id % 2 = 0");
