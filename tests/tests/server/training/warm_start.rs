@@ -520,7 +520,7 @@ fn a_category_that_the_model_does_not_have_and_a_damaged_state_say_what_to_do() 
             &format!("SELECT corgipile_train('{elsewhere}', warm_start => 'm', prefetch => '{loader}')"),
             "22023",
         )
-        .says(&["category west of column \"site\"", "was not trained on"])
+        .says(&["category west of column \"site\"", "unknown to the model"])
         .hints(&["keeps its categories", "query as source"]);
         let odd = "SELECT CASE id WHEN 9 THEN ''maybe'' ELSE answer END AS answer, number, site FROM t";
         db.rejects(&format!("SELECT corgipile_train('{odd}', warm_start => 'm', prefetch => '{loader}')"), "22023")
