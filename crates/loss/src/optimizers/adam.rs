@@ -12,7 +12,6 @@ use crate::invalid::{InvalidHyperparameter, Parameter, require, within};
 use crate::range::Range;
 
 /// Adam: means of the gradient and of its square.
-/// The optimizer Adam.
 #[derive(Debug, Clone, Copy)]
 pub struct Adam {
     /// in [0, 1)

@@ -8,7 +8,6 @@ use super::method::{CATCH_UP_STEPS, Method, Rule, UNIT, Values};
 use crate::invalid::{InvalidHyperparameter, Parameter, within};
 
 /// Heavy-ball momentum.
-/// SGD with momentum.
 #[derive(Debug, Clone, Copy)]
 pub struct Momentum {
     /// in [0, 1)
