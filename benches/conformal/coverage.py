@@ -220,7 +220,7 @@ def measure(connection, data, name, task, read, model):
 
 PAGE = """# Coverage of Intervals and Sets
 
-This page is for whoever wants to know whether [intervals and sets of labels](../deploy/explain.md#prediction-intervals)
+This page says whether [intervals and sets of labels](../deploy/explain.md#prediction-intervals)
 hold the truth as often as they say. `benches/conformal/run` writes it.
 
 Each line is the mean of {seeds} seeds. For each, the rows are put in another random order: a model is trained

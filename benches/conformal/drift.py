@@ -81,7 +81,7 @@ def measure(connection, data, name, read, model):
 
 PAGE = """# Drift compared with scipy
 
-This page is for whoever wants to know whether [`corgipile_drift`](../deploy/explain.md#drift) counts rightly.
+This page is for readers who want to know whether [`corgipile_drift`](../deploy/explain.md#drift) counts rightly.
 `benches/conformal/drift` writes it.
 
 A model is trained on all rows of a set, and compared with the same rows, and with the same rows after the

@@ -57,7 +57,7 @@ README_TITLES = {
     "shuffle_once": "Full shuffle: a shuffled copy",
     "corgipile": "CorgiPile: no copy",
 }
-LOWEST_R2 = 0.0  # guessing the mean; what is worse is not told apart
+LOWEST_R2 = 0.0  # guessing the mean; what is worse is not distinguished
 
 
 class Plots:

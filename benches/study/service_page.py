@@ -81,7 +81,8 @@ in each epoch. {seeds} seeds of four networks each.
 
 AGAIN = """`make bench PARTS=joader` measures all of it again and writes this page, of which nothing is written by hand.
 What was measured is in `target/results/joader_service.csv`, `joader_service_trace.csv`, `joader_service_single.csv`,
-`joader_service_elements.csv` and `joader_service_accuracy.csv` beside it. `benches/joader/run` says what can be varied.
+`joader_service_elements.csv` and `joader_service_accuracy.csv` next to it. `benches/joader/run` says what can be
+varied.
 """
 
 NUMBERS = (

@@ -102,7 +102,7 @@ impl Document {
     /// The name of a database in which the set-up of the tutorial has run. It is made once for all tests of a server.
     ///
     /// # Errors
-    /// Why there is none: the files are missing, or a statement of the set-up failed.
+    /// Why it does not exist: the files are missing, or a statement of the set-up failed.
     pub fn flights() -> Result<String, String> {
         server::once("flights", || {
             let name = "corgipile_flights";

@@ -78,7 +78,7 @@ impl OwnContext {
 
     /// Frees what is in it.
     pub fn reset(&mut self) {
-        // SAFETY: nobody borrows from it.
+        // SAFETY: no one borrows from it.
         unsafe { pg_sys::MemoryContextReset(self.0.get()) }
     }
 
@@ -87,7 +87,7 @@ impl OwnContext {
     /// # Safety
     /// Nothing is done with self afterwards but to drop it.
     pub unsafe fn leave(&self) {
-        // SAFETY: a link is set, which raises nothing. Outside of transactions there is no such context, and nobody who
+        // SAFETY: a link is set, which raises nothing. Outside of transactions there is no such context, and no one who
         // would still look at what is in this one.
         unsafe {
             if !pg_sys::CurTransactionContext.is_null() {

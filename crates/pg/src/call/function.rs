@@ -306,7 +306,7 @@ impl<'a> Call<'a> {
     }
 
     /// A row as the function's result, for a function with several OUT parameters.
-    /// An ERROR if a value is none of its column.
+    /// An ERROR if a value is not one of  its column.
     pub fn row(self, values: &[OutputValue]) -> Value<'a> {
         // SAFETY: the declaration says which columns there are; they are counted before the row is made, and each value
         // is made one of its column's type.

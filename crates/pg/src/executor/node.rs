@@ -308,7 +308,7 @@ impl<'a> Node<'a> {
     /// Empties the memory of a row, and the slot whose row [`Node::project`] has made there.
     ///
     /// # Safety
-    /// Nobody reads a row, or anything else in that memory.
+    /// No one reads a row, or anything else in that memory.
     #[inline]
     unsafe fn reset_tuple_memory(self) {
         // SAFETY: the expression context and the slot are the node's, and there as long as it is.

@@ -268,7 +268,7 @@ impl Memory for Segment {
     }
 }
 
-/// Why there is no room for a segment of so many bytes, if it is known that there is none.
+/// Why there is no room for a segment of this many bytes, if that is known.
 pub(super) fn no_room(bytes: usize) -> Option<String> {
     // SAFETY: plain settings; the working directory of a session is the data directory.
     unsafe {

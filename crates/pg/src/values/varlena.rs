@@ -125,7 +125,7 @@ pub const MAX_TEXT: usize = 0x3FFF_FFFF - 1;
 /// Bytes of a large value that are written between two looks for interrupts: less than a millisecond's work.
 pub const PIECE: usize = 1 << 20;
 
-/// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed, and are nobody else's.
+/// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed, and are no one else's.
 pub struct Bytes<'m>(*mut pg_sys::varlena, PhantomData<&'m ()>);
 
 impl<'m> Bytes<'m> {

@@ -97,7 +97,7 @@ fn receive(db: &mut Session, value: &[u8]) -> Result<i32, Failure> {
     match result {
         Ok(()) => Ok(db.value("SELECT corgipile_toc_rows(v) FROM received")),
         Err(failure) => {
-            failure.is("22P03", "invalid bytes for type corgipile.toc: ...", "Make such values with ...");
+            failure.is("22P03", "invalid bytes for type corgipile.toc: ...", "Create such values with ...");
             Err(failure)
         }
     }

@@ -44,7 +44,7 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
     for _ in 0..5 {
         db.rejects("SELECT * FROM corgipile_train('bad', prefetch => 'on')", "22003")
             .says(&["feature features_v[2] is NaN in row", &at])
-            .hints(&["Leave such rows out"]);
+            .hints(&["Correct such rows"]);
         db.rejects("SELECT * FROM corgipile_train('quotients', features => '{q}', prefetch => 'on')", "22012")
             .says(&["division by zero"]);
         db.rejects("SELECT corgipile_train('SELECT 1 AS label, id AS x FROM t', prefetch => 'on')", "22000")

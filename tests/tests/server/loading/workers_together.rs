@@ -364,7 +364,7 @@ fn what_all_processes_have_learned_from_decides_whether_a_model_is_useless() {
         let told = db.notices(&[&format!(
             "SELECT FROM corgipile_train('t', 'softmax', features => '{{a}}', max_epochs => 1{more}, options => '{{\"validation_column\": \"held_out\"}}')"
         )]);
-        let groups = if more.contains("site") { "2 (group one)" } else { "2\n" };
+        let groups = if more.contains("site") { "2 (group one)" } else { "2" };
         assert!(told.contains(&format!("label column \"label\" is {groups} in no training row")), "{more}: {told}");
     }
     let told = db.notices(&[

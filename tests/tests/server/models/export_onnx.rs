@@ -53,7 +53,7 @@ fn the_function_of_texts_names_the_one_of_graphs() {
     let mut db = Database::with_small_table(100);
     db.train("'t', max_epochs => 1, name => 'm'");
     db.rejects("SELECT corgipile_export('m', format => 'onnx')", "22023")
-        .says(&["format", "onnx is no text"])
+        .says(&["format", "onnx is not a text format"])
         .hints(&["corgipile_export_onnx(model)", "bytea"]);
     db.rejects("SELECT corgipile_export('m', 'pmml')", "22023").says(&["format", "pmml", "\"onnx\""]);
 }

@@ -334,7 +334,7 @@ fn the_format_is_named_and_its_arguments_are_checked() {
     db.rejects("SELECT corgipile_export('m', NULL)", "22004").says(&["format"]);
     db.rejects("SELECT corgipile_export('m', 'xml')", "22023").says(&["format", "xml", "sql"]);
     db.rejects("SELECT corgipile_export('m', 'sql', 'labels')", "22023").says(&["prediction"]).hints(&["label"]);
-    db.rejects("SELECT corgipile_export('m', 'json', 'label')", "22023").says(&["prediction", "format sql only"]);
+    db.rejects("SELECT corgipile_export('m', 'json', 'label')", "22023").says(&["prediction", "only to format sql"]);
     db.rejects("SELECT corgipile_export('m', 'json', source => 't')", "22023").says(&["source"]);
     db.rejects("SELECT corgipile_export('m', 'sql', source => 'nowhere')", "42P01").says(&["nowhere"]);
     db.rejects("SELECT corgipile_export('m', 'sql', source => 'SELECT a FROM t')", "42703").says(&["column"]);

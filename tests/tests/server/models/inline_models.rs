@@ -304,7 +304,7 @@ fn what_is_no_model_is_refused_by_the_key_that_is_wrong() {
         &with(r#"{"feature_mean": [1, 2, 3, 4, 1e309], "feature_scale": [1, 2, 3, 4, 5]}"#),
         &["feature_mean", "double precision"],
     );
-    refuse(&with(r#"{"weights": [1, 2, 3, 1e39, 5]}"#), &["weights", "real", "place 4"]);
+    refuse(&with(r#"{"weights": [1, 2, 3, 1e39, 5]}"#), &["weights", "real", "position 4"]);
     refuse(&with(r#"{"model": "linear"}"#), &["\"classes\"", "linear"]);
     refuse(&with(r#"{"model": "softmax", "intercepts": [1, 2]}"#), &["\"weights\"", "5 numbers", "2 for each feature"]);
     refuse(&with(r#"{"model": "softmax", "classes": ["1", "2", "3"]}"#), &["\"intercepts\"", "1 numbers", "3"])

@@ -38,7 +38,7 @@ fn a_name_means_the_latest_version_unless_one_is_deployed() {
     assert_eq!(db.value::<i64>("SELECT corgipile_deploy('m', NULL)"), fourth);
     assert_eq!(other.line(&by_name), db.line(&ask(&fourth.to_string())));
 
-    db.fails_with("SELECT corgipile_deploy('m', 5)", "42704").says(&["no version 5", "\"m\""]);
+    db.fails_with("SELECT corgipile_deploy('m', 5)", "42704").says(&["version 5", "\"m\""]);
     db.fails_with("SELECT corgipile_deploy('n', 1)", "42704").says(&["n"]);
     db.fails_with("SELECT corgipile_deploy(NULL, 1)", "22004");
     // What is rolled back was not deployed.
@@ -362,7 +362,7 @@ fn who_may_only_predict_sees_nothing_of_what_was_learned() {
     }
     for model in [id.to_string(), "m".to_owned()] {
         f.fails_with(&format!("SELECT * FROM corgipile_train('t', warm_start => '{model}')"), "42501")
-            .says(&["granted to predict"])
+            .says(&["granted for predictions only"])
             .hints(&["corgipile_grant"]);
     }
     // A prediction before, in the same statement, opens nothing.

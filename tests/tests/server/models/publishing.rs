@@ -205,7 +205,7 @@ const REFUSED: [(&str, &str, &str, &str); 13] = [
         "BEGIN; DROP EXTENSION dblink; SELECT corgipile_publish('m')",
         "55000",
         "extension dblink is not installed in this database",
-        "CREATE EXTENSION dblink...",
+        "Run CREATE EXTENSION dblink...",
     ),
 ];
 

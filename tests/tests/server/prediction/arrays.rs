@@ -160,7 +160,7 @@ fn sparse_arrays_that_make_no_sense_are_errors_that_say_why() {
     let id = SPARSE.store(&mut db, "m");
     let last = i64::MAX;
     for (arrays, code, says) in [
-        ("'{1,NULL}'::int[], '{1,2}'::real[]", "22004", "index 2"),
+        ("'{1,NULL}'::int[], '{1,2}'::real[]", "22004", "index number 2"),
         ("'{1,2}'::int[], '{1,NULL}'::real[]", "22004", "feature 2"),
         ("'{1,2}'::int[], '{1}'::real[]", "2202E", "2 indices"),
         ("'{1,2}'::int[], '{}'::real[]", "2202E", "2 indices"),

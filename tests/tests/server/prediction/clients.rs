@@ -147,8 +147,8 @@ fn a_text_that_begins_as_an_array_is_one_where_the_model_has_numbers() {
         ("columns", "{1,2,x}", "22P02", "x"),
         ("columns", "{1,2", "22P02", "malformed array literal"),
         ("columns", "{{1,2,3}}", "2202E", "dimension"),
-        ("columns", "1,2,3", "42804", "one text is given"),
-        ("mixed", "{1,2,3}", "42804", "one text is given"),
+        ("columns", "1,2,3", "42804", "one string was given"),
+        ("mixed", "{1,2,3}", "42804", "one string was given"),
     ] {
         db.fails_with(&format!("SELECT corgipile_predict('{model}', '{text}'::text)"), code).says(&[says]);
     }

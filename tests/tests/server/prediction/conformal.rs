@@ -225,8 +225,8 @@ fn a_document_whose_calibration_cannot_be_is_refused() {
     for (change, says) in [
         ("m - 'calibration_rows'", "calibration_rows"),
         ("m - 'calibration_scores'", "calibration_scores"),
-        ("m || '{\"calibration_scores\": [1, 2, 3]}'", "of 4 rows 4"),
-        ("m || '{\"calibration_scores\": [1, 2, 3, 2]}'", "place 4"),
+        ("m || '{\"calibration_scores\": [1, 2, 3]}'", "must have 4 for the 4 rows"),
+        ("m || '{\"calibration_scores\": [1, 2, 3, 2]}'", "position 4"),
         ("m || '{\"calibration_scores\": [1, 2, 3, 1e999]}'", "calibration_scores"),
         ("m || '{\"calibration_rows\": -4}'", "calibration_rows"),
         ("m || '{\"calibration_rows\": 3073}'", "3072"),

@@ -88,7 +88,7 @@ fn a_model_that_was_trained_by_gradients_says_how_far_it_is_from_the_optimum() {
          SELECT FROM corgipile_train('t', solver => 'newton', name => 'optimum');",
     );
     let far = db.notices(&["SELECT FROM corgipile_coefficients('early', 't')"]);
-    assert!(far.contains("the model is not that of the least loss on these rows: a is "), "{far}");
+    assert!(far.contains("the model does not minimize the loss on these rows: a is "), "{far}");
     let at = db.notices(&["SELECT FROM corgipile_coefficients('optimum', 't'::regclass)"]);
     assert_eq!(at, "");
 }

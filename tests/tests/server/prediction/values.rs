@@ -88,7 +88,7 @@ fn wrong_features_are_told_with_the_model_and_its_features_in_order() {
         ("corgipile_predict('mixed', 1, 2, 3)", "42804", "\"level\" has type integer", "text or an enum"),
         ("corgipile_predict('mixed', ARRAY[1], 'low', 2)", "42804", "\"a\" has type integer[]", "numbers"),
         ("corgipile_predict('dense', 5)", "2202E", "3 features, 1 given", "x[1]"),
-        ("corgipile_predict('dense', 'five')", "42804", "several features, and one text", "x[1]"),
+        ("corgipile_predict('dense', 'five')", "42804", "several features, but one string", "x[1]"),
         ("corgipile_predict('mixed', 'low', 2)", "2202E", "3 features, 2 given", "a, level, b"),
         ("corgipile_predict('sparse', 1, 2)", "0A000", "indices and values", "corgipile_predict('sparse', k, v)"),
         (

@@ -216,7 +216,11 @@ fn hashing_that_cannot_be_is_refused() {
     ] {
         db.rejects(&train("t", "{who,a}", hash), "22023").says(&["hash", "must be", "buckets"]);
     }
-    db.rejects(&train("t", "{who,a}", r#"{"columns": ["a"]}"#), "22023").says(&["hash", "\"a\"", "no feature of text"]);
+    db.rejects(&train("t", "{who,a}", r#"{"columns": ["a"]}"#), "22023").says(&[
+        "hash",
+        "\"a\"",
+        "not a feature of text",
+    ]);
     db.rejects(&train("t", "{who,a}", r#"{"columns": ["site"]}"#), "22023").says(&["\"site\""]);
     db.rejects(&train("t", "{a}", "8"), "22023").says(&["hash", "applies only to features of text"]);
     let long = "SELECT label, repeat(''x'', 8192) AS who FROM t";

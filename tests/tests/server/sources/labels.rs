@@ -239,7 +239,7 @@ fn ratings_and_whole_numbers_stay_classes_and_what_is_measured_is_none() {
     let mut fails = |label: &str| {
         db.fails_with(&format!("SELECT corgipile_train('SELECT {label} AS label, a FROM t', 'softmax')"), "22000")
     };
-    fails("CASE WHEN id < 200 THEN id % 30 ELSE 0.5 END").says(&["not all whole (0.5)"]);
+    fails("CASE WHEN id < 200 THEN id % 30 ELSE 0.5 END").says(&["not all integers (0.5)"]);
     fails("(id % 21) / 2::numeric").says(&["\"label\"", "more than 20"]);
     // two values are two classes, whatever they are
     db.train("'SELECT CASE WHEN a > 0 THEN 0.25 ELSE 0.75 END AS label, b FROM t', max_epochs => 1");

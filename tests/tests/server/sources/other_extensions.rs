@@ -184,7 +184,7 @@ fn no_worker_runs_another_extensions_scan() {
         };
         for (more, told) in [
             (", prefetch => 'on'", "buffers are not prefetched: custom scan of another extension"),
-            (", workers => 3", "by 1 of 3 processes: custom scan of another extension"),
+            (", workers => 3", "by 1 of 3 requested processes: custom scan of another extension"),
             ("", ""),
         ] {
             assert_eq!(db.line(&train(more)), expected, "{source}{more}");

@@ -105,7 +105,7 @@ fn bytes_that_are_no_vector_are_refused(mut db: Database) {
                 }
             }
             let predict = format!("SELECT corgipile_predict('m', '\\x{bytes}'::bytea::{kind})");
-            db.fails_with(&predict, "XX001").says(&["the given vector is damaged"]);
+            db.fails_with(&predict, "XX001").says(&["the vector is damaged"]);
             db.fails_with("SELECT corgipile_predict('m', bad) FROM bad", "XX001");
             db.fails_with("SELECT * FROM corgipile_evaluate('m', 'bad')", "XX001");
             let compress = format!("SELECT corgipile_compress('bad', 'compressed', features => '{{{column}}}')");

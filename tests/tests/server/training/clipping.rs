@@ -53,7 +53,7 @@ fn a_network_for_numbers_bears_values_that_are_far_out_and_says_how_many_there_a
     assert_eq!([clip(&mut db, id), clip(&mut db, as_they_are)], ["5.0", "\"none\""]);
     // nothing is reported where nothing is cut
     let told = db.notices(&[&format!("SELECT FROM corgipile_train({ARRAYS}, options => '{{\"winsorize\": 1000}}')")]);
-    assert!(!told.contains("cut off"), "{told}");
+    assert!(!told.contains("clipped"), "{told}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn every_way_to_train_cuts_alike() {
         let continued = db.trained(&format!("'learned', warm_start => '{}', max_epochs => 1", first.id));
         assert_eq!(continued.bits(), whole.bits(), "{features}");
         assert_eq!(clip(&mut db, continued.id), clip(&mut db, whole.id));
-        for (given, words) in [("4", ["cut off", "elsewhere"]), ("\"none\"", ["cut off", "elsewhere"])] {
+        for (given, words) in [("4", ["clipped", "elsewhere"]), ("\"none\"", ["clipped", "elsewhere"])] {
             let otherwise = format!(
                 "SELECT FROM corgipile_train('learned', warm_start => '{}', options => '{{\"winsorize\": {given}}}')",
                 first.id

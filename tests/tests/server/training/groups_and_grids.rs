@@ -267,7 +267,7 @@ fn what_cannot_be_is_said_before_anything_is_trained() {
     fails(r#"grid => '{"l2": []}'"#, "22023", &["no points"]);
     fails(r#"grid => '[]'"#, "22023", &["no points"]);
     fails(r#"grid => '[1]'"#, "22023", &["array of objects"]);
-    fails(r#"grid => '{"standardize": [true]}'"#, "22023", &["standardize", "point to point"]);
+    fails(r#"grid => '{"standardize": [true]}'"#, "22023", &["standardize", "the same for all points"]);
     fails(r#"grid => '{"l2": [-1]}'"#, "22023", &["l2"]);
     fails(r#"grid => '{"max_epochs": [0]}'"#, "22023", &["max_epochs"]);
     fails(
@@ -367,7 +367,7 @@ fn more_epochs_than_there_is_memory_for_are_refused_before_they_are_trained() {
     ] {
         db.rejects(&format!("SELECT corgipile_train('t', features => '{{x}}', {more})"), "54000")
             .says(&["epochs together"])
-            .hints(&["fewer epochs", "several calls"]);
+            .hints(&["fewer epochs", "fewer models per call"]);
     }
     // what stops early may say that it could take as long
     let stops = db.train("'t', features => '{x}', group_by => 'site', max_epochs => 1000000, options => '{\"tolerance\": 10, \"patience\": 2}'");

@@ -167,9 +167,9 @@ fn what_shards_cannot_be_asked_for_is_told() {
         ("SELECT half, a FROM ONLY t", "only a part of the distributed table is read"),
         ("SELECT half, a FROM t TABLESAMPLE system (50)", "only a part of the distributed table is read"),
         ("lent", "a view reads the distributed table as its owner"),
-        ("SELECT half, a FROM t LIMIT 10", "does more than to read and to filter"),
-        ("SELECT half, max(a) AS a FROM t GROUP BY half, id", "does more than to read and to filter"),
-        ("SELECT half, a FROM t WHERE id IN (SELECT id FROM base)", "does more than to read and to filter"),
+        ("SELECT half, a FROM t LIMIT 10", "does more than read and filter"),
+        ("SELECT half, max(a) AS a FROM t GROUP BY half, id", "does more than read and filter"),
+        ("SELECT half, a FROM t WHERE id IN (SELECT id FROM base)", "does more than read and filter"),
         ("base", "the source is a table of this server"),
     ] {
         refused(near, source, why);

@@ -127,7 +127,7 @@ fn without_rows_that_are_named_a_tenth_is_held_out_and_recorded() {
     assert_eq!(db.line(sigmoid), first);
     // a training that continues holds the same rows out, by their places
     let more = db.notices(&["SELECT FROM corgipile_train('t', warm_start => 'm', max_epochs => 2, name => 'm')"]);
-    assert!(more.contains("held out by their place") && !more.contains("tenth"), "{more}");
+    assert!(more.contains("held out by their position") && !more.contains("tenth"), "{more}");
     assert_ne!(db.line(sigmoid), first);
     let whole =
         "SELECT FROM corgipile_train('t', 'svm', 'label', '{a,b}', seed => 1, max_epochs => 5, learning_rate => 0.01,

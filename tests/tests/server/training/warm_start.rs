@@ -369,7 +369,7 @@ fn what_is_held_out_was_held_out_before() {
     ] {
         let failure = db.rejects(&format!("SELECT corgipile_train('t', warm_start => '{id}'{more})"), "22023");
         if !more.contains("svm") {
-            failure.says(&["learned from rows that are to be held out"]).hints(&["without warm_start"]);
+            failure.says(&["trained on rows that are to be held out"]).hints(&["without warm_start"]);
         }
     }
     db.run("UPDATE t SET id = id WHERE id % 2 = 0");
@@ -520,7 +520,7 @@ fn a_category_that_the_model_does_not_have_and_a_damaged_state_say_what_to_do() 
             &format!("SELECT corgipile_train('{elsewhere}', warm_start => 'm', prefetch => '{loader}')"),
             "22023",
         )
-        .says(&["category west of column \"site\"", "was not trained on"])
+        .says(&["category west of column \"site\"", "unknown to the model"])
         .hints(&["keeps its categories", "query as source"]);
         let odd = "SELECT CASE id WHEN 9 THEN ''maybe'' ELSE answer END AS answer, number, site FROM t";
         db.rejects(&format!("SELECT corgipile_train('{odd}', warm_start => 'm', prefetch => '{loader}')"), "22023")

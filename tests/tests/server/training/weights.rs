@@ -399,5 +399,5 @@ fn the_best_constant_is_that_of_the_rows_that_are_judged_and_weighs_as_they_do()
         r#"SELECT FROM corgipile_train('SELECT x, CASE WHEN held THEN 2 ELSE label END AS label, held FROM shift', 'softmax',
                features => '{x}', seed => 1, max_epochs => 2, class_weight => 'balanced', options => '{"validation_column": "held"}')"#,
     );
-    assert!(found.contains("has learned from no row"), "{found}");
+    assert!(found.contains("in no training row"), "{found}");
 }

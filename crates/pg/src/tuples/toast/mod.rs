@@ -6,8 +6,8 @@
 //! is fetched in groups of rows.
 //!
 //! Rows are seen as detoast_attr() sees them, under a TOAST snapshot. A value that is in any way not as it should be (a
-//! chunk is missing, or has another size), or so large that nothing is gained, is left where it is: whoever reads it
-//! calls detoast_attr(), with its errors.
+//! chunk is missing, or has another size), or so large that nothing is gained, is left where it is: its reader calls
+//! detoast_attr(), with its errors.
 #![expect(ffi_unwind_calls, reason = "one barrier around all calls for a group of rows")]
 
 pub(super) mod guardless;
