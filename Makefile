@@ -40,7 +40,7 @@ TEST_LIBRARY := $(CARGO_TARGET_DIR)/debug/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures soak bench accuracy study results docs install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
+.PHONY: all help deps build demo check test test-all test-extensions pgrx-test python wheel architectures miri soak bench accuracy study results docs install uninstall installcheck deb deb-test rpm dist image release fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -84,6 +84,9 @@ wheel: deps ## Build the wheel of the Python package into target/wheels
 
 architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
 	@scripts/architectures $(PARTS)
+
+miri: ## Run the unit tests of crates allocation and simd under Miri, where nightly Rust has it
+	@scripts/miri
 
 soak: build ## Do the worst to a server for long, and write target/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
 	@MOMENTS=$(MOMENTS) SEED=$(SEED) scripts/soak

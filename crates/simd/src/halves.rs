@@ -105,6 +105,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "two million numbers")]
     fn every_half_is_the_number_that_the_standard_says() {
         assert_exact(widen_halves);
         assert_exact(widen_portably);
