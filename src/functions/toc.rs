@@ -358,6 +358,6 @@ mod tests {
         assert_eq!(read("{{{1}}}"), Err(ArrayFault::Dimensions(3)));
         assert_eq!(read("{1,NULL}"), Err(ArrayFault::Null(2)));
         let other = in_subtransaction(|| format!("{:?}", read_matrix(value("{1}", "int[]"))));
-        assert_eq!(other, "a value of type 1007 came where one of type 1022 was expected");
+        assert_eq!(other, "a value of type 1007 was found where one of type 1022 was expected");
     }
 }

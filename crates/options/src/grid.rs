@@ -202,7 +202,7 @@ mod tests {
             (json!({"learning_rate": ["fast"]}), "learning_rate must be a number"),
             (json!({"learning_rate": [{"auto_times": 0}]}), "learning_rate must be a number"),
             (json!({"max_epochs": [0]}), "max_epochs must be an integer from 1 to 1000000"),
-            (json!({"nulls": ["skip"]}), "\"nulls\" cannot differ from point to point"),
+            (json!({"nulls": ["skip"]}), "\"nulls\" must be the same for all points"),
         ] {
             let error = grid(wrong.clone()).err().map(|error| error.to_string());
             assert_eq!(error, Some(format!("invalid value for argument \"grid\": {reason}")), "{wrong}");

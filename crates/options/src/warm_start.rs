@@ -172,10 +172,10 @@ mod tests {
             assert_eq!(reason(options.clone()), None, "{options}");
         }
         for (options, words) in [
-            (json!({"winsorize": 4}), "cut off elsewhere"),
-            (json!({"winsorize": "auto"}), "cut off elsewhere"),
-            (json!({"hash": "off"}), "hashed in another way"),
-            (json!({"transform": "auto"}), "taken by their logarithms"),
+            (json!({"winsorize": 4}), "clipped at other values"),
+            (json!({"winsorize": "auto"}), "clipped at other values"),
+            (json!({"hash": "off"}), "hashed differently"),
+            (json!({"transform": "auto"}), "other numbers were transformed"),
             (json!({"index_base": 1}), "it was trained with index_base 0"),
             (json!({"solver": "newton"}), "it was trained with solver sgd"),
         ] {

@@ -190,6 +190,6 @@ mod tests {
             unsafe { pg_sys::OidFunctionCall4Coll(function, pg_sys::Oid::INVALID, one, one, nothing, nothing) };
             String::new()
         });
-        assert_eq!(said, "argument 2 may be of any type, and the caller does not say of which");
+        assert_eq!(said, "argument 2 may have any type, but the caller does not say which");
     }
 }

@@ -201,7 +201,7 @@ fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
     let notice = told(&db, "SET max_parallel_workers = 0", ", workers => 3");
     assert!(
         notice.contains("NOTICE:  the model is trained by 1 of 3 requested processes: max_parallel_workers is 0")
-            && notice.contains("HINT:  With another number of workers"),
+            && notice.contains("HINT:  The model depends on the number of workers"),
         "{notice}"
     );
     let notice = told(&db, "SET jit = off", ", workers => 64, block_size => '80kB'");

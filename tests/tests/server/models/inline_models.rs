@@ -309,7 +309,7 @@ fn what_is_no_model_is_refused_by_the_key_that_is_wrong() {
     refuse(&with(r#"{"model": "softmax", "intercepts": [1, 2]}"#), &["\"weights\"", "5 numbers", "2 for each feature"]);
     refuse(&with(r#"{"model": "softmax", "classes": ["1", "2", "3"]}"#), &["\"intercepts\"", "1 numbers", "3"])
         .hints(&["per class"]);
-    refuse(&with(r#"{"model": "softmax", "classes": ["1"]}"#), &["\"classes\"", "2 or more"]);
+    refuse(&with(r#"{"model": "softmax", "classes": ["1"]}"#), &["\"classes\"", "at least 2"]);
     let nested = "(SELECT model || jsonb_build_object('hyperparameters', (repeat('{\"a\":', 3000) || '1' || repeat('}', 3000))::jsonb) FROM base)";
     refuse(nested, &["\"hyperparameters\"", "nested too deeply"]).hints(&["127 levels"]);
     let number = "(SELECT model || '{\"hyperparameters\": {\"a\": 1e400}}' FROM base)";

@@ -293,7 +293,7 @@ fn a_table_that_predicts_in_a_constraint_is_restored_after_the_models() {
     // Schemas are restored in the order of their names: the error says what to do.
     let said = copied(&there, &here, &[]);
     assert_eq!(said.matches("There are no models in this database yet").count(), 2, "{said}");
-    assert!(said.contains("models-and-versions"), "{said}");
+    assert!(said.contains("docs/deploy/models.md"), "{said}");
     // Which is what the page says.
     here.session().run("CREATE DATABASE restored TEMPLATE template0");
     let dump = there.directory().join("dump");

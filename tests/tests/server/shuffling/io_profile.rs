@@ -75,7 +75,7 @@ fn what_has_no_pages_or_too_few_is_refused() {
     );
     let profile = |relation: &str| format!("SELECT * FROM corgipile_io_profile({relation})");
     db.fails_with(&profile("'parent'"), "42809").says(&["parent"]).hints(&["partitions"]);
-    db.fails_with(&profile("'v'"), "42809").says(&["\"v\"", "pages"]).hints(&["materialized views"]);
+    db.fails_with(&profile("'v'"), "42809").says(&["\"v\"", "pages"]).hints(&["materialized view"]);
     db.fails_with(&profile("'empty'"), "55000").says(&["0 pages", "too few"]).hints(&["16 pages"]);
     db.fails_with(&profile("'tiny'"), "55000").says(&["1 pages"]);
     db.fails_with(&profile("1::oid::regclass"), "42P01").says(&["OID 1"]);

@@ -110,7 +110,7 @@ fn every_way_to_train_cuts_alike() {
         let continued = db.trained(&format!("'learned', warm_start => '{}', max_epochs => 1", first.id));
         assert_eq!(continued.bits(), whole.bits(), "{features}");
         assert_eq!(clip(&mut db, continued.id), clip(&mut db, whole.id));
-        for (given, words) in [("4", ["clipped", "elsewhere"]), ("\"none\"", ["clipped", "elsewhere"])] {
+        for (given, words) in [("4", ["clipped", "other values"]), ("\"none\"", ["clipped", "other values"])] {
             let otherwise = format!(
                 "SELECT FROM corgipile_train('learned', warm_start => '{}', options => '{{\"winsorize\": {given}}}')",
                 first.id

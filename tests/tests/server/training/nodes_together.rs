@@ -249,7 +249,7 @@ fn a_mapping_that_needs_no_password_is_told_of() {
     let message = "server \"east\": the user mapping has no password";
     let failure = spread.nodes.near.session_as(&role).fails_with(&call("east,north,south"), "2F003");
     assert_eq!(failure.message, message);
-    failure.hints(&["password_required applies to postgres_fdw only", "Give the mapping the password"]);
+    failure.hints(&["password_required applies to postgres_fdw only", "Give the mapping a password"]);
     // postgres_fdw lets it pass, and the rows are fetched here
     let notices = spread.nodes.near.notices(&[&format!("SET ROLE {role}; {}", call("auto"))]);
     assert!(notices.contains(&format!("the rows are fetched to this server to be trained on: {message}")), "{notices}");

@@ -376,7 +376,7 @@ fn what_is_held_out_was_held_out_before() {
     let told = |db: &Database, arguments: &str| {
         db.notices(&[&format!("SELECT FROM corgipile_train('t', max_epochs => 1, {arguments})")])
     };
-    let by_place = "by their place in the table";
+    let by_place = "by their position in the table";
     assert!(told(&db, &format!("warm_start => '{by_row}', block_size => '8kB'")).contains(by_place));
     assert!(!told(&db, &format!("warm_start => '{column}', seed => 9")).contains(by_place));
 }
