@@ -18,8 +18,8 @@ pub fn data_directory() -> Option<PathBuf> {
     env::var_os("CORGIPILE_DATA").map(PathBuf::from).filter(|directory| directory.is_dir())
 }
 
-/// The directory of the flights that the documents' examples read: `$CORGIPILE_FLIGHTS`, or else where `scripts/flights` puts
-/// them. `None` if they are not there.
+/// The directory of the flights that the documents' examples read: `$CORGIPILE_FLIGHTS`, or else where
+/// `scripts/flights` puts them. `None` if they are not there.
 pub fn flights_directory() -> Option<PathBuf> {
     let fetched = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/flights");
     let directory = env::var_os("CORGIPILE_FLIGHTS").map_or_else(fetched, PathBuf::from);

@@ -11,11 +11,13 @@
 //!   are run, the others are what psql has printed.
 //! - ` ```psql compare `: the same, and what psql prints must be what the document says; `...` stands for anything.
 //! - ` ```text `, `sh`, `json`, `toml`, `rust`: not SQL, not run. `python`: run by the tests of the Python package.
-//! - ` ```python `, `java`, `javascript`, `go` and `sql cron` of `docs/deploy/applications.md`: run by `scripts/test-applications`.
+//! - ` ```python `, `java`, `javascript`, `go` and `sql cron` of `docs/deploy/applications.md`: run by
+//!   `scripts/test-applications`.
 //!
-//! A page that names `flights` begins where the set-up of the tutorial ends: with the extension and this table. The data are
-//! those that `scripts/flights` fetches, and the CSV files are in the folder where psql runs. A page is skipped, which is
-//! reported, if there are no such files, or if it creates an extension that the server has not, such as `vector`.
+//! A page that names `flights` begins where the set-up of the tutorial ends: with the extension and this table. The
+//! data are those that `scripts/flights` fetches, and the CSV files are in the folder where psql runs. A page is
+//! skipped, which is reported, if there are no such files, or if it creates an extension that the server has not, such
+//! as `vector`.
 //!
 //! Any other block, and SQL in an indented block that would go untested, is an error of the document. So is a figure in
 //! the prose that is not the one of the output that it repeats: `figures.rs` has the marks.

@@ -2,20 +2,21 @@
 //!
 //! A page is made of a part, `docs/reference/parts/NAME.md.in`: prose, and directives in comments,
 //! which the catalog answers.
-//! - `<!-- functions NAME...`, lines `function: meaning`, `-->`: a list of functions, one line for each, with its signatures, its
-//!   result, and the meaning, or else what the comments say. `model` stands for all ways to name a model, `source` for both
-//!   types of a source; signatures that differ in types only are one.
+//! - `<!-- functions NAME...`, lines `function: meaning`, `-->`: a list of functions, one line for each, with its
+//!   signatures, its result, and the meaning, or else what the comments say. `model` stands for all ways to name a
+//!   model, `source` for both types of a source; signatures that differ in types only are one.
 //! - `<!-- arguments NAME`, lines `argument: meaning`, `-->`: a table of a function's arguments with types and
-//!   defaults. Without a meaning an argument has the description of the option of this name. If that is corgipile_train()'s, a
-//!   sentence before the table names it instead, and so it is with `argument: as NAME`, for another function. `argument
-//!   +: more` adds to the description, `argument = default: meaning` gives a default that the catalog does not say.
+//!   defaults. Without a meaning an argument has the description of the option of this name. If that is
+//!   corgipile_train()'s, a sentence before the table names it instead, and so it is with `argument: as NAME`, for
+//!   another function. `argument +: more` adds to the description, `argument = default: meaning` gives a default that
+//!   the catalog does not say.
 //! - `<!-- returns NAME`, lines `column: meaning`, `-->`: a table of the columns that a function returns.
 //! - `<!-- options`, lines `option +: more`, `-->`: the table of options.
 //! - `<!-- view NAME -->`: the comment of a view in schema corgipile and a table of its columns.
 //! - `<!-- settings -->`: the table of settings.
 //!
-//! A meaning of what is not there is an error, and so is a function or view that no directive names, or a function without an
-//! example.
+//! A meaning of what is not there is an error, and so is a function or view that no directive names, or a function
+//! without an example.
 
 use crate::{Database, Session};
 use std::collections::{BTreeMap, BTreeSet};

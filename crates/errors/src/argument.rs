@@ -47,8 +47,8 @@ impl ArgumentError {
     }
 }
 
-/// Arguments and options by other names: those of scikit-learn, PyTorch, XGBoost, BigQuery ML and MADlib, and those that
-/// they had here before the first release.
+/// Arguments and options by other names: those of scikit-learn, PyTorch, XGBoost, BigQuery ML and MADlib, and those
+/// that they had here before the first release.
 const ELSEWHERE: &[(&str, &[&str])] = &[
     (
         "max_epochs",

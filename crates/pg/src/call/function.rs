@@ -60,8 +60,8 @@ impl ArgumentType {
 // SAFETY: a virtual argument, as pgrx's own of this kind: the information of the call that is under way.
 unsafe impl<'fcx> ArgAbi<'fcx> for Call<'fcx> {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
-        // SAFETY: the virtual argument is there in any call. Nothing has run yet: the current context is the one in which
-        // PostgreSQL calls, and wants the result.
+        // SAFETY: the virtual argument is there in any call. Nothing has run yet: the current context is the one in
+        // which PostgreSQL calls, and wants the result.
         unsafe { Call(<pg_sys::FunctionCallInfo as ArgAbi<'fcx>>::unbox_arg_unchecked(arg), Context::current()) }
     }
 

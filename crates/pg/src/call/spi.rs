@@ -37,8 +37,8 @@ pub enum Sees {
 impl Connection {
     /// Connects.
     pub fn open() -> Connection {
-        // SAFETY: closed in close(), or by the end of the transaction. It makes its context the current one, which is only
-        // given out for as long as the connection is borrowed.
+        // SAFETY: closed in close(), or by the end of the transaction. It makes its context the current one, which is
+        // only given out for as long as the connection is borrowed.
         unsafe {
             pg_sys::SPI_connect();
             Connection(Context::current())

@@ -293,8 +293,8 @@ impl<'a> Node<'a> {
     pub fn in_tuple_memory<R>(self, f: impl FnOnce() -> R) -> R {
         require_unread();
         // SAFETY: the node's expression context lives as long as the node. An ERROR in f resets the current context
-        // anyway. What f gives lives on its own: values that are read borrow from the row, and those that are made are in
-        // a Context of their own.
+        // anyway. What f gives lives on its own: values that are read borrow from the row, and those that are made are
+        // in a Context of their own.
         unsafe {
             let memory = (*(*self.0).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
             let caller = pg_sys::MemoryContextSwitchTo(memory);

@@ -176,7 +176,8 @@ impl Execution {
 }
 
 impl Drop for Running {
-    /// After an ERROR, too, when the query is gone. The plan stays until the transaction ends if the query has not ended.
+    /// After an ERROR, too, when the query is gone. The plan stays until the transaction ends if the query has not
+    /// ended.
     fn drop(&mut self) {
         PARTS.with_borrow_mut(|parts| parts.retain(|part| !Rc::ptr_eq(part, &self.execution)));
         if !self.execution.has_ended.get() {

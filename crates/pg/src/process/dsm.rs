@@ -3,9 +3,9 @@
 //! Segments belong to the resource owner under which they were made or attached, and go away with it after an ERROR;
 //! nothing happens when a Rust value is dropped.
 //!
-//! To have no room for a segment need not be the end of a statement, so that is asked before ([`no_room`]). Whatever else
-//! may refuse one, or take the room meanwhile, is an ERROR of PostgreSQL's, as in its own parallel queries: it has locks
-//! and half-made segments, which only the end of a (sub)transaction gives back.
+//! To have no room for a segment need not be the end of a statement, so that is asked before ([`no_room`]). Whatever
+//! else may refuse one, or take the room meanwhile, is an ERROR of PostgreSQL's, as in its own parallel queries: it has
+//! locks and half-made segments, which only the end of a (sub)transaction gives back.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use pgrx::pg_sys;

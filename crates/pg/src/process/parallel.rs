@@ -91,8 +91,8 @@ const ENTRY: &CStr = c"corgipile_worker_main";
 
 const CACHE_LINE: usize = 64;
 
-/// Bytes that PostgreSQL may add for what a session has: settings, snapshots, queues of errors, and a segment that it makes
-/// for its first workers.
+/// Bytes that PostgreSQL may add for what a session has: settings, snapshots, queues of errors, and a segment that it
+/// makes for its first workers.
 const OF_POSTGRES: usize = 1 << 20;
 
 /// Worker processes, as their leader sees them.

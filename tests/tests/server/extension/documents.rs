@@ -73,7 +73,8 @@ fn run_page<T>(test: T, page: &str) {
     }
 }
 
-/// `make demo` on a smaller table: the last line of its table is the full shuffle's, the last line of its plot the axis.
+/// `make demo` on a smaller table: the last line of its table is the full shuffle's, the last line of its plot the
+/// axis.
 #[test]
 fn the_demo_shows_what_each_order_costs_and_gives() {
     let db = Database::empty();
