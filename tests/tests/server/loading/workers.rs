@@ -205,7 +205,7 @@ fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
         "{notice}"
     );
     let notice = told(&db, "SET jit = off", ", workers => 64, block_size => '80kB'");
-    assert!(notice.contains("of 64 processes: the buffer has no more blocks"), "{notice}");
+    assert!(notice.contains("of 64 requested processes: the buffer has no more blocks"), "{notice}");
 
     db.run("SET max_parallel_workers = 0");
     assert_eq!(trained_by(&mut db, 1, &format!("{training}, workers => 3")).bits(), alone);
