@@ -283,7 +283,11 @@ fn what_cannot_be_is_said_before_anything_is_trained() {
     fails(r#"options => '{"validation_column": "positive"}'"#, "22023", &["the label"]);
     fails(r#"options => '{"validation_by": "row"}'"#, "22023", &["validation_fraction"]);
     fails(r#"options => '{"validation_fraction": 1}'"#, "22023", &["between 0 and 1"]);
-    fails(r#"options => '{"validation_fraction": 0.1, "validation_column": "test"}'"#, "22023", &["cannot be combined"]);
+    fails(
+        r#"options => '{"validation_fraction": 0.1, "validation_column": "test"}'"#,
+        "22023",
+        &["cannot be combined"],
+    );
     fails(r#"options => '{"validation_fraction": 0.1}', shuffle => 'sliding_window'"#, "0A000", &["sliding_window"]);
     fails(
         r#"options => '{"validation_fraction": 0.1, "validation_by": "block"}', shuffle => 'epoch_shuffle'"#,
