@@ -111,9 +111,10 @@ impl Hyperparameters {
         self.can_bound() && !self.schedule.averages() && self.solver == Solver::Sgd
     }
 
-    /// Whether steps can be bounded: those of Adam do not grow with the row, and a network's loss has no such bound.
+    /// Whether steps can be bounded: those of an optimizer with a rate of its own do not grow with the row, and a
+    /// network's loss has no such bound.
     fn can_bound(&self) -> bool {
-        self.design.is_none() && !matches!(self.optimizer, Optimizer::Adam { .. })
+        self.design.is_none() && self.optimizer.learning_rate().is_none()
     }
 
     /// Takes the size of mini-batches that suits this many epochs of this many tuples: at least 2,000 steps, as far as

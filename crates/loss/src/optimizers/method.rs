@@ -17,7 +17,8 @@ pub trait Method: Copy + fmt::Display {
     /// How many numbers it remembers of each weight, at most two.
     const MOMENTS: usize;
 
-    /// Its default learning rate, if that is not the model's.
+    /// Its default learning rate, if its steps do not grow with the gradient. None: the model's, or one that follows
+    /// from the rows.
     const LEARNING_RATE: Option<f64>;
 
     /// Its numbers.
