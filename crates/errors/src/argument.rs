@@ -178,7 +178,7 @@ const MODELS_ELSEWHERE: [(&str, &[&str]); 9] = [
 ];
 
 /// What was probably meant by a name that is not known, as a sentence before others.
-fn meant(what: &str, given: &str, known: &str) -> String {
+pub fn meant(what: &str, given: &str, known: &str) -> String {
     let elsewhere = meant_elsewhere(what, given).filter(|meant| known.split(", ").any(|known| known == *meant));
     let elsewhere = elsewhere.map(|meant| format!("Did you mean \"{meant}\"?"));
     let meant = elsewhere.or_else(|| did_you_mean(given, known.split(", ")));

@@ -21,7 +21,7 @@ mod training;
 mod words;
 
 pub use aggregate::AggregateError;
-pub use argument::ArgumentError;
+pub use argument::{ArgumentError, meant};
 pub use decoder::{DecoderError, RowFault};
 pub use models::{ModelError, OwnerNeeded};
 pub use nodes::{Errand, NodeError};

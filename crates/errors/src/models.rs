@@ -78,8 +78,8 @@ pub enum ModelError {
     LaterModel(String),
     #[error("{0}")]
     #[report(ERRCODE_UNDEFINED_OBJECT =>
-        "There are no models in this database yet. A restore fills the tables of schemas whose names sort before \
-         corgipile first: docs/deploy/models.md says how to restore tables that predict.")]
+        "There are no models in this database yet: corgipile_train() stores one. In a restore, models may come after \
+         tables that predict: docs/deploy/models.md says how to restore these.")]
     /// with the message of a model that does not exist: the database has no models
     NoModels(String),
     #[error("version {version} of model \"{name}\" does not exist")]

@@ -9,7 +9,7 @@ use super::entry::Group;
 use super::parse::{self, Parsed};
 use super::rounding::AUTO_TIMES;
 use super::table;
-use errors::{Error, Result, did_you_mean};
+use errors::{Error, Result, meant};
 use loss::{Hyperparameters, Link, ModelKind};
 use serde_json::{Map, Value};
 
@@ -135,10 +135,12 @@ fn check_keys(points: &[Map<String, Value>]) -> Result<()> {
     let Some(key) = points.iter().flat_map(Map::keys).find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
     // what is known, but the same for all points, is not misspelt
     let is_known = table::entries().any(|entry| entry.name == key);
-    let meant =
-        did_you_mean(key, known.iter().copied()).filter(|_| !is_known).map_or(String::new(), |meant| meant + " ");
-    let hint = format!("{meant}The keys of a point are {}.", known.join(", "));
-    Err(refused("grid", format!("\"{key}\" must be the same for all points"), hint))
+    let known = known.join(", ");
+    let (reason, meant) = match is_known {
+        true => (format!("\"{key}\" must be the same for all points"), String::new()),
+        false => (format!("no option is called \"{key}\""), meant("options", key, &known)),
+    };
+    Err(refused("grid", reason, format!("{meant}The keys of a point are {known}.")))
 }
 
 fn product(axes: Map<String, Value>) -> Result<Vec<Map<String, Value>>> {

@@ -123,6 +123,7 @@ pub fn define(preloading: bool) {
     if preloading {
         SHARED_MODELS_SIZE.define();
     }
+    pg::settings::reserve(c"corgipile");
 }
 
 impl IntegerSetting {
@@ -163,6 +164,15 @@ pub fn shared_models_size() -> usize {
 /// Upper bound, in bytes, of the memory for decoded tuples besides the buffer's.
 pub fn cache_memory() -> u64 {
     CACHE_MEMORY.limited_bytes()
+}
+
+/// The setting that bounds the memory of a tuple buffer, for a message.
+pub fn buffer_limit() -> &'static str {
+    if memory_limit().bytes() < MAX_BUFFER_MEMORY.bytes() {
+        "corgipile.memory_limit (an administrator's)"
+    } else {
+        "corgipile.max_buffer_memory"
+    }
 }
 
 /// Upper bound, in bytes, of the memory of one tuple buffer.

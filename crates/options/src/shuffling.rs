@@ -171,8 +171,8 @@ impl Shuffling {
         if self.has_cut_blocks() {
             let (most, asked) = (BlockSize::Bytes(settings::max_buffer_memory()), self.asked_block_size());
             pg::notice(
-                format!("blocks have {most} instead of {asked}, which exceeds corgipile.max_buffer_memory"),
-                "Raise corgipile.max_buffer_memory, or use a smaller block_size.",
+                format!("blocks have {most} instead of {asked}, which exceeds {}", settings::buffer_limit()),
+                "Raise that setting, or use a smaller block_size.",
             );
         }
     }

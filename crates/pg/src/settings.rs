@@ -9,6 +9,12 @@ pub struct Settings(c_int);
 /// A value that is refused is an ERROR.
 const AS_SET_DOES: c_int = 0;
 
+/// Refuses settings that begin with this prefix and a dot and are not defined, such as misspelt ones.
+pub fn reserve(prefix: &CStr) {
+    // SAFETY: PostgreSQL copies the text.
+    unsafe { pg_sys::MarkGUCPrefixReserved(prefix.as_ptr()) };
+}
+
 impl Settings {
     /// Sets each to its value, as the user might.
     pub fn set(settings: &[(&CStr, &CStr)]) -> Settings {

@@ -38,8 +38,8 @@ pub const CASES: &[Case] = &[
         "DELETE FROM corgipile.stored_models; SELECT corgipile_predict('nobody', ARRAY[1])",
         "42704",
         r#"model "nobody" does not exist"#,
-        "There are no models in this database yet. A restore fills the tables of schemas whose names sort before \
-         corgipile first: docs/deploy/models.md says how to restore tables that predict.",
+        "There are no models in this database yet: corgipile_train() stores one. In a restore, models may come after \
+         tables that predict: docs/deploy/models.md says how to restore these.",
     ),
     Case(
         "ModelError::NotOwner",

@@ -148,7 +148,7 @@ pub const CASES: &[(&[&str], &str)] = &[
             "SELECT FROM corgipile_train('t', features => '{c}', max_epochs => 1, block_size => '50MB', seed => 1, learning_rate => 0.1)",
         ],
         "...NOTICE:  blocks have 64kB instead of 50MB, which exceeds corgipile.max_buffer_memory\n\
-         HINT:  Raise corgipile.max_buffer_memory, or use a smaller block_size.\n...",
+         HINT:  Raise that setting, or use a smaller block_size.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('t', features => '{c}', standardize => false, seed => 1, grid => '{\"learning_rate\": [1e-4, 9]}')"],
