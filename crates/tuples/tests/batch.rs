@@ -145,7 +145,7 @@ fn memory_that_cannot_be_had_is_an_error_and_leaves_the_batch_as_it_was() {
         assert!(batch.push(1.0).unwrap_err().bytes > 1 << 60);
         assert!(batch.is_empty() && batch.labels().is_empty());
     }
-    let message = "out of memory: 7 bytes could not be allocated";
+    let message = "out of memory: could not allocate 7 bytes";
     assert_eq!(OutOfMemory { bytes: 7 }.to_string(), message);
 }
 

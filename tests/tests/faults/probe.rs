@@ -153,7 +153,10 @@ pub fn attempt_in_time(mut session: Session, sql: &str) -> (Session, Result<Vec<
 
 /// What a process holds of the operating system: open files, and mappings of memory.
 pub fn held(pid: i32) -> (usize, usize) {
-    let files = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    // PostgreSQL keeps each relation's file open, once
+    let is_other =
+        |file: &fs::DirEntry| fs::read_link(file.path()).is_ok_and(|to| !to.to_string_lossy().contains("/base/"));
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |all| all.flatten().filter(is_other).count());
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_or(0, |maps| maps.lines().count());
     (files, maps)
 }

@@ -107,7 +107,8 @@ fn no_file_stays_open() {
         db.fails_with(&failing, "22012");
     }
     let after: i64 = db.value(files);
-    assert!(after <= before + 3, "{before} files open before, {after} after");
+    // a file of each of sixty statements would be more; PostgreSQL may open those of a few catalogs
+    assert!(after <= before + 15, "{before} files open before, {after} after");
 }
 
 #[test]
