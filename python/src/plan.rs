@@ -46,13 +46,13 @@ impl Plan {
         let known = Shuffle::ALL.into_iter().find(|(name, _)| *name == shuffle);
         let (_, shuffle) = known.ok_or_else(|| {
             let names = Shuffle::ALL.map(|(name, _)| name).join(", ");
-            refused("shuffle", format!("{shuffle:?} is not one of  {names}"))
+            refused("shuffle", format!("{shuffle:?} is not one of {names}"))
         })?;
         let ranks = match uneven_ranks {
             "pad" => Ranks::Pad,
             "drop" => Ranks::Drop,
             "join" => Ranks::Join,
-            _ => return Err(refused("uneven_ranks", format!("{uneven_ranks:?} is not one of  pad, drop, join"))),
+            _ => return Err(refused("uneven_ranks", format!("{uneven_ranks:?} is not one of pad, drop, join"))),
         };
         let (block_size, buffer_size) = (size("block_size", block_size)?, size("buffer_size", buffer_size)?);
         let config = Config {

@@ -246,7 +246,7 @@ def test_machines_share_a_data_parallel_job(tmp_path: Path, file: str, secrets: 
     [
         (["--leader", "127.0.0.1:0"], "certificate: servers talk with TLS and a token only"),
         (["--follow", "127.0.0.1:1", "--trust", "x"], "token: servers talk with TLS and a token only"),
-        (["--leader", "127.0.0.1:0", "--follow", "127.0.0.1:1"], "follow: a server that leads follows nobody"),
+        (["--leader", "127.0.0.1:0", "--follow", "127.0.0.1:1"], "follow: a server that leads follows no one"),
         (["--follow", "127.0.0.1:1", "--trust", "x", "--token", "/nowhere/token"], "/nowhere/token"),
     ],
 )

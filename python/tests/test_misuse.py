@@ -188,33 +188,33 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
         ("columns: must be a list of names, not 5", lambda: corgipile.csv(file, 5)),  # type: ignore[arg-type]
         ("columns: must be a list of names, but None", lambda: corgipile.csv(file, [None])),  # type: ignore[list-item]
         ("columns: must be a list of names, such as", lambda: corgipile.parquet(file, "a")),
-        ("header: True or False", lambda: corgipile.csv(file, header=None)),  # type: ignore[arg-type]
-        ("delimiter: a character", lambda: corgipile.csv(file, delimiter=None)),  # type: ignore[arg-type]
-        ("quote: a character", lambda: corgipile.csv(file, quote=34)),  # type: ignore[arg-type]
-        ("types: a dictionary", lambda: corgipile.csv(file, types=["a"])),  # type: ignore[arg-type]
+        ("header: must be True or False", lambda: corgipile.csv(file, header=None)),  # type: ignore[arg-type]
+        ("delimiter: must be a character", lambda: corgipile.csv(file, delimiter=None)),  # type: ignore[arg-type]
+        ("quote: must be a character", lambda: corgipile.csv(file, quote=34)),  # type: ignore[arg-type]
+        ("types: must be a dictionary", lambda: corgipile.csv(file, types=["a"])),  # type: ignore[arg-type]
         ("types: names and types are texts", lambda: corgipile.csv(file, types={"a": int})),  # type: ignore[dict-item]
-        ("null_values: a list of words", lambda: corgipile.csv(file, null_values=None)),  # type: ignore[arg-type]
-        ("null_values: a list of words", lambda: corgipile.csv(file, null_values=[0])),  # type: ignore[list-item]
-        ("index: a path is needed", lambda: corgipile.csv(file, index=None)),  # type: ignore[arg-type]
-        ("features: a dictionary", lambda: corgipile.tfrecord(file, features=["a"])),  # type: ignore[arg-type]
-        ("lists: a text", lambda: corgipile.parquet(file, lists=None)),  # type: ignore[arg-type]
-        ("memory_map: True or False", lambda: corgipile.arrow(file, memory_map="no")),  # type: ignore[arg-type]
+        ("null_values: must be a list of words", lambda: corgipile.csv(file, null_values=None)),  # type: ignore[arg-type]
+        ("null_values: must be a list of words", lambda: corgipile.csv(file, null_values=[0])),  # type: ignore[list-item]
+        ("index: must be a path", lambda: corgipile.csv(file, index=None)),  # type: ignore[arg-type]
+        ("features: must be a dictionary", lambda: corgipile.tfrecord(file, features=["a"])),  # type: ignore[arg-type]
+        ("lists: must be a string", lambda: corgipile.parquet(file, lists=None)),  # type: ignore[arg-type]
+        ("memory_map: must be True or False", lambda: corgipile.arrow(file, memory_map="no")),  # type: ignore[arg-type]
         ("dense: 2.5 is not an integer", lambda: corgipile.libsvm(file, dense=2.5)),  # type: ignore[arg-type]
         ("dense: nan is not an integer", lambda: corgipile.libsvm(file, dense=float("nan"))),  # type: ignore[arg-type]
         ("dense: None is not an integer", lambda: corgipile.libsvm(file, dense=None)),  # type: ignore[arg-type]
         ("zero_based: True, False", lambda: corgipile.libsvm(file, zero_based=1)),  # type: ignore[arg-type]
-        ("table: a text", lambda: corgipile.postgres(None)),  # type: ignore[call-overload]
-        ("connection: a text", lambda: corgipile.postgres("t", connection=None)),  # type: ignore[call-overload]
-        ("where: a text", lambda: corgipile.postgres("t", where=1)),  # type: ignore[call-overload]
-        ("snapshot: a text", lambda: corgipile.postgres("t", snapshot=1)),  # type: ignore[call-overload]
-        ("columns: a dictionary of arrays", lambda: corgipile.arrays(None)),  # type: ignore[arg-type]
-        ("columns: a dictionary of arrays", lambda: corgipile.arrays([np.arange(3)])),  # type: ignore[arg-type]
+        ("table: must be a string", lambda: corgipile.postgres(None)),  # type: ignore[call-overload]
+        ("connection: must be a string", lambda: corgipile.postgres("t", connection=None)),  # type: ignore[call-overload]
+        ("where: must be a string", lambda: corgipile.postgres("t", where=1)),  # type: ignore[call-overload]
+        ("snapshot: must be a string", lambda: corgipile.postgres("t", snapshot=1)),  # type: ignore[call-overload]
+        ("columns: must be a dictionary of arrays", lambda: corgipile.arrays(None)),  # type: ignore[arg-type]
+        ("columns: must be a dictionary of arrays", lambda: corgipile.arrays([np.arange(3)])),  # type: ignore[arg-type]
         ("fingerprint: 'a' is not an integer", lambda: corgipile.arrays({"i": [1]}, fingerprint="a")),  # type: ignore[arg-type]
         ("path: must be a path", lambda: build_index(None)),  # type: ignore[arg-type]
-        ("delimiter: a character", lambda: build_index(file, delimiter=9)),  # type: ignore[arg-type]
-        ("directory: a path", lambda: build_index(file, directory=9)),  # type: ignore[arg-type]
-        ("header: True or False", lambda: build_index(file, header=None)),  # type: ignore[arg-type]
-        ("progress: a function", lambda: build_index(file, progress=9)),  # type: ignore[arg-type]
+        ("delimiter: must be a character", lambda: build_index(file, delimiter=9)),  # type: ignore[arg-type]
+        ("directory: must be a path", lambda: build_index(file, directory=9)),  # type: ignore[arg-type]
+        ("header: must be True or False", lambda: build_index(file, header=None)),  # type: ignore[arg-type]
+        ("progress: must be a function", lambda: build_index(file, progress=9)),  # type: ignore[arg-type]
     ]
     for told, call in calls:
         with pytest.raises(TypeError, match=told):
@@ -232,9 +232,9 @@ def test_arguments_of_data_sets_loaders_and_copies_of_the_wrong_type_are_refused
     for given in ({"seed": None}, {"seed": "1"}, {"seed": 1.0}, {"seed": float("nan")}, {"threads": 2.0}):
         with pytest.raises(TypeError, match=f"{next(iter(given))}: .* is not an integer"):
             rows(**given)
-    with pytest.raises(TypeError, match="shuffle: a text"):
+    with pytest.raises(TypeError, match="shuffle: must be a string"):
         rows(shuffle=None)
-    with pytest.raises(TypeError, match="cache_dir: a path"):
+    with pytest.raises(TypeError, match="cache_dir: must be a path"):
         rows(shuffle="corgi2", cache_dir=3)
     for name in ("rank", "world_size"):
         with pytest.raises(TypeError, match=f"{name}: '1' is not an integer"):
@@ -250,7 +250,7 @@ def test_arguments_of_data_sets_loaders_and_copies_of_the_wrong_type_are_refused
             copy(None, tmp_path)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="directory: must be a path, not None"):
             copy(source, None)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="progress: a function"):
+        with pytest.raises(TypeError, match="progress: must be a function"):
             copy(source, tmp_path, progress="yes")  # type: ignore[arg-type]
     for memory in (0, -1, 2**64):
         with pytest.raises(ValueError, match=f"memory: {memory} is not between"):

@@ -270,7 +270,7 @@ def test_libsvm_is_sparse_or_dense(tmp_path: Path) -> None:
     assert sparse["values"][4].tolist() == [4.0, 0.5]
     wide = read(corgipile.libsvm(tmp_path / "rows.libsvm", dense=5, zero_based=True))
     assert wide["x"][4].tolist() == [0.0, 4.0, 0.0, 0.5, 0.0]
-    with pytest.raises(SourceError, match=r"index of .* is not between 0 and 1"):
+    with pytest.raises(SourceError, match=r"index of .* is not from 0 to 1"):
         read(corgipile.libsvm(tmp_path / "rows.libsvm", dense=2, zero_based=True))
 
 

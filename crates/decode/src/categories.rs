@@ -302,7 +302,7 @@ impl MixedColumns {
         self.columns.iter().map(|column| (column.name.as_str(), !matches!(column.kind, MixedKind::Number(_))))
     }
 
-    /// Has the row that was read last a category that is not one of  those that are known?
+    /// Has the row that was read last a category that is not one of those that are known?
     #[inline]
     pub fn has_unseen(&self) -> bool {
         self.has_unseen

@@ -102,7 +102,7 @@ impl CategoryColumn {
         self.met_nulls += 1;
     }
 
-    /// How many NULLs were met that are not one of  the model's categories, and were ignored; None if NULL is one.
+    /// How many NULLs were met that are not one of the model's categories, and were ignored; None if NULL is one.
     pub fn ignored_nulls(&self) -> Option<u64> {
         (!self.names.has_null).then_some(self.met_nulls)
     }

@@ -331,7 +331,7 @@ impl Models {
         }
     }
 
-    /// Why an option does not go with a model that is not one of  them; None if that is said of the option that it
+    /// Why an option does not go with a model that is not one of them; None if that is said of the option that it
     /// needs.
     pub fn refusal(self) -> Option<String> {
         match self {

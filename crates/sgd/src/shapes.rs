@@ -6,7 +6,7 @@
 //! that stands out. Of columns that are skewed but have no such shape, most of which are 0 for the most part, nothing
 //! is gained, and of those of a moderate skewness a linear model loses as often as it gains. Where the labels are
 //! targets, the logarithms must tell as much of them as the values do: an amount that is a share of another one is not
-//! one of  its logarithm.
+//! one of its logarithm.
 //!
 //! Guarantees: no cancellation, as in [`Moments`]; what is missing does not count.
 

@@ -100,7 +100,7 @@ fn kind_of<'a>(model: &Model, name: &str, kind: &'a ColumnKind) -> Kind<'a> {
 fn null_of(model: &Model, known: &Categories) -> Instead {
     match (model.nulls, known.null()) {
         (Nulls::Impute, Some(place)) => Instead::Place(place),
-        // training has met none: it is not one of  those that are known
+        // training has met none: it is not one of those that are known
         (Nulls::Impute, None) => unseen(model),
         (Nulls::Skip | Nulls::Error, _) => Instead::NoAnswer,
     }

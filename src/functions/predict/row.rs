@@ -196,7 +196,7 @@ fn read_mixed<'a>(
             (MixedType::Category(_), ColumnKind::Categories(known), None) => match (policies.nulls, known.null()) {
                 (Nulls::Skip, _) => return Ok(false),
                 (Nulls::Impute, Some(place)) => into.push(first + place as u32, 1.0),
-                // training has met none: it is not one of  those that are known
+                // training has met none: it is not one of those that are known
                 (Nulls::Impute, None) if policies.unseen == Unseen::Zero => {}
                 _ => return Err(null(model, name())),
             },

@@ -95,7 +95,7 @@ fn keys_and_statistics_are_known_through_views_queries_and_joins() {
     ] {
         assert_eq!(features(&mut db, &format!("'{source}'")), "{area}", "{source}");
     }
-    // of a union nothing is known, and what is computed is not one of  the table's columns
+    // of a union nothing is known, and what is computed is not one of the table's columns
     assert_eq!(features(&mut db, "'both_parts'"), "{number,area}");
     assert_eq!(features(&mut db, "'SELECT account + 0 AS account, area, label FROM shops'"), "{account,area}");
 }

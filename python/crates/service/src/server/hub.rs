@@ -120,7 +120,7 @@ impl Hub {
     ) -> Result<proto::DataSetInfo, tonic::Status> {
         let kind = SamplerKind::named(&message.sampler).ok_or_else(|| {
             let known = SamplerKind::ALL.map(|(name, _)| name).join(", ");
-            tonic::Status::invalid_argument(format!("sampler: {:?} is not one of  {known}", message.sampler))
+            tonic::Status::invalid_argument(format!("sampler: {:?} is not one of {known}", message.sampler))
         })?;
         let sampling = Drawing::new(self.is_led, kind, self.seed, data_set.elements())
             .map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;
