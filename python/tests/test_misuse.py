@@ -202,7 +202,7 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
         ("dense: 2.5 is not an integer", lambda: corgipile.libsvm(file, dense=2.5)),  # type: ignore[arg-type]
         ("dense: nan is not an integer", lambda: corgipile.libsvm(file, dense=float("nan"))),  # type: ignore[arg-type]
         ("dense: None is not an integer", lambda: corgipile.libsvm(file, dense=None)),  # type: ignore[arg-type]
-        ("zero_based: True, False", lambda: corgipile.libsvm(file, zero_based=1)),  # type: ignore[arg-type]
+        ("zero_based: must be True, False", lambda: corgipile.libsvm(file, zero_based=1)),  # type: ignore[arg-type]
         ("table: must be a string", lambda: corgipile.postgres(None)),  # type: ignore[call-overload]
         ("connection: must be a string", lambda: corgipile.postgres("t", connection=None)),  # type: ignore[call-overload]
         ("where: must be a string", lambda: corgipile.postgres("t", where=1)),  # type: ignore[call-overload]
