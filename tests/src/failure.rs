@@ -9,9 +9,9 @@ pub struct Failure {
     pub code: String,
     /// What was wrong.
     pub message: String,
-    /// Where, and more of it; empty if it does not exist.
+    /// Where, and more of it; may be empty.
     pub detail: String,
-    /// What to do; empty if it does not exist.
+    /// What to do; may be empty.
     pub hint: String,
 }
 

@@ -292,7 +292,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Takes the only array or vector alone, or, if it does not exist, the only column of bytes.
+    /// Takes the only array or vector alone, or, without one, the only column of bytes.
     fn choose_array(&mut self) -> Result<()> {
         let has_arrays = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Array);
         let wanted = if has_arrays { Kind::Array } else { Kind::Bytes };

@@ -49,7 +49,7 @@ impl Mean {
         self.has_any = true;
     }
 
-    /// Makes `model`, of as many features at most, the mean; it stays what it is if it does not exist.
+    /// Makes `model`, of as many features at most, the mean; it stays what it is if nothing was added.
     pub fn replace(&self, model: &mut ModelParameters) {
         if self.has_any {
             for (weights, means) in model.weights.chunks_exact_mut(model.dim.max(1)).zip(&self.weights) {

@@ -146,7 +146,7 @@ pub fn put_number(mut number: u64, mut put: impl FnMut(u8)) {
     put(number as u8);
 }
 
-/// Takes such a number from the front; None if it does not exist.
+/// Takes such a number from the front; None if the bytes do not hold one.
 pub fn take_number(from: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {

@@ -37,7 +37,7 @@ impl Graph {
     /// An input. Two of one name and type are one; of another type, the second has a `_` behind its name. Inputs come
     /// before all else, so that nothing else has their names.
     pub fn input(&mut self, name: &str, r#type: Type, behind: Behind<'_>, doc: String) -> Name {
-        // the empty name means that it does not exist
+        // in ONNX the empty name stands for an input that is left out
         let name = if name.is_empty() { "_" } else { name };
         let info = value_info(name, r#type, behind, doc);
         if self.inputs.iter().any(|known| known.name == name && known.r#type == info.r#type) {

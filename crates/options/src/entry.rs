@@ -291,7 +291,7 @@ impl Entry {
 }
 
 impl Default {
-    /// The value; None if it does not exist, or it depends on other choices.
+    /// The value; None if there is no default, or it depends on other choices.
     pub fn value(self) -> Option<Value> {
         match self {
             Default::None | Default::Depends(_) => None,

@@ -123,7 +123,10 @@ pub fn define(preloading: bool) {
     if preloading {
         SHARED_MODELS_SIZE.define();
     }
-    pg::settings::reserve(c"corgipile");
+    // without shared_preload_libraries that one has no effect, but is not misspelt
+    if preloading || !is_set(SHARED_MODELS_SIZE.name) {
+        pg::settings::reserve(c"corgipile");
+    }
 }
 
 impl IntegerSetting {
@@ -197,6 +200,7 @@ mod tests {
         assert_eq!((max_buffer_memory(), cache_memory(), share(), keep_versions()), (3 << 20, 0, true, 7));
         assert!(failure("SET corgipile.max_buffer_memory = '63kB'").contains("outside the valid range"));
         assert!(failure("SET corgipile.keep_versions = -1").contains("outside the valid range"));
+        assert!(failure("SET corgipile.memory_limt = '1MB'").contains("invalid configuration parameter name"));
         run("RESET corgipile.max_buffer_memory");
         assert_eq!(max_buffer_memory(), 1 << 30);
     }

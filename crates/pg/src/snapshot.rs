@@ -37,7 +37,7 @@ impl<'a> Snapshot<'a> {
         Snapshot(snapshot, PhantomData)
     }
 
-    /// Shows `f` the snapshot of the statement that is running. An ERROR if it does not exist.
+    /// Shows `f` the snapshot of the statement that is running. An ERROR if none is running.
     pub fn with_active<R>(f: impl FnOnce(Snapshot<'_>) -> R) -> R {
         // SAFETY: reads PostgreSQL's stack of snapshots; what is pushed on it meanwhile is popped again.
         let active = unsafe { pg_sys::GetActiveSnapshot() };

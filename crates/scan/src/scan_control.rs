@@ -220,7 +220,7 @@ impl ScanReport {
         self.full_shuffles.as_ref().map_or(Duration::ZERO, |costs| costs.epoch)
     }
 
-    /// Bytes of the copy that a full shuffle has made. None if it does not exist.
+    /// Bytes of the copy that a full shuffle has made. None if it made no copy.
     pub fn full_shuffle_bytes(&self) -> Option<u64> {
         self.full_shuffles.as_ref().map(|costs| costs.bytes)
     }

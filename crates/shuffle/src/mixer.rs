@@ -108,7 +108,7 @@ impl Mixer {
         self.epoch > 0 && self.retention.is_some()
     }
 
-    /// Tuples that the strategy keeps; 0 if it does not exist, or as long as it is not known.
+    /// Tuples that the strategy keeps; 0 if it keeps none, or as long as it is not known.
     pub fn capacity(&self) -> usize {
         self.retention.as_ref().map_or(0, |retention| retention.capacity())
     }

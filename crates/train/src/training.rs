@@ -47,7 +47,7 @@ pub struct Training {
     /// the training that is continued
     pub(super) resume: Option<Resume>,
     pub(super) source: TrainingSource,
-    /// what a pass over the rows before the first epoch is to find out; None if it does not exist
+    /// what a pass over the rows before the first epoch is to find out; None without such a pass
     pub(super) prepares: Option<Wanted>,
     /// with what the training starts again if a sample of the rows turns out to say too little of them; None if that
     /// pass is not over a sample

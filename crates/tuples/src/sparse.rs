@@ -31,7 +31,7 @@ impl<'a> SparseParts<'a> {
     /// Indices and values of row `i`.
     ///
     /// # Panics
-    /// If it does not exist.
+    /// If there is no such tuple.
     #[inline(always)]
     pub fn row(&self, i: usize) -> (&'a [u32], &'a [f32]) {
         let entries = self.start(i)..self.ends[i];

@@ -102,7 +102,7 @@ impl Reading<'_> {
         format!("SELECT {aggregate}($1, {label}, {}) FROM {}", self.features.arguments(), self.from)
     }
 
-    /// The largest index of sparse features, NULL if it does not exist.
+    /// The largest index of sparse features, NULL without rows.
     pub fn largest_index(&self) -> String {
         let columns = self.features.columns();
         format!(

@@ -68,7 +68,7 @@ impl Directory {
         self.slots.iter().position(is)
     }
 
-    /// A slot for this key, pinned by the caller; its least used neighbour goes if it does not exist.
+    /// A slot for this key, pinned by the caller; its least used neighbour goes if no slot is free.
     pub fn take(&mut self, key: &Key, state: u32) -> Option<usize> {
         let i = match self.slots.iter().position(|slot| slot.state == FREE) {
             Some(i) => i,
@@ -104,7 +104,7 @@ impl Directory {
         self.slots[i].bytes = 0;
     }
 
-    /// Room in the arena for this many bytes; the least used entries go if it does not exist.
+    /// Room in the arena for this many bytes; the least used entries go if there is too little.
     pub fn allocate(&mut self, bytes: usize) -> Option<usize> {
         if bytes > self.arena_bytes {
             return None;

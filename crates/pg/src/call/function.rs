@@ -306,7 +306,7 @@ impl<'a> Call<'a> {
     }
 
     /// A row as the function's result, for a function with several OUT parameters.
-    /// An ERROR if a value is not one of its column.
+    /// An ERROR if a value is not of its column's type.
     pub fn row(self, values: &[OutputValue]) -> Value<'a> {
         // SAFETY: the declaration says which columns there are; they are counted before the row is made, and each value
         // is made one of its column's type.
@@ -326,7 +326,7 @@ impl<'a> Call<'a> {
     }
 
     /// Returns rows as the function's result, all at once. An older declaration of the function in SQL may have fewer
-    /// columns: it gets the first ones. An ERROR if a value is not one of its column, or if the caller expects rows of
+    /// columns: it gets the first ones. An ERROR if a value is not of its column's type, or if the caller expects rows of
     /// more columns.
     pub fn return_rows<const COLUMNS: usize>(self, rows: impl IntoIterator<Item = [OutputValue; COLUMNS]>) {
         let result = ResultRows::new(self, COLUMNS);

@@ -106,7 +106,7 @@ unsafe fn is_of_this_subtransaction(query: *mut pg_sys::Query) -> bool {
 
 impl NewTable {
     /// Inserts a row: a value for each column. Constraints and triggers hold that something else may have put on the
-    /// table when it was made. An ERROR if a value is not one of its column.
+    /// table when it was made. An ERROR if a value is not of its column's type.
     ///
     /// # Panics
     /// If there are not as many values as columns.

@@ -369,7 +369,7 @@ pub unsafe fn transaction_of_backend() -> u32 {
     }
 }
 
-/// Takes the next value of a sort of values that are passed by value; false if it does not exist.
+/// Takes the next value of a sort of values that are passed by value; false at the end.
 ///
 /// # Safety
 /// The sort was begun by tuplesort_begin_datum(), and performed.

@@ -390,7 +390,7 @@ impl<'a> Node<'a> {
     }
 
     /// Stores the given values as the node's scan row. An older declaration of the function in SQL may have fewer
-    /// columns: it gets the first ones. One with more gets NULLs. An ERROR if a value is not one of its column.
+    /// columns: it gets the first ones. One with more gets NULLs. An ERROR if a value is not of its column's type.
     #[inline]
     pub fn store_values(self, values: &[OutputValue]) {
         require_unread();

@@ -171,7 +171,7 @@ pub(super) unsafe fn is_made_of<T: CustomScan>(plan: *mut pg_sys::Plan) -> bool 
     }
 }
 
-/// The plan below another; NULL if it does not exist.
+/// The plan below another; NULL without one.
 ///
 /// # Safety
 /// `plan` is a valid plan, or NULL.

@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Waits for the answer to what was sent: the only column of the last row that it gives, and the word that ends a
-    /// statement without rows. None if it does not exist.
+    /// statement without rows. None if it returns nothing.
     pub fn answer(&self) -> Option<String> {
         let mut last = None;
         loop {

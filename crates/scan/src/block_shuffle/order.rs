@@ -39,7 +39,7 @@ impl EpochOrder {
         self.drawn.push(block);
     }
 
-    /// The block in a place; None if it is not drawn yet, or it does not exist.
+    /// The block in a place; None if it is not drawn yet, or the place is beyond the last block.
     pub fn get(&self, place: usize) -> Option<u32> {
         self.drawn.get(place).copied()
     }

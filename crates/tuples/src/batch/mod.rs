@@ -127,7 +127,7 @@ impl Batch {
     /// Mini-batch `i`.
     ///
     /// # Panics
-    /// If it does not exist.
+    /// If there is no such mini-batch.
     #[inline]
     pub fn mini_batch(&self, i: usize) -> &Rc<MiniBatch> {
         let Rows::MiniBatches(mini_batches) = &self.rows else { panic!("{MINI_BATCHES_ONLY}") };
@@ -200,7 +200,7 @@ impl Batch {
     /// Memory that the tuples at `places` take, in bytes.
     ///
     /// # Panics
-    /// If the tuples are sparse and it does not exist at one of the places.
+    /// If the tuples are sparse and one of the places has no tuple.
     #[inline]
     pub fn bytes_of(&self, places: Range<usize>) -> usize {
         let extra = places.len() * self.extra_bytes();

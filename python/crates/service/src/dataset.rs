@@ -155,7 +155,7 @@ impl DataSet {
         fingerprint_of(&*self.all, self.rows(), self.elements().into())
     }
 
-    /// See [`Opened::passing`]; empty if it does not exist.
+    /// See [`Opened::passing`]; empty without it.
     pub fn passing(&self) -> String {
         self.opened.passing().unwrap_or_default()
     }

@@ -28,7 +28,7 @@ impl Filled {
     /// of truth values become columns of doubles.
     ///
     /// # Errors
-    /// [`SourceError::Invalid`] if the value is not one of a column's type.
+    /// [`SourceError::Invalid`] if the value is not of the column's type.
     pub fn new(source: Arc<dyn Source>, value: f64) -> Result<Self, SourceError> {
         let of = source.schema();
         let fields = of.fields().iter().map(|field| {

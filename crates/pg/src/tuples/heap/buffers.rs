@@ -80,7 +80,7 @@ impl KnownBuffers {
         }
     }
 
-    /// The buffer behind that of the page before this one; 0 if it does not exist,
+    /// The buffer behind that of the page before this one; 0 without one,
     /// or guesses have turned out wrong of late.
     fn behind_predecessor(&mut self, page: u32) -> pg_sys::Buffer {
         if self.guess_backoff > 0 {

@@ -19,7 +19,7 @@ pub(super) struct Arrived {
 #[derive(Clone, Debug)]
 pub(super) struct DataSetInfo {
     pub(super) source: String,
-    /// the same as long as the server is there that has said so; empty if it does not exist
+    /// the same as long as the server is there that has said so; empty if the source has no such word
     pub(super) passing: String,
     pub(super) columns: Vec<String>,
     pub(super) fingerprint: u64,
