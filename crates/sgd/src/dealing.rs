@@ -22,7 +22,7 @@ pub struct Load {
 }
 
 /// A full panel takes the time of this many models by themselves: from 28 to 784 features it was 1.2 to 5
-/// (`docs/results/search.md`).
+/// (`make bench PARTS=search`).
 const PANEL: u64 = 4;
 
 /// Models that are dealt together, and what they cost.
