@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((max_buffer_memory(), cache_memory(), share(), keep_versions()), (3 << 20, 0, true, 7));
         assert!(failure("SET corgipile.max_buffer_memory = '63kB'").contains("outside the valid range"));
         assert!(failure("SET corgipile.keep_versions = -1").contains("outside the valid range"));
-        assert!(failure("SET corgipile.memory_limt = '1MB'").contains("invalid configuration parameter name"));
+        assert!(failure("SET corgipile.memory_limits = '1MB'").contains("invalid configuration parameter name"));
         run("RESET corgipile.max_buffer_memory");
         assert_eq!(max_buffer_memory(), 1 << 30);
     }

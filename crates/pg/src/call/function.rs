@@ -326,8 +326,8 @@ impl<'a> Call<'a> {
     }
 
     /// Returns rows as the function's result, all at once. An older declaration of the function in SQL may have fewer
-    /// columns: it gets the first ones. An ERROR if a value is not of its column's type, or if the caller expects rows of
-    /// more columns.
+    /// columns: it gets the first ones. An ERROR if a value is not of its column's type, or if the caller expects
+    /// rows of more columns.
     pub fn return_rows<const COLUMNS: usize>(self, rows: impl IntoIterator<Item = [OutputValue; COLUMNS]>) {
         let result = ResultRows::new(self, COLUMNS);
         for row in rows {
