@@ -10,6 +10,7 @@ use errors::{ArgumentError, Error, ModelError, OrRaise, Result, TrainingError};
 use loss::ModelKind;
 use model::{self, Model, Policies};
 use options::call::{self, TrainArguments};
+use options::columns::OtherColumns;
 use options::nodes::Nodes;
 use options::request::Request;
 use options::shuffling::Shuffling;
@@ -99,7 +100,7 @@ fn at_zero(call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
     let mut request = Request::new(call, None)?;
     let mut source = Source::resolve(&request.source)?;
     let given = request.features.take();
-    let features = source.features(given.as_deref(), &request.label, &[], Takes::All(None))?;
+    let features = source.features(given.as_deref(), &request.label, &OtherColumns::default(), Takes::All(None))?;
     let spec = DecoderSpec::of_request(&request, &features);
     let mut decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {

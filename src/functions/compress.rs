@@ -7,6 +7,7 @@ use decode::is_vector;
 use errors::limits::MAX_WEIGHTS;
 use errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use model::extension_lock::keep_extension;
+use options::columns::OtherColumns;
 use options::columns::check_features;
 use options::parse::argument_choice;
 use options::rows::NullRows;
@@ -97,7 +98,8 @@ impl CompressRequest {
             Some(bytes) if bytes / 10 >= MIXED => BufferSize::Percent(10.0),
             _ => BufferSize::Bytes(MIXED),
         };
-        let features = source.features(self.features.as_deref(), &self.label, &[], Takes::Numbers)?;
+        let features =
+            source.features(self.features.as_deref(), &self.label, &OtherColumns::default(), Takes::Numbers)?;
         Ok((source, features))
     }
 

@@ -10,6 +10,7 @@ use super::compressed_type::is_compressed;
 use super::{FEATURE_TYPES, column};
 use choices::Choice as _;
 use errors::{ArgumentError, Result, SourceError, some_of};
+use options::columns::OtherColumns;
 use options::date_parts::DateParts;
 use pg::catalog::relation::Uniqueness;
 use pg::catalog::types::{base_type, type_name};
@@ -32,7 +33,7 @@ pub struct Searched<'a> {
     pub relation: Option<pg_sys::Oid>,
     pub label: &'a str,
     /// columns that are used otherwise
-    pub others: &'a [&'a str],
+    pub others: &'a OtherColumns<'a>,
     pub takes: Takes<'a>,
 }
 
@@ -56,7 +57,8 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
     };
     let is_free = |column: &&Column| {
         let name = column.name.as_str();
-        name != searched.label && !searched.others.contains(&name) && !listed.excluded.contains(&name)
+        let is_used = searched.others.names.contains(&name) && !has_own_parts(column, searched);
+        name != searched.label && !is_used && !listed.excluded.contains(&name)
     };
     let free: Vec<&Column> = searched.columns.iter().filter(is_free).collect();
     if let Some(names) = of_papers(&free).or_else(|| only_compressed(&free)) {
@@ -73,6 +75,11 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
     choice.choose()?;
     choice.report();
     Ok(choice.taken().flat_map(Candidate::features).collect())
+}
+
+/// Is it the time that folds go by, of which parts are features?
+fn has_own_parts(column: &Column, searched: &Searched) -> bool {
+    searched.others.time == Some(&column.name) && !parts_of(column, searched.takes).is_empty()
 }
 
 /// The parts of a column that are features in its place; none if it is no date, or none are asked for.

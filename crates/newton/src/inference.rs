@@ -3,8 +3,8 @@
 //! Guarantees: everything is in f64, and in the units of the features as they were before they were standardized. A
 //! weight that the rows do not determine, because its feature is a combination of others, be it but for the rounding of
 //! features to f32, is 0 without a standard error, and the others are those of a model without that feature: so a
-//! column of categories is compared with its first one. It prevents standard errors of nothing but rounding, or
-//! infinite ones.
+//! column of categories is compared with its first one that does not decide the label. It prevents standard errors of
+//! nothing but rounding, or infinite ones.
 //!
 //! For a loss that is a negative log likelihood, the inverse of the Hessian of its sum over the rows is the covariance
 //! of the weights (McCullagh and Nelder, Generalized Linear Models, 2.5); half the squared error is one but for the
@@ -30,6 +30,9 @@ pub struct Inference {
     point: Vec<f64>,
     /// the largest absolute value of each feature, and behind them 1
     extents: Vec<f64>,
+    /// the rows in which each feature is above 0, by whether the target is so too; rows in which it is below count as
+    /// both
+    targets: Vec<[u64; 2]>,
     /// rows that weigh something
     rows: u64,
 }
@@ -90,7 +93,8 @@ impl Inference {
         let point = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
         let mut extents = allocation::try_zeros(model.dim + 1)?;
         extents[model.dim] = 1.0;
-        Ok(Inference { l2, sums, point, extents, rows: 0 })
+        let targets = allocation::try_zeros(model.dim)?;
+        Ok(Inference { l2, sums, point, extents, targets, rows: 0 })
     }
 
     /// Adds all tuples of a batch, whose labels are as in training but not scaled.
@@ -107,7 +111,15 @@ impl Inference {
         self.rows += batch.order().iter().filter(weighs).count() as u64;
         let extend = |extent: &mut f64, x: f32| *extent = extent.max(f64::from(x).abs());
         for &place in batch.order() {
-            batch.entries(place as usize).for_each(|(j, x)| extend(&mut self.extents[j], x));
+            let (place, weighs) = (place as usize, weighs(&&place));
+            for (j, x) in batch.entries(place) {
+                extend(&mut self.extents[j], x);
+                if x != 0.0 && weighs {
+                    let is_positive = batch.label(place) > 0.0;
+                    self.targets[j][0] += u64::from(!is_positive || x < 0.0);
+                    self.targets[j][1] += u64::from(is_positive || x < 0.0);
+                }
+            }
         }
     }
 
@@ -123,7 +135,8 @@ impl Inference {
 
     /// What the rows say of the weights of standardized features, or of plain ones without a standardizer. The features
     /// are those of `columns`, one upon the other. Of features that depend on each other the later ones are left out,
-    /// and of a column the first one that some row has: it is the one that the others are compared with.
+    /// and of a column of categories the first one that some row has, and not with one label only: it is the one that
+    /// the others are compared with. By one that decides the label nothing can be compared.
     pub fn finish(
         self,
         standardizer: Option<&Standardizer>,
@@ -139,7 +152,8 @@ impl Inference {
         // the intercept first, and of each column what may be left out last
         let sequence = columns.iter().flat_map(|column| {
             let is_there = |place: &usize| self.sums.hessian(*place, *place) > 0.0;
-            let last = column.clone().find(is_there).unwrap_or(column.start);
+            let compares = |place: &usize| is_there(place) && !self.decides(*place);
+            let last = column.clone().find(compares).or_else(|| column.clone().find(is_there)).unwrap_or(column.start);
             column.clone().filter(move |place| *place != last).chain(column.contains(&last).then_some(last))
         });
         let places: Vec<usize> = [dim].into_iter().chain(sequence).collect();
@@ -183,10 +197,12 @@ impl Inference {
             let std_error = equations.keeps(i).then(|| covariance.of(unit).sqrt());
             if let Some(std_error) = std_error.filter(|error| *error > 0.0) {
                 let distance = (step[i] / std_error).abs();
-                furthest = if distance > furthest.1 { (place, distance) } else { furthest };
                 let moves = (step[i] * self.extents[place]).abs();
-                if !self.sums.has_dispersion() && moves > ENDLESS && distance < AT_LEAST {
+                let is_endless = !self.sums.has_dispersion() && moves > ENDLESS && distance < AT_LEAST;
+                if is_endless || (place < dim && self.l2 == 0.0 && self.decides(place)) {
                     infinite.push(place);
+                } else if distance > furthest.1 {
+                    furthest = (place, distance);
                 }
             }
             if place == dim {
@@ -201,6 +217,13 @@ impl Inference {
         let std_error = equations.keeps(0).then(|| covariance.of(contrast).sqrt());
         all[dim] = Estimate { value: at_zero, std_error };
         Ok(Estimates { all, tuples, freedom, furthest, infinite, collinear })
+    }
+
+    /// Does this feature decide the label, so that the loss falls without end as its weight grows? It is never below 0,
+    /// and where it is above, there is always the same class, or nothing was counted.
+    fn decides(&self, place: usize) -> bool {
+        let [other, positive] = self.targets[place];
+        !self.sums.has_dispersion() && (positive == 0 || (self.sums.has_classes() && other == 0))
     }
 
     /// The weights, in the sequence of the equations, of the same model without the features that depend on others.

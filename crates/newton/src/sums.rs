@@ -79,6 +79,11 @@ impl Sums {
         self.kind == ModelKind::Linear
     }
 
+    /// Whether labels are classes, -1 and 1.
+    pub(crate) fn has_classes(&self) -> bool {
+        self.kind.is_classifier()
+    }
+
     /// Features.
     pub(crate) fn dim(&self) -> usize {
         self.dim

@@ -30,6 +30,14 @@ pub fn check_columns(
     }
 }
 
+/// The columns that a call uses otherwise than as label and features.
+#[derive(Default)]
+pub struct OtherColumns<'a> {
+    pub names: Vec<&'a str>,
+    /// the time among them that folds go by: parts of it may be features, though not the time itself
+    pub time: Option<&'a str>,
+}
+
 /// The column that decides about folds is neither label nor feature.
 pub fn check_fold_column(folds: Option<&FoldSpec>, label: &str, features: Option<&[String]>) -> Result<()> {
     let Some((folds, name)) = folds.and_then(|folds| Some((folds, folds.column()?))) else { return Ok(()) };

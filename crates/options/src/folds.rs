@@ -53,6 +53,11 @@ impl FoldSpec {
         }
     }
 
+    /// The column by which they go forward, if they do.
+    pub fn time(&self) -> Option<&str> {
+        self.column().filter(|_| matches!(self.by, FoldsBy::Time(_)))
+    }
+
     /// The folds, in words.
     pub fn describe(&self) -> String {
         let how = match (&self.by, self.rule) {

@@ -2,8 +2,8 @@
 
 use super::call::{TrainArguments, integer, invalid, model_kind, refused};
 use super::chosen::{Keep, Options, Point, Rate, Validation};
-use super::columns::{check_columns, check_features, check_fold_column};
-use super::folds::FoldsBy;
+use super::columns::{OtherColumns, check_columns, check_features, check_fold_column};
+use super::folds::{FoldSpec, FoldsBy};
 use super::grid::{self, Base};
 use super::loader::Loader;
 use super::loss::Loss;
@@ -268,8 +268,9 @@ impl Request {
     }
 
     /// The columns that are neither label nor features.
-    pub fn other_columns(&self) -> Vec<&str> {
-        self.options.weight.as_deref().into_iter().chain(self.row_groups.columns()).collect()
+    pub fn other_columns(&self) -> OtherColumns<'_> {
+        let names = self.options.weight.as_deref().into_iter().chain(self.row_groups.columns()).collect();
+        OtherColumns { names, time: self.row_groups.folds.as_ref().and_then(FoldSpec::time) }
     }
 
     /// May there be several models?

@@ -6,6 +6,7 @@ use decode::default_features::{self, Searched, Takes};
 use decode::{Decoder, DecoderSpec, column};
 use errors::limits::FEW_CLASSES;
 use errors::{PgError, Result};
+use options::columns::OtherColumns;
 use options::shuffling::Shuffling;
 use pg::call::spi::{Connection, Sees};
 use pg::catalog::names::quote_identifier;
@@ -60,7 +61,7 @@ impl Source {
         &mut self,
         given: Option<&[String]>,
         label: &str,
-        others: &[&str],
+        others: &OtherColumns,
         takes: Takes,
     ) -> Result<Vec<String>> {
         let (columns, from, relation) = (&self.columns, &self.from, self.relation);

@@ -13,6 +13,7 @@ use decode::wanted::Wanted;
 use errors::{AggregateError, Result, TrainingError};
 use loss::ModelParameters;
 use model::{self, Fitted, Kept, NewModel, Numbers};
+use options::columns::OtherColumns;
 use options::request::Request;
 use options::rows::{Nulls, Standardize};
 use options::shuffling::Shuffling;
@@ -47,7 +48,8 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     model::check_can_store("corgipile_train_uda()");
     let mut source = Source::resolve(&training.source)?;
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs());
-    let features = source.features(training.features.as_deref(), &training.label, &[], Takes::Numbers)?;
+    let features =
+        source.features(training.features.as_deref(), &training.label, &OtherColumns::default(), Takes::Numbers)?;
     let prepared = prepare(training, &source, &features)?;
     let mut reading = reading(&source, training, &features, &prepared.decoder)?;
     let connection = Connection::open();

@@ -260,6 +260,29 @@ fn categories_are_compared_with_the_first_one_that_rows_have() {
     assert!(told.contains("200 of 800 rows"), "{told}");
 }
 
+/// All labels of 'p' are positive: compared with it, no other category would have a standard error that says anything.
+#[test]
+fn categories_are_not_compared_with_one_that_decides_the_label() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE k AS SELECT (ARRAY['p', 'q', 'r', 's'])[1 + i % 4] AS c, uniform(i, 1) AS a,
+                i % 4 = 0 OR uniform(i, 2) > 0.5 AS y FROM generate_series(1, 2000) i",
+    );
+    db.train("'k', label => 'y', features => '{a,c}', solver => 'sgd', name => 'm'");
+    let told = db.notices(&["SELECT FROM corgipile_coefficients('m', 'k')"]);
+    assert!(told.contains("perfect separation: the coefficients of c=p diverge on these rows"), "{told}");
+    let errors =
+        "SELECT string_agg(feature || CASE WHEN std_error IS NULL THEN ' none' WHEN std_error < 0.2 THEN ' small'
+                                                  ELSE ' large' END, ', ' ORDER BY feature)
+                  FROM corgipile_coefficients('m', 'k')";
+    assert_eq!(db.line(errors), "(intercept) small, a small, c=p large, c=q none, c=r small, c=s small");
+    // as without those rows, which say nothing of the others
+    let others = "SELECT string_agg(round(std_error::numeric, 3)::text, ' ' ORDER BY feature) \
+                  FROM corgipile_coefficients('m', 'SELECT * FROM k {rows}') WHERE feature <> 'c=p'";
+    let without = db.line(&others.replace("{rows}", "WHERE c <> ''p''"));
+    assert_eq!(db.line(&others.replace("{rows}", "")), without);
+}
+
 /// A standard error of 0: what it divides is infinitely many of it, and 0 is not a number of it.
 #[test]
 fn a_model_without_errors_has_statistics_that_are_none() {

@@ -26,6 +26,27 @@ const QUERY: &str = "SELECT id, x, to_char(day, ''YYYY'')::float8 AS \"day.year\
 const DEFAULTS: &str = "{x,day.year,day.month,day.dow,at.year,at.month,at.dow,at.hour}";
 
 #[test]
+fn a_time_that_folds_go_by_has_parts_that_are_features() {
+    let mut db = Database::new();
+    visits(&mut db);
+    let mut features = |more: &str| {
+        let search = "'SELECT x, at, label FROM visits', grid => '{\"l2\": [0.001, 0.01]}', max_epochs => 1";
+        db.run(&format!("SELECT corgipile_search({search}, name => 'm', folds_by_time => 'at', {more})"));
+        let of_model = db.line("SELECT features FROM corgipile.models WHERE name = 'm'");
+        db.run("SELECT corgipile_drop('m')");
+        of_model
+    };
+    assert_eq!(features("options => '{\"date_parts\": [\"hour\", \"dow\"]}'"), "{x,at.hour,at.dow}");
+    assert_eq!(features("seed => 1"), "{x}");
+    // no other use of a column leaves its parts to the features
+    db.run(
+        "SELECT corgipile_search('SELECT x, day, label FROM visits WHERE id < 60', max_epochs => 1, name => 'm',
+                folds_by => 'day', options => '{\"date_parts\": true}')",
+    );
+    assert_eq!(db.line("SELECT features FROM corgipile.models WHERE name = 'm'"), "{x}");
+}
+
+#[test]
 fn a_training_on_parts_is_one_on_what_extract_gives_bit_for_bit() {
     let mut db = Database::new();
     visits(&mut db);
