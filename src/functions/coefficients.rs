@@ -4,7 +4,7 @@ use super::model_functions::model_and_source;
 use choices::{Choice, choice};
 use decode::notices::{notice_collinear, notice_left_out, notice_unseen};
 use errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError, excerpt, some_of};
-use loss::{Collinearity, Solver};
+use loss::{Collinearity, Penalized, Solver};
 use model::{self, Model, Policies};
 use newton::{Estimates, Inference, Weighting, two_sided_quantile, two_sided_tail};
 use pg::call::function::Call;
@@ -102,13 +102,18 @@ fn estimates(model: &Model, source: &str, weights: Option<WeightsAre>) -> Result
     if buffers.decoder.has_mini_batches() {
         return Err(TrainingError::NotOnCompressed("corgipile_coefficients()").into());
     }
+    let on_categories = record.get("l2_on").and_then(Value::as_str) == Some(Penalized::Categories.name());
+    let exempt = if on_categories { buffers.decoder.numbers() } else { Vec::new() };
     let linear = model.linear().to_model();
     let mut batch = Batch::new(model.dim());
     let mut inference = None;
     while buffers.next_batch(&mut batch)? {
         let inference = match &mut inference {
             Some(inference) => inference,
-            none => none.insert(Inference::new(model.kind, &linear, number("l2"), batch.is_sparse())?),
+            none => {
+                let penalty = (number("l2"), exempt.clone());
+                none.insert(Inference::new(model.kind, &linear, penalty, batch.is_sparse())?)
+            }
         };
         inference.add(&batch);
         check_for_interrupts();

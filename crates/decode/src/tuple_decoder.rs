@@ -9,7 +9,7 @@ use super::transformed::Transformed;
 use super::weight::{Factors, RowSums, Weight};
 use errors::limits::MAX_WEIGHTS;
 use errors::{Result, TrainingError};
-use loss::{Extent, Hyperparameters, LogTransform, Scaler, Standardizer};
+use loss::{Extent, Hyperparameters, LogTransform, Penalized, Scaler, Standardizer};
 use options::rows::{Nulls, Transform};
 use sgd::profile::{FeatureProfile, Profile};
 use sgd::{Bounds, Outside, TargetScale};
@@ -189,6 +189,7 @@ impl Decoder {
         let counts = sums.of_classes();
         let classes = self.labels.close(&counts)?;
         self.learned.factors = if self.has_weights() { Some(self.labels.factors(sums, &classes)?) } else { None };
+        self.learned.effective_rows = sums.effective_rows(self.learned.factors.as_ref(), &classes);
         self.row_groups.iter_mut().for_each(|row_groups| row_groups.end_preparation(&classes));
         self.learned.met = counts.iter().sum();
         let classes = classes.iter().filter_map(|i| counts.get(*i as usize).copied());
@@ -322,6 +323,36 @@ impl Decoder {
         self.learned.mean_square.map_or(hyper, |square| {
             hyper.with_reach(square, self.learned.mean_target.filter(|_| self.learned.target.is_none()))
         })
+    }
+
+    /// Rows to learn from that would say as much if each weighed the same, of all groups; 0 if there was no preparation
+    /// pass.
+    pub fn effective_rows(&self) -> f64 {
+        self.learned.effective_rows.iter().sum::<f64>() / self.learned.sampled.unwrap_or(1.0)
+    }
+
+    /// What is said of a training, for the model of this group: a penalty that follows from all rows follows from those
+    /// of the group, and there is none on categories without such columns.
+    pub fn of_group(&self, hyper: Hyperparameters, group: usize) -> Hyperparameters {
+        if hyper.l2_on == Penalized::Categories && self.features.categories().is_none_or(|columns| columns.is_empty()) {
+            return Hyperparameters { l2: 0.0, ..hyper };
+        }
+        let all: f64 = self.learned.effective_rows.iter().sum();
+        let own = self.learned.effective_rows.get(group).filter(|own| **own > 0.0);
+        hyper.of_share(own.map_or(1.0, |own| own / all))
+    }
+
+    /// The features that the penalty l2 is not on, ascending.
+    pub fn exempt(&self, hyper: &Hyperparameters) -> Vec<u32> {
+        if hyper.l2_on == Penalized::Categories { self.numbers() } else { Vec::new() }
+    }
+
+    /// The features that are numbers next to categories, ascending.
+    pub fn numbers(&self) -> Vec<u32> {
+        match &self.features {
+            FeatureColumns::Mixed(columns) => allocation::collect(columns.number_places()),
+            _ => Vec::new(),
+        }
     }
 
     /// The mean of the targets of a regression, if a preparation pass was to find it.

@@ -40,22 +40,25 @@ pub struct RowSum {
     /// those that weigh something
     rows: u64,
     weight: f64,
+    /// of the weights
+    squares: f64,
 }
 
 impl RowSum {
     pub fn of_row(weight: f32) -> RowSum {
         let weight = f64::from(weight);
-        RowSum { rows: u64::from(weight > 0.0), weight }
+        RowSum { rows: u64::from(weight > 0.0), weight, squares: weight * weight }
     }
 
     /// This many rows of weight 1.
     pub fn of_rows(rows: u64) -> RowSum {
-        RowSum { rows, weight: rows as f64 }
+        RowSum { rows, weight: rows as f64, squares: rows as f64 }
     }
 
     fn add(&mut self, other: RowSum) {
         self.rows += other.rows;
         self.weight += other.weight;
+        self.squares += other.squares;
     }
 }
 
@@ -89,6 +92,22 @@ impl RowSums {
     /// All that was added up, with its group and class.
     pub fn all(&self) -> impl Iterator<Item = (usize, usize, RowSum)> {
         (0..).zip(&self.0).flat_map(|(group, classes)| (0..).zip(classes).map(move |(class, sum)| (group, class, *sum)))
+    }
+
+    /// How many rows of the same weight would say as much, by group: (Σw)² / Σw², where weights are multiplied by these
+    /// factors, if by any. `order` has the classes in their final sequence, by their numbers here.
+    pub fn effective_rows(&self, factors: Option<&Factors>, order: &[u32]) -> Vec<f64> {
+        let of_group = |(group, classes): (usize, &Vec<RowSum>)| {
+            let (mut weight, mut squares) = (0.0, 0.0);
+            for (rank, class) in order.iter().enumerate() {
+                let sum = classes.get(*class as usize).copied().unwrap_or_default();
+                let factor = factors.map_or(1.0, |factors| factors.of(group, rank));
+                weight += factor * sum.weight;
+                squares += factor * factor * sum.squares;
+            }
+            if squares > 0.0 { weight * weight / squares } else { 0.0 }
+        };
+        self.0.iter().enumerate().map(of_group).collect()
     }
 
     /// What weights are to be multiplied by. `order` has the classes in their final sequence, by their numbers here,

@@ -8,7 +8,7 @@
 //! other byte order do not recognise it. It begins in epoch 1.
 
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut};
-use loss::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Solver, Task};
+use loss::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Penalized, Schedule, Solver, Task};
 use simd::Level;
 use tuples::pause::{self, PER_PAUSE};
 
@@ -130,6 +130,8 @@ impl Header {
             batch_size: self.batch_size,
             l1: self.penalties[0],
             l2: self.penalties[1],
+            l2_follows_rows: false,
+            l2_on: Penalized::All,
             bounded: self.bounded != 0,
             reach: self.reach,
             averaging: false,
@@ -260,7 +262,7 @@ impl<'a> StateMut<'a> {
         let state = read_header(bytes)?;
         let (header, memory) = bytes.split_at_mut(HEADER);
         let memory = try_cast_slice_mut(memory).map_err(|_| UNALIGNED)?;
-        let training = Training { state, memory, level: Level::detect() };
+        let training = Training { state, memory, level: Level::detect(), exempt: None };
         Ok(StateMut { training, stored: &mut header[PROGRESS..] })
     }
 

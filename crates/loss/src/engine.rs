@@ -28,6 +28,14 @@ pub trait Engine: Debug {
         unreachable!("a loss without a number")
     }
 
+    /// Leaves the weights of these features of sparse tuples without the penalty of l2, from the first epoch on.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    fn exempt(&mut self, _features: &[u32]) -> Result<(), OutOfMemory> {
+        unreachable!("an engine whose penalty is on all weights")
+    }
+
     /// Learns from the tuples at the places `range` of the batch's order; of [mini-batches](tuples::MiniBatch),
     /// each makes a step.
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory>;

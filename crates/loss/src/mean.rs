@@ -65,6 +65,13 @@ impl Mean {
         (weights().map(|w| w * w).sum(), weights().map(|w| w.abs()).sum())
     }
 
+    /// |w|² of the weights of these features.
+    pub fn squares_of(&self, features: &[u32]) -> f64 {
+        let own =
+            |weights: &Vec<f64>| features.iter().filter_map(|j| weights.get(*j as usize)).map(|w| w * w).sum::<f64>();
+        self.weights.iter().map(own).sum()
+    }
+
     /// Writes or reads the mean of this many features, which there is room for.
     pub fn code(&mut self, coder: &mut Coder<'_>, dim: usize) -> Option<()> {
         let mut has_any = u64::from(self.has_any);

@@ -17,6 +17,8 @@ use super::sums::Sums;
 #[derive(Debug)]
 pub(crate) struct Descent {
     l2: f64,
+    /// features that it is not on, ascending
+    exempt: Vec<u32>,
     /// the weights, and behind them the intercept
     point: Vec<f64>,
     /// |w|² and |w|₁ of the point that the last pass has looked at
@@ -84,12 +86,18 @@ impl Descent {
         let equations = Cholesky::new(dim + 1)?;
         Ok(Descent {
             l2,
+            exempt: Vec::new(),
             point: allocation::try_zeros(dim + 1)?,
             norms: (0.0, 0.0),
             step: None,
             converged: false,
             equations,
         })
+    }
+
+    /// Leaves the weights of these features, which ascend, without the penalty.
+    pub(crate) fn exempt(&mut self, features: &[u32]) {
+        self.exempt = allocation::copy(features);
     }
 
     /// Begins at these weights and, behind them, this intercept.
@@ -148,7 +156,10 @@ impl Descent {
             self.point[dim] = intercept;
         }
         let sums = &*sums;
-        self.norms = loss::engine::norms(self.point[..dim].iter().copied());
+        let (l2, exempt) = (self.l2, allocation::copy(&self.exempt));
+        let exempt = &exempt[..];
+        let is_on = |place: &usize| l2 == 0.0 || penalty(l2, exempt, *place, dim) > 0.0;
+        self.norms = loss::engine::norms((0..dim).filter(is_on).map(|place| self.point[place]));
         let tuples = sums.totals().tuples as f64;
         if tuples == 0.0 || self.converged {
             return;
@@ -159,9 +170,9 @@ impl Descent {
         if self.shorten(objective, &rows) {
             return;
         }
-        let gradient = |i: usize| sums.gradient(i) / tuples + if i < dim { self.l2 } else { 0.0 } * self.point[i];
+        let gradient = |i: usize| sums.gradient(i) / tuples + penalty(l2, exempt, i, dim) * self.point[i];
         let mut solution: Vec<f64> = allocation::collect((0..=dim).map(|i| -gradient(place(i, dim))));
-        self.equations.factor(hessian(sums, self.l2));
+        self.equations.factor(hessian(sums, (l2, exempt)));
         self.equations.solve(&mut solution);
         let direction: Vec<f64> = allocation::collect((0..=dim).map(|i| solution[(i + 1) % (dim + 1)]));
         let slope: f64 = direction.iter().enumerate().map(|(i, d)| d * gradient(i)).sum();
@@ -183,9 +194,9 @@ impl Descent {
     ) -> Result<Collinearity, OutOfMemory> {
         let (dim, tuples) = (sums.dim(), sums.totals().tuples as f64);
         let mut equations = Cholesky::new(dim + 1)?;
-        equations.factor(hessian(sums, self.l2));
+        equations.factor(hessian(sums, (self.l2, &self.exempt)));
         let rounding = |i: usize| if i > 0 { sums.rounding(place(i, dim), standardizer) / tuples } else { 0.0 };
-        let found = equations.collinear(hessian(sums, self.l2), rounding);
+        let found = equations.collinear(hessian(sums, (self.l2, &self.exempt)), rounding);
         Ok(Collinearity::of(found.into_iter().map(|found| (place(found.unknown, dim), found.share))))
     }
 
@@ -240,10 +251,17 @@ fn place(i: usize, dim: usize) -> usize {
     i.checked_sub(1).unwrap_or(dim)
 }
 
+/// The penalty `l2` on this weight of so many, if it is on all but these, which ascend. It is never on the intercept.
+pub(crate) fn penalty(l2: f64, exempt: &[u32], place: usize, dim: usize) -> f64 {
+    let is_exempt = place >= dim || exempt.binary_search(&(place as u32)).is_ok();
+    if is_exempt { 0.0 } else { l2 }
+}
+
 /// The Hessian of the objective, in the sequence of the equations.
-fn hessian(sums: &Sums, l2: f64) -> impl Fn(usize, usize) -> f64 {
+fn hessian(sums: &Sums, (l2, exempt): (f64, &[u32])) -> impl Fn(usize, usize) -> f64 {
     let (dim, tuples) = (sums.dim(), sums.totals().tuples as f64);
-    move |i, j| sums.hessian(place(i, dim), place(j, dim)) / tuples + if i == j && i > 0 { l2 } else { 0.0 }
+    let penalty = move |i| penalty(l2, exempt, place(i, dim), dim);
+    move |i, j| sums.hessian(place(i, dim), place(j, dim)) / tuples + if i == j { penalty(i) } else { 0.0 }
 }
 
 /// Half the mean squared target, as much as it weighs: what errors of nothing but rounding are small compared with.

@@ -51,6 +51,11 @@ impl Engine for NewtonEngine {
         self.sums.clear();
     }
 
+    fn exempt(&mut self, features: &[u32]) -> Result<(), OutOfMemory> {
+        self.descent.exempt(features);
+        Ok(())
+    }
+
     fn set_rate(&mut self, _: f64) {}
 
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {

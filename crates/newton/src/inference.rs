@@ -19,12 +19,15 @@ use tuples::{Batch, OutOfMemory};
 
 use super::PER_PAUSE;
 use super::cholesky::Cholesky;
+use super::descent::penalty;
 use super::sums::Sums;
 
 /// The rows that a model is compared with, while they arrive.
 #[derive(Debug)]
 pub struct Inference {
     l2: f64,
+    /// features that it is not on, ascending
+    exempt: Vec<u32>,
     sums: Sums,
     /// the weights, and behind them the intercept
     point: Vec<f64>,
@@ -83,18 +86,23 @@ const ENDLESS: f64 = 0.5;
 const AT_LEAST: f64 = 0.01;
 
 impl Inference {
-    /// No rows yet, for a model that was trained with this penalty. Rows are standardized if the model is for such.
+    /// No rows yet, for a model that was trained with this penalty on all features but these, which ascend. Rows are standardized if the model is for such.
     ///
     /// # Panics
     /// If the loss is not [smooth](ModelKind::is_smooth), or there are more than [`Solver::MAX_FEATURES`].
-    pub fn new(kind: ModelKind, model: &ModelParameters, l2: f64, sparse: bool) -> Result<Inference, OutOfMemory> {
+    pub fn new(
+        kind: ModelKind,
+        model: &ModelParameters,
+        (l2, exempt): (f64, Vec<u32>),
+        sparse: bool,
+    ) -> Result<Inference, OutOfMemory> {
         assert!(kind.is_smooth() && model.dim <= Solver::MAX_FEATURES, "a model with a Hessian");
         let sums = Sums::new(kind, model.dim, sparse, Level::detect())?;
         let point = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
         let mut extents = allocation::try_zeros(model.dim + 1)?;
         extents[model.dim] = 1.0;
         let targets = allocation::try_zeros(model.dim)?;
-        Ok(Inference { l2, sums, point, extents, targets, rows: 0 })
+        Ok(Inference { l2, exempt, sums, point, extents, targets, rows: 0 })
     }
 
     /// Adds all tuples of a batch, whose labels are as in training but not scaled.
@@ -158,7 +166,7 @@ impl Inference {
         });
         let places: Vec<usize> = [dim].into_iter().chain(sequence).collect();
         assert_eq!(places.len(), dim + 1, "each feature once");
-        let penalty = |place: usize| if place < dim { self.l2 * rows } else { 0.0 };
+        let penalty = |place: usize| rows * penalty(self.l2, &self.exempt, place, dim);
         let plain = |i: usize, j: usize| unit * self.sums.hessian(places[i], places[j]);
         let mut equations = Cholesky::new(dim + 1)?;
         let element = |i: usize, j: usize| plain(i, j) + if i == j { penalty(places[i]) } else { 0.0 };
@@ -199,7 +207,7 @@ impl Inference {
                 let distance = (step[i] / std_error).abs();
                 let moves = (step[i] * self.extents[place]).abs();
                 let is_endless = !self.sums.has_dispersion() && moves > ENDLESS && distance < AT_LEAST;
-                if is_endless || (place < dim && self.l2 == 0.0 && self.decides(place)) {
+                if is_endless || (place < dim && penalty(place) == 0.0 && self.decides(place)) {
                     infinite.push(place);
                 } else if distance > furthest.1 {
                     furthest = (place, distance);

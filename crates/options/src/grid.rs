@@ -64,6 +64,7 @@ impl Base {
                 _ => drop(options.insert(key.clone(), value.clone())),
             }
         }
+        let says_penalty = ["l1", "l2"].into_iter().any(|key| options.contains_key(key));
         let has_open_decay = !options.contains_key("decay");
         let leaves_solver_open = leaves_solver_open(&options, self.kind);
         let parsed = parse::parse(options, self.kind, self.automatic)?;
@@ -78,6 +79,7 @@ impl Base {
             has_open_batch_size,
             has_open_decay,
             has_open_solver: leaves_solver_open && rate == Rate::Open && rate_times.is_none(),
+            has_open_penalty: rate == Rate::Open && !says_penalty && self.kind.has_automatic_penalty(),
             has_open_epochs,
             max_epochs,
             stopping,

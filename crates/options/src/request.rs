@@ -18,7 +18,7 @@ use super::{defaults, entry, parse, table, trials};
 use choices::Choice;
 use errors::limits::MAX_WEIGHTS;
 use errors::{ArgumentError, Result, TrainingError};
-use loss::{Extent, Hyperparameters, ModelKind, Output, Schedule, Solver};
+use loss::{Extent, Hyperparameters, ModelKind, Output, Penalized, Schedule, Solver};
 use serde_json::{Map, Value, json};
 use sgd::Stopping;
 use shuffle::Geometry;
@@ -331,9 +331,13 @@ impl Request {
         fits && (1..=most).contains(&features) && self.shuffling.strategy.permutes()
     }
 
-    /// Chooses sizes of mini-batches, and learning rates and epochs that are open, for such data
-    /// with this mean of |x|², and this one of the targets.
-    pub fn choose(&mut self, data: Extent, mean_square: f64, mean_target: Option<f64>) {
+    /// Chooses penalties, sizes of mini-batches, and learning rates and epochs that are open, for such data, of as many
+    /// rows of equal weight, with this mean of |x|², and this one of the targets.
+    pub fn choose(&mut self, (data, effective_rows): (Extent, f64), mean_square: f64, mean_target: Option<f64>) {
+        for point in self.points.iter_mut().filter(|point| point.has_open_penalty) {
+            point.has_open_penalty = false;
+            point.hyperparameters = point.hyperparameters.with_automatic_penalty(effective_rows);
+        }
         for point in self.points.iter_mut().filter(|point| point.has_open_batch_size) {
             point.has_open_batch_size = false;
             let epochs = self.options.planned_epochs.unwrap_or(point.max_epochs);
@@ -396,6 +400,9 @@ impl Request {
         put("seed", json!(self.shuffling.seed));
         put("l1", json!(hyper.l1));
         put("l2", json!(hyper.l2));
+        if hyper.l2 > 0.0 && hyper.l2_on == Penalized::Categories {
+            put("l2_on", json!(hyper.l2_on));
+        }
         self.resume.iter().for_each(|resume| put("warm_start", json!(resume.model_id)));
         Loss::of(self.kind).iter().for_each(|loss| put("loss", json!(loss)));
         self.kind.loss_number().iter().for_each(|number| put(number.name, json!(hyper.loss_number)));

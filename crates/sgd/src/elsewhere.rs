@@ -52,7 +52,8 @@ impl Trainer {
         if !fits || (!sparse && trainer.dim() > self.dim()) {
             return Err(Unfit::Malformed);
         }
-        *self = trainer;
+        let exempt = std::mem::take(&mut self.exempt);
+        *self = trainer.exempt(&exempt).map_err(|_| Unfit::Malformed)?;
         self.ended = Some(EndedElsewhere { report: Ok(report), tuples: report.tuples });
         Ok(())
     }

@@ -44,6 +44,8 @@ pub struct Trainer {
     pub(crate) residual_scale: f64,
     /// whether it learns together with others
     pub(crate) is_replica: bool,
+    /// features that l2 is not on
+    pub(crate) exempt: Vec<u32>,
     /// what the epoch has come to, if it was ended elsewhere
     pub(crate) ended: Option<EndedElsewhere>,
 }
@@ -82,8 +84,21 @@ impl Trainer {
             rate: hyper.learning_rate,
             residual_scale: 1.0,
             is_replica: false,
+            exempt: Vec::new(),
             ended: None,
         })
+    }
+
+    /// Leaves the weights of these features of sparse tuples without the penalty of l2; before the first tuples.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn exempt(mut self, features: &[u32]) -> Result<Trainer, OutOfMemory> {
+        if self.hyper.l2 > 0.0 && !features.is_empty() {
+            self.engine.exempt(features)?;
+            self.exempt = allocation::copy(features);
+        }
+        Ok(self)
     }
 
     /// Begins the next epoch, whose learning rate holds from now on.
@@ -263,10 +278,17 @@ impl Trainer {
         self.count_iterates(0, true);
         let totals = self.engine.totals();
         self.follow_residuals(&totals);
-        let norms = self.mean.as_ref().map_or_else(|| self.engine.norms(), Mean::norms);
+        let norms = self.norms();
         let rate = self.engine.step_length().unwrap_or(self.rate);
         let report = EpochReport::new(&self.hyper, self.epoch, rate, &totals, norms);
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
+    }
+
+    /// |w|² and |w|₁, the former of the weights that l2 is on.
+    fn norms(&self) -> (f64, f64) {
+        let Some(mean) = &self.mean else { return self.engine.norms() };
+        let (squares, magnitudes) = mean.norms();
+        (squares - mean.squares_of(&self.exempt), magnitudes)
     }
 
     /// As [`end_epoch`](Trainer::end_epoch), for the one that trains a model to be used: steps without a bound that

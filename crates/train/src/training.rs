@@ -378,7 +378,7 @@ impl Training {
         let has_newton = self.request.choose_solver(self.buffers.decoder.dim());
         let decoder = &self.buffers.decoder;
         let mean_square = decoder.mean_square().unwrap_or_default();
-        self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
+        self.request.choose((decoder.extent(), decoder.effective_rows()), mean_square, decoder.mean_target());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let scaled = self.buffers.decoder.standardizer().map_or_else(String::new, |standardizer| {
@@ -386,11 +386,18 @@ impl Training {
                 let scaled = standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count();
                 format!(", {scaled} of {} features standardized", standardizer.mean.len())
             });
+            let penalty = self.buffers.decoder.of_group(point.hyperparameters, 0);
+            let has_groups = self.request.row_groups.group.is_some();
+            let penalty = match penalty.l2_follows_rows && penalty.l2 > 0.0 {
+                true if has_groups => ", l2 1 / rows of a group".to_owned(),
+                true => format!(", l2 {:.3e}", penalty.l2),
+                false => String::new(),
+            };
             let epochs = if has_open_epochs { format!("{} epochs, ", point.max_epochs) } else { String::new() };
             let rate = point.hyperparameters.learning_rate;
             match has_newton {
-                true => self.report_choice(format!("solver newton{scaled}"), None),
-                false => self.report_choice(format!("{epochs}learning rate {rate:.3e}{scaled}"), None),
+                true => self.report_choice(format!("solver newton{scaled}{penalty}"), None),
+                false => self.report_choice(format!("{epochs}learning rate {rate:.3e}{scaled}{penalty}"), None),
             }
         }
     }
@@ -529,8 +536,9 @@ impl Training {
             if epoch == first && self.request.kind.is_classifier() {
                 self.seen.class_shares.add(decoder, batch, group.0, group.1.clone());
             }
+            let number = group.0;
             learners.learn(&self.request, outputs, batch, group, |point| {
-                let mut trainer = new_trainer(decoder, resume, point.hyperparameters, batch)?;
+                let mut trainer = new_trainer(decoder, resume, (number, point.hyperparameters), batch)?;
                 trainer.begin_epoch();
                 Ok((trainer, resume.map_or_else(Losses::default, |resume| resume.losses)))
             })?;

@@ -77,11 +77,14 @@ pub fn launch(
     let Some((processes, task)) = launched else { return Ok(None) };
     let replica = task.replica(processes.all_gather(), processes.rank);
     let (outputs, sparse) = (buffers.decoder.labels().outputs(), task.sparse);
-    let new = |hyper| match resume {
-        Some(resume) => resume.replica(hyper, task.dim, outputs, sparse),
-        None => Ok(Trainer::replica(hyper, task.dim, outputs, sparse)?),
+    let new = |hyper: Hyperparameters| -> Result<Trainer> {
+        let trainer = match resume {
+            Some(resume) => resume.replica(hyper, task.dim, outputs, sparse)?,
+            None => Trainer::replica(hyper, task.dim, outputs, sparse)?,
+        };
+        Ok(trainer.exempt(&buffers.decoder.exempt(&hyper))?)
     };
-    let models = (0..task.groups).flat_map(|_| task.points_of(buffers));
+    let models = (0..task.groups).flat_map(|group| task.points_of(buffers, group));
     let trainers = models.map(new).collect::<Result<Vec<Trainer>>>()?;
     notice_steps(&buffers.decoder, processes.rank.processes as usize);
     Ok(Some((processes, replica, trainers)))
@@ -119,14 +122,15 @@ fn work(worker: Worker) -> Result<()> {
 /// continued.
 fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<((usize, usize), Trainer)>> {
     let outputs = buffers.decoder.labels().outputs();
-    let new = |hyper| -> Result<Trainer> {
-        if saved.is_empty() {
-            return Ok(Trainer::replica(hyper, task.dim, outputs, task.sparse)?);
-        }
-        let resumed = Trainer::resume_replica(hyper, outputs, task.sparse, saved);
-        Ok(resumed.unwrap_or_else(|unfit| pgrx::error!("unexpected request to a training process: {unfit}")))
+    let new = |hyper: Hyperparameters| -> Result<Trainer> {
+        let trainer = match saved {
+            [] => Trainer::replica(hyper, task.dim, outputs, task.sparse)?,
+            saved => Trainer::resume_replica(hyper, outputs, task.sparse, saved)
+                .unwrap_or_else(|unfit| pgrx::error!("unexpected request to a training process: {unfit}")),
+        };
+        Ok(trainer.exempt(&buffers.decoder.exempt(&hyper))?)
     };
-    let points = |group| (0..).zip(task.points_of(buffers)).map(move |(point, hyper)| ((group, point), hyper));
+    let points = |group| (0..).zip(task.points_of(buffers, group)).map(move |(point, hyper)| ((group, point), hyper));
     (0..task.groups).flat_map(points).map(|(of, hyper)| Ok((of, new(hyper)?))).collect()
 }
 
@@ -160,8 +164,9 @@ impl TrainingTask {
         Replica::new(all_gather, rank.rank as usize, parts)
     }
 
-    /// Of each point, in the units that targets are learned in.
-    fn points_of<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Hyperparameters> {
-        self.points.iter().map(|hyper| buffers.decoder.in_units(*hyper))
+    /// Of each point, for this group, in the units that targets are learned in.
+    fn points_of<'a>(&'a self, buffers: &'a Buffers, group: usize) -> impl Iterator<Item = Hyperparameters> {
+        let decoder = &buffers.decoder;
+        self.points.iter().map(move |hyper| decoder.in_units(decoder.of_group(*hyper, group)))
     }
 }

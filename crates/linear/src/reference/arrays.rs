@@ -8,6 +8,7 @@ use std::ops::Range;
 use loss::optimizers::LazyWeights;
 use tuples::LANES;
 
+use super::exempt::Exempt;
 use super::state::TrainerState;
 
 /// Everything that a step reads and writes. Arrays that this training does not need are empty.
@@ -34,6 +35,8 @@ pub(crate) struct Arrays<'a> {
     /// Sparse, per feature: 0 if the pending gradient has not touched it, else 1 + the next such feature, or
     /// [`END`](super::state::END).
     pub(crate) next: &'a mut [u32],
+    /// Sparse: features without the penalty of l2, if there are such.
+    pub(crate) exempt: Option<&'a mut Exempt>,
 }
 
 /// One of each per output.
@@ -130,6 +133,7 @@ impl Layout {
             l1_applied: bytemuck::cast_slice_mut(l1_applied),
             last: bytemuck::cast_slice_mut(last),
             next: bytemuck::cast_slice_mut(next),
+            exempt: None,
         }
     }
 

@@ -11,6 +11,7 @@ use loss::{Hyperparameters, ModelParameters};
 use simd::Level;
 use tuples::{Batch, OutOfMemory};
 
+use super::exempt::Exempt;
 use super::memory::Memory;
 use super::mini_batches::{LearnMiniBatches, Products};
 use super::state::{Progress, TrainerState};
@@ -38,7 +39,7 @@ impl ReferenceEngine {
         level: Level,
     ) -> Result<ReferenceEngine, OutOfMemory> {
         let state = TrainerState::new(hyper, dim, outputs, sparse);
-        let training = Training { state, memory: Memory::zeros(memory_size(&state)?)?, level };
+        let training = Training { state, memory: Memory::zeros(memory_size(&state)?)?, level, exempt: None };
         Ok(ReferenceEngine { training, message: Vec::new(), products: Products::default() })
     }
 
@@ -80,6 +81,14 @@ impl Engine for ReferenceEngine {
             self.training.apply_pending();
         }
         self.training.state.now.rate = rate;
+    }
+
+    fn exempt(&mut self, features: &[u32]) -> Result<(), OutOfMemory> {
+        let mut own = Vec::new();
+        allocation::try_reserve_exact(&mut own, features.len())?;
+        own.extend_from_slice(features);
+        self.training.exempt = Some(Exempt::new(own)).filter(|_| self.training.state.sparse);
+        Ok(())
     }
 
     fn set_loss_number(&mut self, number: f64) {
@@ -135,8 +144,9 @@ impl Engine for ReferenceEngine {
         if !self.training.state.is_lazy() {
             return self.training.model();
         }
-        let Training { state, ref memory, level } = self.training;
-        let mut current = Training { state, memory: memory.try_clone()?, level };
+        let Training { state, ref memory, level, .. } = self.training;
+        // features without l2 have no l1 and no optimizer that would be lazy by itself
+        let mut current = Training { state, memory: memory.try_clone()?, level, exempt: None };
         current.apply_pending();
         current.model()
     }

@@ -8,6 +8,7 @@ mod arrays;
 mod data_parallel;
 mod dense;
 mod engine;
+mod exempt;
 mod gradients;
 mod lazy;
 mod memory;

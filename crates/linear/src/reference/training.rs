@@ -10,6 +10,7 @@ use tuples::{Batch, OutOfMemory, pause};
 
 use super::arrays::{Arrays, Layout};
 use super::dense::{self, LearnDense, LearnDenseRow};
+use super::exempt::Exempt;
 use super::lazy::ApplyPending;
 use super::sparse::{self, LearnSparse, LearnSparseRow, Row};
 use super::state::{Progress, TrainerState};
@@ -53,12 +54,14 @@ pub(crate) struct Training<M> {
     pub(crate) state: TrainerState,
     pub(crate) memory: M,
     pub(crate) level: Level,
+    /// Of sparse tuples: features without the penalty of l2, if there are such.
+    pub(crate) exempt: Option<Exempt>,
 }
 
 impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
     #[inline(always)]
     pub(super) fn split(&mut self) -> (&mut TrainerState, Arrays<'_>) {
-        let arrays = arrays(&self.state, self.memory.as_mut());
+        let arrays = Arrays { exempt: self.exempt.as_mut(), ..arrays(&self.state, self.memory.as_mut()) };
         (&mut self.state, arrays)
     }
 
@@ -105,9 +108,14 @@ impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
         level.run(Flush { state, arrays, step });
     }
 
-    /// |w|² and |w|₁ of the model of a training that is flushed.
+    /// |w|² and |w|₁ of the model of a training that is flushed, the former without weights that it is no penalty on.
     pub(crate) fn norms(&self) -> (f64, f64) {
-        norms_of(pause::parts(self.stored()).flatten().map(|&u| self.state.now.scale * f64::from(u)))
+        let weight = |u: &f32| self.state.now.scale * f64::from(*u);
+        let (squares, magnitudes) = norms_of(pause::parts(self.stored()).flatten().map(weight));
+        let (stored, outputs) = (self.stored(), self.state.now.outputs as usize);
+        let of_feature = |j: usize| stored.get(j * outputs..(j + 1) * outputs).unwrap_or_default();
+        let exempt = self.exempt.iter().flat_map(Exempt::features).flat_map(of_feature);
+        (squares - exempt.map(weight).map(|w| w * w).sum::<f64>(), magnitudes)
     }
 
     /// The weights in units of the scale.

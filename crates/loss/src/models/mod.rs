@@ -179,6 +179,11 @@ impl ModelKind {
         with_model!(self, M => M::IS_SMOOTH)
     }
 
+    /// Whether a penalty may be chosen by the number of rows: where that of scikit-learn is, or means the same.
+    pub fn has_automatic_penalty(self) -> bool {
+        self.is_linear() && (self.is_classifier() || self.is_smooth())
+    }
+
     /// Loss and derivatives of tuples with these decisions and labels.
     #[inline(always)]
     pub fn derivatives(self, decisions: &[f64], labels: &[f64], out: &mut [Derivatives]) {

@@ -58,6 +58,13 @@ pub(super) fn default_solver(model: Option<ModelKind>) -> String {
     }
 }
 
+pub(super) fn default_l2(model: Option<ModelKind>) -> String {
+    match model {
+        Some(kind) if !kind.has_automatic_penalty() => "0".to_owned(),
+        _ => "auto: 1 / rows on the weights of categories, else 0".to_owned(),
+    }
+}
+
 pub(super) fn default_optimizer(model: Option<ModelKind>) -> String {
     let of = |kind| Hyperparameters::new(kind).optimizer.name();
     match model {

@@ -4,8 +4,8 @@
 //! it. The others are arguments, and what [hyperparameters](loss::Hyperparameters) are made of.
 
 use super::default_texts::{
-    default_batch_size, default_decay, default_epochs, default_loss_epsilon, default_optimizer, default_rate,
-    default_solver,
+    default_batch_size, default_decay, default_epochs, default_l2, default_loss_epsilon, default_optimizer,
+    default_rate, default_solver,
 };
 use crate::cache::CacheMode;
 use crate::date_parts::DateParts;
@@ -19,7 +19,7 @@ use crate::objective::Objective;
 use crate::rows::{By, ClassWeight, Clip, Hashing, Keep, Nulls, Prepare, Standardize, Transform, Unseen, whole};
 use choices::Choice;
 use errors::limits::MAX_WEIGHTS;
-use loss::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Range, Schedule, Solver};
+use loss::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Penalized, Range, Schedule, Solver};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sgd::Stopping;
@@ -331,8 +331,14 @@ entries! {
     /// strength of the penalty l1 * |w|, which sets weights to 0
     l1 = learning(Number(Hyperparameters::PENALTIES), Default::Number(0.0)).named("float8");
 
-    /// strength of the penalty l2 / 2 * w^2; l2 * learning_rate must be below 1
-    l2 = learning(Number(Hyperparameters::PENALTIES), Default::Number(0.0)).named("float8");
+    /// strength of the penalty l2 / 2 * w^2; l2 * learning_rate must be below 1. auto, where learning_rate is auto and l1
+    /// is not given: with columns of categories 1 / rows, on their weights alone, else 0. Rows count by their weights w,
+    /// as (sum of w)^2 / (sum of w^2), and with group_by in their group
+    l2 = learning(Number(Hyperparameters::PENALTIES), Default::Depends(default_l2)).named("float8");
+
+    /// which weights l2 is on: all, or those of categories only
+    l2_on = Entry { needs: Some(Needs::Option("l2")), ..learning(Words(Penalized::names), Default::Word("all")) }
+        .of(Models::Linear);
 
     /// the loss of a linear regression, or of an SVM: hinge or squared_hinge; all but squared_error and hinge are also
     /// models of this name. With poisson the prediction is e^z of the decision z, and labels are at least 0

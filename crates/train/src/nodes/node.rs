@@ -364,13 +364,20 @@ impl NodeTraining {
         };
         self.parts = (!self.spec.spec.row_groups.is_empty())
             .then(|| OwnParts::new(&self.shuffling, BlockPartition::SINGLE, groups));
-        let of_group = |group| points.iter().enumerate().map(move |(point, hyper)| ((group, point), *hyper));
+        let decoder = &self.buffers.decoder;
+        let of_group = |group| {
+            let points = points.iter().enumerate();
+            points.map(move |(point, hyper)| ((group, point), decoder.of_group(*hyper, group)))
+        };
         for (of, hyper) in (0..groups).flat_map(of_group) {
             let of_group = whose.get(of.0).copied().filter(|_| !needs_others(hyper.steps()));
-            self.replicas.add(of, of_group.unwrap_or(Whose::All), || match saved {
-                None => Ok(Trainer::replica(hyper, dim, outputs, sparse)?),
-                Some(saved) => Trainer::resume_replica(hyper, outputs, sparse, saved)
-                    .map_err(|_| Error::from(NodeError::NonsenseAsked)),
+            self.replicas.add(of, of_group.unwrap_or(Whose::All), || {
+                let trainer = match saved {
+                    None => Trainer::replica(hyper, dim, outputs, sparse)?,
+                    Some(saved) => Trainer::resume_replica(hyper, outputs, sparse, saved)
+                        .map_err(|_| Error::from(NodeError::NonsenseAsked))?,
+                };
+                Ok(trainer.exempt(&decoder.exempt(&hyper))?)
             })?;
             check_for_interrupts();
         }

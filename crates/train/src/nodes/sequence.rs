@@ -93,11 +93,15 @@ impl Cluster {
             Order::Start(Box::new(Start { decoder, kind, points, groups, dim, outputs, sparse, whose, saved }))
         });
         saved.into_iter().for_each(|saved| self.attach(saved));
-        let new = |hyper| match resume {
-            Some(resume) => resume.replica(hyper, dim, outputs, sparse),
-            None => Ok(Trainer::replica(hyper, dim, outputs, sparse)?),
+        let new = |hyper: Hyperparameters| -> Result<Trainer> {
+            let trainer = match resume {
+                Some(resume) => resume.replica(hyper, dim, outputs, sparse)?,
+                None => Trainer::replica(hyper, dim, outputs, sparse)?,
+            };
+            Ok(trainer.exempt(&decoder.exempt(&hyper))?)
         };
-        (0..groups).flat_map(|_| points.iter().copied()).map(new).collect()
+        let of_group = |group| points.iter().map(move |hyper| decoder.of_group(*hyper, group));
+        (0..groups).flat_map(of_group).map(new).collect()
     }
 
     /// Has the nodes fill their buffers. None if the epoch has no more of them.
