@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn numbers_are_counted_and_bounded() {
         let numbers = Numbers::of(vec![3.0, 1.0, f64::NAN, 1.0, -2.0, f64::INFINITY]);
-        assert_eq!(numbers.counts, Distinct { values: 4, distinct: 3, singles: 2 });
+        assert_eq!(numbers.counts, Distinct { values: 4, distinct: 3, singles: 2, ..Distinct::default() });
         assert_eq!((numbers.not_finite, numbers.min, numbers.max, numbers.is_whole), (2, -2.0, 3.0, true));
         assert!(!Numbers::of(vec![1.0, 1.5]).is_whole);
         let none = Numbers::of(Vec::new());
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn integers_beyond_doubles_are_told_apart() {
         let numbers = Numbers::of_integers(vec![(1 << 60) + 1, 1 << 60, (1 << 60) + 1]);
-        assert_eq!(numbers.counts, Distinct { values: 3, distinct: 2, singles: 1 });
+        assert_eq!(numbers.counts, Distinct { values: 3, distinct: 2, singles: 1, ..Distinct::default() });
     }
 
     #[test]

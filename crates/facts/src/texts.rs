@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn texts_are_counted_with_the_most_frequent_as_example() {
         let texts = of(&["b", "a", "b", "?", "?", "?"]);
-        assert_eq!(texts.counts, Distinct { values: 6, distinct: 3, singles: 1 });
+        assert_eq!(texts.counts, Distinct { values: 6, distinct: 3, singles: 1, ..Distinct::default() });
         assert_eq!(texts.example.as_deref(), Some("b"));
         assert_eq!(of(&["b", "a"]).example.as_deref(), Some("a"));
         assert_eq!(of(&["?", "?"]).example.as_deref(), Some("?"));

@@ -93,16 +93,16 @@ fn a_sample_is_of_random_blocks_and_not_of_the_first_rows() {
 fn first_rows_tell_of_views_and_queries_and_none_of_what_takes_long_before_its_first_row() {
     let mut db = Database::new();
     db.run(
-        "CREATE TABLE visits AS SELECT 'visitor ' || i AS visitor, i % 5 AS rooms, i % 2 AS label FROM generate_series(1, 60000) i;
+        "CREATE TABLE visits AS SELECT 'visitor ' || i AS visitor, i % 5 AS rooms, i % 2 AS label FROM generate_series(1, 20000) i;
          CREATE VIEW seen AS SELECT * FROM visits",
     );
     assert_eq!(told(&db, "'seen'"), "column rooms; left out: visitor (text, nearly unique); by the first 3000 rows");
     assert_eq!(told(&db, "'SELECT * FROM seen WHERE rooms = 1'"), told(&db, "'seen'"));
-    let sorted = "'SELECT a.* FROM seen a, generate_series(1, 30) ORDER BY rooms'";
-    assert_eq!(told(&db, sorted), "2 columns; one-hot: visitor");
+    let long = "'SELECT * FROM seen WHERE (SELECT count(*) FROM generate_series(1, 3000000)) > 0'";
+    assert_eq!(told(&db, long), "2 columns; one-hot: visitor");
     // there, ANALYZE is asked
     db.run("ANALYZE");
-    assert_eq!(told(&db, sorted), "column rooms; left out: visitor (text, nearly unique)");
+    assert_eq!(told(&db, long), "column rooms; left out: visitor (text, nearly unique)");
 }
 
 #[test]
