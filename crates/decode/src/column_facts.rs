@@ -1,25 +1,28 @@
-//! What is known of a source's columns before its rows are read: by the catalogs, by ANALYZE, and, of texts in a table
-//! that ANALYZE has not seen, by the first rows. Nothing here reads a table as a whole.
+//! What is known of a source's columns before its rows are read: by the catalogs and by a sample of the rows. ANALYZE
+//! is asked only where no sample was read, so that it does not change what features are. Nothing here reads a table as
+//! a whole.
 
+use super::sample::{ColumnSample, Extent, Sample, Values};
 use super::{is_category, is_vector};
-use errors::Result;
-use pg::call::spi::{Connection, Sees};
-use pg::catalog::names::{name_of, quote_identifier};
-use pg::catalog::relation::{Uniqueness, has_places, uniqueness};
+use facts::{Code, Meaning, Numbers};
+use pg::catalog::names::name_of;
+use pg::catalog::relation::{Uniqueness, uniqueness};
 use pg::catalog::statistics::{ColumnStatistics, column_statistics};
 use pg::catalog::types::{base_type, is_enum};
 use pg::executor::query::Column;
-use pg::settings::with_scans_from_the_start;
 use pg::values::number::NumberType;
 use pgrx::pg_sys;
-use std::collections::HashSet;
 
 /// What is known of a column.
 pub struct Facts {
     pub kind: Kind,
     /// why it tells rows apart, if it does
     pub identity: Option<Identity>,
-    pub texts: Option<Texts>,
+    pub distinct: Option<DistinctValues>,
+    /// what its values are if they are texts
+    pub meaning: Meaning,
+    /// numbers that are probably codes
+    pub codes: Vec<Code>,
 }
 
 /// What the values of a column are, as far as features go.
@@ -45,63 +48,113 @@ pub enum Kind {
 pub enum Identity {
     Name,
     Catalog(Uniqueness),
-    /// ANALYZE has met almost no value twice, and at about even distances
-    Statistics,
+    /// almost no value comes twice, and they are at about even distances
+    Values,
 }
 
-/// What is known of a column of texts by some of its values.
+/// How many values a column has that are not NULL, and how many of them are distinct.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DistinctValues {
+    pub rows: f64,
+    pub distinct: f64,
+    pub certainty: Certainty,
+}
+
+/// How sure the counts are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Texts {
-    pub are_nearly_unique: bool,
-    pub are_numbers: bool,
-    /// how many categories there are, by ANALYZE
-    pub categories: Option<u64>,
+pub enum Certainty {
+    /// all rows were counted
+    Exact,
+    /// estimated by a part of the rows, or by ANALYZE
+    Estimated,
+    /// by the first rows of a source whose rows nobody has counted
+    Guessed,
 }
 
 /// Rows that a whole-numbered column needs for its values to be unique by more than chance.
 const UNIQUE_NUMBERS: f64 = 1000.0;
 /// The same for texts.
 const UNIQUE_TEXTS: f64 = 100.0;
-/// The share of distinct values from which on numbers are unique: ANALYZE estimates it.
+/// The share of distinct values from which on numbers are unique.
 const UNIQUE: f64 = 0.99;
-/// The same for texts, by ANALYZE. Of the first rows it has to be [`UNIQUE`]: fewer rows repeat less.
+/// The same for texts.
 const NEARLY_UNIQUE: f64 = 0.9;
-/// How far the distribution of unique numbers may be from that of numbers at even distances, at any of them: numbers
-/// that were counted up are even, but for gaps, and random ones, too; amounts are not.
-const EVEN: f64 = 0.15;
+/// How many times its first rows a source is taken to have whose rows nobody has counted.
+const UNCOUNTED: f64 = 10.0;
 /// The share of distinct values below which a column does not identify rows, whatever it is called.
 const REPEATED: f64 = 0.5;
 /// Columns that identify rows, whatever is in them.
 const NAMES_OF_IDENTITIES: [&str; 10] =
     ["id", "uuid", "guid", "rowid", "row_id", "rownum", "row_num", "row_number", "rownames", "row_names"];
-/// Rows that are looked at for texts that ANALYZE has not seen, and the characters of each.
-const FIRST_ROWS: usize = 1000;
-const FIRST_CHARACTERS: usize = 200;
 
-/// What is known of these columns of a source: of what stands behind FROM, and of the relation that it is,
-/// if it is one.
-pub fn facts_of(columns: &[&Column], from: &str, relation: Option<pg_sys::Oid>) -> Result<Vec<Facts>> {
-    let analyzed = |column: &&Column| column.origin.and_then(|(table, column)| column_statistics(table, column));
-    let statistics: Vec<Option<ColumnStatistics>> = columns.iter().map(analyzed).collect();
-    let kinds: Vec<Kind> = columns.iter().map(|column| kind_of(column.type_oid)).collect();
-    let is_unknown = |i: &usize| kinds[*i] == Kind::Text && statistics[*i].is_none();
-    let unknown: Vec<usize> = (0..columns.len()).filter(is_unknown).collect();
-    let mut looked = vec![None; columns.len()];
-    if !unknown.is_empty() && relation.is_some_and(has_places) {
-        let names: Vec<&str> = unknown.iter().map(|i| columns[*i].name.as_str()).collect();
-        for (i, texts) in unknown.iter().zip(look(&names, from)?) {
-            looked[*i] = Some(texts);
-        }
-    }
-    let facts = |i: usize| Facts {
-        kind: kinds[i],
-        identity: identity(columns[i], kinds[i], statistics[i].as_ref(), relation),
-        texts: looked[i].or_else(|| statistics[i].as_ref().map(texts_of_statistics)).filter(|_| kinds[i] == Kind::Text),
-    };
-    Ok((0..columns.len()).map(facts).collect())
+/// What is known of these columns of a source, by this sample, and of the relation that it is, if it is one.
+pub fn facts_of(columns: &[&Column], sample: Option<&Sample>, relation: Option<pg_sys::Oid>) -> Vec<Facts> {
+    columns.iter().map(|column| facts_of_column(column, sample, relation)).collect()
 }
 
-fn kind_of(type_oid: pg_sys::Oid) -> Kind {
+fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Option<pg_sys::Oid>) -> Facts {
+    let kind = kind_of(column.type_oid);
+    let sampled = sample.and_then(|sample| Some((sample, sample.column(&column.name)?)));
+    let analyzed = || column.origin.and_then(|(table, column)| column_statistics(table, column));
+    let statistics = if sample.is_none() { analyzed() } else { None };
+    let (distinct, are_even) = match (sampled, &statistics) {
+        (Some((sample, column)), _) => (distinct_in(sample, column), are_even(sample, column)),
+        (None, Some(statistics)) => {
+            (Some(distinct_by(statistics)), Numbers::of(statistics.bounds.clone()).are_even(false))
+        }
+        (None, None) => (None, false),
+    };
+    let (meaning, codes) = match sampled.map(|(_, column)| &column.values) {
+        Some(Values::Texts(texts)) if kind == Kind::Text => (texts.meaning.clone(), Vec::new()),
+        Some(Values::Numbers(numbers)) => (Meaning::Plain, numbers.codes.clone()),
+        _ => (Meaning::Plain, Vec::new()),
+    };
+    Facts { kind, identity: identity(column, kind, distinct, are_even, relation), distinct, meaning, codes }
+}
+
+fn distinct_in(sample: &Sample, column: &ColumnSample) -> Option<DistinctValues> {
+    let counts = match &column.values {
+        Values::Numbers(numbers) => numbers.counts,
+        Values::Texts(texts) => texts.counts,
+        Values::Other(_) => return None,
+    };
+    let certainty = match sample.extent {
+        Extent::All => Certainty::Exact,
+        Extent::Blocks(_) => Certainty::Estimated,
+        Extent::First => Certainty::Guessed,
+    };
+    let all = sample.all_rows().unwrap_or(UNCOUNTED * sample.rows as f64);
+    let rows = all * counts.values as f64 / sample.rows.max(1) as f64;
+    Some(DistinctValues { rows, distinct: counts.estimate(rows), certainty })
+}
+
+fn are_even(sample: &Sample, column: &ColumnSample) -> bool {
+    let in_blocks = matches!(sample.extent, Extent::Blocks(_));
+    matches!(&column.values, Values::Numbers(numbers) if numbers.are_even(in_blocks))
+}
+
+fn distinct_by(statistics: &ColumnStatistics) -> DistinctValues {
+    let ColumnStatistics { rows, distinct, .. } = *statistics;
+    DistinctValues { rows, distinct, certainty: Certainty::Estimated }
+}
+
+impl Facts {
+    /// Have most of its texts a category of their own?
+    pub fn hardly_recurs(&self) -> bool {
+        let is_rare = |known: DistinctValues| known.rows >= UNIQUE_TEXTS && known.distinct > REPEATED * known.rows;
+        self.kind == Kind::Text && self.distinct.is_some_and(is_rare)
+    }
+
+    /// Are there hardly two rows with the same text?
+    pub fn are_nearly_unique(&self) -> bool {
+        let is_nearly =
+            |known: DistinctValues| known.rows >= UNIQUE_TEXTS && known.distinct >= NEARLY_UNIQUE * known.rows;
+        self.kind == Kind::Text && self.distinct.is_some_and(is_nearly)
+    }
+}
+
+/// What the values of this type are.
+pub fn kind_of(type_oid: pg_sys::Oid) -> Kind {
     let base = base_type(type_oid);
     if is_vector(type_oid) {
         return if base == pg_sys::BYTEAOID { Kind::Bytes } else { Kind::Array };
@@ -129,7 +182,8 @@ fn kind_of(type_oid: pg_sys::Oid) -> Kind {
 fn identity(
     column: &Column,
     kind: Kind,
-    statistics: Option<&ColumnStatistics>,
+    distinct: Option<DistinctValues>,
+    are_even: bool,
     relation: Option<pg_sys::Oid>,
 ) -> Option<Identity> {
     let is_whole = kind == Kind::Number { is_whole: true };
@@ -137,7 +191,7 @@ fn identity(
         return None;
     }
     let table = column.origin.map(|(table, _)| table).or(relation).map(name_of);
-    let repeats = statistics.is_some_and(|known| known.rows >= 2.0 && known.distinct < REPEATED * known.rows);
+    let repeats = distinct.is_some_and(|known| known.rows >= 2.0 && known.distinct < REPEATED * known.rows);
     if is_name_of_identity(&column.name, table.as_deref(), repeats) {
         return Some(Identity::Name);
     }
@@ -145,18 +199,8 @@ fn identity(
         return Some(Identity::Catalog(unique));
     }
     let enough = if column.name.to_lowercase().ends_with("id") { 2.0 } else { UNIQUE_NUMBERS };
-    let is_unique = |known: &ColumnStatistics| {
-        known.rows >= enough && known.distinct >= UNIQUE * known.rows && are_even(&known.bounds)
-    };
-    (is_whole && statistics.is_some_and(is_unique)).then_some(Identity::Statistics)
-}
-
-/// Are values, of which as many rows lie between each two, at about even distances?
-fn are_even(bounds: &[f64]) -> bool {
-    let [first, .., last] = bounds else { return true };
-    let steps = (bounds.len() - 1) as f64;
-    let away = |(i, bound): (usize, &f64)| ((bound - first) / (last - first) - i as f64 / steps).abs();
-    bounds.iter().enumerate().map(away).all(|away| away <= EVEN)
+    let is_unique = |known: DistinctValues| known.rows >= enough && known.distinct >= UNIQUE * known.rows && are_even;
+    (is_whole && distinct.is_some_and(is_unique)).then_some(Identity::Values)
 }
 
 /// Does a column with this name identify the rows of its table, or whatever an id identifies? If its values repeat, the
@@ -178,50 +222,4 @@ fn is_name_of_identity(name: &str, table: Option<&str>, repeats: bool) -> bool {
         None => table.strip_suffix('s').unwrap_or(&table).to_owned(),
     };
     stem == table || stem == singular
-}
-
-fn texts_of_statistics(statistics: &ColumnStatistics) -> Texts {
-    let ColumnStatistics { rows, distinct, texts, .. } = statistics;
-    Texts {
-        are_nearly_unique: *rows >= UNIQUE_TEXTS && *distinct >= NEARLY_UNIQUE * rows,
-        are_numbers: are_numbers(texts.iter().map(String::as_str)),
-        categories: Some(distinct.round() as u64),
-    }
-}
-
-/// Looks at the first rows of a table, for these columns of texts.
-fn look(names: &[&str], from: &str) -> Result<Vec<Texts>> {
-    let beginning =
-        |name: &&str| format!("pg_catalog.\"left\"({}::pg_catalog.text, {FIRST_CHARACTERS})", quote_identifier(name));
-    let beginnings: Vec<String> = names.iter().map(beginning).collect();
-    let connection = Connection::open();
-    let sql = format!("SELECT {} FROM {from} LIMIT {FIRST_ROWS}", beginnings.join(", "));
-    let rows = with_scans_from_the_start(|| connection.run(&sql, Sees::Statement))?;
-    let texts_of_column = |column: usize| {
-        let texts: Vec<String> = (0..rows.len()).filter_map(|row| rows.get(row, column)).collect();
-        let distinct: HashSet<&str> = texts.iter().map(String::as_str).collect();
-        let count = texts.len() as f64;
-        Texts {
-            are_nearly_unique: count >= UNIQUE_TEXTS && distinct.len() as f64 >= UNIQUE * count,
-            are_numbers: are_numbers(distinct.iter().copied()),
-            categories: None,
-        }
-    };
-    let found = (0..names.len()).map(texts_of_column).collect();
-    drop(rows);
-    connection.close();
-    Ok(found)
-}
-
-/// Are there several texts, each a number as SQL reads it?
-fn are_numbers<'a>(mut texts: impl Iterator<Item = &'a str>) -> bool {
-    let is_number = |text: &str| {
-        let digits = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
-        text.trim().chars().all(digits) && text.trim().parse::<f64>().is_ok_and(f64::is_finite)
-    };
-    let mut count = 0;
-    texts.all(|text| {
-        count += 1;
-        is_number(text)
-    }) && count > 1
 }

@@ -5,11 +5,13 @@
 //! nothing else was looked for, and whatever is left out, or more than a number, is reported in one notice. What
 //! statistics have decided is recorded with the model as names, so that predictions do not depend on them.
 
-use super::column_facts::{Facts, Identity, Kind, facts_of};
+use super::column_facts::{Certainty, Facts, Identity, Kind, facts_of, kind_of};
 use super::compressed_type::is_compressed;
+use super::sample::Sample;
 use super::{FEATURE_TYPES, column};
 use choices::Choice as _;
 use errors::{ArgumentError, Result, SourceError, some_of};
+use facts::{Meaning, quote_identifier, quote_text};
 use options::columns::OtherColumns;
 use options::date_parts::DateParts;
 use pg::catalog::relation::Uniqueness;
@@ -28,13 +30,13 @@ const ALL: &str = "*";
 /// What features are looked for in.
 pub struct Searched<'a> {
     pub columns: &'a [Column],
-    /// the text behind FROM
-    pub from: &'a str,
     pub relation: Option<pg_sys::Oid>,
     pub label: &'a str,
     /// columns that are used otherwise
     pub others: &'a OtherColumns<'a>,
     pub takes: Takes<'a>,
+    /// what a sample of the rows says about them, which is read if need be
+    pub sample: &'a dyn Fn() -> Result<Option<&'a Sample>>,
 }
 
 /// Which columns may be features.
@@ -64,14 +66,15 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
     if let Some(names) = of_papers(&free).or_else(|| only_compressed(&free)) {
         return Ok(names);
     }
-    let facts = facts_of(&free, searched.from, searched.relation)?;
+    let sample = if free.iter().any(|column| depends_on_values(column)) { (searched.sample)()? } else { None };
+    let facts = facts_of(&free, sample, searched.relation);
     let takes = searched.takes;
     let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
         let parts = parts_of(column, takes);
         Candidate { column, facts, parts, out: None }
     });
     let candidates = candidates.collect();
-    let mut choice = Choice { candidates, takes_all: listed.all, takes };
+    let mut choice = Choice { candidates, takes_all: listed.all, takes, sampled: sample.and_then(Sample::describe) };
     choice.choose()?;
     choice.report();
     Ok(choice.taken().flat_map(Candidate::features).collect())
@@ -80,6 +83,16 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
 /// Is it the time that folds go by, of which parts are features?
 fn has_own_parts(column: &Column, searched: &Searched) -> bool {
     searched.others.time == Some(&column.name) && !parts_of(column, searched.takes).is_empty()
+}
+
+/// Are features to be looked for, as this list does not name them all?
+pub fn are_open(given: Option<&[String]>, columns: &[Column]) -> bool {
+    given.is_none_or(|names| !matches!(Listed::read(names, columns), Ok(None)))
+}
+
+/// Does it depend on its values whether a column is a feature?
+pub fn depends_on_values(column: &Column) -> bool {
+    matches!(kind_of(column.type_oid), Kind::Number { .. } | Kind::Text)
 }
 
 /// The parts of a column that are features in its place; none if it is no date, or none are asked for.
@@ -180,6 +193,8 @@ enum LeftOut {
     Key,
     Identity(Identity),
     NearlyUnique,
+    /// texts that are dates
+    Dates,
     Time,
     Array,
     /// only numbers are asked for
@@ -211,6 +226,7 @@ impl Candidate<'_> {
             Kind::Array => Some(LeftOut::Array),
             Kind::Time => self.parts.is_empty().then_some(LeftOut::Time),
             Kind::Bytes | Kind::Other => Some(LeftOut::Type),
+            Kind::Text if matches!(self.facts.meaning, Meaning::Dates(_)) => Some(LeftOut::Dates),
             Kind::Text | Kind::Enum if takes == Takes::Numbers => Some(LeftOut::NoNumber),
             _ => None,
         }
@@ -221,8 +237,7 @@ impl Candidate<'_> {
         if self.column.is_key {
             return Some(LeftOut::Key);
         }
-        let nearly_unique = self.facts.texts.is_some_and(|texts| texts.are_nearly_unique);
-        self.facts.identity.map(LeftOut::Identity).or(nearly_unique.then_some(LeftOut::NearlyUnique))
+        self.facts.identity.map(LeftOut::Identity).or(self.facts.are_nearly_unique().then_some(LeftOut::NearlyUnique))
     }
 
     /// The column and why it is left out, for people.
@@ -233,8 +248,12 @@ impl Candidate<'_> {
             LeftOut::Identity(Identity::Name) => "identifies rows, by its name".to_owned(),
             LeftOut::Identity(Identity::Catalog(Uniqueness::Identity)) => "identifies rows: identity column".to_owned(),
             LeftOut::Identity(Identity::Catalog(Uniqueness::Index)) => "identifies rows: unique index".to_owned(),
-            LeftOut::Identity(Identity::Statistics) => "identifies rows: unique, by ANALYZE".to_owned(),
-            LeftOut::NearlyUnique => format!("{type_name}, nearly unique"),
+            LeftOut::Identity(Identity::Values) => "identifies rows: unique".to_owned(),
+            LeftOut::NearlyUnique => match self.numbers() {
+                Some(numbers) => format!("{type_name}, nearly unique, {numbers}"),
+                None => format!("{type_name}, nearly unique"),
+            },
+            LeftOut::Dates => format!("{type_name} with dates: use {}", self.expression().unwrap_or_default()),
             LeftOut::Array => format!("{type_name}, an array among other columns"),
             LeftOut::BesideArray => format!("{type_name}, a column in addition to an array"),
             LeftOut::NoNumber => format!("{type_name}, not a number"),
@@ -252,20 +271,53 @@ impl Candidate<'_> {
         (!names.is_empty()).then(|| format!("{} ({})", self.column.name, names.join(", ")))
     }
 
+    /// What its texts are if they are no texts, as an expression.
+    fn expression(&self) -> Option<String> {
+        self.facts.meaning.expression(&quote_identifier(&self.column.name))
+    }
+
+    /// The numbers that its texts are, for people; None if they are not.
+    fn numbers(&self) -> Option<String> {
+        let Meaning::Numbers(numbers) = &self.facts.meaning else { return None };
+        let codes: Vec<String> = numbers.codes.iter().map(|(code, _)| quote_text(code)).collect();
+        let codes = if codes.is_empty() { String::new() } else { format!(" and {}", some_of(&codes)) };
+        Some(format!("contains numbers{codes}: use {} if they are amounts", self.expression()?))
+    }
+
     /// A category and what to know of it, for people.
     fn describe_category(&self) -> String {
-        let texts = self.facts.texts;
-        let categories = texts.and_then(|texts| texts.categories).map(|count| match count {
-            1 => "1 category".to_owned(),
-            count => format!("about {count} categories"),
-        });
-        let numbers = texts.filter(|texts| texts.are_numbers);
-        let numbers = numbers.map(|_| "contains numbers: cast it to a number if it is one".to_owned());
-        let known: Vec<String> = categories.into_iter().chain(numbers).collect();
+        let known: Vec<String> = self.categories().into_iter().chain(self.numbers()).collect();
         match known.is_empty() {
             true => self.column.name.clone(),
             false => format!("{} ({})", self.column.name, known.join(", ")),
         }
+    }
+
+    /// How many categories there are, for people, and whether they recur; None if that is not known.
+    fn categories(&self) -> Option<String> {
+        let known = self.facts.distinct.filter(|_| self.facts.kind == Kind::Text)?;
+        let about = match known.certainty {
+            Certainty::Exact => "",
+            Certainty::Estimated => "about ",
+            Certainty::Guessed => return None,
+        };
+        let count = match known.distinct.round() {
+            1.0 => "1 category".to_owned(),
+            count => format!("{about}{count} categories"),
+        };
+        Some(match self.facts.hardly_recurs() {
+            true => format!("{count} in {about}{:.0} rows: most do not recur", known.rows),
+            false => count,
+        })
+    }
+
+    /// Numbers that are probably codes, for people; None if there are none.
+    fn describe_codes(&self) -> Option<String> {
+        let codes = &self.facts.codes;
+        let name = quote_identifier(&self.column.name);
+        let values: Vec<String> = codes.iter().map(|code| code.value.to_string()).collect();
+        (!codes.is_empty())
+            .then(|| format!("{} ({}: use {})", self.column.name, values.join(", "), without_codes(&name, &values)))
     }
 }
 
@@ -274,6 +326,8 @@ struct Choice<'a> {
     /// also what identifies rows
     takes_all: bool,
     takes: Takes<'a>,
+    /// how the rows were drawn that the facts depend on; None if they are all rows
+    sampled: Option<String>,
 }
 
 impl Choice<'_> {
@@ -325,10 +379,10 @@ impl Choice<'_> {
         }
     }
 
-    /// Numbers that are unique by ANALYZE alone are better than nothing: x = 1, 2, 3, ... may be measured.
+    /// Numbers that are unique by their values alone are better than nothing: x = 1, 2, 3, ... may be measured.
     fn take_unique_numbers(&mut self) {
         for candidate in &mut self.candidates {
-            if candidate.out == Some(LeftOut::Identity(Identity::Statistics)) {
+            if candidate.out == Some(LeftOut::Identity(Identity::Values)) {
                 candidate.out = None;
             }
         }
@@ -351,12 +405,25 @@ impl Choice<'_> {
         let is_only_key = |out: &LeftOut| *out == LeftOut::Key;
         let keys = self.candidates.iter().filter(|candidate| candidate.column.is_key).count();
         let left_out = self.candidates.iter().filter_map(|candidate| candidate.out);
-        let is_special = left_out.into_iter().any(|out| !(is_only_key(&out) && keys == 1));
+        let mut by_values = false;
+        let mut is_special = false;
+        for out in left_out {
+            is_special |= !(is_only_key(&out) && keys == 1);
+            by_values |= matches!(out, LeftOut::Identity(Identity::Values) | LeftOut::NearlyUnique | LeftOut::Dates);
+        }
         let one_hot: Vec<String> =
             self.taken().filter(|candidate| candidate.is_category()).map(Candidate::describe_category).collect();
         let as_numbers: Vec<String> = self.taken().filter_map(as_number).collect();
         let parts: Vec<String> = self.taken().filter_map(Candidate::describe_parts).collect();
-        if !is_special && one_hot.is_empty() && as_numbers.is_empty() && parts.is_empty() {
+        let codes: Vec<String> = self.taken().filter_map(Candidate::describe_codes).collect();
+        let groups = [
+            ("left out", self.left_out()),
+            ("parts", parts),
+            ("one-hot", one_hot),
+            ("as numbers", as_numbers),
+            ("probably codes", codes),
+        ];
+        if !is_special && groups[1..].iter().all(|(_, columns)| columns.is_empty()) {
             return;
         }
         let taken: Vec<&Candidate> = self.taken().collect();
@@ -365,14 +432,32 @@ impl Choice<'_> {
             [only] => format!("column {}", only.column.name),
             several => format!("{} columns", several.len()),
         };
-        let groups =
-            [("left out", self.left_out()), ("parts", parts), ("one-hot", one_hot), ("as numbers", as_numbers)];
         let told = groups.iter().filter(|(_, columns)| !columns.is_empty());
         let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
-        pg::notice(
-            format!("features: {chosen}{told}"),
-            "To change this, name the features; '{*,-id}' uses every possible column except id.",
-        );
+        let depends = by_values || groups[2..].iter().any(|(_, columns)| !columns.is_empty());
+        let sampled = self.sampled.iter().filter(|_| depends).map(|sampled| format!("; {sampled}"));
+        let sampled: String = sampled.collect();
+        let has_expressions = self.candidates.iter().any(|candidate| {
+            candidate.expression().is_some_and(|_| !matches!(candidate.facts.meaning, Meaning::YesNo(_)))
+                || (candidate.out.is_none() && !candidate.facts.codes.is_empty())
+        });
+        let hint = match has_expressions {
+            true => WITH_EXPRESSIONS,
+            false => "To change this, name the features; '{*,-id}' uses every possible column except id.",
+        };
+        pg::notice(format!("features: {chosen}{told}{sampled}"), hint);
+    }
+}
+
+/// What to do about columns that are not what they should be.
+const WITH_EXPRESSIONS: &str = "To use an expression, give a query as source, such as 'SELECT expression AS name, ... FROM t', \
+     or name the features; corgipile_columns() describes every column.";
+
+/// A column of numbers with NULL in place of these, as SQL writes it.
+fn without_codes(column: &str, codes: &[String]) -> String {
+    match codes {
+        [only] => format!("NULLIF({column}, {only})"),
+        several => format!("CASE WHEN {column} NOT IN ({}) THEN {column} END", several.join(", ")),
     }
 }
 
@@ -380,9 +465,7 @@ impl Choice<'_> {
 fn as_number(candidate: &Candidate) -> Option<String> {
     let name = &candidate.column.name;
     match (candidate.facts.kind, candidate.identifies()) {
-        (Kind::Number { .. }, Some(LeftOut::Identity(Identity::Statistics))) => {
-            Some(format!("{name} (unique, by ANALYZE)"))
-        }
+        (Kind::Number { .. }, Some(LeftOut::Identity(Identity::Values))) => Some(format!("{name} (unique)")),
         (Kind::Number { is_whole: true }, None) if name.to_lowercase().ends_with("_id") => {
             Some(format!("{name} (cast it to text if it is a code)"))
         }

@@ -26,6 +26,7 @@ mod mini_batches;
 pub mod notices;
 mod row_groups;
 mod rows;
+pub mod sample;
 mod sparse;
 mod spec;
 mod state;

@@ -70,3 +70,10 @@ pub fn with_scans_from_the_start<R>(f: impl FnOnce() -> R) -> R {
     settings.restore();
     result
 }
+
+/// Does DateStyle read the day of 05/04/2013 first?
+pub fn reads_days_first() -> bool {
+    // SAFETY: a plain variable.
+    let order = unsafe { pg_sys::DateOrder };
+    order == pg_sys::DATEORDER_DMY as c_int
+}

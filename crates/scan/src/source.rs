@@ -3,6 +3,7 @@
 use super::plan::shuffled;
 use decode::compressed_type::is_compressed;
 use decode::default_features::{self, Searched, Takes};
+use decode::sample::{Sample, Sampled};
 use decode::{Decoder, DecoderSpec, column};
 use errors::limits::FEW_CLASSES;
 use errors::{PgError, Result};
@@ -17,6 +18,7 @@ use pg::values::date_part::{DatePart, TimeType};
 use pg::values::number::NumberType;
 use pg::with_scans_from_the_start;
 use pgrx::pg_sys;
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 /// A source of rows, with its columns.
@@ -29,6 +31,8 @@ pub struct Source {
     parts: Vec<(String, String)>,
     /// None of a query
     relation: Option<pg_sys::Oid>,
+    /// what some rows say about the columns, once it is asked for
+    sample: OnceCell<Option<Sample>>,
 }
 
 impl Source {
@@ -42,7 +46,7 @@ impl Source {
             (relation.name().to_owned(), Some(relation))
         };
         let relation = relation.map(|relation| relation.oid());
-        let source = Source { from, columns: Vec::new(), parts: Vec::new(), relation };
+        let source = Source { from, columns: Vec::new(), parts: Vec::new(), relation, sample: OnceCell::new() };
         Ok(Source { columns: source.read("*")?.columns(), ..source })
     }
 
@@ -64,10 +68,32 @@ impl Source {
         others: &OtherColumns,
         takes: Takes,
     ) -> Result<Vec<String>> {
-        let (columns, from, relation) = (&self.columns, &self.from, self.relation);
-        let features = default_features::features(given, &Searched { columns, from, relation, label, others, takes })?;
+        let (columns, relation) = (&self.columns, self.relation);
+        let sample = || self.sample(label, given);
+        let searched = Searched { columns, relation, label, others, takes, sample: &sample };
+        let features = default_features::features(given, &searched)?;
         self.add_parts(&features);
         Ok(features)
+    }
+
+    /// What a sample of the rows says about the label and, if features are to be looked for, about the columns that may be
+    /// features. The rows are read on the first call; None if that would take long.
+    pub fn sample(&self, label: &str, features: Option<&[String]>) -> Result<Option<&Sample>> {
+        if self.sample.get().is_none() {
+            let looks = default_features::are_open(features, &self.columns);
+            let is_wanted =
+                |column: &&Column| column.name == label || (looks && default_features::depends_on_values(column));
+            let wanted: Vec<&Column> = self.columns.iter().filter(is_wanted).collect();
+            let sample = self.read_sample(&wanted)?;
+            return Ok(self.sample.get_or_init(|| sample).as_ref());
+        }
+        Ok(self.sample.get().and_then(Option::as_ref))
+    }
+
+    /// Reads a sample of these columns.
+    pub fn read_sample(&self, wanted: &[&Column]) -> Result<Option<Sample>> {
+        let (columns, from, relation) = (&self.columns, &self.from, self.relation);
+        Sample::read(Sampled { columns, from, relation }, wanted)
     }
 
     /// Adds to the columns what is called like a part of one that is a date, unless a column is called so.

@@ -5,5 +5,6 @@ mod nearest_table;
 pub mod new_table;
 pub mod relation;
 pub mod relation_files;
+pub mod sampled;
 pub mod statistics;
 pub mod types;

@@ -1,7 +1,7 @@
 //! What ANALYZE knows of a column: no more than the view pg_stats would show to the current user.
 
 use pgrx::pg_sys;
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 
 /// What ANALYZE has found in a column.
 pub struct ColumnStatistics {
@@ -9,8 +9,6 @@ pub struct ColumnStatistics {
     pub rows: f64,
     /// its distinct values
     pub distinct: f64,
-    /// some of its values, if they are texts
-    pub texts: Vec<String>,
     /// values in ascending order with as many rows between each two, if they are whole numbers
     pub bounds: Vec<f64>,
 }
@@ -30,10 +28,6 @@ pub fn column_statistics(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> Opti
             rows: all_rows * (1.0 - f64::from(form.stanullfrac)),
             // below 0 it is a share of the rows
             distinct: if distinct < 0.0 { -distinct * all_rows } else { distinct },
-            texts: [pg_sys::STATISTIC_KIND_MCV, pg_sys::STATISTIC_KIND_HISTOGRAM]
-                .into_iter()
-                .flat_map(|kind| values(tuple, kind, text))
-                .collect(),
             bounds: values(tuple, pg_sys::STATISTIC_KIND_HISTOGRAM, whole_number),
         };
         pg_sys::ReleaseSysCache(tuple);
@@ -94,13 +88,6 @@ unsafe fn values<T>(
         pg_sys::free_attstatsslot(&mut slot);
         found
     }
-}
-
-/// A value of pg_statistic as a text; None if it is of another type.
-fn text(type_oid: pg_sys::Oid, value: pg_sys::Datum) -> Option<String> {
-    let is_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&type_oid);
-    // SAFETY: a value of pg_statistic is of the type that its slot says.
-    is_text.then(|| unsafe { CStr::from_ptr(pg_sys::text_to_cstring(value.cast_mut_ptr())).to_string_lossy().into() })
 }
 
 /// A value of pg_statistic as a number; None if it is not whole by its type.

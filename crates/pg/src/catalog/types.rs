@@ -43,6 +43,12 @@ pub fn is_row_type(oid: pg_sys::Oid) -> bool {
     unsafe { pg_sys::type_is_rowtype(oid) }
 }
 
+/// Bytes of each of its values; None if that differs from value to value.
+pub fn type_bytes(oid: pg_sys::Oid) -> Option<usize> {
+    // SAFETY: a catalog lookup.
+    usize::try_from(unsafe { pg_sys::get_typlen(oid) }).ok()
+}
+
 /// Has the type values of variable length, with a header that tells it?
 pub fn is_varlena(oid: pg_sys::Oid) -> bool {
     // SAFETY: a catalog lookup.

@@ -278,7 +278,7 @@ pub const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["SELECT FROM corgipile_train('SELECT label, a, ''red'' AS colour, now() AS since FROM t', max_epochs => 1)"],
-        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone: use date_parts for its parts); one-hot: colour\n\
+        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone: use date_parts for its parts); one-hot: colour (1 category)\n\
          HINT:  To change this, name the features; '{*,-id}' uses every possible column except id.\n...",
     ),
     (

@@ -1,0 +1,22 @@
+//! What a sample of a column's values says about the column: how many values are distinct and how many are single,
+//! whether numbers are whole, unique or have codes at an edge, and whether texts are numbers, dates or yes and no.
+//!
+//! Nothing here reads a table, and nothing depends on the order of the values: the same sample always says the same.
+
+#![deny(unsafe_code)]
+
+mod codes;
+mod date_texts;
+mod distinct;
+mod number_texts;
+mod numbers;
+mod sql;
+mod texts;
+
+pub use codes::Code;
+pub use date_texts::{DateOrder, DateTexts};
+pub use distinct::Distinct;
+pub use number_texts::NumberTexts;
+pub use numbers::Numbers;
+pub use sql::{quote_identifier, quote_text};
+pub use texts::{Meaning, Texts};

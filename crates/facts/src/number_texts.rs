@@ -1,0 +1,256 @@
+//! Texts that are numbers: with codes for missing values, currencies, per cent, thousands and decimal commas.
+
+use super::sql::{is_code, quote_text, without};
+
+/// How the texts of a column are numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberTexts {
+    /// is the decimal sign a comma?
+    pub decimal_comma: bool,
+    /// what has to go before the text is a number: signs of currencies, %, separators of thousands
+    pub removed: String,
+    /// what stands for a missing value, with the rows of the sample that have it
+    pub codes: Vec<(String, u64)>,
+    /// other texts that are no numbers, of which there are several: one of them, and the rows of the sample
+    pub others: Option<(String, u64)>,
+    /// different numbers
+    pub distinct: u64,
+}
+
+/// Signs of currencies that a number may begin or end with.
+const CURRENCIES: [char; 7] = ['$', '€', '£', '¥', '₹', '₽', '₩'];
+/// Separators of thousands next to point and comma: spaces of several widths, and apostrophes.
+const SEPARATORS: [char; 5] = [' ', '\u{a0}', '\u{202f}', '\'', '’'];
+/// Texts that are taken for codes although they are not known as such, at most; and different numbers that this needs.
+const NEW_CODES: usize = 3;
+const NUMBERS_FOR_NEW_CODES: u64 = 10;
+/// The share of the rows that new codes leave to numbers.
+const NUMBERS_NEXT_TO_NEW_CODES: f64 = 0.3;
+/// The share of numbers in rows without codes from which on other texts are exceptions.
+const MOST: f64 = 0.9;
+
+/// How a number is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Point,
+    Comma,
+}
+
+impl NumberTexts {
+    /// None unless most of these different texts, with their counts, are numbers.
+    pub(crate) fn of(texts: &[(&str, u64)]) -> Option<NumberTexts> {
+        let rows =
+            |style| -> u64 { texts.iter().filter(|(text, _)| read(text, style).is_some()).map(|(_, n)| n).sum() };
+        let style = if rows(Style::Comma) > rows(Style::Point) { Style::Comma } else { Style::Point };
+        let (mut found, mut others) = (NumberTexts::new(style), Vec::new());
+        let (mut numbers, mut values) = (0, Vec::new());
+        for (text, count) in texts {
+            match read(text, style) {
+                _ if is_code(text) => found.codes.push(((*text).to_owned(), *count)),
+                // 08001 is no number but a code of its own
+                Some(number) if number.has_leading_zero => return None,
+                Some(number) => {
+                    numbers += count;
+                    values.push(number.value);
+                    found.remove(&number.removed);
+                }
+                None => others.push(((*text).to_owned(), *count)),
+            }
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        values.dedup();
+        found.distinct = values.len() as u64;
+        let other_rows: u64 = others.iter().map(|(_, count)| count).sum();
+        let all = (numbers + other_rows) as f64;
+        let are_codes = others.len() <= NEW_CODES
+            && found.distinct >= NUMBERS_FOR_NEW_CODES
+            && numbers as f64 >= NUMBERS_NEXT_TO_NEW_CODES * all;
+        if are_codes {
+            found.codes.append(&mut others);
+        } else if (numbers as f64) < MOST * all {
+            return None;
+        }
+        found.others = others.first().map(|(text, _)| (text.clone(), other_rows));
+        found.codes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        (found.distinct > 1).then_some(found)
+    }
+
+    fn new(style: Style) -> NumberTexts {
+        NumberTexts {
+            decimal_comma: style == Style::Comma,
+            removed: String::new(),
+            codes: Vec::new(),
+            others: None,
+            distinct: 0,
+        }
+    }
+
+    fn remove(&mut self, removed: &str) {
+        for sign in removed.chars() {
+            if !self.removed.contains(sign) {
+                self.removed.push(sign);
+            }
+        }
+    }
+
+    /// The numbers of a column, which is given as SQL writes it.
+    pub fn expression(&self, column: &str) -> String {
+        let codes: Vec<String> = self.codes.iter().map(|(text, _)| text.clone()).collect();
+        let cleaned = |texts: String| match (self.decimal_comma, self.removed.is_empty()) {
+            (false, true) => texts,
+            (true, true) => format!("replace({texts}, ',', '.')"),
+            (false, false) => format!("translate({texts}, {}, '')", quote_text(&self.removed)),
+            // translate() removes the signs that have no counterpart
+            (true, false) => format!("translate({texts}, {}, '.')", quote_text(&format!(",{}", self.removed))),
+        };
+        if self.others.is_none() {
+            return format!("{}::float8", cleaned(without(column, &codes)));
+        }
+        let number = cleaned(column.to_owned());
+        format!("CASE WHEN {number} ~ '^\\s*[-+]?[0-9]*[.]?[0-9]+\\s*$' THEN {number}::float8 END")
+    }
+}
+
+/// A number that was read.
+struct Number {
+    value: f64,
+    removed: String,
+    has_leading_zero: bool,
+}
+
+/// Reads a text as a number of this style.
+fn read(text: &str, style: Style) -> Option<Number> {
+    let (decimal, thousand) = match style {
+        Style::Point => ('.', ','),
+        Style::Comma => (',', '.'),
+    };
+    let (core, mut removed) = strip(text)?;
+    let (sign, unsigned) = match core.strip_prefix(['+', '-']) {
+        Some(rest) => (&core[..1], rest),
+        None => ("", core.as_str()),
+    };
+    let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
+        Some(at) => unsigned.split_at(at),
+        None => (unsigned, ""),
+    };
+    let (whole, fraction) = mantissa.split_once(decimal).unwrap_or((mantissa, ""));
+    let is_digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    let mut digits = whole.to_owned();
+    if !is_digits(whole) {
+        let separator = whole.chars().find(|c| !c.is_ascii_digit())?;
+        let groups: Vec<&str> = whole.split(separator).collect();
+        let is_separator = separator == thousand || SEPARATORS.contains(&separator);
+        let are_groups = (1..=3).contains(&groups[0].len()) && groups[1..].iter().all(|group| group.len() == 3);
+        if !is_separator || !are_groups || !groups.iter().all(|group| is_digits(group)) {
+            return None;
+        }
+        digits = groups.concat();
+        removed.push(separator);
+    }
+    if (digits.is_empty() && fraction.is_empty()) || !is_digits(fraction) {
+        return None;
+    }
+    let value: f64 = format!("{sign}{digits}.{fraction}{exponent}").parse().ok()?;
+    let has_leading_zero = digits.len() > 1 && digits.starts_with('0');
+    value.is_finite().then_some(Number { value, removed, has_leading_zero })
+}
+
+/// The text without signs of currencies and %, which are given, too.
+fn strip(text: &str) -> Option<(String, String)> {
+    let mut removed = String::new();
+    let text = text.trim();
+    let (sign, mut rest) = match text.strip_prefix(['+', '-']) {
+        Some(rest) => (&text[..1], rest),
+        None => ("", text),
+    };
+    let is_unit = |c: char| CURRENCIES.contains(&c) || c == '%';
+    if let Some(unit) = rest.chars().next().filter(|c| CURRENCIES.contains(c)) {
+        removed.push(unit);
+        rest = &rest[unit.len_utf8()..];
+    } else if let Some(unit) = rest.chars().next_back().filter(|c| is_unit(*c)) {
+        removed.push(unit);
+        rest = &rest[..rest.len() - unit.len_utf8()];
+    }
+    let core = rest.trim();
+    if core.len() < rest.len() && !removed.is_empty() {
+        removed.extend(rest.chars().find(|c| c.is_whitespace()));
+    }
+    let starts_well =
+        core.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == ',' || (sign.is_empty() && c == '-'));
+    starts_well.then(|| (format!("{sign}{core}"), removed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(texts: &[&str]) -> Option<NumberTexts> {
+        NumberTexts::of(&texts.iter().map(|text| (*text, 2)).collect::<Vec<_>>())
+    }
+
+    fn expression(texts: &[&str]) -> String {
+        of(texts).map(|found| found.expression("a")).unwrap_or_default()
+    }
+
+    #[test]
+    fn plain_numbers_need_a_cast() {
+        assert_eq!(expression(&["1", "-2.5", " 3e4 ", ".5", "+7"]), "a::float8");
+        assert_eq!(of(&["1", "-2.5", "1.0"]).unwrap().distinct, 2);
+    }
+
+    #[test]
+    fn codes_become_null() {
+        assert_eq!(expression(&["1", "2", "?"]), "NULLIF(a, '?')::float8");
+        assert_eq!(expression(&["1", "2", "NA", ""]), "CASE WHEN a NOT IN ('', 'NA') THEN a END::float8");
+        let codes = of(&["1", "2", "NaN", "N/A"]).unwrap().codes;
+        assert_eq!(codes, [("N/A".to_owned(), 2), ("NaN".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn a_few_other_texts_among_many_numbers_are_codes_and_more_are_exceptions() {
+        let many: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+        let mut texts: Vec<&str> = many.iter().map(String::as_str).collect();
+        texts.push("PrivacySuppressed");
+        assert_eq!(expression(&texts), "NULLIF(a, 'PrivacySuppressed')::float8");
+        texts.extend(["12 kg", "about 5", "more"]);
+        let found = of(&texts).unwrap();
+        assert_eq!(found.others, Some(("PrivacySuppressed".to_owned(), 8)));
+        assert_eq!(found.expression("a"), "CASE WHEN a ~ '^\\s*[-+]?[0-9]*[.]?[0-9]+\\s*$' THEN a::float8 END");
+        texts.extend(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+        assert_eq!(of(&texts), None);
+    }
+
+    #[test]
+    fn currencies_per_cent_thousands_and_decimal_commas_are_removed() {
+        assert_eq!(expression(&["$1,234.50", "$5", "-$7"]), "translate(a, '$,', '')::float8");
+        assert_eq!(expression(&["12%", "7.5 %"]), "translate(a, '% ', '')::float8");
+        assert_eq!(expression(&["1,5", "22,75", "3"]), "replace(a, ',', '.')::float8");
+        assert_eq!(expression(&["1.234,50 €", "7,25 €"]), "translate(a, ',€ .', '.')::float8");
+        assert_eq!(expression(&["1,234", "12,345,678", "7"]), "translate(a, ',', '')::float8");
+        assert_eq!(expression(&["1 234", "12 345 678", "7"]), "translate(a, ' ', '')::float8");
+        assert_eq!(expression(&["1'234", "7"]), "translate(a, '''', '')::float8");
+        assert_eq!(expression(&["$1,234", "$7", "N/A"]), "translate(NULLIF(a, 'N/A'), '$,', '')::float8");
+    }
+
+    #[test]
+    fn other_texts_are_no_numbers() {
+        for texts in [
+            &["Bern", "Chur"][..],
+            &["1", "a"],
+            &["08001", "12345"],
+            &["1.2.3", "1.2.4"],
+            &["2013-01-05", "2013-01-06"],
+            &["12:30", "13:30"],
+            &["1e400", "2e400"],
+            &["7", "7"],
+            &["?", "NA"],
+            &["1,23,4", "12,3,4"],
+            &["0x10", "0x11"],
+            &["--5", "- "],
+            &["$", "€"],
+        ] {
+            assert_eq!(of(texts), None, "{texts:?}");
+        }
+        assert_eq!(NumberTexts::of(&[]), None);
+    }
+}
