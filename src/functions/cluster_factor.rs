@@ -22,7 +22,6 @@ use pg::require_utf8;
 use pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 use scan::Buffers;
-use scan::Source;
 use scan::preparation::prepare;
 use sgd::ClusterFactor;
 use std::rc::Rc;
@@ -95,10 +94,10 @@ fn block_by_block(shuffling: &Shuffling, prepares: bool) -> Shuffling {
 }
 
 /// Goes through all blocks, here or where they are, for a model that is not trained yet.
-fn at_zero(call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
+fn at_zero(mut call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
+    let mut source = train::source_and_model(&mut call, Flags::NONE)?;
     check_kind(call::model_kind(call.text("model").map(str::to_owned))?)?;
     let mut request = Request::new(call, None)?;
-    let mut source = Source::resolve(&request.source)?;
     let given = request.features.take();
     let features = source.features(given.as_deref(), &request.label, &OtherColumns::default(), Takes::All(None))?;
     let spec = DecoderSpec::of_request(&request, &features);
@@ -123,7 +122,7 @@ fn at_zero(call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
         buffers.next_epoch()?;
     }
     let many = buffers.decoder.labels().outputs() > 1;
-    let kind = request.kind.one_vs_rest().filter(|_| many).unwrap_or(request.kind);
+    let kind = request.kind_of_many().filter(|_| many).unwrap_or(request.kind);
     let factor = measure_clusters(&mut buffers, &mut batch, ClusterFactor::new(kind))?;
     buffers.into_decoder().labels().check()?;
     Ok(factor)

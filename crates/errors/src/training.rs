@@ -22,6 +22,10 @@ pub enum TrainingError {
     #[report(ERRCODE_DATA_EXCEPTION =>
         "Each row needs a label, and a weight and a group if these are used; with nulls => 'impute', features may be NULL.")]
     AllLeftOut(u64),
+    #[error("label column \"{column}\" may have classes or numbers to predict: name the model")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE =>
+        "For classes, give model => 'softmax' (or 'logistic' for two); to predict numbers, model => 'linear'.")]
+    UnclearModel { column: String },
     #[error("label column \"{column}\" has only one value: {value}")]
     #[report(ERRCODE_DATA_EXCEPTION => "A classifier needs rows of at least two classes.")]
     OneClass { column: String, value: String },

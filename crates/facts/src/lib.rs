@@ -8,6 +8,7 @@
 mod codes;
 mod date_texts;
 mod distinct;
+mod labels;
 mod number_texts;
 mod numbers;
 mod sql;
@@ -16,6 +17,7 @@ mod texts;
 pub use codes::Code;
 pub use date_texts::{DateOrder, DateTexts};
 pub use distinct::Distinct;
+pub use labels::LabelMeaning;
 pub use number_texts::NumberTexts;
 pub use numbers::Numbers;
 pub use sql::{quote_identifier, quote_text};

@@ -19,6 +19,9 @@ pub struct TrainArguments {
     pub source: Option<String>,
     /// of the model that is continued, if which rows it has learned from depends on it; no argument of the function
     pub pages_per_block: Option<u32>,
+    /// Was the model chosen because the label has two classes as far as is known? Then it follows from the rows whether
+    /// there are more.
+    pub has_open_model: bool,
     given: Map<String, Value>,
 }
 
@@ -80,7 +83,7 @@ impl TrainArguments {
 
     /// What is trained on, and nothing else.
     pub fn of(source: Option<String>) -> TrainArguments {
-        TrainArguments { source, pages_per_block: None, given: Map::new() }
+        TrainArguments { source, pages_per_block: None, has_open_model: false, given: Map::new() }
     }
 
     /// Gives an argument a value, unless that is NULL.
@@ -118,6 +121,17 @@ impl TrainArguments {
 
     pub fn text(&self, name: &str) -> Option<&str> {
         self.says(name)?.as_str()
+    }
+
+    /// The column to predict.
+    pub fn label(&self) -> String {
+        self.text("label").map(str::to_owned).or_else(|| table::default("label")).unwrap_or_default()
+    }
+
+    /// The features, as far as they are texts.
+    pub fn features(&self) -> Option<Vec<String>> {
+        let names = self.says("features")?.as_array()?;
+        Some(names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
     }
 
     /// Gives an argument or option a value.

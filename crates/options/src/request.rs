@@ -35,6 +35,8 @@ pub struct Request {
     /// None: to be found in the source
     pub features: Option<Vec<String>>,
     pub kind: ModelKind,
+    /// may it be of more than two classes, if the labels have more?
+    pub has_open_kind: bool,
     /// do the labels decide whether the network predicts a class or a number?
     pub has_open_objective: bool,
     /// what is to be trained with: at least one point
@@ -118,7 +120,7 @@ impl Request {
             .take::<Value>("sample")
             .map(|sample| sample.as_f64().or_else(|| sample.as_str()?.parse().ok()).unwrap_or(f64::NAN));
         let features: Option<Vec<Option<String>>> = arguments.take("features");
-        let pages_per_block = arguments.pages_per_block;
+        let (pages_per_block, has_open_kind) = (arguments.pages_per_block, arguments.has_open_model);
         let options = arguments.into_options();
         let has_open_objective =
             kind == ModelKind::Mlp && resume.is_none() && !decides_objective(&options, grid.as_ref());
@@ -152,6 +154,7 @@ impl Request {
             label,
             features,
             kind,
+            has_open_kind,
             has_open_objective,
             points,
             row_groups,
@@ -301,9 +304,15 @@ impl Request {
         }
     }
 
-    /// There are more than two classes: an SVM is one for each of them.
+    /// The model that it is if there are more than two classes, if it may be another then: an SVM is one for each of
+    /// them.
+    pub fn kind_of_many(&self) -> Option<ModelKind> {
+        if self.has_open_kind { Some(ModelKind::Softmax) } else { self.kind.one_vs_rest() }
+    }
+
+    /// There are more than two classes.
     pub fn tell_many_apart(&mut self) {
-        self.kind = self.kind.one_vs_rest().unwrap_or(self.kind);
+        self.kind = self.kind_of_many().unwrap_or(self.kind);
         self.points.iter_mut().for_each(|point| point.hyperparameters.kind = self.kind);
     }
 

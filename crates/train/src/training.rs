@@ -6,6 +6,7 @@ use super::fallback::{Fallback, may_sample};
 use super::first_epoch::check_first_epoch;
 use super::group_order::OnlyGroup;
 use super::learners::{HeldOutResult, Learners};
+use super::model_choice::{report_model, source_and_model};
 use super::new_trainer::new_trainer;
 use super::nodes::{Place, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, goes_on_in_groups, label_type, no_loader_because};
@@ -120,18 +121,18 @@ impl Training {
         let phases = Phases::begin();
         let model = arguments.take::<String>("warm_start");
         let resume = model.map(|model| Resume::new(&model, &mut arguments)).transpose()?;
+        let source = source_and_model(&mut arguments, flags)?;
         let request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
-        Training::open_request(request, resume, (snapshot, instrument, flags), phases)
+        Training::open_request((request, source), resume, (snapshot, instrument, flags), phases)
     }
 
     /// The same for what was asked for in another way.
     pub fn open_request(
-        mut request: Request,
+        (mut request, mut source): (Request, Source),
         mut resume: Option<Resume>,
         (snapshot, instrument, flags): (Snapshot<'_>, c_int, Flags),
         mut phases: Phases,
     ) -> Result<Training> {
-        let mut source = Source::resolve(&request.source)?;
         if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
             request.predict_numbers();
             pg::notice(
@@ -163,7 +164,9 @@ impl Training {
             request.shuffling.tell_of_cut_blocks();
         }
         let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
-        let more_classes = wanted.more_classes && resume.is_none();
+        // where the rows are read before the first epoch anyway
+        let is_open = request.has_open_kind && wanted.moments;
+        let more_classes = (wanted.more_classes || is_open) && resume.is_none();
         let wanted = Wanted { held_out: request.search.is_some(), more_classes, ..wanted };
         // several processes have to number groups alike
         let numbers_groups = request.row_groups.group.is_some() && request.workers > 1;
@@ -371,8 +374,11 @@ impl Training {
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     pub(super) fn choose(&mut self) {
         self.choose_features();
-        if self.request.kind.one_vs_rest().is_some() && self.buffers.decoder.labels().outputs() > 1 {
+        if let (Some(kind), true) = (self.request.kind_of_many(), self.buffers.decoder.labels().outputs() > 1) {
             self.request.tell_many_apart();
+            if self.request.has_open_kind {
+                report_model(kind, &self.request.label, false);
+            }
         }
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let has_newton = self.request.choose_solver(self.buffers.decoder.dim());

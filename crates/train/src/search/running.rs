@@ -2,6 +2,7 @@
 
 use super::super::explain::explain as explain_training;
 use super::super::learners::{check_hessian, check_network};
+use super::super::model_choice::source_and_model;
 use super::super::phases::{Phase, Phases};
 use super::super::processes::Processes;
 use super::super::training::Training;
@@ -42,13 +43,14 @@ pub struct Search {
 impl Search {
     /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
     pub fn open(
-        arguments: TrainArguments,
+        mut arguments: TrainArguments,
         own: &SearchArguments,
         reads: (Snapshot<'_>, c_int, Flags),
     ) -> Result<Search> {
         let phases = Phases::begin();
+        let source = source_and_model(&mut arguments, reads.2)?;
         let request = Request::for_search(arguments, own)?;
-        let training = Training::open_request(request, None, reads, phases)?;
+        let training = Training::open_request((request, source), None, reads, phases)?;
         let Some(spec) = training.request.search.clone() else { panic!("a request for a search has what it takes") };
         Ok(Search { points: training.request.points.len(), training, spec, processes: None, outcome: None })
     }
