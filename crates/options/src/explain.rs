@@ -12,7 +12,7 @@ use sgd::Stopping;
 /// Shows what was asked for, with the feature columns as they are shown. `processes` have trained; None: not yet.
 pub fn explain(request: &Request, features: &str, processes: Option<u32>, explain: Explain) {
     let options = &request.options;
-    explain.text(c"Model", request.kind.name());
+    explain.text(c"Model", if request.has_open_kind { "auto" } else { request.kind.name() });
     explain.text(c"Label", &request.label);
     explain.text(c"Features", features);
     options.weight.iter().for_each(|column| explain.text(c"Weight", column));

@@ -57,7 +57,7 @@ fn choose_model(arguments: &mut TrainArguments, source: &Source, looks: bool) ->
         LabelMeaning::Unclear => return Err(TrainingError::UnclearModel { column: label }.into()),
     };
     arguments.set("model", kind.name().into());
-    arguments.has_open_model = kind == ModelKind::Logistic;
+    arguments.has_open_model = kind == ModelKind::Logistic || !looks;
     // a boolean leaves nothing to choose
     if looks && base != pg_sys::BOOLOID {
         report_model(kind, &label, number.is_some());

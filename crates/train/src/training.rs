@@ -167,6 +167,7 @@ impl Training {
         // where the rows are read before the first epoch anyway
         let is_open = request.has_open_kind && wanted.moments;
         let more_classes = (wanted.more_classes || is_open) && resume.is_none();
+        request.has_open_kind = is_open || (request.has_open_kind && flags.explain_only());
         let wanted = Wanted { held_out: request.search.is_some(), more_classes, ..wanted };
         // several processes have to number groups alike
         let numbers_groups = request.row_groups.group.is_some() && request.workers > 1;
@@ -380,6 +381,7 @@ impl Training {
                 report_model(kind, &self.request.label, false);
             }
         }
+        self.request.has_open_kind = false;
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let has_newton = self.request.choose_solver(self.buffers.decoder.dim());
         let decoder = &self.buffers.decoder;
