@@ -20,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import page_messy
 from defaults import within_processor_time
-from messy_files import FILES
 from packages import ROOT, NotFetchedError, Packages, unique
 from progress import Progress
 from server import connect, reclaim
@@ -31,6 +30,7 @@ TEST_SHARE = 0.3
 #: What a reader of CSV files takes for missing. ("None" is a value of most files here.)
 MISSING = ("", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "NULL", "null")
 TABLES = "messy_train", "messy_test"
+PLACE = "place in messy_test"
 
 
 @dataclass
@@ -103,7 +103,10 @@ def time_of(value, form):
 
 
 def create(connection, name, table):
-    """As an importer leaves it: without ANALYZE."""
+    """As an importer leaves it: without ANALYZE. The test part has its rows' places, too, which pages do not keep."""
+    if name == TABLES[1]:
+        places = np.array([str(place) for place in range(len(table))], dtype=object)
+        table = Table(table.columns | {PLACE: places}, table.types | {PLACE: "bigint"})
     columns = [sql.SQL("{} " + kind).format(sql.Identifier(column)) for column, kind in table.types.items()]
     connection.execute(f"DROP TABLE IF EXISTS {name}")
     connection.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), sql.SQL(", ").join(columns)))
@@ -157,7 +160,7 @@ def ours(connection, file, label, seed, told, **options):
         "SELECT model, classes, features FROM corgipile.models WHERE model_id = %s", [model_id]
     ).fetchone()
     function = "corgipile_predict" if classes is None else "corgipile_predict_proba"
-    rows = connection.execute(f"SELECT {function}(%s, t) FROM {TABLES[1]} AS t ORDER BY ctid", [str(model_id)])
+    rows = connection.execute(f'SELECT {function}(%s, t) FROM {TABLES[1]} AS t ORDER BY "{PLACE}"', [str(model_id)])
     values = np.array([row[0] for row in rows], np.float64)
     connection.execute("SELECT corgipile_drop(%s::bigint)", [model_id])
     return Answers(classes, values), model, features, "model" in of_call

@@ -1,5 +1,4 @@
-"""The files of `make study ONLY=messy`: public files as people have them, with a label that a person would choose. Their
-quirks are those that they came with."""
+"""The files of `make study ONLY=messy`: public files as people have them, with a label that a person would choose."""
 
 from dataclasses import dataclass
 

@@ -25,14 +25,12 @@ class NotFetchedError(Exception):
 class Packages:
     """Those of packages.txt, kept in target/packages. Each is fetched once, when its first file is read."""
 
-    def __init__(self, directory=os.path.join(ROOT, "target/packages")):
-        self.directory = directory
+    def __init__(self):
+        self.directory = directory = os.path.join(ROOT, "target/packages")
         self.archives = {}
         os.makedirs(directory, exist_ok=True)
         with open(LIST) as file:
-            self.lines = dict(
-                (line.split("==")[0].removeprefix(NPM), line.strip()) for line in file if not line.startswith("#")
-            )
+            self.lines = {line.split("==")[0].removeprefix(NPM): line.strip() for line in file if line[0] != "#"}
 
     def version(self, package):
         return self.lines[package].split()[0].replace("==", " ")

@@ -1,11 +1,12 @@
 """messy.md: the plain call on files as people have them."""
 
 from markdown import page, table
+from messy_files import FILES
 
 SCORE, R2 = 0.01, 0.02  # how much worse than scikit-learn's pipeline an accuracy, a log loss, and an R2 may be
 SCORES = ("accuracy", "log_loss", "auc", "r2")
 FIELDS = (
-    "set split model named rows test_rows seeds columns features".split()
+    ["set", "split", "model", "named", "rows", "test_rows", "seeds", "columns", "features"]
     + [f"{whose}_{score}" for score in SCORES for whose in ("our", "their")]
     + ["notices", "skipped"]
 )
@@ -17,11 +18,11 @@ quirks that people's files have. A CSV importer gives the columns their types: w
 and text where it is in doubt. Nothing is cleaned, and no ANALYZE runs before the call. The reference is scikit-learn's
 usual pipeline on all columns, `SimpleImputer` and `StandardScaler` for numbers, `SimpleImputer` and
 `OneHotEncoder(handle_unknown="ignore")` for text, then `LogisticRegression` or `Ridge`. It reads NA and the like as
-missing, and leaves out text that is different in every row. Scores are means over the splits; a third of the rows is the
-test part. Accuracy and log loss may be {score} worse than the reference, R2 {r2}."""
+missing, and leaves out text that is different in every row. Scores are means over the splits; three tenths of the rows
+are the test part. Accuracy and log loss may be {score} worse than the reference, R2 {r2}."""
 
-REMAKE = """`make study ONLY=messy` fetches the packages, measures all of it and writes this page. What cannot be fetched is
-skipped, by name. `SETS=thyroid,movies` runs these files only. The rows are in `target/results/messy.csv`.
+REMAKE = """`make study ONLY=messy` fetches the packages, measures all of it and writes this page. It skips what it
+cannot fetch, by name. `SETS=thyroid,movies` runs these files only. The rows are in `target/results/messy.csv`.
 """
 
 FACTS = """The model is the one that the plain call has chosen; with a star, the call without `model` is an error, and
@@ -109,6 +110,7 @@ def write(results, packages):
         if of_split:
             sections.append((title, scores(of_split)))
     sections.append(("Worse than the bound", missed(rows)))
+    sections.append(("Files", files(names)))
     sections.append(("Notices", notices(rows)))
     skipped = "".join(f"- {row['set']}: {row['skipped']}\n" for row in everything if row["skipped"])
     if skipped:
@@ -119,6 +121,21 @@ def write(results, packages):
     with open(results.path("messy.md"), "w") as file:
         file.write(page("Plain calls on messy files", introduction, sections))
     return within == len(judged)
+
+
+def files(names):
+    columns = {
+        "file": "name",
+        "package": "package",
+        "path": lambda row: f"`{row['member'].rsplit('/')[-1]}`",
+        "label": "label",
+        "later part by": lambda row: row["time"][0] if row["time"] else "",
+        "left out": lambda row: ", ".join(row["without"]),
+        "rows": lambda row: f"1 of {row['every']}" if row["every"] > 1 else "all",
+        "what it has": "quirks",
+    }
+    text = "The columns left out say the label in other words, or are known only afterwards.\n\n"
+    return text + table(columns, [vars(file) for file in FILES if file.name in names])
 
 
 def notices(rows):

@@ -103,7 +103,7 @@ class Study:
         print(f"Done after {clock(monotonic() - start)}: see {os.path.relpath(self.results.path('README.md'))}")
         for failure in page.failures:
             print(f"missed bound: {failure}")
-        return passed and self.passed or self.quick
+        return (passed and self.passed) or self.quick
 
     def load(self):
         rows = []
