@@ -147,23 +147,33 @@ def as_class(value):
 
 
 def ours(connection, file, label, seed, told, **options):
-    """The answers of the plain call, the model that it trained, and what it reported (`told`)."""
+    """The answers of the plain call, the model that it trained, its features, and why the study named a model: "" where
+    it did not, "error", or the model that the call has chosen, which does not suit the label."""
     of_call = {"label": label, "seed": seed} | options
+    named = ""
     try:
         model_id = train(connection, of_call)
+        model, classes, features = trained(connection, model_id)
+        if (classes is None) != file.numbers:
+            named = model
     except psycopg.Error as error:
-        # until the model follows the label
         told.append(f"ERROR: {error.diag.message_primary}")
-        of_call["model"] = model_of(connection, file, label)
-        model_id = train(connection, of_call)
-    model, classes, features = connection.execute(
-        "SELECT model, classes, features FROM corgipile.models WHERE model_id = %s", [model_id]
-    ).fetchone()
+        named = "error"
+    if named:
+        model_id = train(connection, of_call | {"model": model_of(connection, file, label)})
+        model, classes, features = trained(connection, model_id)
     function = "corgipile_predict" if classes is None else "corgipile_predict_proba"
     rows = connection.execute(f'SELECT {function}(%s, t) FROM {TABLES[1]} AS t ORDER BY "{PLACE}"', [str(model_id)])
     values = np.array([row[0] for row in rows], np.float64)
     connection.execute("SELECT corgipile_drop(%s::bigint)", [model_id])
-    return Answers(classes, values), model, features, "model" in of_call
+    return Answers(classes, values), model, features, named
+
+
+def trained(connection, model_id):
+    """Name of the model, its classes (None if it predicts numbers), and its features."""
+    return connection.execute(
+        "SELECT model, classes, features FROM corgipile.models WHERE model_id = %s", [model_id]
+    ).fetchone()
 
 
 def train(connection, arguments):
@@ -268,8 +278,8 @@ def report(told, notice):
     )
 
 
-def messy(files, quick, results):
-    """Writes messy.csv and messy.md; returns whether every bound holds."""
+def messy(files, quick, results, run):
+    """Writes messy.csv and messy.md; returns whether every bound holds. `run` says where and with what it runs."""
     packages, told = Packages(), []
     progress = Progress("messy", len(files), len(files))
     with connect() as connection:
@@ -294,4 +304,4 @@ def messy(files, quick, results):
         for table in TABLES:
             connection.execute(f"DROP TABLE IF EXISTS {table}")
         reclaim(connection)
-    return page_messy.write(results, packages)
+    return page_messy.write(results, packages, run)

@@ -25,8 +25,9 @@ REMAKE = """`make study ONLY=messy` fetches the packages, measures all of it and
 cannot fetch, by name. `SETS=thyroid,movies` runs these files only. The rows are in `target/results/messy.csv`.
 """
 
-FACTS = """The model is the one that the plain call has chosen; with a star, the call without `model` is an error, and
-the study names a model. `columns` are those of the file without the label, `taken` those that the call takes."""
+FACTS = """The model is the one that the plain call has chosen. With a star, the call without `model` is an error, and
+the study names a model; so it does where the call has chosen one that does not suit the label, named in brackets.
+`columns` are those of the file without the label, `taken` those that the call takes."""
 
 
 def number(row, key):
@@ -45,9 +46,9 @@ def worse(row):
 
 
 def passed(row):
-    """None if there is no reference."""
+    """None if there is no reference. A call that chooses a model that does not suit the label has failed, too."""
     of_scores = worse(row)
-    return max(of_scores.values()) <= 1 if of_scores else None
+    return max(of_scores.values()) <= 1 and row["named"] in ("", "error") if of_scores else None
 
 
 def pair(row, score):
@@ -69,7 +70,7 @@ def line(row):
 def scores(rows):
     columns = {
         "file": "set",
-        "model": lambda row: row["model"] + ("*" if row["named"] == "True" else ""),
+        "model": lambda row: row["model"] + {"": "", "error": "*"}.get(row["named"], f" (chose {row['named']})"),
         "rows": "rows",
         "test rows": "test_rows",
         "columns": "columns",
@@ -91,13 +92,14 @@ def failures(rows):
 def missed(rows):
     lines = []
     for row in failures(rows):
-        of_scores = {score: by for score, by in worse(row).items() if by > 1}
+        of_scores = {score: by for score, by in worse(row).items() if by > 1} or worse(row)
+        chose = "" if row["named"] in ("", "error") else f" (the call chose {row['named']})"
         told = ", ".join(f"{score} {pair(row, score)}" for score in of_scores)
-        lines.append((max(of_scores.values()), f"- {row['set']}, {row['split']}: {told}\n"))
+        lines.append((max(of_scores.values()), f"- {row['set']}, {row['split']}: {told}{chose}\n"))
     return "".join(text for _, text in sorted(lines, reverse=True)) or "No file.\n"
 
 
-def write(results, packages):
+def write(results, packages, run):
     """Returns whether every bound holds."""
     everything = results.read("messy")
     rows = [row for row in everything if not row["skipped"]]
@@ -116,7 +118,7 @@ def write(results, packages):
     if skipped:
         sections.append(("Skipped", skipped))
     sections.append(("Packages", "".join(f"- {packages.version(name)}\n" for name in packages.lines)))
-    sections.append(("Make it again", REMAKE))
+    sections.append(("Make it again", f"Measured on {run}. {REMAKE}"))
     introduction = INTRODUCTION.format(files=len(names), score=SCORE, r2=R2)
     with open(results.path("messy.md"), "w") as file:
         file.write(page("Plain calls on messy files", introduction, sections))

@@ -151,7 +151,8 @@ class Study:
             case "tables":
                 tables(self.quick, self.results)
             case "messy":
-                self.passed = messy(self.files, self.quick, self.results)
+                run = f"{datetime.now(UTC):%Y-%m-%d}, commit {self.commit}, {machine()}"
+                self.passed = messy(self.files, self.quick, self.results, run)
             case "blocks":
                 blocks_in_buffer(self.sets, self.quick, self.results)
             case "periods":
