@@ -225,6 +225,19 @@ COMMENT ON FUNCTION corgipile_search(text, text, text, text[], int, int, text, t
                               text, boolean, text, text, int[], float8, int, boolean, boolean)
     IS 'finds the best of several trainings by cross-validation in one pass over the rows per epoch, and stores a model that is trained in this way on all rows; a row per point, the best first. The points are those of grid, or trials that are drawn from it, or else from default ranges. NULL means the default: trials 20 without a grid, folds 5, stratify true, scoring accuracy or r2, of quantile and poisson loss, and for all others that of corgipile_train()';
 
+CREATE FUNCTION corgipile_columns(
+    source   text,
+    label    text   DEFAULT NULL,
+    features text[] DEFAULT NULL,
+    options  jsonb  DEFAULT NULL
+) RETURNS TABLE (
+    name text, type text, role text, reason text, null_fraction float8, distinct_values bigint, example text, expression text, based_on text
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 10000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_columns_wrapper';
+COMMENT ON FUNCTION corgipile_columns(text, text, text[], jsonb)
+    IS 'describes the columns of a table or query as corgipile_train() with these arguments would use them, by a sample of the rows: what each column is, why, and an expression where another value would serve better';
+
 CREATE FUNCTION corgipile_shuffle(
     source      anyelement,
     seed        bigint DEFAULT NULL,

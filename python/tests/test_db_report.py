@@ -392,7 +392,10 @@ def test_every_choice_is_in_the_page(conn: Any, pumps: str, tmp_path: Path) -> N
         assert f"<dt>{key}</dt>" in page, (key, value)
     assert "NULLs were imputed in 900 rows." in page
     assert "Hashed columns: <bdi>site</bdi>." in page and "hash[" in page
-    assert "Columns of the source that are no features: <bdi>id</bdi>" in page
+    row = re.search(r"<tr><th scope=.row.><bdi>id</bdi></th>(.*?)</tr>", page)
+    assert row is not None and "left out" in row[1] and "identifies rows" in row[1]
+    row = re.search(r"<tr><th scope=.row.><bdi>gap</bdi></th>(.*?)</tr>", page)
+    assert row is not None and ">number<" in row[1] and "10.0%" in row[1]
     for notice in epochs.notices:
         assert notice.message.split(":")[0] in page
 

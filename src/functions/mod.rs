@@ -4,6 +4,7 @@ mod aggregate;
 mod calibrate;
 mod cluster_factor;
 mod coefficients;
+mod columns;
 mod compress;
 mod drift;
 mod evaluate;

@@ -4,7 +4,7 @@
 
 use super::sample::{ColumnSample, Extent, Sample, Values};
 use super::{is_category, is_vector};
-use facts::{Code, Meaning, Numbers};
+use facts::{Code, Meaning, Numbers, quote_identifier};
 use pg::catalog::names::name_of;
 use pg::catalog::relation::{Uniqueness, uniqueness};
 use pg::catalog::statistics::{ColumnStatistics, column_statistics};
@@ -92,7 +92,8 @@ pub fn facts_of(columns: &[&Column], sample: Option<&Sample>, relation: Option<p
     columns.iter().map(|column| facts_of_column(column, sample, relation)).collect()
 }
 
-fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Option<pg_sys::Oid>) -> Facts {
+/// The same of one column.
+pub fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Option<pg_sys::Oid>) -> Facts {
     let kind = kind_of(column.type_oid);
     let sampled = sample.and_then(|sample| Some((sample, sample.column(&column.name)?)));
     let analyzed = || column.origin.and_then(|(table, column)| column_statistics(table, column));
@@ -139,6 +140,22 @@ fn distinct_by(statistics: &ColumnStatistics) -> DistinctValues {
 }
 
 impl Facts {
+    /// Have all rows the same value, as far as is known?
+    pub fn is_constant(&self) -> bool {
+        self.distinct.is_some_and(|known| known.rows >= 2.0 && known.distinct <= 1.0)
+    }
+
+    /// Its numbers with NULL in place of codes, as SQL writes it; None if there are no codes.
+    pub fn without_codes(&self, column: &Column) -> Option<String> {
+        let name = quote_identifier(&column.name);
+        let values: Vec<String> = self.codes.iter().map(|code| code.value.to_string()).collect();
+        match values.as_slice() {
+            [] => None,
+            [only] => Some(format!("NULLIF({name}, {only})")),
+            several => Some(format!("CASE WHEN {name} NOT IN ({}) THEN {name} END", several.join(", "))),
+        }
+    }
+
     /// Have most of its texts a category of their own?
     pub fn hardly_recurs(&self) -> bool {
         let is_rare = |known: DistinctValues| known.rows >= UNIQUE_TEXTS && known.distinct > REPEATED * known.rows;

@@ -57,24 +57,11 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
             None => return Ok(named(names, searched)),
         },
     };
-    let is_free = |column: &&Column| {
-        let name = column.name.as_str();
-        let is_used = searched.others.names.contains(&name) && !has_own_parts(column, searched);
-        name != searched.label && !is_used && !listed.excluded.contains(&name)
-    };
-    let free: Vec<&Column> = searched.columns.iter().filter(is_free).collect();
+    let free = listed.free(searched);
     if let Some(names) = of_papers(&free).or_else(|| only_compressed(&free)) {
         return Ok(names);
     }
-    let sample = if free.iter().any(|column| depends_on_values(column)) { (searched.sample)()? } else { None };
-    let facts = facts_of(&free, sample, searched.relation);
-    let takes = searched.takes;
-    let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
-        let parts = parts_of(column, takes);
-        Candidate { column, facts, parts, out: None }
-    });
-    let candidates = candidates.collect();
-    let mut choice = Choice { candidates, takes_all: listed.all, takes, sampled: sample.and_then(Sample::describe) };
+    let mut choice = Choice::new(free, &listed, searched)?;
     choice.choose()?;
     choice.report();
     Ok(choice.taken().flat_map(Candidate::features).collect())
@@ -96,7 +83,7 @@ pub fn depends_on_values(column: &Column) -> bool {
 }
 
 /// The parts of a column that are features in its place; none if it is no date, or none are asked for.
-fn parts_of(column: &Column, takes: Takes) -> Vec<DatePart> {
+pub(super) fn parts_of(column: &Column, takes: Takes) -> Vec<DatePart> {
     let (Takes::All(Some(parts)), Some(time)) = (takes, TimeType::from_oid(base_type(column.type_oid))) else {
         return Vec::new();
     };
@@ -125,16 +112,26 @@ fn parts_or_name(name: &str, searched: &Searched) -> Vec<String> {
 
 /// A list of features that does not name them all.
 #[derive(Default)]
-struct Listed<'a> {
+pub(super) struct Listed<'a> {
     /// every column that can be one
     all: bool,
     /// but these
-    excluded: Vec<&'a str>,
+    pub(super) excluded: Vec<&'a str>,
 }
 
 impl<'a> Listed<'a> {
+    /// The columns that may be features.
+    pub(super) fn free<'b>(&self, searched: &Searched<'b>) -> Vec<&'b Column> {
+        let is_free = |column: &&Column| {
+            let name = column.name.as_str();
+            let is_used = searched.others.names.contains(&name) && !has_own_parts(column, searched);
+            name != searched.label && !is_used && !self.excluded.contains(&name)
+        };
+        searched.columns.iter().filter(is_free).collect()
+    }
+
     /// None of a list of names. A column that is called so is meant by its name.
-    fn read(given: &'a [String], columns: &[Column]) -> Result<Option<Listed<'a>>> {
+    pub(super) fn read(given: &'a [String], columns: &[Column]) -> Result<Option<Listed<'a>>> {
         let is_name = |item: &&String| {
             let is_sign = *item == ALL || item.starts_with('-');
             !is_sign || columns.iter().any(|column| column.name == **item)
@@ -164,13 +161,13 @@ impl<'a> Listed<'a> {
 }
 
 /// Columns features_k and features_v, or the latter alone.
-fn of_papers(free: &[&Column]) -> Option<Vec<String>> {
+pub(super) fn of_papers(free: &[&Column]) -> Option<Vec<String>> {
     let has = |name: &str| free.iter().any(|column| column.name == name);
     let names = [PAPERS_INDICES, PAPERS_VALUES].into_iter().filter(|name| has(name)).map(str::to_owned);
     has(PAPERS_VALUES).then(|| names.collect())
 }
 
-fn only_compressed(free: &[&Column]) -> Option<Vec<String>> {
+pub(super) fn only_compressed(free: &[&Column]) -> Option<Vec<String>> {
     let mut compressed = free.iter().filter(|column| is_compressed(base_type(column.type_oid)));
     match (compressed.next(), compressed.next()) {
         (Some(only), None) => Some(vec![only.name.clone()]),
@@ -178,18 +175,18 @@ fn only_compressed(free: &[&Column]) -> Option<Vec<String>> {
     }
 }
 
-struct Candidate<'a> {
-    column: &'a Column,
-    facts: Facts,
+pub(super) struct Candidate<'a> {
+    pub(super) column: &'a Column,
+    pub(super) facts: Facts,
     /// features in its place
-    parts: Vec<DatePart>,
+    pub(super) parts: Vec<DatePart>,
     /// why it is no feature
-    out: Option<LeftOut>,
+    pub(super) out: Option<LeftOut>,
 }
 
 /// Why a column is no feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LeftOut {
+pub(super) enum LeftOut {
     Key,
     Identity(Identity),
     NearlyUnique,
@@ -237,13 +234,20 @@ impl Candidate<'_> {
         if self.column.is_key {
             return Some(LeftOut::Key);
         }
-        self.facts.identity.map(LeftOut::Identity).or(self.facts.are_nearly_unique().then_some(LeftOut::NearlyUnique))
+        // dates may be unique, and are still dates
+        let is_unique = self.facts.are_nearly_unique() && !matches!(self.facts.meaning, Meaning::Dates(_));
+        self.facts.identity.map(LeftOut::Identity).or(is_unique.then_some(LeftOut::NearlyUnique))
     }
 
     /// The column and why it is left out, for people.
     fn describe(&self, out: LeftOut) -> String {
-        let (name, type_name) = (&self.column.name, type_name(self.column.type_oid));
-        let why = match out {
+        format!("{} ({})", self.column.name, self.why(out))
+    }
+
+    /// Why it is left out, for people.
+    pub(super) fn why(&self, out: LeftOut) -> String {
+        let type_name = type_name(self.column.type_oid);
+        match out {
             LeftOut::Key => "primary key".to_owned(),
             LeftOut::Identity(Identity::Name) => "identifies rows, by its name".to_owned(),
             LeftOut::Identity(Identity::Catalog(Uniqueness::Identity)) => "identifies rows: identity column".to_owned(),
@@ -261,8 +265,7 @@ impl Candidate<'_> {
                 format!("{type_name}: use date_parts for its parts")
             }
             LeftOut::Time | LeftOut::Type => type_name,
-        };
-        format!("{name} ({why})")
+        }
     }
 
     /// A date and its parts, for people; None if it is no date.
@@ -272,12 +275,12 @@ impl Candidate<'_> {
     }
 
     /// What its texts are if they are no texts, as an expression.
-    fn expression(&self) -> Option<String> {
+    pub(super) fn expression(&self) -> Option<String> {
         self.facts.meaning.expression(&quote_identifier(&self.column.name))
     }
 
     /// The numbers that its texts are, for people; None if they are not.
-    fn numbers(&self) -> Option<String> {
+    pub(super) fn numbers(&self) -> Option<String> {
         let Meaning::Numbers(numbers) = &self.facts.meaning else { return None };
         let codes: Vec<String> = numbers.codes.iter().map(|(code, _)| quote_text(code)).collect();
         let codes = if codes.is_empty() { String::new() } else { format!(" and {}", some_of(&codes)) };
@@ -294,7 +297,7 @@ impl Candidate<'_> {
     }
 
     /// How many categories there are, for people, and whether they recur; None if that is not known.
-    fn categories(&self) -> Option<String> {
+    pub(super) fn categories(&self) -> Option<String> {
         let known = self.facts.distinct.filter(|_| self.facts.kind == Kind::Text)?;
         let about = match known.certainty {
             Certainty::Exact => "",
@@ -313,16 +316,13 @@ impl Candidate<'_> {
 
     /// Numbers that are probably codes, for people; None if there are none.
     fn describe_codes(&self) -> Option<String> {
-        let codes = &self.facts.codes;
-        let name = quote_identifier(&self.column.name);
-        let values: Vec<String> = codes.iter().map(|code| code.value.to_string()).collect();
-        (!codes.is_empty())
-            .then(|| format!("{} ({}: use {})", self.column.name, values.join(", "), without_codes(&name, &values)))
+        let values: Vec<String> = self.facts.codes.iter().map(|code| code.value.to_string()).collect();
+        Some(format!("{} ({}: use {})", self.column.name, values.join(", "), self.facts.without_codes(self.column)?))
     }
 }
 
-struct Choice<'a> {
-    candidates: Vec<Candidate<'a>>,
+pub(super) struct Choice<'a> {
+    pub(super) candidates: Vec<Candidate<'a>>,
     /// also what identifies rows
     takes_all: bool,
     takes: Takes<'a>,
@@ -330,12 +330,27 @@ struct Choice<'a> {
     sampled: Option<String>,
 }
 
+impl<'a> Choice<'a> {
+    /// The choice among these columns, with what is known of them.
+    pub(super) fn new(free: Vec<&'a Column>, listed: &Listed, searched: &Searched<'a>) -> Result<Choice<'a>> {
+        let sample = if free.iter().any(|column| depends_on_values(column)) { (searched.sample)()? } else { None };
+        let facts = facts_of(&free, sample, searched.relation);
+        let takes = searched.takes;
+        let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
+            let parts = parts_of(column, takes);
+            Candidate { column, facts, parts, out: None }
+        });
+        let sampled = sample.and_then(Sample::describe);
+        Ok(Choice { candidates: candidates.collect(), takes_all: listed.all, takes, sampled })
+    }
+}
+
 impl Choice<'_> {
     fn taken(&self) -> impl Iterator<Item = &Candidate<'_>> {
         self.candidates.iter().filter(|candidate| candidate.out.is_none())
     }
 
-    fn choose(&mut self) -> Result<()> {
+    pub(super) fn choose(&mut self) -> Result<()> {
         for candidate in &mut self.candidates {
             let identifies = || candidate.identifies().filter(|_| !self.takes_all);
             candidate.out = identifies().or_else(|| candidate.unfit(self.takes));
@@ -452,14 +467,6 @@ impl Choice<'_> {
 /// What to do about columns that are not what they should be.
 const WITH_EXPRESSIONS: &str = "To use an expression, give a query as source, such as 'SELECT expression AS name, ... FROM t', \
      or name the features; corgipile_columns() describes every column.";
-
-/// A column of numbers with NULL in place of these, as SQL writes it.
-fn without_codes(column: &str, codes: &[String]) -> String {
-    match codes {
-        [only] => format!("NULLIF({column}, {only})"),
-        several => format!("CASE WHEN {column} NOT IN ({}) THEN {column} END", several.join(", ")),
-    }
-}
 
 /// A number that may be something else, and what, for people.
 fn as_number(candidate: &Candidate) -> Option<String> {

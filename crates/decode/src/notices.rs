@@ -49,14 +49,26 @@ pub fn notice_clipped(decoder: &Decoder) {
     }
 }
 
-/// Tells in how many of the rows that were read there is something that the model has not seen, if there is.
+/// The share of rows with something that the model has not seen from which on it is a warning: the model says little
+/// about such rows.
+const MANY_UNSEEN: f64 = 0.1;
+
+/// Tells in how many of the rows that were read there is something that the model has not seen, if there is. Where there
+/// are many, a column hardly has the same value twice, and teaches nothing about other rows.
 pub fn notice_unseen(decoder: &Decoder) {
-    if decoder.unseen() > 0 {
-        let rows = share(decoder.unseen(), decoder.decoded());
-        pg::notice(
-            format!("{rows} have categories or indices that the model was not trained on"),
-            "They count as none of the known ones; with handle_unknown => 'error' they are an error.",
+    let (unseen, rows) = (decoder.unseen(), decoder.decoded());
+    if unseen == 0 {
+        return;
+    }
+    let message = format!("{} have categories or indices that the model was not trained on", share(unseen, rows));
+    if unseen as f64 >= MANY_UNSEEN * rows as f64 {
+        pg::warning(
+            message,
+            "They count as none of the known ones. A column whose values do not recur, such as a key or a time, is no \
+             feature: leave it out. corgipile_columns() shows how many distinct values columns have.",
         );
+    } else {
+        pg::notice(message, "They count as none of the known ones; with handle_unknown => 'error' they are an error.");
     }
 }
 

@@ -1,24 +1,23 @@
 //! A sample of a source's rows, read in one query as the user's own: what columns are is decided by it, before and after
 //! ANALYZE alike, and the same table always gives the same sample.
 //!
-//! Of a table these are rows of random blocks, or all rows if it is small; of a view, a query or a foreign table the
-//! first rows. It is bounded in rows, and in bytes of each value. A query that sorts or aggregates much before its first
+//! Of a table these are rows of random blocks, or all rows if it is small, and so of a view or query that filters and
+//! computes on one; of another query or a foreign table the first rows. It is bounded in rows, and in bytes of each value. A query that sorts or aggregates much before its first
 //! row is not run for it.
 
 use super::column_facts::{Kind, kind_of};
 use errors::Result;
 use facts::{DateOrder, Numbers, Texts};
 use pg::PAGE_BYTES;
-use pg::call::spi::{Connection, Rows, Sees};
 use pg::catalog::names::quote_identifier;
-use pg::catalog::relation::has_places;
 use pg::catalog::sampled::sampled_pages;
 use pg::catalog::types::{base_type, type_bytes};
-use pg::executor::query::Column;
+use pg::executor::custom_scan::Flags;
+use pg::executor::query::{Column, Planned, Query, Running};
 use pg::settings::{reads_days_first, with_scans_from_the_start};
+use pg::snapshot::Snapshot;
 use pg::values::number::NumberType;
 use pg::values::typed::TypedDatum;
-use pgrx::pg_sys;
 
 /// What some rows of a source say about its columns.
 pub struct Sample {
@@ -59,7 +58,6 @@ pub struct Sampled<'a> {
     pub columns: &'a [Column],
     /// the text behind FROM
     pub from: &'a str,
-    pub relation: Option<pg_sys::Oid>,
 }
 
 /// Rows that suffice, and values of all columns that are read at most; but no fewer rows than the least.
@@ -72,9 +70,11 @@ const MOST_BLOCKS: usize = 512;
 /// A table that has at most this many times the blocks is read as a whole.
 const ALL: f64 = 1.5;
 /// A sample of blocks with fewer rows says nothing: the table has room for rows rather than rows.
-const TOO_FEW: usize = 30;
+const TOO_FEW: u64 = 30;
+/// Rows of blocks after which no more is read, if rows are smaller than expected.
+const MOST_ROWS: usize = 4 * ROWS;
 /// Any number, the same each time.
-const SEED: u32 = 1;
+const SEED: f64 = 1.0;
 /// Characters of a text that are read, of one that is only an example, and bytes of a value that is made one.
 const CHARACTERS: usize = 200;
 const EXAMPLE: usize = 60;
@@ -86,49 +86,64 @@ const ROW_BYTES: usize = 28;
 const VALUE_BYTES: usize = 16;
 
 impl Sample {
-    /// Reads these columns of a source; None if that would take long.
-    pub fn read(source: Sampled, wanted: &[&Column]) -> Result<Option<Sample>> {
+    /// Reads these columns of a source; None if that would take long, unless it has to be done.
+    pub fn read(source: Sampled, wanted: &[&Column], has_to: bool) -> Result<Option<Sample>> {
         let limit = (VALUES / wanted.len().max(1)).clamp(LEAST_ROWS, ROWS);
         let items: Vec<String> = wanted.iter().map(|column| expression(column)).collect();
-        let select = format!("SELECT {} FROM {}", items.join(", "), source.from);
-        let connection = Connection::open();
-        let read = |extent: Extent, sql: &str| -> Result<Option<Sample>> {
-            let statement = connection.prepare(sql, &[], false)?;
-            let is_cheap =
-                source.relation.is_some_and(has_places) || statement.cost().is_some_and(|cost| cost <= MOST_COST);
-            Ok(is_cheap.then(|| {
-                let rows = with_scans_from_the_start(|| statement.run(&[], Sees::Statement));
-                Sample::of(extent, &rows, wanted)
-            }))
-        };
-        let blocks = (limit / rows_in_block(source.columns)).clamp(LEAST_BLOCKS, MOST_BLOCKS) as f64;
-        let sample = match source.relation.and_then(sampled_pages).map(|pages| blocks / pages.max(1) as f64) {
-            Some(share) if share * ALL >= 1.0 => read(Extent::All, &select)?,
-            Some(share) => {
-                let percent = 100.0 * share;
-                let blocks = format!("{select} TABLESAMPLE pg_catalog.system ({percent}) REPEATABLE ({SEED})");
-                read(Extent::Blocks(share), &format!("{blocks} LIMIT {}", 4 * ROWS))?
-                    .filter(|sample| sample.rows >= TOO_FEW as u64)
+        let sql = format!("SELECT {} FROM {}", items.join(", "), source.from);
+        let read = |extent: Extent, mut query: Query, most: usize| {
+            if let Extent::Blocks(share) = extent {
+                query.sample_blocks((100.0 * share) as f32, SEED);
             }
-            None => None,
+            let planned = query.plan_plainly();
+            let is_cheap = has_to || planned.cost_of_rows(most) <= MOST_COST;
+            is_cheap.then(|| Sample::run(extent, planned, most, wanted))
         };
-        let sample = match sample {
-            Some(sample) => Some(sample),
-            None => read(Extent::First, &format!("{select} LIMIT {limit}"))?,
-        };
-        connection.close();
-        Ok(sample.map(|sample| match sample.extent {
-            Extent::First if sample.rows < limit as u64 => Sample { extent: Extent::All, ..sample },
-            _ => sample,
+        let query = Query::analyze(&sql)?;
+        if let Some(pages) = query.only_table().and_then(sampled_pages) {
+            let blocks = (limit / rows_in_block(source.columns)).clamp(LEAST_BLOCKS, MOST_BLOCKS) as f64;
+            let share = blocks / pages.max(1) as f64;
+            if ALL * share >= 1.0 {
+                return Ok(read(Extent::All, query, usize::MAX));
+            }
+            let Some(mut sample) = read(Extent::Blocks(share), query, MOST_ROWS) else { return Ok(None) };
+            // if the query filters the rows, more blocks have enough
+            let more = (share * limit as f64 / sample.rows.max(1) as f64).min(MOST_BLOCKS as f64 / pages as f64);
+            if 2 * sample.rows < limit as u64 && more > share {
+                let more = read(Extent::Blocks(more), Query::analyze(&sql)?, MOST_ROWS);
+                sample = more.unwrap_or(sample);
+            }
+            if sample.rows >= TOO_FEW {
+                return Ok(Some(sample));
+            }
+        }
+        let sample = read(Extent::First, Query::analyze(&sql)?, limit);
+        Ok(sample.map(|sample| match sample.rows < limit as u64 {
+            true => Sample { extent: Extent::All, ..sample },
+            false => sample,
         }))
     }
 
-    fn of(extent: Extent, rows: &Rows, wanted: &[&Column]) -> Sample {
+    /// Runs the query, up to so many rows.
+    fn run(extent: Extent, planned: Planned, limit: usize, wanted: &[&Column]) -> Sample {
         let mut collected: Vec<Collected> = wanted.iter().map(|column| Collected::new(column)).collect();
-        rows.for_each(|values| collected.iter_mut().zip(values).for_each(|(column, value)| column.add(*value)));
-        let rows = rows.len() as u64;
-        let column = |(column, collected): (&&Column, Collected)| (column.name.clone(), collected.sample(rows));
-        Sample { extent, rows, columns: wanted.iter().zip(collected).map(column).collect() }
+        let mut rows = 0;
+        let running = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE));
+        with_scans_from_the_start(|| {
+            running.run_rows(|| {
+                while rows < limit
+                    && let Some(slot) = running.row()
+                {
+                    slot.with_row(|row| {
+                        collected.iter_mut().enumerate().for_each(|(i, column)| column.add(row.get(i)));
+                    });
+                    rows += 1;
+                }
+            });
+        });
+        running.finish();
+        let column = |(column, collected): (&&Column, Collected)| (column.name.clone(), collected.sample(rows as u64));
+        Sample { extent, rows: rows as u64, columns: wanted.iter().zip(collected).map(column).collect() }
     }
 
     /// A column that was read.

@@ -82,18 +82,28 @@ impl Source {
         if self.sample.get().is_none() {
             let looks = default_features::are_open(features, &self.columns);
             let is_wanted =
-                |column: &&Column| column.name == label || (looks && default_features::depends_on_values(column));
-            let wanted: Vec<&Column> = self.columns.iter().filter(is_wanted).collect();
-            let sample = self.read_sample(&wanted)?;
+                |column: &Column| column.name == label || (looks && default_features::depends_on_values(column));
+            let wanted: Vec<&Column> = self.own_columns().filter(|column| is_wanted(column)).collect();
+            let sample = Sample::read(self.sampled(), &wanted, false)?;
             return Ok(self.sample.get_or_init(|| sample).as_ref());
         }
         Ok(self.sample.get().and_then(Option::as_ref))
     }
 
-    /// Reads a sample of these columns.
-    pub fn read_sample(&self, wanted: &[&Column]) -> Result<Option<Sample>> {
-        let (columns, from, relation) = (&self.columns, &self.from, self.relation);
-        Sample::read(Sampled { columns, from, relation }, wanted)
+    fn sampled(&self) -> Sampled<'_> {
+        Sampled { columns: &self.columns, from: &self.from }
+    }
+
+    /// A sample of all columns but parts of dates, however long it takes.
+    pub fn sample_all(&self) -> Result<Option<Sample>> {
+        Sample::read(self.sampled(), &self.own_columns().collect::<Vec<_>>(), true)
+    }
+
+    /// The columns that a query can name: no parts of dates, and none that shares its name with another.
+    fn own_columns(&self) -> impl Iterator<Item = &Column> {
+        let is_part = |column: &Column| self.parts.iter().any(|(part, _)| *part == column.name);
+        let is_only = |column: &Column| self.columns.iter().filter(|other| other.name == column.name).count() == 1;
+        self.columns.iter().filter(move |column| is_only(column) && !is_part(column))
     }
 
     /// Adds to the columns what is called like a part of one that is a date, unless a column is called so.

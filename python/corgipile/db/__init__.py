@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._columns import columns
     from ._connections import Notice
     from ._epochs import Epochs
     from ._model import Model
@@ -23,13 +24,14 @@ _PLACES = {
     "Model": "._model",
     "Notice": "._connections",
     "Progress": "._progress",
+    "columns": "._columns",
     "report": "._report",
     "running": "._progress",
     "train": "._training",
     "watch": "._watch",
 }
 
-__all__ = ["Epochs", "Model", "Notice", "Progress", "report", "running", "train", "watch"]
+__all__ = ["Epochs", "Model", "Notice", "Progress", "columns", "report", "running", "train", "watch"]
 
 
 def __getattr__(name: str) -> Any:

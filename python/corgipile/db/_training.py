@@ -70,7 +70,7 @@ def train(
             bar.write(f"{notice.severity}: {notice}")
 
     with conn.transaction(), notices(conn, tell):
-        statement, values = _statement(conn, source, {"model": model, **arguments})
+        statement, values = statement(conn, "corgipile_train", source, {"model": model, **arguments})
         if bar is None:
             columns, rows = select(conn, statement, values)
         else:
@@ -88,10 +88,10 @@ def _names(conn: Any, ids: list[int]) -> dict[int, str | None]:
     return {model_id: known.get(model_id) for model_id in ids}
 
 
-def _statement(conn: Any, source: str, arguments: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The call. What the function has no argument for, or none of that type, goes into its options, where the server
+def statement(conn: Any, function: str, source: str, arguments: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """The call of a function that has a source, and options. What the function has no argument for, or none of that type, goes into its options, where the server
     says by name what is wrong with it."""
-    types = argument_types(conn, "corgipile_train", "text")
+    types = argument_types(conn, function, "text")
     given = {name: _plain(name, value) for name, value in arguments.items() if value is not None}
     options = given.pop("options", {})
     if not isinstance(options, Mapping):
@@ -107,7 +107,7 @@ def _statement(conn: Any, source: str, arguments: Mapping[str, Any]) -> tuple[st
     if options:
         calls.append("options => %s::pg_catalog.jsonb")
         values.append(json.dumps(options))
-    return f"SELECT * FROM {schema(conn)}.corgipile_train({', '.join(calls)})", values
+    return f"SELECT * FROM {schema(conn)}.{function}({', '.join(calls)})", values
 
 
 def _fits(value: Any, kind: str | None) -> bool:

@@ -77,8 +77,8 @@ entries! {
     /// numbers, text and enums. {*}: all possible columns; {*,-a,-b}: all but these; {-a}: the default without it. By
     /// default, columns features_k and features_v if both exist, or features_v alone; else the only compressed column;
     /// else all columns of numbers, booleans, text and enums except label, weight, group, validation column and columns
-    /// that identify rows (primary key, unique index, identity column, a name such as id, or by ANALYZE); without any
-    /// number, the only column of arrays. A notice lists the columns left out
+    /// that identify rows (primary key, unique index, identity column, a name such as id, or by a sample of the rows)
+    /// and texts that are dates; without any number, the only column of arrays. A notice lists the columns left out
     features = argument(
         "text[]",
         Any(Some("names of columns")),

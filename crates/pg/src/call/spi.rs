@@ -1,7 +1,6 @@
 //! Queries of ours that PostgreSQL runs as a function's own (SPI): as the invoking user, with everything that a query
 //! of the user's would meet.
 
-use crate::compat::attributes;
 use crate::context::Context;
 use crate::errors::{Error, Result};
 use crate::values::typed::TypedDatum;
@@ -86,23 +85,6 @@ impl Connection {
 }
 
 impl<'a> Prepared<'a> {
-    /// What PostgreSQL expects the statement to cost, in units of seq_page_cost; None if it cannot say.
-    pub fn cost(&self) -> Option<f64> {
-        // SAFETY: the plan was made by prepare() and has not been saved, so that no owner counts references to what is
-        // cached of it, which is given back at once; it is what run() uses.
-        unsafe {
-            let cached = pg_sys::SPI_plan_get_cached_plan(self.plan);
-            if cached.is_null() {
-                return None;
-            }
-            let statement = pg_sys::list_nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
-            let plan = (*statement).planTree;
-            let cost = (!plan.is_null()).then(|| (*plan).total_cost);
-            pg_sys::ReleaseCachedPlan(cached, std::ptr::null_mut());
-            cost
-        }
-    }
-
     /// Runs the statement with these values for its parameters; None is NULL. An ERROR if they are not of the
     /// parameters' types.
     ///
@@ -158,29 +140,6 @@ impl<'a> Rows<'a> {
             let mut null = false;
             let value = pg_sys::SPI_getbinval(tuple, descriptor, number, &mut null);
             (!null).then(|| TypedDatum::new(value, pg_sys::SPI_gettypeid(descriptor, number)))
-        }
-    }
-
-    /// Gives all values of each row; None where one is NULL. It takes less time than as many calls of [`Rows::value`].
-    pub fn for_each(&self, mut take: impl FnMut(&[Option<TypedDatum<'_>>])) {
-        if self.len() == 0 {
-            return;
-        }
-        // SAFETY: the rows of the last statement have the columns of its descriptor, which has as many as it says.
-        unsafe {
-            let descriptor = (*self.table).tupdesc;
-            let types: Vec<pg_sys::Oid> = attributes(descriptor).iter().map(|attribute| attribute.atttypid).collect();
-            let mut datums = vec![pg_sys::Datum::null(); types.len()];
-            let mut nulls = vec![false; types.len()];
-            let mut values = Vec::with_capacity(types.len());
-            for row in 0..self.len() {
-                let tuple = *(*self.table).vals.add(row);
-                pg_sys::heap_deform_tuple(tuple, descriptor, datums.as_mut_ptr(), nulls.as_mut_ptr());
-                let value = |i: usize| (!nulls[i]).then(|| TypedDatum::new(datums[i], types[i]));
-                values.extend((0..types.len()).map(value));
-                take(&values);
-                values.clear();
-            }
         }
     }
 

@@ -21,5 +21,6 @@ mod running;
 mod scan;
 mod seeks;
 mod shards;
+mod table_sample;
 
 pub use function_paths::FunctionNode;

@@ -49,6 +49,16 @@ impl Planned {
         Planned { memory, statement, text, hazard: None, has_extension_nodes: false, is_part, maybe_distributed: None }
     }
 
+    /// What PostgreSQL expects the first `rows` rows to cost, in units of seq_page_cost.
+    pub fn cost_of_rows(&self, rows: usize) -> f64 {
+        // SAFETY: a planned query has a plan.
+        unsafe {
+            let plan = &*(*self.statement).planTree;
+            let share = (rows as f64 / plan.plan_rows.max(1.0)).min(1.0);
+            plan.startup_cost + share * (plan.total_cost - plan.startup_cost)
+        }
+    }
+
     /// Does another extension decide in which order rows come?
     pub fn has_extension_nodes(&self) -> bool {
         self.has_extension_nodes

@@ -13,6 +13,7 @@ use super::planner::plan_query;
 pub use super::running::Running;
 use super::seeks::pages_cheap_to_seek;
 use super::shards::MaybeDistributed;
+use super::table_sample::{only_table, sample_blocks};
 use crate::catalog::relation;
 use crate::context::OwnContext;
 use crate::errors::{Error, Result};
@@ -142,6 +143,36 @@ impl Query {
     pub fn pages_cheap_to_seek(&self) -> u32 {
         // SAFETY: the query was made by analyze.
         unsafe { pages_cheap_to_seek(self.query) }
+    }
+
+    /// The table that the query reads if it does nothing but filter and compute on one, in views and subqueries, too.
+    pub fn only_table(&self) -> Option<pg_sys::Oid> {
+        // SAFETY: the query was made by analyze.
+        unsafe { only_table(self.query).map(|entry| (*entry).relid) }
+    }
+
+    /// Makes the query read this percentage of the blocks of its only table, if it has one, drawn by the seed.
+    pub fn sample_blocks(&mut self, percent: f32, seed: f64) {
+        // SAFETY: the query was made by analyze, and is planned by a call that takes it.
+        self.memory.context().enter(|| unsafe {
+            if let Some(entry) = only_table(self.query) {
+                sample_blocks(entry, percent, seed);
+            }
+        });
+    }
+
+    /// Plans the query as it is, without nodes of ours.
+    pub fn plan_plainly(self) -> Planned {
+        let Query { query, text, memory } = self;
+        // SAFETY: the query was made by analyze and is planned only here.
+        let (statement, is_part) = memory.context().enter(|| unsafe {
+            let is_part = is_beginning();
+            if is_part {
+                (*query).queryId = 0;
+            }
+            (plan_query(query, text, None, "").0, is_part)
+        });
+        Planned::new(memory, statement, text, is_part)
     }
 
     /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if that is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,20 @@ class Evaluation:
     of_actual: NDArray[np.float64] | None = None
 
 
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column of the training source, as the training used it, and what is known of its values."""
+
+    name: str
+    type: str
+    role: str
+    reason: str | None
+    null_fraction: float | None
+    distinct_values: int | None
+    expression: str | None
+    based_on: str | None
+
+
 @dataclass
 class Collected:
     """A model as the report shows it."""
@@ -68,7 +82,8 @@ class Collected:
     notices: list[Notice]
     evaluation: Evaluation | None = None
     failure: str | None = None
-    left_out: list[str] | None = None
+    #: the columns of the source, as corgipile_columns() describes them
+    columns: list[SourceColumn] = field(default_factory=list)
 
     @property
     def short(self) -> str:
@@ -222,6 +237,7 @@ def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -
             # one more tells whether these are all
             found = _predictions(conn, collected, sample, wanted + 1)
             rows = found[:wanted]
+            described = _columns(conn, own, label) if source is None else []
     except _NoLabelError as error:
         if source is not None:
             raise ValueError(f"source: {source!r} {error}: a report needs rows whose labels are known") from None
@@ -233,19 +249,26 @@ def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -
         collected.failure = f"The rows that the model was trained on cannot be read: {str(error).splitlines()[0]}"
         return
     told = f"{sample.told(len(rows), len(found))} {said}"
-    collected.left_out = _left_out(collected, sample.columns) if source is None else None
+    unused = _left_out(collected, sample.columns)
+    collected.columns = [replace(column, role="left out") if column.name in unused else column for column in described]
     collected.evaluation = (_of_classes if collected.is_classifier else _of_numbers)(
         collected, rows, told, are_held_out
     )
 
 
-def _left_out(collected: Collected, columns: list[str]) -> list[str]:
+def _columns(conn: Any, source: str, label: str) -> list[SourceColumn]:
+    chosen = "name, type, role, reason, null_fraction, distinct_values, expression, based_on"
+    call = f"SELECT {chosen} FROM {schema(conn)}.corgipile_columns(%s::text, %s)"
+    return [SourceColumn(*row) for row in select(conn, call, [source, label])[1]]
+
+
+def _left_out(collected: Collected, columns: list[str]) -> set[str]:
     """Columns of the source that are neither features nor what they are predicted from."""
     used = {collected.facts["label"]}
     for feature in collected.facts["features"]:
         used.add(feature)
         used.update((split(feature) or ())[:1])
-    return [column for column in columns if column not in used]
+    return {column for column in columns if column not in used}
 
 
 def _predictions(conn: Any, collected: Collected, sample: Sample, wanted: int) -> list[tuple[Any, ...]]:

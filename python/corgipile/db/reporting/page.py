@@ -142,6 +142,7 @@ def _section(model: Collected, is_one_of_several: bool, is_compared: bool) -> Ht
         by_class,
         tag("h3", "How it was trained"),
         _choices(model),
+        _columns(model) if model.columns else None,
         id=f"model-{model.facts['model_id']}",
     )
 
@@ -192,8 +193,6 @@ def _choices(model: Collected) -> Html:
         said.append(f"NULLs were imputed in {facts['imputed']:,} rows.")
     if facts["skipped"]:
         said.append(f"{facts['skipped']:,} rows were left out because of NULLs.")
-    if model.left_out:
-        said.append(join("Columns of the source that are no features: ", _listed(model.left_out[:60]), "."))
     hashed = [c for c, coding in (facts["categories"] or {}).items() if isinstance(coding, dict)]
     if hashed:
         said.append(join("Hashed columns: ", _listed(hashed), "."))
@@ -210,6 +209,30 @@ def _choices(model: Collected) -> Html:
         join(tag("p", "The training said:"), tag("ul", notices)) if notices else None,
         tag("h4", "Settings"),
         tag("dl", rows, class_="settings"),
+    )
+
+
+def _columns(model: Collected) -> Html:
+    """The columns of the source, and what is known of their values."""
+    most = 60
+    head = ["column", "type", "used as", "why", "expression", "missing", "distinct"]
+    rows: list[list[Any]] = [
+        [
+            name(column.name),
+            column.type,
+            column.role,
+            name(column.reason or ""),
+            tag("code", name(column.expression)) if column.expression else "",
+            "" if column.null_fraction is None else f"{column.null_fraction:.1%}",
+            number(column.distinct_values),
+        ]
+        for column in model.columns[:most]
+    ]
+    rest = f" The first {most} of {len(model.columns):,} columns are shown." if len(model.columns) > most else ""
+    return join(
+        tag("h3", "Columns of the source"),
+        tag("p", f"Counted in {model.columns[0].based_on}.{rest}", class_="quiet"),
+        table(head, rows, "Columns of the source", {5, 6}),
     )
 
 

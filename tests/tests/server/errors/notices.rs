@@ -302,8 +302,24 @@ pub const CASES: &[(&[&str], &str)] = &[
                name => 'red', max_epochs => 1)",
             "SELECT FROM corgipile_evaluate('red', 'SELECT id % 2 AS label, a, ''blue'' AS colour FROM t')",
         ],
-        "...NOTICE:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
+        "...WARNING:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
+         HINT:  They count as none of the known ones. A column whose values do not recur, such as a key or a time, is no \
+         feature: leave it out. corgipile_columns() shows how many distinct values columns have.\n",
+    ),
+    (
+        &["SELECT FROM corgipile_evaluate('red', 'SELECT id % 2 AS label, a, CASE WHEN id % 11 = 0 THEN ''blue'' ELSE ''red'' END AS colour FROM t')"],
+        "...NOTICE:  9 of 100 rows (9.0%) have categories or indices that the model was not trained on\n\
          HINT:  They count as none of the known ones; with handle_unknown => 'error' they are an error.\n",
+    ),
+    (
+        &["SELECT FROM corgipile_train($$SELECT label, a, (date '2013-01-01' + id)::text AS day,
+                                               CASE WHEN id % 9 = 0 THEN '?' ELSE (id % 13)::text END AS grade,
+                                               CASE WHEN id % 9 = 0 THEN -999 ELSE id % 30 END AS degrees FROM t$$, max_epochs => 1)"],
+        "NOTICE:  features: 3 columns; left out: day (text with dates: use day::date); \
+         one-hot: grade (14 categories, contains numbers and '?': use NULLIF(grade, '?')::float8 if they are amounts); \
+         probably codes: degrees (-999: use NULLIF(degrees, -999))\n\
+         HINT:  To use an expression, give a query as source, such as 'SELECT expression AS name, ... FROM t', or name the \
+         features; corgipile_columns() describes every column.\n...",
     ),
     (
         &[

@@ -23,6 +23,7 @@ macro_rules! with_both {
 
 mod auditing;
 mod categories;
+mod columns;
 mod date_parts;
 mod default_features;
 mod extremes;
