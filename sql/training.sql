@@ -67,7 +67,7 @@ AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
                              float8, int, boolean, boolean, text, text, text)
-    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, prefetch and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, prefetch auto, workers 1';
+    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, prefetch and workers, or else model auto, by the label, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, prefetch auto, workers 1';
 
 -- A training whose model is committed every few epochs. Without SET search_path, which would forbid COMMIT: all names are qualified.
 CREATE PROCEDURE corgipile_train_in_steps(
@@ -285,7 +285,7 @@ CREATE FUNCTION corgipile_cluster_factor(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text, text)
-    IS 'measures how clustered a table is: from about 1 if it is shuffled, to the number of tuples per block if it is sorted. NULL means the default: label label, block_size auto, model logistic, servers off';
+    IS 'measures how clustered a table is: from about 1 if it is shuffled, to the number of tuples per block if it is sorted. NULL means the default: label label, block_size auto, model auto, servers off';
 
 CREATE FUNCTION corgipile_io_profile(
     relation       regclass,

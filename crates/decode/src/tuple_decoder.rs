@@ -332,7 +332,7 @@ impl Decoder {
     }
 
     /// What is said of a training, for the model of this group: a penalty that follows from all rows follows from those
-    /// of the group, and there is none on categories without such columns.
+    /// of the group, and without columns of categories it is 0.
     pub fn of_group(&self, hyper: Hyperparameters, group: usize) -> Hyperparameters {
         if hyper.l2_on == Penalized::Categories && self.features.categories().is_none_or(|columns| columns.is_empty()) {
             return Hyperparameters { l2: 0.0, ..hyper };

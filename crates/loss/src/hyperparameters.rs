@@ -221,7 +221,7 @@ impl Hyperparameters {
     }
 
     /// The same for this share of the rows: a penalty that follows from their number is as much larger, but no step
-    /// turns signs by it. Where single precision would not see it in a step, there is none.
+    /// turns signs by it. Where single precision would not see it in a step, it is 0.
     pub fn of_share(self, share: f64) -> Hyperparameters {
         if !self.l2_follows_rows {
             return self;
@@ -426,6 +426,8 @@ mod tests {
                 batch_size,
                 l1,
                 l2,
+                l2_follows_rows: true,
+                l2_on: Penalized::Categories,
                 bounded: true,
                 reach: 2.5,
                 averaging: true,

@@ -251,7 +251,7 @@ fn place(i: usize, dim: usize) -> usize {
     i.checked_sub(1).unwrap_or(dim)
 }
 
-/// The penalty `l2` on this weight of so many, if it is on all but these, which ascend. It is never on the intercept.
+/// The penalty on this of `dim` weights, where `l2` is on all but `exempt`, which ascend. It is never on the intercept.
 pub(crate) fn penalty(l2: f64, exempt: &[u32], place: usize, dim: usize) -> f64 {
     let is_exempt = place >= dim || exempt.binary_search(&(place as u32)).is_ok();
     if is_exempt { 0.0 } else { l2 }

@@ -212,9 +212,9 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The model of this name, or the default.
+/// The model of this name, or that of two classes.
 pub fn model_kind(given: Option<String>) -> Result<ModelKind> {
-    let given = given.or_else(|| table::default("model")).unwrap_or_default();
+    let Some(given) = given else { return Ok(ModelKind::Logistic) };
     given.parse().map_err(|_| ArgumentError::Unknown { what: "models", given, known: ModelKind::known() }.into())
 }
 

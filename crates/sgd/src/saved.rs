@@ -150,7 +150,7 @@ fn code_numbers(model: &mut ModelParameters, coder: &mut Coder<'_>) -> Option<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loss::{Optimizer, Schedule, Solver};
+    use loss::{Optimizer, Penalized, Schedule, Solver};
     use proptest::prelude::*;
     use tuples::Batch;
 
@@ -232,6 +232,8 @@ mod tests {
                                 batch_size,
                                 l1,
                                 l2,
+                                l2_follows_rows: false,
+                                l2_on: Penalized::All,
                                 bounded: false,
                                 reach: 1.5,
                                 averaging: false,

@@ -86,7 +86,7 @@ impl ReferenceEngine {
         shares: &[f64],
         exchange: &mut OpenExchange<'_>,
     ) -> Result<(), Interrupted> {
-        self.training.apply_pending();
+        self.training.flush();
         let (state, arrays) = self.training.split();
         // before the first round, no matter who is stopped there begins again
         let scale = std::mem::replace(&mut state.now.scale, 1.0);

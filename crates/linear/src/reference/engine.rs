@@ -87,7 +87,7 @@ impl Engine for ReferenceEngine {
         let mut own = Vec::new();
         allocation::try_reserve_exact(&mut own, features.len())?;
         own.extend_from_slice(features);
-        self.training.exempt = Some(Exempt::new(own)).filter(|_| self.training.state.sparse);
+        self.training.exempt = self.training.state.sparse.then(|| Exempt::new(own));
         Ok(())
     }
 
@@ -164,12 +164,13 @@ impl Engine for ReferenceEngine {
 
     fn add_to(&mut self, mean: &mut Mean, share: f64) {
         self.training.apply_pending();
-        let training = &self.training;
-        if let [intercept] = *training.intercepts() {
-            return mean.add(share, std::iter::once((training.only_weights(), intercept)));
-        }
-        let intercepts = training.intercepts().iter().enumerate();
-        mean.add(share, intercepts.map(|(k, intercept)| (training.weights(k), *intercept)));
+        self.training.with_exempt_restored(|training| {
+            if let [intercept] = *training.intercepts() {
+                return mean.add(share, std::iter::once((training.only_weights(), intercept)));
+            }
+            let intercepts = training.intercepts().iter().enumerate();
+            mean.add(share, intercepts.map(|(k, intercept)| (training.weights(k), *intercept)));
+        });
     }
 
     fn step_synchronized(&mut self, tuples: u32, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {

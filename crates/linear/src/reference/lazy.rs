@@ -54,11 +54,8 @@ fn apply_pending(state: &mut TrainerState, arrays: &mut Arrays) {
         bring_up_to_date(state, arrays, pause::pausing(0..state.now.dim as usize));
         pause::parts_mut(arrays.last).for_each(|last| last.fill(0));
     }
-    if let Some(exempt) = &mut arrays.exempt {
-        exempt.restore(state.now.scale, arrays.weights, state.now.outputs as usize);
-        exempt.begin_again();
-    }
     if state.now.scale != 1.0 {
+        arrays.exempt.iter_mut().for_each(|exempt| exempt.fold(state.now.scale));
         let scale = state.now.scale as f32;
         pause::parts_mut(arrays.weights).flatten().for_each(|u| *u *= scale);
     }
@@ -75,12 +72,16 @@ pub(crate) fn mark_l1_applied(state: &TrainerState, arrays: &mut Arrays) {
 }
 
 /// Folds the scale into the weights if it is too small for another step, and ends the count of steps if it is full.
-/// What it has taken from weights that it should not is given back.
 #[inline(always)]
 pub(super) fn make_room_for_step<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays) {
     if state.now.scale < LEAST_SCALE || state.now.time >= MOST_STEPS {
         simd.call(ApplyPending { state, arrays });
     }
+}
+
+/// Gives weights without l2 back what a step has taken, if that is time. The step is not made yet.
+#[inline(always)]
+pub(super) fn restore_exempt(state: &TrainerState, arrays: &mut Arrays) {
     if let Some(exempt) = &mut arrays.exempt
         && exempt.is_due(state.now.scale)
     {

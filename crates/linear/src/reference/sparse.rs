@@ -13,7 +13,7 @@ use tuples::Batch;
 
 use super::arrays::{Arrays, weights_of};
 use super::gradients::{bend, loss_and_gradient};
-use super::lazy::{self, make_room_for_step};
+use super::lazy::{self, make_room_for_step, restore_exempt};
 use super::sparse_plain::{BEYOND, Plain};
 use super::state::{END, Step, TrainerState};
 
@@ -279,5 +279,7 @@ fn step_intercepts<R: Rule>(arrays: &mut Arrays, rule: R, step: Step) {
 #[inline(always)]
 fn begin_step<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays) -> Step {
     make_room_for_step(simd, state, arrays);
-    state.begin_step()
+    let step = state.begin_step();
+    restore_exempt(state, arrays);
+    step
 }

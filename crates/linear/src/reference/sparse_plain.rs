@@ -11,7 +11,7 @@ use simd::{Entries, Simd, prefetch, prefetch_far};
 use tuples::{Batch, SparseParts};
 
 use super::arrays::Arrays;
-use super::lazy::make_room_for_step;
+use super::lazy::{make_room_for_step, restore_exempt};
 use super::state::TrainerState;
 
 /// What a row has to be that anything is learned from.
@@ -81,6 +81,7 @@ impl<S: Simd> Plain<'_, S> {
             }
             make_room_for_step(simd, state, &mut arrays);
             let step = state.begin_plain_step();
+            restore_exempt(state, &mut arrays);
             entries.add_to(arrays.weights, out[0] * step.scaled_rate);
             arrays.intercepts.values[0] += step.rate * out[0];
             arrays.out.copy_from_slice(&out);

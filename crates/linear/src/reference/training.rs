@@ -97,6 +97,18 @@ impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
         self.finish(true);
     }
 
+    /// Calls this with the training as it is when weights without l2 have been given back what it has taken. They have
+    /// not afterwards.
+    pub(super) fn with_exempt_restored(&mut self, read: impl FnOnce(&Self)) {
+        let Some(mut exempt) = self.exempt.take() else { return read(self) };
+        let (scale, outputs) = (self.state.now.scale, self.state.now.outputs as usize);
+        let before = exempt.take_down(self.split().1.weights, outputs);
+        exempt.restore(scale, self.split().1.weights, outputs);
+        read(self);
+        exempt.put_back(before, self.split().1.weights, outputs);
+        self.exempt = Some(exempt);
+    }
+
     /// Brings all weights up to date, since the rate is about to change.
     pub(crate) fn apply_pending(&mut self) {
         self.finish(false);
@@ -199,6 +211,9 @@ impl Kernel for Flush<'_> {
         }
         if state.sparse {
             simd.call(ApplyPending { state, arrays: &mut arrays });
+            if let (true, Some(exempt)) = (step, &mut arrays.exempt) {
+                exempt.restore(state.now.scale, arrays.weights, state.now.outputs as usize);
+            }
         } else if state.hyper.l1 > 0.0 {
             let cut = state.take_pending_l1();
             cut_all(arrays.weights, &mut state.now.l1_applied, cut);

@@ -58,6 +58,11 @@ pub(super) fn default_solver(model: Option<ModelKind>) -> String {
     }
 }
 
+/// A training without a model follows its label; functions that do not look at it train this one.
+pub(super) fn default_model(_: Option<ModelKind>) -> String {
+    "auto".to_owned()
+}
+
 pub(super) fn default_l2(model: Option<ModelKind>) -> String {
     match model {
         Some(kind) if !kind.has_automatic_penalty() => "0".to_owned(),

@@ -4,8 +4,8 @@
 //! it. The others are arguments, and what [hyperparameters](loss::Hyperparameters) are made of.
 
 use super::default_texts::{
-    default_batch_size, default_decay, default_epochs, default_l2, default_loss_epsilon, default_optimizer,
-    default_rate, default_solver,
+    default_batch_size, default_decay, default_epochs, default_l2, default_loss_epsilon, default_model,
+    default_optimizer, default_rate, default_solver,
 };
 use crate::cache::CacheMode;
 use crate::date_parts::DateParts;
@@ -67,8 +67,9 @@ entries! {
     };
 
     /// the kind of model: logistic regression, support vector machine, linear regression, softmax regression,
-    /// multilayer perceptron and others, by name or alias, in upper or lower case
-    model = argument("text", Words(ModelKind::names), Default::Word("logistic")).warm_start(OfModel);
+    /// multilayer perceptron and others, by name or alias, in upper or lower case. auto: logistic for two classes,
+    /// softmax for more, linear for numbers
+    model = argument("text", Words(ModelKind::names), Default::Depends(default_model)).warm_start(OfModel);
 
     /// the column to predict
     label = argument("text", Column, Default::Word("label")).warm_start(OfModel);

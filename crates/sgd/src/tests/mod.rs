@@ -8,6 +8,7 @@ mod columns;
 mod data_parallel;
 mod elsewhere;
 mod evaluation;
+mod exempt;
 mod halting;
 mod hand;
 mod mini_batches;

@@ -154,7 +154,7 @@ fn a_feature_that_others_determine_but_for_rounding_is_told_and_one_that_is_corr
             assert_eq!(found.features, expected, "{what} near {mean}: {found:?}");
             assert!(found.condition < if is_told { f64::INFINITY } else { 1.1 }, "{what} near {mean}: {found:?}");
             let model = trainer.model().unwrap();
-            let mut inference = Inference::new(ModelKind::Linear, &model, 0.0, false).unwrap();
+            let mut inference = Inference::new(ModelKind::Linear, &model, (0.0, Vec::new()), false).unwrap();
             inference.add(&batch);
             let estimates = inference.finish(Some(&standardizer), &[0..1, 1..2, 2..3], Weighting::Frequencies).unwrap();
             assert_eq!(estimates.collinear.features, found.features, "{what} near {mean}");
@@ -242,7 +242,7 @@ fn a_weight_without_a_least_loss_is_known_to_be_infinite() {
                 trainer.learn(&batch, 0..batch.len()).unwrap();
                 trainer.end_epoch().unwrap();
             }
-            let mut inference = Inference::new(kind, &trainer.model().unwrap(), 0.0, false).unwrap();
+            let mut inference = Inference::new(kind, &trainer.model().unwrap(), (0.0, Vec::new()), false).unwrap();
             inference.add(&batch);
             let estimates = inference.finish(None, std::slice::from_ref(&(0..3)), Weighting::Frequencies).unwrap();
             assert_eq!(estimates.infinite, if finite { vec![] } else { vec![1] }, "{kind}: {estimates:?}");

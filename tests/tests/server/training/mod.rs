@@ -9,6 +9,7 @@ mod in_steps;
 mod learning;
 mod losses;
 mod matrix;
+mod model_choice;
 mod model_kinds;
 mod named_options;
 mod networks;

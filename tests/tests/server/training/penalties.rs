@@ -328,3 +328,105 @@ fn a_warm_start_goes_on_from_weights_that_are_not_0_yet() {
     assert_eq!(weights(&mut db, rest), weights(&mut db, whole));
     only_three_matter(&mut db, whole, "6 epochs");
 }
+
+/// Rows with a number and a category: some categories have few rows.
+fn categories(db: &mut Session) {
+    db.run(
+        "CREATE TABLE c AS SELECT i, i % 3 AS site, 1 + i % 2 AS w, normal(i, 1) AS x, g,
+                2 * normal(i, 1) + length(g) + 0.5 * normal(i, 2) AS y, normal(i, 1) + (length(g) - 2) + normal(i, 3) > 0 AS b
+           FROM (SELECT i, repeat(chr(97 + width_bucket(uniform(i, 5) ^ 3, 0, 1, 12)), 1 + i % 3) AS g
+                   FROM generate_series(1, 900) i) _",
+    );
+}
+
+const L2: &str = "SELECT string_agg(coalesce(hyperparameters->>'l2_on', 'all') || ' ' ||
+                         CASE WHEN (hyperparameters->>'l2')::float8 > 0
+                              THEN round(1 / (hyperparameters->>'l2')::numeric, 3)::text ELSE 'none' END, ', ' ORDER BY name)
+                  FROM corgipile.models WHERE name LIKE '";
+
+#[test]
+fn the_default_penalty_is_one_on_the_weights_of_categories_and_follows_the_rows() {
+    let mut db = Database::new();
+    categories(&mut db);
+    db.run("CREATE TABLE rows AS SELECT count(*) AS n, sum(w)::float8 ^ 2 / sum(w * w) AS effective FROM c");
+    let of = |db: &mut Session, more: &str| -> String {
+        db.run(&format!("SELECT corgipile_train('c', label => 'b', max_epochs => 2, name => 'm', {more})"));
+        let l2 = db.line(&format!("{L2}m%'"));
+        db.run("SELECT corgipile_drop(model_id) FROM corgipile.models");
+        l2
+    };
+    let effective: String = db.line("SELECT round(effective::numeric, 3) FROM rows");
+    assert_eq!(of(&mut db, "features => '{x,g}'"), "categories 900.000");
+    assert_eq!(of(&mut db, "features => '{x,g}', workers => 2"), "categories 900.000");
+    assert_eq!(of(&mut db, "features => '{x,g}', options => '{\"weight\": \"w\"}'"), format!("categories {effective}"));
+    assert_eq!(of(&mut db, "features => '{x,g}', group_by => 'site'"), ["categories 300.000"; 3].join(", "));
+    assert_eq!(
+        of(&mut db, "features => '{x,g}', grid => '{\"batch_size\": [1, 4]}'"),
+        ["categories 900.000"; 2].join(", ")
+    );
+    for without in ["features => '{x}'", "features => '{x,g}', l2 => 0", "features => '{x,g}', learning_rate => 0.1"] {
+        assert_eq!(of(&mut db, without), "all none", "{without}");
+    }
+    assert_eq!(of(&mut db, "features => '{x,g}', l2 => 0.01"), "all 100.000");
+    assert_eq!(of(&mut db, "features => '{x,g}', l1 => 0.01"), "all none");
+    let options = "features => '{x,g}', l2 => 0.01, options => '{\"l2_on\": \"categories\"}'";
+    assert_eq!(of(&mut db, options), "categories 100.000");
+    let told =
+        db.fails_with("SELECT corgipile_train('c', label => 'b', options => '{\"l2_on\": \"categories\"}')", "22023");
+    told.says(&["l2_on"]);
+}
+
+#[test]
+fn a_penalty_on_categories_is_the_ridge_of_their_effects_alone() {
+    let mut db = Database::new();
+    categories(&mut db);
+    // without a number, w = n (mean - b) / (n + 1), and the residuals add up to 0
+    db.run(
+        "CREATE VIEW of_category AS SELECT g, count(*)::float8 AS n, avg(y) AS mean FROM c GROUP BY g;
+         CREATE VIEW least AS SELECT g, b + n * (mean - b) / (n + 1) AS y FROM of_category,
+                (SELECT sum(n / (n + 1) * mean) / sum(n / (n + 1)) AS b FROM of_category) AS intercept",
+    );
+    let furthest = "SELECT max(abs(corgipile_predict('m', c) - least.y)) FROM c JOIN least USING (g)";
+    let newton = "solver => 'newton', l2 => 1.0 / 900, options => '{\"l2_on\": \"categories\"}'";
+    db.train(&format!("'c', 'linear', 'y', '{{g}}', name => 'm', {newton}"));
+    let exact: f64 = db.value(furthest);
+    assert!(exact < 1e-4, "{exact}");
+    db.run("SELECT corgipile_drop('m')");
+    db.train("'c', 'linear', 'y', '{g}', name => 'm', seed => 1");
+    let by_steps: f64 = db.value(furthest);
+    assert!(by_steps < 0.1, "{by_steps}");
+    // a number in units that are a thousand times as small has a weight that is next to no penalty
+    db.run("CREATE TABLE large AS SELECT g, 1000 * x AS x, y FROM c");
+    let slope = |db: &mut Session, source: &str, more: &str, unit: f64| -> f64 {
+        db.run("SELECT corgipile_drop(model_id) FROM corgipile.models");
+        db.train(&format!("'{source}', 'linear', 'y', '{{x,g}}', name => 'm', {more}"));
+        let slope: f64 = db.value(&format!(
+            "SELECT regr_slope(corgipile_predict('m', r) - w, x) FROM {source} AS r,
+            LATERAL (SELECT corgipile_predict('m', 0::float8, r.g) AS w) AS _"
+        ));
+        slope * unit
+    };
+    let all = "solver => 'newton', standardize => false, l2 => 1.0 / 900";
+    let expected = slope(&mut db, "large", all, 1000.0);
+    for (how, tolerance) in
+        [(newton, 1e-4), ("seed => 1", 0.02), ("seed => 1, batch_size => 4", 0.02), ("seed => 1, workers => 2", 0.02)]
+    {
+        let found = slope(&mut db, "c", how, 1.0);
+        assert!((found - expected).abs() < tolerance, "{how}: {found}, not {expected}");
+    }
+    let strong = slope(&mut db, "c", "solver => 'newton', l2 => 1.0", 1.0);
+    assert!(strong < 0.8 * expected, "a penalty on all weights would show: {strong}");
+}
+
+#[test]
+fn a_penalty_on_categories_goes_on_with_the_training() {
+    let mut db = Database::new();
+    categories(&mut db);
+    for model in ["'linear', 'y'", "'logistic', 'b'"] {
+        let whole = db.trained(&format!("'c', {model}, '{{x,g}}', seed => 1, max_epochs => 6"));
+        db.run(&format!("SELECT corgipile_train('c', {model}, '{{x,g}}', seed => 1, max_epochs => 4, name => 'm')"));
+        let continued = db.trained("'c', warm_start => 'm', max_epochs => 2");
+        assert_eq!(continued.bits(), whole.bits(), "{model}");
+        db.run("SELECT corgipile_drop('m')");
+    }
+}
