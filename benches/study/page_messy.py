@@ -129,7 +129,7 @@ def files(names):
     columns = {
         "file": "name",
         "package": "package",
-        "path": lambda row: f"`{row['member'].rsplit('/')[-1]}`",
+        "path": lambda row: row["member"].rsplit("/")[-1],
         "label": "label",
         "later part by": lambda row: row["time"][0] if row["time"] else "",
         "left out": lambda row: ", ".join(row["without"]),
