@@ -18,5 +18,5 @@ pub use date_texts::{DateOrder, DateTexts};
 pub use distinct::Distinct;
 pub use number_texts::NumberTexts;
 pub use numbers::Numbers;
-pub use sql::{quote_identifier, quote_text};
+pub use sql::quote_text;
 pub use texts::{Meaning, Texts};
