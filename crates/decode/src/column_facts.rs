@@ -4,8 +4,8 @@
 
 use super::sample::{ColumnSample, Extent, Sample, Values};
 use super::{is_category, is_vector};
-use facts::{Code, Meaning, Numbers, quote_identifier};
-use pg::catalog::names::name_of;
+use facts::{Code, Meaning, Numbers};
+use pg::catalog::names::{name_of, quote_identifier};
 use pg::catalog::relation::{Uniqueness, uniqueness};
 use pg::catalog::statistics::{ColumnStatistics, column_statistics};
 use pg::catalog::types::{base_type, is_enum};

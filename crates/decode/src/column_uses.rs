@@ -5,7 +5,7 @@ use super::default_features::{Candidate, Choice, Listed, Searched, of_papers, on
 use super::hashed::HashRule;
 use choices::{Choice as _, choice};
 use errors::Result;
-use facts::quote_identifier;
+use pg::catalog::names::quote_identifier;
 use pg::catalog::types::base_type;
 use pg::executor::query::Column;
 use pg::values::date_part::DatePart;

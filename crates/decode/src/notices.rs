@@ -60,15 +60,18 @@ pub fn notice_unseen(decoder: &Decoder) {
     if unseen == 0 {
         return;
     }
-    let message = format!("{} have categories or indices that the model was not trained on", share(unseen, rows));
+    let share_of_rows = share(unseen, rows);
     if unseen as f64 >= MANY_UNSEEN * rows as f64 {
         pg::warning(
-            message,
+            format!("{share_of_rows} have categories or indices that the model was not trained on"),
             "They count as none of the known ones. A column whose values do not recur, such as a key or a time, is no \
              feature: leave it out. corgipile_columns() shows how many distinct values columns have.",
         );
     } else {
-        pg::notice(message, "They count as none of the known ones; with handle_unknown => 'error' they are an error.");
+        pg::notice(
+            format!("{share_of_rows} have categories or indices that the model was not trained on"),
+            "They count as none of the known ones; with handle_unknown => 'error' they are an error.",
+        );
     }
 }
 

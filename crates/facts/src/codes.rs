@@ -15,7 +15,7 @@ pub struct Code {
 /// Codes at one edge, such as 97, 98 and 99.
 const AT_AN_EDGE: usize = 3;
 /// Values that are no codes: fewer say too little about how far is far.
-const OTHERS: usize = 5;
+const OTHERS: usize = 10;
 /// Rows that a code needs, and their share of all.
 const ROWS: u64 = 5;
 const SHARE: f64 = 0.002;
@@ -91,9 +91,9 @@ mod tests {
         assert!(with(&[(1234.0, 50)]).is_empty(), "no code by its digits");
         assert!(with(&[(-99.0, 50)]).is_empty(), "no farther than the others reach");
         assert!(with(&[(999.5, 50)]).is_empty(), "a measurement");
-        let few = [(0.0, 50), (1.0, 50), (999.0, 50)];
+        let few: Vec<(f64, u64)> = (0..9).map(f64::from).chain([98.0]).map(|value| (value, 50)).collect();
         assert!(find(&few).is_empty(), "too few others");
-        let powers: Vec<(f64, u64)> = (0..9).map(|i| (10f64.powi(i), 100)).collect();
+        let powers: Vec<(f64, u64)> = (0..15).map(|i| (10f64.powi(i), 100)).collect();
         assert!(find(&powers).is_empty(), "powers of ten");
         assert!(find(&[]).is_empty());
     }

@@ -20,5 +20,5 @@ pub use distinct::Distinct;
 pub use labels::LabelMeaning;
 pub use number_texts::NumberTexts;
 pub use numbers::Numbers;
-pub use sql::{quote_identifier, quote_text};
+pub use sql::quote_text;
 pub use texts::{Meaning, Texts};

@@ -29,6 +29,9 @@ const NUMBERS_NEXT_TO_NEW_CODES: f64 = 0.3;
 /// The share of numbers in rows without codes from which on other texts are exceptions.
 const MOST: f64 = 0.9;
 
+/// The share of different numbers with a decimal comma from which on it is one.
+const COMMAS: f64 = 0.1;
+
 /// How a number is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
@@ -39,9 +42,11 @@ enum Style {
 impl NumberTexts {
     /// None unless most of these different texts, with their counts, are numbers.
     pub(crate) fn of(texts: &[(&str, u64)]) -> Option<NumberTexts> {
-        let rows =
-            |style| -> u64 { texts.iter().filter(|(text, _)| read(text, style).is_some()).map(|(_, n)| n).sum() };
-        let style = if rows(Style::Comma) > rows(Style::Point) { Style::Comma } else { Style::Point };
+        let count = |style| texts.iter().filter(|(text, _)| read(text, style).is_some()).count();
+        let (points, commas) = (count(Style::Point), count(Style::Comma));
+        // 17,23 in a few places is a list of numbers
+        let has_commas = commas > points && (commas - points) as f64 >= COMMAS * commas as f64;
+        let style = if has_commas { Style::Comma } else { Style::Point };
         let (mut found, mut others) = (NumberTexts::new(style), Vec::new());
         let (mut numbers, mut values) = (0, Vec::new());
         for (text, count) in texts {
@@ -230,6 +235,14 @@ mod tests {
         assert_eq!(expression(&["1 234", "12 345 678", "7"]), "translate(a, ' ', '')::float8");
         assert_eq!(expression(&["1'234", "7"]), "translate(a, '''', '')::float8");
         assert_eq!(expression(&["$1,234", "$7", "N/A"]), "translate(NULLIF(a, 'N/A'), '$,', '')::float8");
+    }
+
+    #[test]
+    fn a_few_lists_of_numbers_are_no_decimal_commas() {
+        let many: Vec<String> = (0..60).map(|i| i.to_string()).collect();
+        let texts: Vec<&str> = many.iter().map(String::as_str).chain(["17,23", "6,17", "6,11,17,23"]).collect();
+        assert_eq!(of(&texts).unwrap().codes.len(), 3);
+        assert!(!of(&texts).unwrap().decimal_comma);
     }
 
     #[test]

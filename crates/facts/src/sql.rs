@@ -1,11 +1,4 @@
-//! Names and texts as SQL writes them, in expressions that people copy.
-
-/// A column as SQL writes it: in quotes unless it is a plain word in lower case.
-pub fn quote_identifier(name: &str) -> String {
-    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if is_plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
+//! Texts as SQL writes them, in expressions that people copy.
 
 /// A text as SQL writes it.
 pub fn quote_text(text: &str) -> String {
@@ -61,10 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_texts_are_quoted_as_sql_wants_them() {
-        assert_eq!(quote_identifier("net_2"), "net_2");
-        assert_eq!(quote_identifier("2nd"), "\"2nd\"");
-        assert_eq!(quote_identifier("IMDB \"Votes\""), "\"IMDB \"\"Votes\"\"\"");
+    fn texts_are_quoted_as_sql_wants_them() {
         assert_eq!(quote_text("don't"), "'don''t'");
         assert_eq!(quote_text("\\N"), "E'\\\\N'");
     }

@@ -69,7 +69,7 @@ impl Source {
         takes: Takes,
     ) -> Result<Vec<String>> {
         let (columns, relation) = (&self.columns, self.relation);
-        let sample = || self.sample(label, given);
+        let sample = || self.sample_with(label, false, given);
         let searched = Searched { columns, relation, label, others, takes, sample: &sample };
         let features = default_features::features(given, &searched)?;
         self.add_parts(&features);
@@ -77,12 +77,19 @@ impl Source {
     }
 
     /// What a sample of the rows says about the label and, if features are to be looked for, about the columns that may be
-    /// features. The rows are read on the first call; None if that would take long.
+    /// features. The rows are read once, on the first call, and [`Source::features`] uses what they say; None if reading
+    /// would take long.
     pub fn sample(&self, label: &str, features: Option<&[String]>) -> Result<Option<&Sample>> {
+        self.sample_with(label, true, features)
+    }
+
+    fn sample_with(&self, label: &str, with_label: bool, features: Option<&[String]>) -> Result<Option<&Sample>> {
         if self.sample.get().is_none() {
             let looks = default_features::are_open(features, &self.columns);
-            let is_wanted =
-                |column: &Column| column.name == label || (looks && default_features::depends_on_values(column));
+            let is_wanted = |column: &Column| match column.name == label {
+                true => with_label,
+                false => looks && default_features::depends_on_values(column),
+            };
             let wanted: Vec<&Column> = self.own_columns().filter(|column| is_wanted(column)).collect();
             let sample = Sample::read(self.sampled(), &wanted, false)?;
             return Ok(self.sample.get_or_init(|| sample).as_ref());

@@ -8,7 +8,7 @@ from .._checks import check_text
 from ._connections import check_connection
 from ._extension import select
 from ._optional import optional
-from ._training import statement
+from ._training import call_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -44,7 +44,7 @@ def columns(
         raise TypeError(f"source is the name of a table or a query, not {type(source).__name__}")
     check_text("source", source, "my_table")
     check_connection(conn)
-    call, values = statement(conn, "corgipile_columns", source, {"label": label, "features": features, **options})
+    call, values = call_of(conn, "corgipile_columns", source, {"label": label, "features": features, **options})
     names, rows = select(conn, call, values)
     pandas = optional("pandas")
     if pandas is not None:

@@ -70,7 +70,7 @@ def train(
             bar.write(f"{notice.severity}: {notice}")
 
     with conn.transaction(), notices(conn, tell):
-        statement, values = statement(conn, "corgipile_train", source, {"model": model, **arguments})
+        statement, values = call_of(conn, "corgipile_train", source, {"model": model, **arguments})
         if bar is None:
             columns, rows = select(conn, statement, values)
         else:
@@ -88,7 +88,7 @@ def _names(conn: Any, ids: list[int]) -> dict[int, str | None]:
     return {model_id: known.get(model_id) for model_id in ids}
 
 
-def statement(conn: Any, function: str, source: str, arguments: Mapping[str, Any]) -> tuple[str, list[Any]]:
+def call_of(conn: Any, function: str, source: str, arguments: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """The call of a function that has a source, and options. What the function has no argument for, or none of that type, goes into its options, where the server
     says by name what is wrong with it."""
     types = argument_types(conn, function, "text")

@@ -74,8 +74,8 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "ModelError::HashedInSql",
-        r#"SELECT count(*) FROM corgipile_train('SELECT label, a::text AS a FROM t', max_epochs => 1, name => 'hashed',
-                                                options => '{"hash": {"buckets": 16, "columns": ["a"]}}');
+        r#"SELECT count(*) FROM corgipile_train('SELECT label, a::text AS a FROM t', features => '{a}', max_epochs => 1,
+                                                name => 'hashed', options => '{"hash": {"buckets": 16, "columns": ["a"]}}');
            SELECT corgipile_export('hashed', 'sql')"#,
         "0A000",
         "model ... has hashed columns, whose hash SQL cannot compute",

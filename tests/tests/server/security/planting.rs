@@ -251,6 +251,7 @@ pub const CALLS: &[&str] = &[
     "SELECT * FROM public.corgipile_shuffle(NULL::public.numbers)",
     "SELECT public.corgipile_shuffle(NULL::public.words, sample => 0.5)",
     "SELECT * FROM public.corgipile_shuffle_order('corgipile', 100, 10, 30, 1)",
+    "SELECT * FROM public.corgipile_columns('public.words', label => 'answer')",
     "SELECT public.corgipile_cluster_factor('public.words', label => 'answer', features => '{a,kind}')",
     "SELECT * FROM public.corgipile_io_profile('public.large', max_read => '1MB', max_seconds => 0.1)",
     "SELECT public.corgipile_predict(1, ARRAY[a, b]), public.corgipile_predict('plain', ARRAY[a, b]),
