@@ -1,9 +1,9 @@
 //! corgipile_evaluate(): metrics of a model on other rows, which are read here or on the servers that have them.
 
-use super::model_functions::model_and_source;
-use errors::{OrRaise, Result, TrainingError};
+use super::model_functions::found_and_source;
+use errors::{ArgumentError, OrRaise, Result, TrainingError};
 use loss::ModelKind;
-use model::{self, Model, Policies};
+use model::{self, Found, Model, Policies};
 use options::call;
 use options::nodes::Nodes;
 use pg::call::function::Call;
@@ -12,6 +12,7 @@ use scan::Source;
 use sgd::{Evaluation, Retrieval};
 use std::borrow::Cow;
 use std::rc::Rc;
+use train::by_group::ModelsByGroup;
 use train::evaluate_there;
 use train::model_evaluation::{ModelEvaluation, Scores};
 use train::model_rows::{ModelRows, parameters_for, tell_of_rows};
@@ -24,9 +25,80 @@ fn corgipile_evaluate(call: Call<'_>) {
 
 /// Evaluates the model with the policies and on the servers that a call has given.
 fn evaluate(call: Call<'_>) -> Result<Vec<Metric>> {
-    let (model, source) = model_and_source(call)?;
-    let policies = Policies::of_call(&model, [call.get(2), call.get(3)])?;
-    read(&model, &source, policies, &call::nodes(call.get(4))?)
+    let given = [call.get(2), call.get(3)];
+    let nodes = call::nodes(call.get(4))?;
+    match found_and_source(call)? {
+        (Found::Model(model), source) => read(&model, &source, Policies::of_call(&model, given)?, &nodes),
+        (Found::Groups(models), source) => {
+            if !matches!(nodes, Nodes::Off) {
+                let (argument, reason) = ("servers", "models of groups are evaluated on this server".to_owned());
+                let hint = Some("Leave it out, or evaluate the models of the groups by their own names.".to_owned());
+                return Err(ArgumentError::InvalidArgument { argument, reason, hint }.into());
+            }
+            read_by_group(ModelsByGroup::new(models)?, &source, given)
+        }
+    }
+}
+
+/// Groups whose own metrics are shown.
+const MAX_GROUPS_SHOWN: usize = 100;
+
+/// Evaluates models of groups on the rows of `source`, each row by the model that predicts it.
+fn read_by_group(by_group: ModelsByGroup, source: &str, given: [Option<&str>; 2]) -> Result<Vec<Metric>> {
+    by_group.check_alike()?;
+    let model = by_group.first();
+    let weight = model::weight_column(model.id);
+    let weight = match weight {
+        Some(name) => Source::resolve(source)?.columns().iter().any(|c| c.name == name).then_some(name),
+        None => None,
+    };
+    // a model of all rows counts as one group, of those that training has not seen
+    let shown = if by_group.members.len() <= MAX_GROUPS_SHOWN { by_group.members.len() } else { 0 };
+    let mut all = ModelEvaluation::new(model.clone());
+    let mut of_groups: Vec<Evaluation> = (0..shown).map(|_| Evaluation::new(model.kind)).collect();
+    let no_model = by_group.read(source, weight.as_deref(), given, |member, parameters, batch| {
+        let model = &*by_group.members[member].model;
+        if let Some(evaluation) = of_groups.get_mut(member) {
+            evaluation.set_loss_number(model.loss_number);
+            evaluation.add(parameters, batch);
+        }
+        all.add((model, parameters), batch)
+    })?;
+    let areas = all.scores().map(Scores::area).collect();
+    check_rows(&all, no_model.rows())?;
+    let mut rows = metrics(model, all.evaluation(), all.log_loss(), areas, no_model.rows());
+    rows.push(("groups".to_owned(), Some(by_group.members.len() as f64)));
+    for (member, evaluation) in by_group.members.iter().zip(&of_groups).filter(|(_, of)| of.tuples() > 0) {
+        let group = match &member.group {
+            Some(group) => format!("{}={group}", by_group.models.column),
+            None => format!("other {}", by_group.models.column),
+        };
+        let group = in_brackets(&group);
+        let (score, value) = score(evaluation);
+        rows.push((format!("{score}[{group}]"), value));
+        rows.push((format!("loss[{group}]"), Some(evaluation.loss())));
+        rows.push((format!("tuples[{group}]"), Some(evaluation.tuples() as f64)));
+    }
+    Ok(rows)
+}
+
+/// The score by which models of the kind are compared.
+fn score(evaluation: &Evaluation) -> (&'static str, Option<f64>) {
+    match evaluation.r2() {
+        Some(r2) => ("r2", Some(r2)),
+        None => ("accuracy", evaluation.accuracy()),
+    }
+}
+
+/// Checks whether there were rows, and weights above 0; this many were left out.
+fn check_rows(evaluated: &ModelEvaluation, skipped: u64) -> Result<()> {
+    if evaluated.evaluation().tuples() == 0 {
+        return Err(TrainingError::no_rows("evaluate on", skipped).into());
+    }
+    if evaluated.evaluation().weight() == 0.0 {
+        return Err(TrainingError::NoWeight.into());
+    }
+    Ok(())
 }
 
 /// Evaluates the model on the rows of `source`.
@@ -45,12 +117,7 @@ fn read(model: &Rc<Model>, source: &str, policies: Policies, nodes: &Nodes) -> R
         }
     };
     let skipped = tell_of_rows(&decoder);
-    if evaluated.evaluation().tuples() == 0 {
-        return Err(TrainingError::no_rows("evaluate on", skipped).into());
-    }
-    if evaluated.evaluation().weight() == 0.0 {
-        return Err(TrainingError::NoWeight.into());
-    }
+    check_rows(&evaluated, skipped)?;
     Ok(metrics(model, evaluated.evaluation(), evaluated.log_loss(), areas, skipped))
 }
 
@@ -68,10 +135,8 @@ fn metrics(
     let loss = evaluation.loss();
     let mut all: Vec<Metric> = Vec::new();
     let mut say = |metric: &str, value: Option<f64>| all.push((metric.to_owned(), value));
-    match evaluation.r2() {
-        Some(r2) => say("r2", Some(r2)),
-        None => say("accuracy", evaluation.accuracy()),
-    }
+    let (name, value) = score(evaluation);
+    say(name, value);
     say("loss", Some(loss));
     say("tuples", Some(evaluation.tuples() as f64));
     say("skipped", Some(skipped as f64));

@@ -46,6 +46,7 @@ pub const RELEASES: Releases = Releases {
     of_transaction: || {
         model::end_transaction();
         explain::forget_means();
+        predict::forget_groups();
     },
     of_session: model::forget_all,
 };

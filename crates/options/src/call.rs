@@ -23,7 +23,7 @@ pub struct TrainArguments {
 }
 
 /// The arguments of corgipile_train(), in its order.
-const OF_TRAIN: [&str; 34] = [
+const OF_TRAIN: [&str; 35] = [
     "source",
     "model",
     "label",
@@ -58,6 +58,7 @@ const OF_TRAIN: [&str; 34] = [
     "servers",
     "solver",
     "statistics",
+    "unseen_group",
 ];
 
 impl TrainArguments {

@@ -7,6 +7,7 @@
 // is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
+pub mod by_group;
 pub mod clusters;
 mod constant;
 mod cross_fit;

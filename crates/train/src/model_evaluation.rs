@@ -50,9 +50,19 @@ impl ModelEvaluation {
 
     /// Evaluates the model, as these parameters, on all rows that come.
     pub fn read(&mut self, parameters: &ModelParameters, buffers: &mut Buffers) -> Result<()> {
-        let ModelEvaluation { model, evaluation, fitted_log_loss, curves, probabilities } = self;
-        let model: &Model = model;
-        evaluate((model, parameters), buffers, evaluation, |decisions, label, weight| {
+        let (model, mut batch) = (self.model.clone(), Batch::new(self.model.dim()));
+        while buffers.next_batch(&mut batch)? {
+            check_for_interrupts();
+            self.add((&model, parameters), &batch)?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates a model, as these parameters, on some rows: this one or one like it.
+    pub fn add(&mut self, (model, parameters): (&Model, &ModelParameters), batch: &Batch) -> Result<()> {
+        let ModelEvaluation { evaluation, fitted_log_loss, curves, probabilities, .. } = self;
+        evaluation.set_loss_number(model.loss_number);
+        evaluate_batch((model, parameters), batch, evaluation, |decisions, label, weight| {
             curves.add(parameters, decisions, label);
             if model.sigmoids.is_some() {
                 model.probabilities(decisions, probabilities);
@@ -104,30 +114,41 @@ impl ModelEvaluation {
 /// Evaluates a model, as these parameters, on all rows that come, and shows the decisions for each, its label and its
 /// weight.
 pub fn evaluate(
-    (model, parameters): (&Model, &ModelParameters),
+    model: (&Model, &ModelParameters),
     buffers: &mut Buffers,
     evaluation: &mut Evaluation,
     mut show: impl FnMut(&[f32], f64, f64),
 ) -> Result<()> {
-    let mut batch = Batch::new(model.dim());
+    let mut batch = Batch::new(model.0.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
-        let mut weights = batch.weights().unwrap_or_default().iter();
-        evaluation.add_and_show(parameters, &batch, |decisions, label| {
-            rows += 1;
-            let weight = weights.next().copied().map_or(1.0, f64::from);
-            let is_in_range = |z: &f32| z.is_finite() && model.kind.link().prediction(*z).is_finite();
-            match decisions.iter().all(is_in_range) {
-                true => show(decisions, label, weight),
-                false => _ = fault.get_or_insert(before + rows),
-            }
-        });
-        if let Some(row) = fault {
-            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
-        }
+        evaluate_batch(model, &batch, evaluation, &mut show)?;
     }
     Ok(())
+}
+
+/// The same of some rows.
+pub fn evaluate_batch(
+    (model, parameters): (&Model, &ModelParameters),
+    batch: &Batch,
+    evaluation: &mut Evaluation,
+    mut show: impl FnMut(&[f32], f64, f64),
+) -> Result<()> {
+    let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+    let mut weights = batch.weights().unwrap_or_default().iter();
+    evaluation.add_and_show(parameters, batch, |decisions, label| {
+        rows += 1;
+        let weight = weights.next().copied().map_or(1.0, f64::from);
+        let is_in_range = |z: &f32| z.is_finite() && model.kind.link().prediction(*z).is_finite();
+        match decisions.iter().all(is_in_range) {
+            true => show(decisions, label, weight),
+            false => _ = fault.get_or_insert(before + rows),
+        }
+    });
+    match fault {
+        Some(row) => Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into()),
+        None => Ok(()),
+    }
 }
 
 /// The scores of all tuples, sorted to find the areas under the ROC curves: of the positive of two classes, or of each
