@@ -54,6 +54,8 @@ pub struct Model {
     pub loss_number: f64,
     /// of the model of a group, or of all rows next to such models
     pub grouping: Option<Grouping>,
+    /// the class that is positive, if its training said so
+    pub positive: Option<usize>,
 }
 
 /// The numbers of a model, in memory of this process or of all.
@@ -125,6 +127,9 @@ impl Model {
                 refuse(format!("has an invalid {name} for loss {}", kind.name()))
             })?,
             grouping: fitted.grouping()?,
+            positive: record
+                .get("positive")
+                .and_then(|positive| classes.iter().position(|class| Some(class.as_str()) == positive.as_str())),
         })
     }
 

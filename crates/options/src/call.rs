@@ -23,7 +23,7 @@ pub struct TrainArguments {
 }
 
 /// The arguments of corgipile_train(), in its order.
-const OF_TRAIN: [&str; 35] = [
+const OF_TRAIN: [&str; 36] = [
     "source",
     "model",
     "label",
@@ -59,6 +59,7 @@ const OF_TRAIN: [&str; 35] = [
     "solver",
     "statistics",
     "unseen_group",
+    "positive",
 ];
 
 impl TrainArguments {

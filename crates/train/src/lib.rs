@@ -44,6 +44,7 @@ mod zeros;
 pub use epoch_row::EpochRow;
 use errors::Result;
 pub use features::{check_options, feature_kind};
+pub use first_epoch::check_positive;
 pub use nodes::{NodeScan, Rows, clusters_at_there, clusters_there, evaluate_there, features_there, step};
 use options::call::TrainArguments;
 use pg::call::arguments::Arguments;

@@ -12,7 +12,7 @@ use pg::tuples::number_sort::{NumberSort, SortedNumbers};
 use scan::Buffers;
 use serde::{Deserialize, Serialize};
 use sgd::conformal::class_of_label;
-use sgd::{Confusion, Evaluation, EvaluationSums, RocAuc, Tied, rank_key, rank_key_of_f32};
+use sgd::{AreaSums, Areas, Confusion, Evaluation, EvaluationSums, Tied, rank_key, rank_key_of_f32};
 use std::iter::Peekable;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -105,6 +105,22 @@ impl ModelEvaluation {
         self.curves.sorts.len()
     }
 
+    /// Negative and positive tuples of a curve.
+    pub fn totals(&self, curve: usize) -> [u64; 2] {
+        let of_classes = self.evaluation.confusion().of_classes();
+        let of = |class: usize| of_classes.get(class).copied().unwrap_or_default();
+        match self.curves() {
+            1 => [of(0), of(1)],
+            _ => [self.evaluation.tuples().saturating_sub(of(curve)), of(curve)],
+        }
+    }
+
+    /// The areas under all curves: after the last row, and once.
+    pub fn areas(&mut self) -> Vec<Areas> {
+        let totals: Vec<[u64; 2]> = (0..self.curves()).map(|curve| self.totals(curve)).collect();
+        self.scores().zip(totals).map(|(scores, totals)| scores.areas(totals)).collect()
+    }
+
     /// The scores of all rows in ascending order, curve by curve: after the last row, and once.
     pub fn scores(&mut self) -> impl Iterator<Item = Scores> + use<> {
         std::mem::take(&mut self.curves.sorts).into_iter().map(|sort| Scores(sort.sort().peekable()))
@@ -190,11 +206,11 @@ impl Curves {
 pub struct Scores(Peekable<SortedNumbers>);
 
 impl Scores {
-    /// The area under the curve; None where all tuples are on one side.
-    pub fn area(self) -> Option<f64> {
-        let mut roc = RocAuc::default();
-        self.for_each(|tied| roc.add_tied(tied));
-        roc.area()
+    /// The areas under the curves, of as many negative and positive tuples as there are.
+    pub fn areas(self, totals: [u64; 2]) -> Areas {
+        let mut sums = AreaSums::new(totals);
+        self.for_each(|tied| sums.add_tied(tied));
+        sums.areas()
     }
 }
 

@@ -114,6 +114,16 @@ entries! {
     .of(Models::Classifiers)
     .warm_start(Decisive);
 
+    /// the label that evaluations take for the positive one: precision, recall, F1 and the area under the curve of
+    /// precision and recall are those of this label. By default the greater of two numbers, or true; of text and
+    /// enums, the means over all labels
+    positive: Option<String> = option(
+        Read("string", "a label", || "a string, one of the labels".into()),
+        Default::None,
+    )
+    .named("text")
+    .of(Models::Classifiers);
+
     /// what to do with NULLs. impute: a NULL in a numeric feature is replaced by the feature's mean over the rows that
     /// have it, computed in a first pass; a NULL in a column of text or an enum is a category of its own; rows with any
     /// other NULL are left out. skip: rows with NULLs are left out. error: a NULL is an error. Imputed and skipped rows

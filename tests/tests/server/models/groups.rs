@@ -206,6 +206,7 @@ fn a_name_is_that_of_one_model_or_of_groups_of_one_column() {
             "22023",
         );
     }
+    db.fails_with("SELECT corgipile.version_id('g', NULL)", "0A000");
     for one_model in [
         "coefficients('g', 't')",
         "importance('g', 't')",
