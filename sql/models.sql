@@ -345,9 +345,11 @@ BEGIN
                             WHERE m.name = o.name AND m.owner = o.owner AND m.version = o.version)
          GROUP BY o.name, o.owner
     LOOP
+        -- of a name that is gone there is nothing to remember
+        CONTINUE WHEN gone.latest IS NULL;
         UPDATE corgipile.stored_models AS m SET last_version = GREATEST(m.last_version, gone.version)
          WHERE m.name = gone.name AND m.owner = gone.owner AND m.version = gone.latest AND gone.version > gone.latest;
-        IF gone.deployed IS NOT NULL AND gone.latest IS NOT NULL THEN
+        IF gone.deployed IS NOT NULL THEN
             RAISE NOTICE 'version % of model "%" was deployed: the name now means the latest, version %',
                 gone.deployed, gone.name, gone.latest;
         END IF;

@@ -36,9 +36,25 @@ $$;
 
 -- No rows for a NULL would look like success: it is an error, as where models are trained.
 CREATE FUNCTION corgipile_evaluate(
-    model_id bigint, source text, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL, servers text DEFAULT NULL
+    model_id bigint, source text, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL, servers text DEFAULT NULL,
+    positive text DEFAULT NULL
 ) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
-COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text, text)
-    IS 'accuracy (for a linear model R2) and loss of a model on other rows; servers is off by default; with auto, or names of servers, the servers evaluate their rows';
+COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text, text, text)
+    IS 'accuracy (for a linear model R2) and loss of a model on other rows; servers is off by default; with auto, or names of servers, the servers evaluate their rows; positive is the label whose precision and recall are returned';
+
+CREATE FUNCTION corgipile_confusion(model_id bigint, source text, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL)
+RETURNS TABLE (actual text, predicted text, tuples bigint)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
+AS 'MODULE_PATHNAME', 'corgipile_confusion_wrapper';
+COMMENT ON FUNCTION corgipile_confusion(bigint, text, text, text)
+    IS 'confusion matrix of a model on other rows: the number of rows for each actual and each predicted label';
+
+CREATE FUNCTION corgipile_curves(
+    model_id bigint, source text, positive text DEFAULT NULL, points int DEFAULT NULL, nulls text DEFAULT NULL, handle_unknown text DEFAULT NULL
+) RETURNS TABLE (curve text, label text, x float8, y float8, threshold float8, tuples bigint)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 600
+AS 'MODULE_PATHNAME', 'corgipile_curves_wrapper';
+COMMENT ON FUNCTION corgipile_curves(bigint, text, text, int, text, text)
+    IS 'points of the curves roc, precision_recall, lift and calibration of a model on other rows; points is 200 by default';

@@ -57,7 +57,9 @@ CREATE FUNCTION corgipile_train(
     shared_scan         boolean DEFAULT NULL,
     servers             text    DEFAULT NULL,
     solver              text    DEFAULT NULL,
-    statistics          text    DEFAULT NULL
+    statistics          text    DEFAULT NULL,
+    unseen_group        text    DEFAULT NULL,
+    positive            text    DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -66,7 +68,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean, boolean, text, text, text)
+                             float8, int, boolean, boolean, text, text, text, text, text)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, prefetch and workers, or else model auto, by the label, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, prefetch auto, workers 1';
 
 -- A training whose model is committed every few epochs. Without SET search_path, which would forbid COMMIT: all names are qualified.

@@ -8,8 +8,8 @@ DECLARE
     declared record;
 BEGIN
     FOR variant IN
-        VALUES ('source text', 'source regclass', '(train|search|columns|cluster_factor|train_uda|evaluate|calibrate|profile|drift|coefficients|importance)'),
-               ('model_id bigint', 'name text', '(predict.*|export.*|evaluate|calibrate|profile|drift|coefficients|importance|explain|revoke)'),
+        VALUES ('source text', 'source regclass', '(train|search|columns|cluster_factor|train_uda|evaluate|confusion|curves|calibrate|profile|drift|coefficients|importance)'),
+               ('model_id bigint', 'name text', '(predict.*|export.*|evaluate|confusion|curves|calibrate|profile|drift|coefficients|importance|explain|revoke)'),
                ('model_id bigint', 'model jsonb', '(predict.*|explain)')
     LOOP
         FOR declared IN

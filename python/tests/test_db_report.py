@@ -121,6 +121,17 @@ def test_curves_and_measures_are_those_of_scikit_learn() -> None:
     assert measures.precision_recall(np.zeros(3, bool), np.ones(3)) is None
 
 
+def test_lift_is_the_precision_over_the_share_of_the_class() -> None:
+    positive = np.array([True, True, False, True, False, False, False, False, False, False])
+    found = measures.lift(positive, np.linspace(1, 0, 10))
+    assert found is not None
+    for i in range(10):
+        assert found.x[i] == pytest.approx((i + 1) / 10)
+        assert found.y[i] == pytest.approx(positive[: i + 1].mean() / 0.3)
+    assert found.area == pytest.approx(1 / 0.3)
+    assert measures.lift(~np.ones(3, bool), np.zeros(3)) is None
+
+
 def test_calibration_is_exact_where_it_is_known() -> None:
     found = measures.calibration(np.array([True, False, True, True]), np.array([0.05, 0.05, 0.95, 1.0]))
     assert (found.predicted.tolist(), found.observed.tolist(), found.rows.tolist()) == (

@@ -145,7 +145,7 @@ fn at_model(model: &Model, source: &str, mut call: TrainArguments, nodes: &Nodes
     }
     let shuffling = Shuffling::parse(call.take("shuffle"), call.take("seed"), call.take("block_size"), None)?;
     let (policies, shuffling) = (Policies::of_model(model), block_by_block(&shuffling, false));
-    let of_model = ModelRows { weight: None, shuffling: shuffling.clone(), policies };
+    let of_model = ModelRows { shuffling: shuffling.clone(), ..ModelRows::plain(policies) };
     let rows = of_model.plan(model, source)?;
     if rows.decoder.has_mini_batches() {
         return Err(TrainingError::NotOnCompressed("corgipile_cluster_factor()").into());

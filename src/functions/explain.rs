@@ -5,11 +5,11 @@
 //! on rows that the call names.
 
 use super::model_functions::model;
-use super::predict::with_features;
+use super::predict::{found_to_predict, model_of_row, with_features};
 use decode::notices::notice_left_out;
 use errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use model::table::LookupScope;
-use model::{Model, Policies};
+use model::{self, Found, Model, Policies};
 use pg::call::function::Call;
 use pg::check_for_interrupts;
 use pgrx::prelude::*;
@@ -20,10 +20,22 @@ use tuples::{Batch, TupleSource};
 
 #[pg_extern(sql = false)]
 fn corgipile_explain(call: Call<'_>) {
-    let rows = model(call).and_then(|model| explain(&model, call)).or_raise();
+    let rows = model_for_row(call).and_then(|model| model.map_or(Ok(Vec::new()), |model| explain(&model, call)));
+    let rows = rows.or_raise();
     call.return_rows(
         rows.into_iter().map(|(feature, class, contribution)| [feature.into(), class.into(), contribution.into()]),
     );
+}
+
+/// The model that the call names or, of models of groups, that of the row's group; None if it has no prediction.
+fn model_for_row(call: Call<'_>) -> Result<Option<Rc<Model>>> {
+    if call.is_null(0) || call.is_null(1) {
+        return model(call).map(Some);
+    }
+    match found_to_predict(call)? {
+        Found::Groups(models) => model_of_row(&models, call)?.map(model::if_seen).transpose(),
+        Found::Model(_) => model(call).map(Some),
+    }
 }
 
 type Row = (String, Option<String>, f64);

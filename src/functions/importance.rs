@@ -58,7 +58,7 @@ fn importance(call: Call<'_>) -> Result<Vec<Row>> {
     asked.check()?;
     // blocks in random order, of which the first are a sample
     let shuffling = Shuffling { strategy: Strategy::BlockOnly, seed: asked.seed, first_epoch: 1, ..Shuffling::none() };
-    let reading = ModelRows { weight: None, shuffling, policies: Policies::of_model(&model) };
+    let reading = ModelRows { shuffling, ..ModelRows::plain(Policies::of_model(&model)) };
     let mut buffers = reading.open(&model, &source)?;
     if buffers.decoder.has_mini_batches() {
         return Err(TrainingError::NotOnCompressed("corgipile_importance()").into());

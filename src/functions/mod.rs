@@ -6,6 +6,7 @@ mod cluster_factor;
 mod coefficients;
 mod columns;
 mod compress;
+mod curves;
 mod drift;
 mod evaluate;
 mod explain;
@@ -13,6 +14,7 @@ mod export;
 mod importance;
 mod io_profile;
 mod management;
+mod metrics;
 mod model_functions;
 mod nodes;
 mod options;
@@ -47,6 +49,7 @@ pub const RELEASES: Releases = Releases {
     of_transaction: || {
         model::end_transaction();
         explain::forget_means();
+        predict::forget_groups();
     },
     of_session: model::forget_all,
 };

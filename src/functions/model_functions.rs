@@ -3,7 +3,7 @@
 
 use errors::{ArgumentError, Result};
 use model::table::LookupScope;
-use model::{self, Model, ModelSelector};
+use model::{self, Found, Model, ModelSelector};
 use pg::call::function::Call;
 use pg::values::jsonb::Jsonb;
 use pgrx::prelude::*;
@@ -13,6 +13,19 @@ use std::rc::Rc;
 pub fn model(call: Call<'_>) -> Result<Rc<Model>> {
     let model = model_to_predict(call)?;
     if call.type_of(0) == pg_sys::JSONBOID { Ok(model) } else { model::if_seen(model) }
+}
+
+/// What [`model_and_source`] gives, of a name that may be that of models of groups.
+pub fn found_and_source(call: Call<'_>) -> Result<(Found, String)> {
+    let source = call.arguments().source(1)?.ok_or(ArgumentError::NullArgument("source"))?;
+    let found = match call.type_of(0) {
+        pg_sys::INT8OID => Found::Model(model(call)?),
+        _ => match model::found_to_predict(call.get(0).ok_or(ArgumentError::NullArgument("name"))?)? {
+            Found::Model(model) => Found::Model(model::if_seen(model)?),
+            groups => groups,
+        },
+    };
+    Ok((found, source))
 }
 
 /// The model, for predictions, which a role may be let make without seeing it. One that is a constant of the query is

@@ -4,7 +4,7 @@
 pub const MAX_WEIGHTS: usize = 134_217_727;
 
 /// Models that one call trains side by side.
-pub const MAX_MODELS: usize = 10_000;
+pub const MAX_MODELS: usize = 100_000;
 
 /// Classes of a label column.
 pub const MAX_CLASSES: usize = 10_000;
@@ -41,7 +41,7 @@ pub const BUCKET_WEIGHTS: usize = 1 << 22;
 pub const MIN_BUCKETS: usize = 1 << 10;
 
 /// Groups of a call.
-pub const MAX_GROUPS: usize = 10_000;
+pub const MAX_GROUPS: usize = 100_000;
 
 /// Bytes of a group: it becomes part of a model's name.
 pub const MAX_GROUP_BYTES: usize = 512;

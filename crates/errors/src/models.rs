@@ -24,6 +24,25 @@ pub enum ModelError {
     #[error("permission denied for model {0}: it was granted for predictions only")]
     #[report(ERRCODE_INSUFFICIENT_PRIVILEGE => "To let a role also read the model, its owner calls corgipile_grant(model, role).")]
     PredictOnly(i64),
+    #[error("\"{name}\" is a model for each group of column \"{column}\", and this function takes one model")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED => match of_all {
+        None => format!("Name the model of one group, such as '{}'.", example.replace('\'', "''")),
+        Some(id) => format!(
+            "Name the model of one group, such as '{}', or give the id of the model of all rows, {id}.",
+            example.replace('\'', "''")
+        ),
+    })]
+    OfGroups { name: String, column: String, example: String, of_all: Option<i64> },
+    #[error("{one} and {other} predict other labels, or predict them in another way, and cannot be evaluated together")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "Train all groups again in one call, or evaluate the models of the groups by their own names.")]
+    GroupsDiffer { one: TheModel, other: TheModel },
+    #[error("\"{0}\" is the name of one model, and cannot be that of models of groups, too")]
+    #[report(ERRCODE_DUPLICATE_OBJECT => "Give another name, or drop or rename the model.")]
+    NameOfOneModel(String),
+    #[error("\"{name}\" is the name of the models of groups of column \"{column}\"")]
+    #[report(ERRCODE_DUPLICATE_OBJECT => "Give another name, or drop these models with corgipile_drop('{}').", name.replace('\'', "''"))]
+    NameOfGroups { name: String, column: String },
     #[error("a model named \"{0}\" already exists")]
     #[report(ERRCODE_DUPLICATE_OBJECT => "Choose another name, or drop the old model.")]
     ModelExists(String),

@@ -88,6 +88,31 @@ pub enum PredictError {
         false => format!("The row has the columns {}. {}", columns.join(", "), model.features_in_order()),
     })]
     NoColumn { model: TheModel, column: String, columns: Vec<String> },
+    #[error("\"{name}\" is a model for each group of column \"{column}\", which is not among what is given")]
+    #[report(ERRCODE_UNDEFINED_COLUMN => match columns.is_empty() {
+        true => format!(
+            "Give a row with this column, as in SELECT corgipile_predict('{}', t) FROM t, or name the model of one \
+             group, such as '{}'.",
+            quoted(name),
+            quoted(example)
+        ),
+        false => format!(
+            "The row has the columns {}. Or name the model of one group, such as '{}'.",
+            columns.join(", "),
+            quoted(example)
+        ),
+    })]
+    /// `columns` are those of the row, if one is given
+    NoGroupColumn { name: String, column: String, example: String, columns: Vec<String> },
+    #[error("group {} of column \"{column}\" is unknown to \"{name}\"", match group {
+        Some(group) => format!("\"{group}\""),
+        None => "NULL".to_owned(),
+    })]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE =>
+        "Train with unseen_group => 'null' to predict NULL for such rows, or with unseen_group => 'all' to predict them \
+         by a model of all rows.")]
+    /// `group` is None if it is NULL
+    UnseenGroup { name: String, column: String, group: Option<String> },
     #[error("the given row has more than one column \"{0}\"")]
     #[report(ERRCODE_AMBIGUOUS_COLUMN => "Give the columns of the row different names.")]
     ColumnTwice(String),
@@ -134,6 +159,11 @@ pub enum PredictError {
     #[error("{0} was not trained with \"nulls\": \"impute\", and has no values to replace NULLs")]
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED => "Train it with \"nulls\": \"impute\", the default.")]
     NothingToImpute(TheModel),
+}
+
+/// A text inside a literal of SQL.
+fn quoted(text: &str) -> String {
+    text.replace('\'', "''")
 }
 
 /// What may be wrong where one value is given, and several are needed.

@@ -3,6 +3,7 @@
 
 use super::class_values::as_numbers;
 use super::features::FeatureKind;
+use super::groups::{ALL_GROUPS_OF, Grouping};
 use super::keyed_values::{Fault, required};
 use super::parts::{Fitted, Kept, Numbers};
 use super::table::FloatArray;
@@ -12,6 +13,8 @@ use loss::{Activation, Hidden, ModelKind, Network, Output};
 use options::entry::{Models, without_classes};
 use pg::catalog::types::existing_base_type;
 use pg::values::number::NumberType;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use sgd::conformal::{Calibration, Uncalibrated};
 use sgd::platt::Sigmoids;
 use std::collections::HashSet;
@@ -110,6 +113,15 @@ impl Fitted {
         let choice = value.as_str().and_then(T::named);
         let reason = || format!("has {key}, but not {}", one_of(&T::names()));
         choice.map(Some).ok_or_else(|| Fault::new("hyperparameters", reason()))
+    }
+
+    /// What the record of the training says of groups.
+    pub(super) fn grouping(&self) -> Checked<Option<Grouping>> {
+        let keys = ["group_by", "group", ALL_GROUPS_OF, "unseen_group"];
+        let said = keys.iter().filter_map(|key| Some(((*key).to_owned(), self.hyperparameters.get(*key)?.clone())));
+        let said: Map<String, Value> = said.collect();
+        let grouping = Grouping::deserialize(Value::Object(said));
+        grouping.map(Grouping::of).map_err(|error| Fault::new("hyperparameters", format!("has groups, but {error}")))
     }
 
     pub(super) fn calibration(&self) -> Checked<Option<Calibration>> {

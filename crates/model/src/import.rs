@@ -23,5 +23,7 @@ pub(super) fn store_document(document: Document, name: Option<&str>, published_a
     let Document { model, fitted, kept, history, .. } = document;
     let history = serde_json::to_string(&history).expect("plain values are always JSON");
     let fitted = Fitted { name: name.map(str::to_owned), ..fitted };
-    store(NewModel { fitted, numbers: model.into_numbers(), kept, history, training_state: None, published_as })
+    let numbers = model.into_numbers();
+    let (is_locked, granted_like) = (false, None);
+    store(NewModel { fitted, numbers, kept, history, training_state: None, published_as, is_locked, granted_like })
 }

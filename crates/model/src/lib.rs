@@ -12,6 +12,7 @@ mod class_values;
 mod document;
 pub mod extension_lock;
 mod features;
+mod groups;
 mod import;
 mod inline;
 mod keyed_values;
@@ -43,6 +44,10 @@ pub fn forget_all() {
 
 pub use document::export;
 pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, FeatureKind};
+pub use groups::{
+    ALL_GROUPS_OF, Found, GroupModels, Grouping, GroupsBefore, found_to_predict, groups_before, lock_groups,
+    settle_unseen_group,
+};
 pub use import::import;
 pub use inline::{inline, of_document};
 pub use lookup::{by_name_or_id, forget, id_to_predict, if_seen, name_to_predict, only_to_predict, stats};
@@ -58,4 +63,4 @@ pub use publication::{Received, identity, receive, version_id};
 pub use replaced::{Newer, delete_replaced};
 pub use store::{NewModel, check_can_store, store};
 pub use stored_training::{MAX_STATE_BYTES, StoredTraining, kept, stored_training, weight_column};
-pub use table::StoredRole;
+pub use table::{StoredRole, end_inserts};

@@ -1,6 +1,7 @@
 //! How models are found: by id or by name, through the cache and shared memory.
 
 use super::cache;
+use super::groups::{self, Found};
 use super::model::Model;
 use super::names::{self, Access};
 use super::shared::{self, Stat};
@@ -21,8 +22,14 @@ pub fn id_to_predict(id: i64) -> Result<Rc<Model>> {
 
 /// The model that a text means to the current user ([`names`]), for predictions: an id, or the deployed version of a
 /// name, else the latest.
+///
+/// # Errors
+/// [`ModelError::OfGroups`] if it means the models of groups.
 pub fn name_to_predict(text: &str) -> Result<Rc<Model>> {
-    find(Key::Name(text.to_owned()))
+    match groups::found_to_predict(text)? {
+        Found::Model(model) => Ok(model),
+        Found::Groups(groups) => Err(groups.not_one_model()),
+    }
 }
 
 /// The model, which was found, if the current user may see it.
@@ -46,60 +53,68 @@ pub fn only_to_predict<R>(show: impl Fn(&ModelRow) -> R) -> Vec<R> {
 
 /// A part of another server's query sees no models of this one but those that were published to it: those that are
 /// meant are the other server's. Here the same name may be another model's, and the same id always is.
-fn find(key: Key) -> Result<Rc<Model>> {
-    cache::find(key, |key| {
-        // the name, of a model that has to be published
-        let published = match (key, serves_another()) {
-            (_, false) => None,
-            (Key::Name(name), true) => Some(name),
-            (Key::Id(id), true) => return Err(ModelError::OfAnotherServer(*id).into()),
-        };
-        let table = ModelTable::open();
-        // On another server the same number is another model's.
-        let id = match (key, published) {
-            (Key::Name(text), None) => names::as_id(&table, text),
-            _ => None,
-        };
-        let key = &id.map_or_else(|| key.clone(), Key::Id);
-        let found = id_of(&table, key).and_then(|id| {
-            let model = table.find(&Key::Id(id), |row| {
-                if Access::of(row).is_none() {
-                    return Err(ModelError::ModelPermission(id).into());
-                }
-                match published {
-                    Some(name) if row.get(c"published") != Some(true) => {
-                        Err(ModelError::NotPublished(name.clone()).into())
-                    }
-                    _ => cache::version(id, row.version(), || load(id, row)),
-                }
-            });
-            model.unwrap_or_else(|| Err(not_found(key)))
-        });
-        table.close();
-        match (found, published) {
-            (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), Some(name)) => {
-                Err(names::digits(name)
-                    .map_or_else(|| ModelError::NotPublished(name.clone()), ModelError::OfAnotherServer)
-                    .into())
-            }
-            (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), None)
-                if is_stored_later(key) =>
-            {
-                Err(ModelError::LaterModel(not_found(key).to_string()).into())
-            }
-            (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), None) if is_empty() => {
-                Err(ModelError::NoModels(not_found(key).to_string()).into())
-            }
-            (found, _) => found,
+pub(super) fn find(key: Key) -> Result<Rc<Model>> {
+    cache::find(key, look_up)
+}
+
+fn look_up(key: &Key) -> Result<Rc<Model>> {
+    // the name, of a model that has to be published
+    let published = match (key, serves_another()) {
+        (_, false) => None,
+        (Key::Name(name), true) => Some(name),
+        (Key::Id(id), true) => return Err(ModelError::OfAnotherServer(*id).into()),
+    };
+    let table = ModelTable::open();
+    // On another server the same number is another model's.
+    let id = match (key, published) {
+        (Key::Name(text), None) => names::as_id(&table, text),
+        _ => None,
+    };
+    let key = &id.map_or_else(|| key.clone(), Key::Id);
+    let found = id_of(&table, key).and_then(|id| model_of(&table, id, key));
+    let of_groups = match (&found, key) {
+        (Err(Error::Model(ModelError::NoModelName(..))), Key::Name(name)) => groups::exist(&table, name),
+        _ => false,
+    };
+    table.close();
+    match (found, published) {
+        (found, _) if of_groups => found,
+        (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), Some(name)) => {
+            Err(names::digits(name)
+                .map_or_else(|| ModelError::NotPublished(name.clone()), ModelError::OfAnotherServer)
+                .into())
         }
-    })
+        (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), None) if is_stored_later(key) => {
+            Err(ModelError::LaterModel(not_found(key).to_string()).into())
+        }
+        (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), None) if is_empty() => {
+            Err(ModelError::NoModels(not_found(key).to_string()).into())
+        }
+        (found, _) => found,
+    }
+}
+
+/// The model with this id, which `key` means, if the current user may predict with it: out of the session's cache if it
+/// is there in this version.
+pub(super) fn model_of(table: &ModelTable, id: i64, key: &Key) -> Result<Rc<Model>> {
+    let model = table.find(&Key::Id(id), |row| {
+        if Access::of(row).is_none() {
+            return Err(ModelError::ModelPermission(id).into());
+        }
+        match key {
+            Key::Name(name) if serves_another() && row.get(c"published") != Some(true) => {
+                Err(ModelError::NotPublished(name.clone()).into())
+            }
+            _ => cache::version(id, row.version(), || load(id, row)),
+        }
+    });
+    model.unwrap_or_else(|| Err(not_found(key)))
 }
 
 /// Are there no models at all, of anybody, seen by this statement or not?
 fn is_empty() -> bool {
     let Some(table) = ModelTable::open_latest() else { return false };
-    let mut is_empty = true;
-    table.each_row(|_| is_empty = false);
+    let is_empty = table.is_empty();
     table.close();
     is_empty
 }

@@ -1,5 +1,6 @@
 //! Management of models after training: names, versions, comments, deletion. It is for owners and members of owners.
 
+use super::groups::{GroupModels, Grouping, OF_GROUPS};
 use super::lookup::not_found;
 use super::names::{Access, Named, as_id, resolve};
 use super::store::json;
@@ -19,7 +20,11 @@ pub enum ModelSelector<'a> {
 
 /// Makes a name mean this version, or the latest again. Gives the id of what it means then.
 pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
-    let Named { owner, name, .. } = owned(name)?;
+    let (owner, name) = match Meant::of_name(name)? {
+        Meant::Groups { owner, name } => return deploy_groups(&owner, &name, version),
+        Meant::Name { owner, name, .. } => (owner, name),
+        Meant::Id { .. } => return Err(gone(ModelSelector::Name(name))),
+    };
     let name = name.as_str();
     table::lock_name(&owner, name);
     if let Some(version) = version {
@@ -46,6 +51,46 @@ pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
     table::ask(meant, key()).ok_or_else(|| ModelError::NoModelName(name.to_owned(), None).into())
 }
 
+/// The same for the models of groups under a name: each that has this version. Gives the id of what the name of the
+/// first of them means then.
+fn deploy_groups(owner: &StoredRole, name: &str, version: Option<i32>) -> Result<i64> {
+    table::lock_groups(owner, name);
+    let key = || vec![Field::new("name", Some(name)), Field::role("owner", owner)];
+    let with_version = || {
+        let mut values = key();
+        values.push(Field::new("version", version));
+        values
+    };
+    let mut without = 0;
+    if let Some(version) = version {
+        let count = "SELECT count(*) FROM corgipile.stored_models";
+        if table::ask(&format!("{count} WHERE {OF_GROUPS} AND version = $3"), with_version()).unwrap_or(0) == 0 {
+            return Err(ModelError::NoVersion { name: name.to_owned(), version }.into());
+        }
+        let lacks = "SELECT count(*) FROM (SELECT name FROM corgipile.stored_models";
+        let lacks = format!("{lacks} WHERE {OF_GROUPS} GROUP BY name HAVING NOT bool_or(version = $3)) AS m");
+        without = table::ask(&lacks, with_version()).unwrap_or(0);
+    }
+    // a group without the version keeps what it means
+    let undeployed = "UPDATE corgipile.stored_models AS m SET deployed = false WHERE deployed AND ($3 IS NULL OR EXISTS
+                          (SELECT FROM corgipile.stored_models AS o
+                            WHERE o.name = m.name AND o.owner = m.owner AND o.version = $3))";
+    table::change(&format!("{undeployed} AND {OF_GROUPS}"), with_version());
+    if version.is_some() {
+        let deployed = "UPDATE corgipile.stored_models SET deployed = true WHERE version = $3";
+        table::change(&format!("{deployed} AND {OF_GROUPS}"), with_version());
+    }
+    if without > 0 {
+        pg::notice(
+            format!("{without} of the groups have no such version, and mean what they meant before"),
+            "corgipile.models lists the versions of each, under its own name.",
+        );
+    }
+    let meant = "SELECT model_id FROM corgipile.stored_models";
+    let meant = format!("{meant} WHERE {OF_GROUPS} ORDER BY name, deployed DESC, version DESC LIMIT 1");
+    table::ask(&meant, key()).ok_or_else(|| ModelError::NoModelName(name.to_owned(), None).into())
+}
+
 /// Gives one model, or all versions of a name, another name. One model becomes the latest version of the name.
 pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
     check_name(new_name)?;
@@ -54,7 +99,25 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
     table::lock_name(owner, new_name);
     let renamed = match &meant {
         Meant::Id { id, .. } => name_one(*id, new_name),
-        Meant::Name { name, .. } if name == new_name => 1,
+        Meant::Name { name, .. } | Meant::Groups { name, .. } if name == new_name => 1,
+        Meant::Groups { name, .. } => {
+            [name, new_name].into_iter().for_each(|name| table::lock_groups(owner, name));
+            let taken = "SELECT model_id FROM corgipile.stored_models
+                          WHERE owner = $2 AND (name = $1 OR name >= $1 || '/' AND name < $1 || '0') LIMIT 1";
+            if table::ask(taken, vec![Field::new("name", Some(new_name)), Field::role("owner", owner)]).is_some() {
+                return Err(ModelError::ModelExists(new_name.to_owned()).into());
+            }
+            table::change(
+                &format!(
+                    "UPDATE corgipile.stored_models SET name = $3 || substr(name, length($1) + 1) WHERE {OF_GROUPS}"
+                ),
+                vec![
+                    Field::new("name", Some(name.as_str())),
+                    Field::role("owner", owner),
+                    Field::new("name", Some(new_name)),
+                ],
+            )
+        }
         Meant::Name { name, .. } => {
             table::lock_name(owner, name);
             let taken = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2 LIMIT 1";
@@ -98,6 +161,10 @@ pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
             "DELETE FROM corgipile.stored_models WHERE name = $1 AND owner = $2 AND version = COALESCE($3, version)",
             vec![Field::new("name", Some(name)), Field::role("owner", &owner), Field::new("version", version)],
         ),
+        Meant::Groups { owner, name } => table::change(
+            &format!("DELETE FROM corgipile.stored_models WHERE {OF_GROUPS} AND version = COALESCE($3, version)"),
+            vec![Field::new("name", Some(name)), Field::role("owner", &owner), Field::new("version", version)],
+        ),
     };
     match (dropped, which, version) {
         (0, ModelSelector::Name(name), Some(version)) => {
@@ -110,7 +177,13 @@ pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
 
 /// Sets the comment on one model, or on the version that a name means. None removes it.
 pub fn comment(which: ModelSelector, text: Option<&str>) -> Result<()> {
-    let (Meant::Id { id, .. } | Meant::Name { id, .. }) = Meant::of(which)?;
+    let id = match (Meant::of(which)?, which) {
+        (Meant::Id { id, .. } | Meant::Name { id, .. }, _) => id,
+        (Meant::Groups { .. }, ModelSelector::Name(text)) => {
+            return Err(GroupModels::find(text)?.map_or_else(|| gone(which), |groups| groups.not_one_model()));
+        }
+        (Meant::Groups { .. }, ModelSelector::Id(_)) => return Err(gone(which)),
+    };
     let sql = "UPDATE corgipile.stored_models SET comment = $2 WHERE model_id = $1";
     match table::change(sql, vec![Field::new("model_id", Some(id)), Field::new("comment", text)]) {
         0 => Err(gone(which)),
@@ -170,6 +243,11 @@ pub(super) enum Meant {
         name: String,
         id: i64,
     },
+    /// the models of groups under an owner's name, all versions of them, and the model of all rows next to them
+    Groups {
+        owner: StoredRole,
+        name: String,
+    },
 }
 
 impl Meant {
@@ -186,12 +264,31 @@ impl Meant {
         };
         match id {
             Some(id) => owner_of(id).map(|owner| Meant::Id { owner, id }),
-            None => owned(name).map(|Named { owner, name, id, .. }| Meant::Name { owner, name, id }),
+            None => Meant::of_name(name),
+        }
+    }
+
+    /// The same of a name, which is not an id.
+    fn of_name(text: &str) -> Result<Meant> {
+        let not_found = match owned(text) {
+            Ok(Named { owner, name, id, .. }) => {
+                let is_of_all = table::find(id, Grouping::of_row).flatten().is_some_and(|of| of.is_of_all());
+                return Ok(if is_of_all { Meant::Groups { owner, name } } else { Meant::Name { owner, name, id } });
+            }
+            Err(error @ Error::Model(ModelError::NoModelName(..))) => error,
+            Err(error) => return Err(error),
+        };
+        let groups = GroupModels::find(text)?.ok_or(not_found)?;
+        let is_owned = Access::by(&groups.owner, Vec::new).is_some_and(Access::is_owned);
+        if is_owned {
+            Ok(Meant::Groups { owner: groups.owner, name: groups.name })
+        } else {
+            Err(ModelError::NotOwner.into())
         }
     }
 
     fn owner(&self) -> &StoredRole {
-        let (Meant::Id { owner, .. } | Meant::Name { owner, .. }) = self;
+        let (Meant::Id { owner, .. } | Meant::Name { owner, .. } | Meant::Groups { owner, .. }) = self;
         owner
     }
 }

@@ -4,6 +4,7 @@
 use super::check::sizes;
 use super::class_values::as_numbers;
 use super::features::{ColumnKind, FeatureKind};
+use super::groups::Grouping;
 use super::keyed_values::Fault;
 use super::parts::{Fitted, Numbers};
 use crate::shared::{Arrays, Shared};
@@ -51,6 +52,10 @@ pub struct Model {
     pub sigmoids: Option<Sigmoids>,
     /// the number of the loss, in units of the label; 0 of a loss that has none
     pub loss_number: f64,
+    /// of the model of a group, or of all rows next to such models
+    pub grouping: Option<Grouping>,
+    /// the class that is positive, if its training said so
+    pub positive: Option<usize>,
 }
 
 /// The numbers of a model, in memory of this process or of all.
@@ -121,6 +126,10 @@ impl Model {
                 let name = kind.loss_number().map_or("", |number| number.name);
                 refuse(format!("has an invalid {name} for loss {}", kind.name()))
             })?,
+            grouping: fitted.grouping()?,
+            positive: record
+                .get("positive")
+                .and_then(|positive| classes.iter().position(|class| Some(class.as_str()) == positive.as_str())),
         })
     }
 

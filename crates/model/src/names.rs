@@ -11,6 +11,7 @@
 //! too. Another role's model of that name is meant only if no model that the user may use has that id: a role that
 //! calls a model `12` does not take the place of model 12.
 
+use crate::groups;
 use crate::table::{self, Key, ModelRow, ModelTable, StoredRole};
 use errors::{Error, ModelError, OwnerNeeded, Result, did_you_mean};
 
@@ -166,6 +167,10 @@ fn of_bare_name(name: &str, versions: &[NamedVersion]) -> Result<Named> {
 
 /// The error about a name that no one's models have, with the nearest name of a model of the current user's.
 fn no_model(table: &ModelTable, name: &str) -> Error {
+    if groups::exist(table, name) {
+        // the name of models of groups, of which there may be many to look through
+        return ModelError::NoModelName(name.to_owned(), None).into();
+    }
     let mut names: Vec<String> = Vec::new();
     table.each_row(|row| {
         if Access::of(row) == Some(Access::Owner) {
@@ -229,6 +234,14 @@ fn qualified(table: &ModelTable, text: &str) -> Option<Qualified> {
     let owner = StoredRole::of_shown_missing(&owner)?;
     let is_owner = versions(table, &name).iter().any(|version| version.owner == owner);
     is_owner.then_some(Qualified { owner, name })
+}
+
+/// Owner and name, if the text begins with the name of a role and a dot.
+pub fn with_owner(text: &str) -> Option<(StoredRole, String)> {
+    let (owner, name) = split(text)?;
+    let missing = || StoredRole::of_shown_missing(&owner);
+    let owner = table::role_named(&owner).map(StoredRole::of).or_else(missing)?;
+    Some((owner, name))
 }
 
 /// The two parts of `owner.name`. The owner is an identifier as in SQL: folded to lower case if it is not in double

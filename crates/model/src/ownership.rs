@@ -1,5 +1,6 @@
 //! Who may use a model, and whose it is: grants, and what becomes of the models of a role that is to be dropped.
 
+use super::groups::OF_GROUPS;
 use super::management::{Meant, ModelSelector, gone};
 use crate::table::{self, Field, StoredRole};
 use choices::choice;
@@ -59,6 +60,14 @@ fn set_grants(which: ModelSelector, role: &StoredRole, grants: &str) -> Result<(
             table::change(
                 &format!("UPDATE corgipile.stored_models SET {grants} WHERE name = $2 AND owner = $3"),
                 vec![role, Field::new("name", Some(name)), Field::role("owner", &owner)],
+            )
+        }
+        Meant::Groups { owner, name } => {
+            table::lock_groups(&owner, &name);
+            let of_groups = OF_GROUPS.replace("$1", "$3");
+            table::change(
+                &format!("UPDATE corgipile.stored_models SET {grants} WHERE {of_groups}"),
+                vec![role, Field::role("owner", &owner), Field::new("name", Some(name))],
             )
         }
     };

@@ -6,6 +6,7 @@
 //! next.
 
 use super::document::Document;
+use super::groups::{GroupModels, Grouping};
 use super::import::store_document;
 use super::keyed_values::Fault;
 use super::lookup::{id_to_predict, if_seen, not_found};
@@ -14,7 +15,7 @@ use super::names::{Access, as_id, resolve};
 use super::store::check_can_store;
 use crate::table::{self, Field, Key, ModelTable, StoredRole};
 use choices::choice;
-use errors::{ModelError, Result};
+use errors::{Error, ModelError, Result};
 use options::model_name::check_name;
 use pg::values::jsonb::Jsonb;
 use pgrx::{Uuid, pg_sys};
@@ -43,6 +44,9 @@ pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
     let table = ModelTable::open();
     let by_name = || {
         let named = resolve(&table, name)?;
+        if table.find(&Key::Id(named.id), Grouping::of_row).flatten().is_some_and(|of| of.is_of_all()) {
+            return Err(ModelError::NoModelName(name.to_owned(), None).into());
+        }
         let Some(version) = version else { return Ok(named.id) };
         let mut id = None;
         table.each(&Key::Name(named.name), |row| {
@@ -56,7 +60,13 @@ pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
     // an id is one version already, of a model that need not have a name
     let found = as_id(&table, name).filter(|_| version.is_none()).map_or_else(by_name, Ok);
     table.close();
-    found
+    match found {
+        // the models of groups are published one by one
+        Err(error @ Error::Model(ModelError::NoModelName(..))) => {
+            Err(GroupModels::find(name)?.map_or(error, |models| models.not_one_model()))
+        }
+        found => found,
+    }
 }
 
 /// The identity of a model that the user may use and that other servers can have: one with a name, as it is committed.

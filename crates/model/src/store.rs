@@ -20,6 +20,10 @@ pub struct NewModel {
     pub training_state: Option<Vec<u8>>,
     /// of a model that another server has published: it keeps its identity, and its name means it
     pub published_as: Option<Uuid>,
+    /// are the names [locked](super::lock_groups) already?
+    pub is_locked: bool,
+    /// a model of another group under the same name, whose grants a new name has
+    pub granted_like: Option<i64>,
 }
 
 /// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is
@@ -31,7 +35,7 @@ pub fn check_can_store(function: &str) {
 
 /// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
 pub fn store(new: NewModel) -> Result<i64> {
-    let NewModel { fitted, numbers, kept, .. } = new;
+    let NewModel { fitted, numbers, kept, is_locked, granted_like, .. } = new;
     let announced = shared::enabled().then(|| numbers.clone());
     let name = fitted.name.as_deref();
     let mut fields = vec![
@@ -70,7 +74,7 @@ pub fn store(new: NewModel) -> Result<i64> {
         fields.push(Field::new("published", Some(true)));
         fields.push(Field::new("deployed", Some(true)));
     }
-    let stored = table::insert(name, fields);
+    let stored = table::insert(name, (is_locked, granted_like), fields);
     if let (Ok(key), Some(numbers)) = (&stored, announced) {
         shared::announce(key, numbers.arrays());
     }

@@ -26,7 +26,7 @@ pub struct TrainArguments {
 }
 
 /// The arguments of corgipile_train(), in its order.
-const OF_TRAIN: [&str; 34] = [
+const OF_TRAIN: [&str; 36] = [
     "source",
     "model",
     "label",
@@ -61,6 +61,8 @@ const OF_TRAIN: [&str; 34] = [
     "servers",
     "solver",
     "statistics",
+    "unseen_group",
+    "positive",
 ];
 
 impl TrainArguments {

@@ -45,6 +45,18 @@ choice! {
     }
 }
 
+choice! {
+    /// What the models of groups answer, under the name of all of them, to a row of a group that training has not seen.
+    UnseenGroup {
+        /// it is an error
+        Error = "error",
+        /// NULL
+        Null = "null",
+        /// what one more model says, which is trained on all rows
+        All = "all",
+    }
+}
+
 /// Which features are brought to mean 0 and deviation 1 before they are learned from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Standardize {

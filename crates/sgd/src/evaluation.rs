@@ -131,6 +131,11 @@ impl Evaluation {
         Evaluation { number, ..self }
     }
 
+    /// From now on the loss has this number.
+    pub fn set_loss_number(&mut self, number: f64) {
+        self.number = number;
+    }
+
     /// Evaluates `model` on all tuples of `batch`, whose labels are as in training.
     ///
     /// # Panics

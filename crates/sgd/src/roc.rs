@@ -21,6 +21,18 @@ pub fn rank_key_of_f32(score: f32, positive: bool) -> i64 {
     (i64::from(ordered) << 1) | i64::from(positive)
 }
 
+/// The score of a [`rank_key`], but for its last digit.
+pub fn score_of_key(key: i64) -> f64 {
+    let ordered = key & !1;
+    f64::from_bits((if ordered < 0 { ordered ^ i64::MAX & !1 } else { ordered }) as u64)
+}
+
+/// The score of a [`rank_key_of_f32`].
+pub fn score_of_key_of_f32(key: i64) -> f32 {
+    let ordered = (key >> 1) as i32;
+    f32::from_bits((if ordered < 0 { ordered ^ i32::MAX } else { ordered }) as u32)
+}
+
 /// Tuples of one score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tied {
@@ -174,6 +186,14 @@ mod tests {
             prop_assume!(!a.is_nan() && !b.is_nan());
             let order = rank_key(a.into(), p).cmp(&rank_key(b.into(), q));
             prop_assert_eq!(rank_key_of_f32(a, p).cmp(&rank_key_of_f32(b, q)), order);
+        }
+
+        #[test]
+        fn a_score_comes_back_from_its_key(score in any::<f64>(), single in any::<f32>(), positive in any::<bool>()) {
+            prop_assume!(!score.is_nan() && !single.is_nan());
+            prop_assert_eq!(score_of_key_of_f32(rank_key_of_f32(single, positive)), single);
+            let back = score_of_key(rank_key(score, positive));
+            prop_assert!(back == score || (back / score - 1.0).abs() < 1e-15 || back.abs() < 1e-300, "{} {}", score, back);
         }
 
         #[test]

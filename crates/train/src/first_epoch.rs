@@ -1,6 +1,6 @@
 //! Checks that need all rows, made after the first epoch rather than at the end.
 
-use errors::Result;
+use errors::{ArgumentError, Result, excerpt, some_of};
 use options::request::Request;
 use scan::Buffers;
 use shuffle::{FEW_BLOCKS, Geometry};
@@ -8,8 +8,19 @@ use shuffle::{FEW_BLOCKS, Geometry};
 /// Checks the rows that the first epoch has seen.
 pub fn check_first_epoch(request: &Request, buffers: &Buffers) -> Result<()> {
     buffers.decoder.labels().check()?;
+    if let (Some(positive), Some(classes)) = (&request.options.positive, buffers.decoder.labels().classes()) {
+        check_positive(positive, &classes.names)?;
+    }
     notice_few_blocks(request, buffers);
     Ok(())
+}
+
+/// Checks whether this is one of the labels.
+pub fn check_positive(positive: &str, labels: &[String]) -> Result<usize> {
+    labels.iter().position(|label| label == positive).ok_or_else(|| {
+        let reason = format!("\"{}\" is not one of the labels: {}", excerpt(positive), some_of(labels));
+        ArgumentError::InvalidArgument { argument: "positive", reason, hint: None }.into()
+    })
 }
 
 /// Tells the user if the buffer holds so few blocks that their tuples are barely mixed.

@@ -7,6 +7,7 @@
 // is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
+pub mod by_group;
 pub mod clusters;
 mod constant;
 mod cross_fit;
@@ -44,6 +45,7 @@ mod zeros;
 pub use epoch_row::EpochRow;
 use errors::Result;
 pub use features::{check_options, feature_kind};
+pub use first_epoch::check_positive;
 pub use model_choice::source_and_model;
 pub use nodes::{NodeScan, Rows, clusters_at_there, clusters_there, evaluate_there, features_there, step};
 use options::call::TrainArguments;

@@ -12,7 +12,7 @@ use pg::tuples::number_sort::{NumberSort, SortedNumbers};
 use scan::Buffers;
 use serde::{Deserialize, Serialize};
 use sgd::conformal::class_of_label;
-use sgd::{Confusion, Evaluation, EvaluationSums, RocAuc, Tied, rank_key, rank_key_of_f32};
+use sgd::{AreaSums, Areas, Confusion, Evaluation, EvaluationSums, Tied, rank_key, rank_key_of_f32};
 use std::iter::Peekable;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -50,9 +50,19 @@ impl ModelEvaluation {
 
     /// Evaluates the model, as these parameters, on all rows that come.
     pub fn read(&mut self, parameters: &ModelParameters, buffers: &mut Buffers) -> Result<()> {
-        let ModelEvaluation { model, evaluation, fitted_log_loss, curves, probabilities } = self;
-        let model: &Model = model;
-        evaluate((model, parameters), buffers, evaluation, |decisions, label, weight| {
+        let (model, mut batch) = (self.model.clone(), Batch::new(self.model.dim()));
+        while buffers.next_batch(&mut batch)? {
+            check_for_interrupts();
+            self.add((&model, parameters), &batch)?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates a model, as these parameters, on some rows: this one or one like it.
+    pub fn add(&mut self, (model, parameters): (&Model, &ModelParameters), batch: &Batch) -> Result<()> {
+        let ModelEvaluation { evaluation, fitted_log_loss, curves, probabilities, .. } = self;
+        evaluation.set_loss_number(model.loss_number);
+        evaluate_batch((model, parameters), batch, evaluation, |decisions, label, weight| {
             curves.add(parameters, decisions, label);
             if model.sigmoids.is_some() {
                 model.probabilities(decisions, probabilities);
@@ -95,6 +105,22 @@ impl ModelEvaluation {
         self.curves.sorts.len()
     }
 
+    /// Negative and positive tuples of a curve.
+    pub fn totals(&self, curve: usize) -> [u64; 2] {
+        let of_classes = self.evaluation.confusion().of_classes();
+        let of = |class: usize| of_classes.get(class).copied().unwrap_or_default();
+        match self.curves() {
+            1 => [of(0), of(1)],
+            _ => [self.evaluation.tuples().saturating_sub(of(curve)), of(curve)],
+        }
+    }
+
+    /// The areas under all curves: after the last row, and once.
+    pub fn areas(&mut self) -> Vec<Areas> {
+        let totals: Vec<[u64; 2]> = (0..self.curves()).map(|curve| self.totals(curve)).collect();
+        self.scores().zip(totals).map(|(scores, totals)| scores.areas(totals)).collect()
+    }
+
     /// The scores of all rows in ascending order, curve by curve: after the last row, and once.
     pub fn scores(&mut self) -> impl Iterator<Item = Scores> + use<> {
         std::mem::take(&mut self.curves.sorts).into_iter().map(|sort| Scores(sort.sort().peekable()))
@@ -104,30 +130,41 @@ impl ModelEvaluation {
 /// Evaluates a model, as these parameters, on all rows that come, and shows the decisions for each, its label and its
 /// weight.
 pub fn evaluate(
-    (model, parameters): (&Model, &ModelParameters),
+    model: (&Model, &ModelParameters),
     buffers: &mut Buffers,
     evaluation: &mut Evaluation,
     mut show: impl FnMut(&[f32], f64, f64),
 ) -> Result<()> {
-    let mut batch = Batch::new(model.dim());
+    let mut batch = Batch::new(model.0.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
-        let mut weights = batch.weights().unwrap_or_default().iter();
-        evaluation.add_and_show(parameters, &batch, |decisions, label| {
-            rows += 1;
-            let weight = weights.next().copied().map_or(1.0, f64::from);
-            let is_in_range = |z: &f32| z.is_finite() && model.kind.link().prediction(*z).is_finite();
-            match decisions.iter().all(is_in_range) {
-                true => show(decisions, label, weight),
-                false => _ = fault.get_or_insert(before + rows),
-            }
-        });
-        if let Some(row) = fault {
-            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
-        }
+        evaluate_batch(model, &batch, evaluation, &mut show)?;
     }
     Ok(())
+}
+
+/// The same of some rows.
+pub fn evaluate_batch(
+    (model, parameters): (&Model, &ModelParameters),
+    batch: &Batch,
+    evaluation: &mut Evaluation,
+    mut show: impl FnMut(&[f32], f64, f64),
+) -> Result<()> {
+    let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+    let mut weights = batch.weights().unwrap_or_default().iter();
+    evaluation.add_and_show(parameters, batch, |decisions, label| {
+        rows += 1;
+        let weight = weights.next().copied().map_or(1.0, f64::from);
+        let is_in_range = |z: &f32| z.is_finite() && model.kind.link().prediction(*z).is_finite();
+        match decisions.iter().all(is_in_range) {
+            true => show(decisions, label, weight),
+            false => _ = fault.get_or_insert(before + rows),
+        }
+    });
+    match fault {
+        Some(row) => Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into()),
+        None => Ok(()),
+    }
 }
 
 /// The scores of all tuples, sorted to find the areas under the ROC curves: of the positive of two classes, or of each
@@ -169,11 +206,11 @@ impl Curves {
 pub struct Scores(Peekable<SortedNumbers>);
 
 impl Scores {
-    /// The area under the curve; None where all tuples are on one side.
-    pub fn area(self) -> Option<f64> {
-        let mut roc = RocAuc::default();
-        self.for_each(|tied| roc.add_tied(tied));
-        roc.area()
+    /// The areas under the curves, of as many negative and positive tuples as there are.
+    pub fn areas(self, totals: [u64; 2]) -> Areas {
+        let mut sums = AreaSums::new(totals);
+        self.for_each(|tied| sums.add_tied(tied));
+        sums.areas()
     }
 }
 

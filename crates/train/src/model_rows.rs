@@ -6,6 +6,7 @@ use decode::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
 use errors::{PredictError, Result, TrainingError};
 use loss::{ModelKind, ModelParameters};
 use model::{Coding, ColumnKind, FeatureKind, Model, Policies};
+use options::row_groups::RowGroupSpec;
 use options::shuffling::Shuffling;
 use pg::catalog::types::base_type;
 use pg::executor::custom_scan::Flags;
@@ -19,6 +20,8 @@ use std::rc::Rc;
 pub struct ModelRows<'a> {
     /// the column of the rows' weights
     pub weight: Option<&'a str>,
+    /// the column of the groups of rows, each of which has a model
+    pub group: Option<&'a str>,
     pub shuffling: Shuffling,
     pub policies: Policies,
 }
@@ -41,7 +44,7 @@ impl PlannedRows {
 impl ModelRows<'_> {
     /// Rows with nothing unusual about them, as they come.
     pub fn plain(policies: Policies) -> Self {
-        ModelRows { weight: None, shuffling: Shuffling::none(), policies }
+        ModelRows { weight: None, group: None, shuffling: Shuffling::none(), policies }
     }
 
     /// Begins to read label and features from `source`, by the names of the columns that the model was trained on.
@@ -98,6 +101,7 @@ impl ModelRows<'_> {
         };
         DecoderSpec {
             weight: self.weight.map(str::to_owned),
+            row_groups: RowGroupSpec { group: self.group.map(str::to_owned), ..RowGroupSpec::default() },
             nulls: self.policies.nulls,
             index_base: model.feature_kind.index_base().unwrap_or(1),
             transform: Some(model.transform.clone()),

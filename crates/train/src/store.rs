@@ -7,7 +7,7 @@ use super::resume::{self, Resume};
 use decode::{Decoder, NullCounts, RowGroups};
 use errors::{Result, SourceError, TrainingError};
 use loss::ModelParameters;
-use model::{self, Fitted, Kept, NewModel, Numbers};
+use model::{self, Fitted, GroupsBefore, Kept, NewModel, Numbers};
 use options::chosen::Point;
 use options::loss::THRESHOLD;
 use options::request::Request;
@@ -38,6 +38,8 @@ pub struct Store<'a> {
     pub preparation: Duration,
     /// time of a full shuffle for that pass, which counts as the first epoch's
     pub shuffle: Duration,
+    /// what models of groups there were under the name before
+    pub groups_before: Option<&'a GroupsBefore>,
 }
 
 impl Store<'_> {
@@ -53,6 +55,10 @@ impl Store<'_> {
         let report = self.buffers.report();
         let models = trained.len();
         let (mut rows, mut names) = (Vec::new(), Vec::new());
+        let of_groups = self.request.row_groups.group.is_some();
+        if let (Some(name), true) = (&self.request.name, of_groups) {
+            model::lock_groups(name);
+        }
         for mut learner in trained {
             if let Some(first) = learner.history.first_mut() {
                 first.shuffle_seconds += self.shuffle.as_secs_f64();
@@ -61,7 +67,11 @@ impl Store<'_> {
             rows.extend(self.store(learner, name.as_deref(), groups.as_deref(), &report)?);
             names.extend(name);
         }
+        model::end_inserts();
         self.delete_replaced(names);
+        if let (Some(name), true) = (&self.request.name, of_groups) {
+            model::settle_unseen_group(name, self.groups_before, self.request.options.unseen_group);
+        }
         Ok((rows, models))
     }
 
@@ -137,6 +147,8 @@ impl Store<'_> {
             history: as_json(before, &history),
             training_state,
             published_as: None,
+            is_locked: request.row_groups.group.is_some(),
+            granted_like: self.groups_before.map(|groups| groups.example),
         })?;
         let overrides: Option<Rc<str>> = point.says.clone().map(|says| Value::Object(says).to_string().into());
         let group: Option<Rc<str>> = group.map(Into::into);
@@ -193,6 +205,9 @@ impl Store<'_> {
         if let (Some(column), Some(group)) = (&self.request.row_groups.group, group) {
             record.insert("group_by".into(), column.as_str().into());
             record.insert("group".into(), group.into());
+        }
+        if let Some(column) = &self.request.all_groups_of {
+            record.insert(model::ALL_GROUPS_OF.into(), column.as_str().into());
         }
         if self.request.shares() {
             let before = self.resume.map_or(0, |resume| resume.order_digest);

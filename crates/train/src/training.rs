@@ -22,6 +22,7 @@ use decode::notices::{notice_clipped, notice_imputed, notice_left_out, notice_op
 use decode::wanted::Wanted;
 use decode::{DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups, one_hot_categories};
 use errors::{Result, TrainingError, some_of};
+use model::GroupsBefore;
 use options::cache::CachePlan;
 use options::call::TrainArguments;
 use options::request::Request;
@@ -63,6 +64,10 @@ pub struct Training {
     pub(super) seen: SeenRows,
     /// where the rows are trained on
     pub(super) place: Place,
+    /// the training of one more model, of all rows, which follows that of the groups
+    of_all_rows: Option<Box<Request>>,
+    /// what models of groups there were under the name before
+    groups_before: Option<GroupsBefore>,
 }
 
 /// Where the rows come from.
@@ -100,6 +105,20 @@ pub struct Summary {
     pub traffic: Option<Traffic>,
 }
 
+/// Trains and stores the model of all rows next to those of groups.
+fn train_on_all_rows(request: Request) -> Result<Vec<EpochRow>> {
+    let source = Source::resolve(&request.source)?;
+    let open = |snapshot: Snapshot<'_>| {
+        Training::open_request((request, source), None, (snapshot, 0, Flags::NONE), Phases::begin())
+    };
+    let mut training = Snapshot::with_active(open)?;
+    let Request { name, all_groups_of, .. } = &training.request;
+    training.groups_before = model::groups_before(name.as_deref().unwrap_or_default(), all_groups_of.as_deref())?;
+    let rows = training.train()?;
+    training.close();
+    Ok(rows)
+}
+
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
 pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
     Shuffling {
@@ -133,6 +152,7 @@ impl Training {
         (snapshot, instrument, flags): (Snapshot<'_>, c_int, Flags),
         mut phases: Phases,
     ) -> Result<Training> {
+        let of_all_rows = request.of_all_rows().map(Box::new);
         if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
             request.predict_numbers();
             pg::notice(
@@ -227,6 +247,8 @@ impl Training {
             buffers,
             outcome: None,
             summary: Summary::default(),
+            of_all_rows,
+            groups_before: None,
         })
     }
 
@@ -235,8 +257,16 @@ impl Training {
         if self.outcome.is_none() {
             model::check_can_store("corgipile_train()");
             let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
+            let name = self.request.name.as_deref().filter(|_| self.request.points.len() == 1);
+            if let Some(name) = name {
+                self.groups_before = model::groups_before(name, self.request.row_groups.group.as_deref())?;
+            }
             let _shown = Progress::begin(self.source.relation, first, last);
-            self.outcome = Some(self.train()?);
+            let mut rows = self.train()?;
+            if let Some(request) = self.of_all_rows.take() {
+                rows.extend(train_on_all_rows(*request)?);
+            }
+            self.outcome = Some(rows);
         }
         Ok(self.outcome.as_deref().unwrap_or_default())
     }
@@ -365,6 +395,7 @@ impl Training {
             processes: self.summary.processes.unwrap_or(1),
             preparation,
             shuffle,
+            groups_before: self.groups_before.as_ref(),
         };
         let (rows, models) = store.store_all(learners)?;
         self.summary.models = models;

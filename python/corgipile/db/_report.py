@@ -26,8 +26,8 @@ def report(
     """Writes a report on a model, or on several for comparison, as one self-contained HTML file.
 
     It shows the training source and options, loss and validation by epoch, the largest weights with the means and
-    deviations of their features, and, on a sample of rows, ROC and precision-recall curves, calibration and confusion
-    matrix, or predicted against actual numbers and residuals.
+    deviations of their features, and, on a sample of rows, ROC and precision-recall curves, lift, calibration and
+    confusion matrix, or predicted against actual numbers and residuals.
 
     Predictions are computed in the server; only labels and predictions of the sample are sent. Of a large table only
     the pages of the sample are read; a large view or query is read as a whole. The report contains the size of the

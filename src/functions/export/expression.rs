@@ -80,14 +80,19 @@ fn check_size(model: &Model) -> Result<()> {
     if model.feature_kind.buckets() > 0 {
         return Err(ModelError::HashedInSql(model.in_error()).into());
     }
-    let ParametersView { weights, intercepts, .. } = model.linear();
-    let scaling = model.scaling().map_or(0, |(mean, scale)| mean.len() + scale.len());
-    let categories = kinds(model).iter().map(ColumnKind::width).sum::<usize>();
-    let numbers = weights.len() + intercepts.len() + scaling + model.fill().map_or(0, <[f32]>::len) + categories;
+    let numbers = numbers_of(model);
     match numbers > MAX_SQL_NUMBERS {
         true => Err(ModelError::TooLargeForSql { model: model.in_error(), numbers }.into()),
         false => Ok(()),
     }
+}
+
+/// Numbers and categories that the expression of a model has.
+pub fn numbers_of(model: &Model) -> usize {
+    let ParametersView { weights, intercepts, .. } = model.linear();
+    let scaling = model.scaling().map_or(0, |(mean, scale)| mean.len() + scale.len());
+    let categories = kinds(model).iter().map(ColumnKind::width).sum::<usize>();
+    weights.len() + intercepts.len() + scaling + model.fill().map_or(0, <[f32]>::len) + categories
 }
 
 // ------------------------------------------------------------------------------------------------------------ literals
@@ -125,7 +130,7 @@ fn double(number: f64) -> String {
 }
 
 /// An error when it is evaluated: there is no such value, and the message has it. `concat` is not evaluated beforehand.
-fn fail(type_name: &str, parts: &[&str]) -> String {
+pub(super) fn fail(type_name: &str, parts: &[&str]) -> String {
     format!("pg_catalog.concat({})::pg_catalog.{type_name}", parts.join(", "))
 }
 

@@ -3,12 +3,13 @@
 mod columns;
 mod expression;
 mod graph;
+mod groups;
 
 use super::model_functions::model;
 use choices::choice;
 use errors::{ArgumentError, OrRaise, Result};
 use expression::Answer;
-use model::{self, Model};
+use model::{self, Found, Model};
 use options::parse::argument_choice;
 use pg::call::function::Call;
 use pg::values::jsonb::{self, Jsonb};
@@ -50,10 +51,15 @@ fn export_onnx<'m>(call: Call<'m>, model: &Rc<Model>) -> Result<Value<'m>> {
 
 /// A model as a text of this format.
 fn export_as(call: Call<'_>) -> Result<String> {
-    let model = &model(call)?;
     let (format, answer, source): (Option<&str>, Option<&str>, Option<&str>) = (call.get(1), call.get(2), call.get(3));
     let format: Format = argument_choice("format", format.ok_or(ArgumentError::NullArgument("format"))?)?;
     let wanted: Option<Answer> = answer.map(|answer| argument_choice("prediction", answer)).transpose()?;
+    if let (pg_sys::TEXTOID, Format::Sql) = (call.type_of(0), format)
+        && let Found::Groups(models) = model::found_to_predict(call.get(0).ok_or(ArgumentError::NullArgument("name"))?)?
+    {
+        return groups::expression(models, wanted.unwrap_or_default(), source);
+    }
+    let model = &model(call)?;
     match format {
         Format::Sql => expression::expression(model, wanted.unwrap_or_default(), source),
         Format::Onnx => Err(ArgumentError::InvalidArgument {

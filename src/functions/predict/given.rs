@@ -2,6 +2,7 @@
 //! comes, and are looked at once for all its rows.
 
 use super::arrays::{Names, read_dense, read_sparse_pair, read_sparse_vector, read_text, refuse_categories};
+use super::groups::RowOfGroup;
 use super::input::{self, FeatureInput, InputTuple};
 use super::row::read_row;
 use super::values::{PlanOfCall, read_values};
@@ -109,7 +110,17 @@ impl CallSite {
 
     #[inline(always)]
     pub fn given<'a>(&'a mut self, call: Call<'a>) -> GivenFeatures<'a> {
-        GivenFeatures { call, coverage: self.needed, features: &mut self.features }
+        GivenFeatures { call, coverage: self.needed, features: &mut self.features, of_group: None }
+    }
+
+    /// Is what the call gives a row?
+    pub fn is_given_row(&self) -> bool {
+        matches!(self.features, Features::Row)
+    }
+
+    /// What the call gives, a row, as it was read for the model of its group.
+    pub fn given_of_group<'a>(&'a mut self, call: Call<'a>, row: RowOfGroup<'a>) -> GivenFeatures<'a> {
+        GivenFeatures { of_group: Some(row), ..self.given(call) }
     }
 }
 
@@ -124,6 +135,7 @@ pub struct GivenFeatures<'a> {
     pub call: Call<'a>,
     features: &'a mut Features,
     coverage: usize,
+    of_group: Option<RowOfGroup<'a>>,
 }
 
 impl GivenFeatures<'_> {
@@ -136,6 +148,9 @@ impl GivenFeatures<'_> {
 impl FeatureInput for GivenFeatures<'_> {
     #[inline(always)]
     fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
+        if let Some(row) = self.of_group {
+            return row.read(model, policies, into);
+        }
         let call = self.call;
         let Some(first) = call.argument(1) else {
             return match self.features {
@@ -170,7 +185,7 @@ pub fn with_features<R>(
     call: Call<'_>,
     f: impl FnOnce(&dyn Fn(Range<usize>) -> Vec<(usize, f32)>) -> R,
 ) -> Result<Option<R>> {
-    let given = GivenFeatures { call, features: &mut Features::Row, coverage: 0 };
+    let given = GivenFeatures { call, features: &mut Features::Row, coverage: 0, of_group: None };
     input::with_features(model, Policies::of_model(model), given, f)
 }
 

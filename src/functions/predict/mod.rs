@@ -7,6 +7,7 @@ mod arrays;
 mod conformal;
 mod date_parts;
 mod given;
+mod groups;
 mod input;
 mod mini_batches;
 mod row;
@@ -14,10 +15,11 @@ mod values;
 
 use super::model_functions::model_to_predict;
 use answers::{label, probabilities, value};
-use errors::{OrRaise, Result};
+use errors::{ArgumentError, OrRaise, Result};
 pub(super) use given::with_features;
 use given::{CallSite, GivenFeatures};
-use model::{Model, Policies};
+pub(super) use groups::{forget as forget_groups, model_of_row};
+use model::{self, Found, Model, Policies};
 use pg::call::function::Call;
 use pg::values::varlena::Value;
 use pgrx::prelude::*;
@@ -62,6 +64,16 @@ fn corgipile_predict_proba_batch(call: Call<'_>) -> Value<'_> {
     model_to_predict(call).and_then(|model| mini_batches::probabilities(&model, call)).or_raise()
 }
 
+/// What the call names: a model, or models of groups.
+#[inline(always)]
+pub(super) fn found_to_predict(call: Call<'_>) -> Result<Found> {
+    if matches!(call.type_of(0), pg_sys::INT8OID | pg_sys::JSONBOID) {
+        return model_to_predict(call).map(Found::Model);
+    }
+    let name = call.get::<&str>(0).ok_or(ArgumentError::NullArgument("name"))?;
+    groups::known(name).map_or_else(|| model::found_to_predict(name), |models| Ok(Found::Groups(models)))
+}
+
 /// The answer of the model that the call names to what it gives. NULL if the model is, or an argument without which
 /// there is no answer.
 #[inline(always)]
@@ -77,7 +89,10 @@ fn answer<R>(
         if site.lacks(call) {
             return Ok(None);
         }
-        let model = model_to_predict(call)?;
+        let model = match found_to_predict(call)? {
+            Found::Model(model) => model,
+            Found::Groups(models) => return groups::answer(&models, site, call, answer),
+        };
         let policies = site.policies(&model, call)?;
         answer(&model, policies, site.given(call))
     };

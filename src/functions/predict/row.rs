@@ -51,10 +51,10 @@ pub enum MixedType {
 }
 
 /// A plan, and the parts of dates that it reads.
-type KnownPlan = Rc<(AddedParts, Plan)>;
+pub type KnownPlan = Rc<(AddedParts, Plan)>;
 
 /// The plan for the model and the row's type, with the parts of dates that it reads. Those used last are remembered.
-fn plan(model: &Model, policies: Policies, record: &Record<'_>) -> Result<KnownPlan> {
+pub fn plan(model: &Model, policies: Policies, record: &Record<'_>) -> Result<KnownPlan> {
     const REMEMBERED: usize = 8;
     type PlanKey = (u64, u64, Unseen);
     thread_local! {

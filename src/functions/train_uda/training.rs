@@ -126,6 +126,8 @@ fn store(
         },
         training_state: None,
         published_as: None,
+        is_locked: false,
+        granted_like: None,
         history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
     })?;
     for row in &mut history {

@@ -22,4 +22,4 @@ pub use roles::{
 };
 pub use row::{Key, ModelRow, ModelTable, Version, find};
 pub use scope::LookupScope;
-pub use write::{Taken, ask, change, insert, lock_name, rows};
+pub use write::{Taken, ask, change, end_inserts, insert, lock_groups, lock_name, rows};

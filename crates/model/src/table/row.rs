@@ -16,6 +16,7 @@ use pg::values::typed::TypedDatum;
 use pgrx::prelude::*;
 use serde::de::DeserializeOwned;
 use std::ffi::{CStr, CString, c_int};
+use std::ops::ControlFlow;
 
 /// What identifies a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -91,7 +92,7 @@ impl ModelTable {
 
     /// Shows `f` the rows with this key that are seen. With a name there may be many, by their owners and
     /// versions.
-    pub fn each(&self, key: &Key, f: impl FnMut(&ModelRow)) {
+    pub fn each(&self, key: &Key, mut f: impl FnMut(&ModelRow)) {
         // SAFETY: an index scan on the index of the key.
         unsafe {
             let (index, column, function, value) = match key {
@@ -103,41 +104,88 @@ impl ModelTable {
             let equal = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
             let value = value.unwrap_or(pg_sys::Datum::null());
             pg_sys::ScanKeyInit(&mut scan_key, attribute, equal, pg_sys::Oid::from(function), value);
-            self.scan(Some((existing(index), scan_key)), f);
+            self.scan(Some((existing(index), vec![scan_key])), |row| {
+                f(row);
+                ControlFlow::Continue(())
+            });
         }
     }
 
-    /// Shows `f` all rows that are seen.
-    pub fn each_row(&self, f: impl FnMut(&ModelRow)) {
-        // SAFETY: a scan without an index.
-        unsafe { self.scan(None, f) }
+    /// Shows `f` the rows whose names begin with `prefix`, in the order of their names, until it breaks.
+    pub fn each_with_prefix(&self, prefix: &str, f: impl FnMut(&ModelRow) -> ControlFlow<()>) {
+        // SAFETY: an index scan on the index that begins with the name, whose collation is that of bytes.
+        unsafe {
+            let attribute = pg_sys::get_attnum((*self.relation).rd_id, c"name".as_ptr());
+            let key = |strategy: u32, function: u32, value: &str| {
+                let mut key = pg_sys::ScanKeyData::default();
+                let value = value.into_datum().unwrap_or(pg_sys::Datum::null());
+                let (strategy, function) = (strategy as pg_sys::StrategyNumber, pg_sys::Oid::from(function));
+                pg_sys::ScanKeyInit(&mut key, attribute, strategy, function, value);
+                key
+            };
+            let mut keys = vec![key(pg_sys::BTGreaterEqualStrategyNumber, pg_sys::F_TEXT_GE, prefix)];
+            if let Some(end) = behind(prefix) {
+                keys.push(key(pg_sys::BTLessStrategyNumber, pg_sys::F_TEXT_LT, &end));
+            }
+            self.scan(Some((existing(c"models_name_version_key"), keys)), f);
+        }
     }
 
-    /// Shows `f` the rows that a scan finds: by an index and its key, or all.
+    /// Is no row seen?
+    pub fn is_empty(&self) -> bool {
+        let mut is_empty = true;
+        // SAFETY: a scan without an index.
+        unsafe {
+            self.scan(None, |_| {
+                is_empty = false;
+                ControlFlow::Break(())
+            });
+        }
+        is_empty
+    }
+
+    /// Shows `f` all rows that are seen.
+    pub fn each_row(&self, mut f: impl FnMut(&ModelRow)) {
+        // SAFETY: a scan without an index.
+        unsafe {
+            self.scan(None, |row| {
+                f(row);
+                ControlFlow::Continue(())
+            });
+        }
+    }
+
+    /// Shows `f` the rows that a scan finds, by an index and its keys, or all, until it breaks.
     ///
     /// # Safety
-    /// The index is one of the table, and the key one of the index.
-    unsafe fn scan(&self, key: Option<(pg_sys::Oid, pg_sys::ScanKeyData)>, mut f: impl FnMut(&ModelRow)) {
+    /// The index is one of the table, and the keys are some of the index.
+    unsafe fn scan(
+        &self,
+        keys: Option<(pg_sys::Oid, Vec<pg_sys::ScanKeyData>)>,
+        mut f: impl FnMut(&ModelRow) -> ControlFlow<()>,
+    ) {
         // SAFETY: the caller's promise; each tuple is valid until the next one.
         unsafe {
             let mut own = with_own_commands();
             let snapshot = self.latest.unwrap_or(&raw mut own);
-            let (index, mut keys): (_, Vec<pg_sys::ScanKeyData>) = match key {
-                Some((index, key)) => (index, vec![key]),
-                None => (pg_sys::Oid::INVALID, Vec::new()),
-            };
+            let (index, mut keys) = keys.unwrap_or((pg_sys::Oid::INVALID, Vec::new()));
             let count = keys.len() as c_int;
             let scan = pg_sys::systable_beginscan(self.relation, index, count > 0, snapshot, count, keys.as_mut_ptr());
             loop {
                 let tuple = pg_sys::systable_getnext(scan);
-                if tuple.is_null() {
+                if tuple.is_null() || f(&ModelRow { table: self, tuple }).is_break() {
                     break;
                 }
-                f(&ModelRow { table: self, tuple });
             }
             pg_sys::systable_endscan(scan);
         }
     }
+}
+
+/// The least text above all that begin with `prefix`, which ends in an ASCII character; None if it is empty.
+fn behind(prefix: &str) -> Option<String> {
+    let last = prefix.chars().next_back().filter(char::is_ascii)?;
+    Some(format!("{}{}", &prefix[..prefix.len() - 1], char::from(last as u8 + 1)))
 }
 
 /// What `f` makes of the row of this model, if it is seen.

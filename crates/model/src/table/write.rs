@@ -10,7 +10,8 @@ use pg::settings::Settings;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
-use pgrx::spi::{SpiHeapTupleData, SpiResult};
+use pgrx::spi::{OwnedPreparedStatement, SpiHeapTupleData, SpiResult};
+use std::cell::RefCell;
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::AssertUnwindSafe;
@@ -25,8 +26,12 @@ pub enum Taken {
 }
 
 /// Inserts a row of the current user's and returns its model_id and version. The model is the next version of its name,
-/// and granted to the same roles as the one before.
-pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key, Taken> {
+/// and granted to the same roles as the one before or, of a new name, as another model.
+pub fn insert(
+    name: Option<&str>,
+    (is_locked, granted_like): (bool, Option<i64>),
+    mut fields: Vec<Field>,
+) -> Result<shared::Key, Taken> {
     let user = StoredRole::of(current_user());
     fields.push(Field::new("name", name));
     fields.push(Field::role("owner", &user));
@@ -41,9 +46,17 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
         let before = format!("FROM corgipile.stored_models WHERE name = ${of_name} AND owner = ${of_owner}");
         columns.extend(["version", "granted_to", "predict_granted_to"]);
         values.push(format!("COALESCE((SELECT max(GREATEST(version, last_version)) + 1 {before}), 1)"));
-        let grants = |column| format!("COALESCE((SELECT {column} {before} ORDER BY version DESC LIMIT 1), '{{}}')");
+        let other = granted_like.map_or_else(String::new, |id| {
+            format!("(SELECT {{}} FROM corgipile.stored_models WHERE model_id = {id}), ")
+        });
+        let grants = |column| {
+            let other = other.replace("{}", column);
+            format!("COALESCE((SELECT {column} {before} ORDER BY version DESC LIMIT 1), {other}'{{}}')")
+        };
         values.extend(["granted_to", "predict_granted_to"].map(grants));
-        lock_name(&user, name);
+        if !is_locked {
+            lock_name(&user, name);
+        }
     }
     let sql = format!(
         "INSERT INTO corgipile.stored_models ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
@@ -51,8 +64,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
         values.join(", ")
     );
     let values: Vec<DatumWithOid> = fields.into_iter().map(|f| f.value).collect();
-    let insert = || match Spi::get_three_with_args::<i64, pg_sys::TransactionId, pg_sys::ItemPointerData>(&sql, &values)
-    {
+    let inserted = || if is_locked { insert_prepared(&sql, &values) } else { insert_one(&sql, &values) };
+    let insert = || match inserted() {
         Ok((Some(id), Some(transaction), Some(at))) => Ok(shared_key(oid, id, transaction, at)),
         Ok(_) => error!("corgipile.stored_models did not give a model_id"),
         Err(e) => error!("could not write to corgipile.stored_models: {e}"),
@@ -70,6 +83,42 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
         compression.restore();
         inserted
     })
+}
+
+/// The model_id of a row, the transaction that wrote it, and where it is.
+type Inserted = (Option<i64>, Option<pg_sys::TransactionId>, Option<pg_sys::ItemPointerData>);
+
+fn insert_one(sql: &str, values: &[DatumWithOid]) -> SpiResult<Inserted> {
+    Spi::get_three_with_args(sql, values)
+}
+
+thread_local! {
+    /// a statement that inserts models, and its text
+    static PREPARED: RefCell<Option<(String, OwnedPreparedStatement)>> = const { RefCell::new(None) };
+}
+
+/// The same by a statement that is planned once for many models: planning it takes several times as long as running it.
+fn insert_prepared(sql: &str, values: &[DatumWithOid]) -> SpiResult<Inserted> {
+    Spi::connect_mut(|client| {
+        // out of its place while it is used: an error drops it
+        let known = PREPARED.take().filter(|(known, _)| known == sql);
+        let (text, statement) = match known {
+            Some(known) => known,
+            None => {
+                let types: Vec<PgOid> = values.iter().map(|value| PgOid::from(value.oid())).collect();
+                (sql.to_owned(), client.prepare_mut(sql, &types)?.keep())
+            }
+        };
+        let rows = client.update(&statement, Some(1), values)?;
+        let row = if rows.is_empty() { (None, None, None) } else { rows.first().get_three()? };
+        PREPARED.set(Some((text, statement)));
+        Ok(row)
+    })
+}
+
+/// All models of a training are stored.
+pub fn end_inserts() {
+    PREPARED.take();
 }
 
 /// What a unique violation says is taken; None for an index that is not ours. Messages are translated, names of
@@ -128,19 +177,37 @@ pub fn rows(sql: &str, values: Vec<Field>) -> Vec<(i64, Option<String>, i32)> {
 /// user's choice, as it does advisory locks. Where those have the catalog's OID, it has the owner's, which is the OID
 /// of no catalog. So only names of one owner can share a lock: anybody finds two names with one hash, and could make
 /// other owners wait.
+///
+/// A training of groups locks only what their names begin with, by [`lock_groups`]: a lock for each would fill the
+/// table of locks. So a name with a slash also has its beginnings locked, in a mode that others of that beginning may
+/// take at the same time.
 pub fn lock_name(owner: &StoredRole, name: &str) {
+    for (slash, _) in name.match_indices('/').take(MAX_BEGINNINGS) {
+        lock(owner, &name[..=slash], pg_sys::RowExclusiveLock);
+    }
+    lock(owner, name, pg_sys::ExclusiveLock);
+}
+
+/// Slashes of a name whose beginnings are locked, the first ones.
+const MAX_BEGINNINGS: usize = 8;
+
+/// The same for all names that begin with this one and a slash.
+pub fn lock_groups(owner: &StoredRole, name: &str) {
+    for (slash, _) in name.match_indices('/').take(MAX_BEGINNINGS) {
+        lock(owner, &name[..=slash], pg_sys::RowExclusiveLock);
+    }
+    lock(owner, &format!("{name}/"), pg_sys::ExclusiveLock);
+}
+
+fn lock(owner: &StoredRole, name: &str, mode: u32) {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     let hash = hasher.finish();
     // SAFETY: takes a lock, which the transaction's end gives back; of two names with one hash one waits for nothing.
     unsafe {
         let (object, part) = (pg_sys::Oid::from(hash as u32), (hash >> 32) as u16);
-        pg_sys::LockDatabaseObject(
-            owner.oid().unwrap_or(pg_sys::Oid::INVALID),
-            object,
-            part,
-            pg_sys::ExclusiveLock as pg_sys::LOCKMODE,
-        );
+        let owner = owner.oid().unwrap_or(pg_sys::Oid::INVALID);
+        pg_sys::LockDatabaseObject(owner, object, part, mode as pg_sys::LOCKMODE);
     }
 }
 

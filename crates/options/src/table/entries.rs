@@ -16,7 +16,9 @@ use crate::loader::Loader;
 use crate::loss::Loss;
 use crate::nodes::Nodes;
 use crate::objective::Objective;
-use crate::rows::{By, ClassWeight, Clip, Hashing, Keep, Nulls, Prepare, Standardize, Transform, Unseen, whole};
+use crate::rows::{
+    By, ClassWeight, Clip, Hashing, Keep, Nulls, Prepare, Standardize, Transform, Unseen, UnseenGroup, whole,
+};
 use choices::Choice;
 use errors::limits::MAX_WEIGHTS;
 use loss::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Penalized, Range, Schedule, Solver};
@@ -113,6 +115,16 @@ entries! {
     .of(Models::Classifiers)
     .warm_start(Decisive);
 
+    /// the label that evaluations take for the positive one: precision, recall, F1 and the area under the curve of
+    /// precision and recall are those of this label. By default the greater of two numbers, or true; of text and
+    /// enums, the means over all labels
+    positive: Option<String> = option(
+        Read("string", "a label", || "a string, one of the labels".into()),
+        Default::None,
+    )
+    .named("text")
+    .of(Models::Classifiers);
+
     /// what to do with NULLs. impute: a NULL in a numeric feature is replaced by the feature's mean over the rows that
     /// have it, computed in a first pass; a NULL in a column of text or an enum is a category of its own; rows with any
     /// other NULL are left out. skip: rows with NULLs are left out. error: a NULL is an error. Imputed and skipped rows
@@ -207,6 +219,11 @@ entries! {
     /// a column of numbers, booleans, text or an enum: trains one model for each of its values
     // a model of a group goes on with the rows of its group
     group_by = argument("text", Column, Default::None).warm_start(Kept);
+
+    /// with group_by: what the model answers, under the name given as name, to a row whose group did not occur in
+    /// training. error: an error. null: NULL. all: the prediction of one more model, which is trained on all rows
+    unseen_group: UnseenGroup =
+        option(Words(UnseenGroup::names), Default::Word("error")).named("text").warm_start(Told);
 
     /// fraction of the rows to hold out for validation, drawn with the seed
     validation_fraction: Option<f64> = option(Number(Range::above(0.0).below(1.0)), Default::None)

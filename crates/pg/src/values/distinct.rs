@@ -130,6 +130,16 @@ impl Distinct {
         }
     }
 
+    /// No values yet, of the same type.
+    pub fn like(&self) -> Distinct {
+        Distinct::new(self.declared, self.collation)
+    }
+
+    /// May equal values be different as texts?
+    pub fn has_spellings(&self) -> bool {
+        self.has_aliases && !self.by_value
+    }
+
     /// How many values there are.
     #[inline]
     pub fn len(&self) -> usize {

@@ -14,7 +14,7 @@ use decode::EpochCounts;
 use errors::{Errand, Result};
 use model::{Model, Policies};
 use options::nodes::Nodes;
-use sgd::{RocAuc, Tied, read_tied};
+use sgd::{AreaSums, Areas, Tied, read_tied};
 use std::collections::VecDeque;
 
 /// Evaluates the model on the planned rows where they are, if that was asked for and can be; that it cannot is
@@ -25,7 +25,7 @@ pub fn evaluate_there(
     reading: &ModelRows<'_>,
     rows: &mut PlannedRows,
     (nodes, evaluation): (&Nodes, &mut ModelEvaluation),
-) -> Result<Option<Vec<Option<f64>>>> {
+) -> Result<Option<Vec<Areas>>> {
     if *nodes == Nodes::Off {
         return Ok(None);
     }
@@ -43,7 +43,7 @@ impl Cluster {
         document: &str,
         rows: &mut PlannedRows,
         evaluation: &mut ModelEvaluation,
-    ) -> Result<Vec<Option<f64>>> {
+    ) -> Result<Vec<Areas>> {
         self.order(|_| Order::EvaluateModel(ModelTask { document: document.len(), policies }));
         self.attach(document.as_bytes());
         for (sums, counts) in self.ask::<(EvaluatedSums, EpochCounts)>()? {
@@ -52,18 +52,18 @@ impl Cluster {
             }
             rows.decoder.count_rows_of_others(&counts);
         }
-        (0..evaluation.curves()).map(|_| self.area()).collect()
+        (0..evaluation.curves()).map(|curve| self.areas(evaluation.totals(curve))).collect()
     }
 
-    /// The area under the next curve.
-    fn area(&mut self) -> Result<Option<f64>> {
+    /// The areas under the next curve, of as many negative and positive tuples.
+    fn areas(&mut self, totals: [u64; 2]) -> Result<Areas> {
         let mut streams: Vec<Stream> = self.servers().map(|_| Stream::default()).collect();
-        let mut roc = RocAuc::default();
+        let mut sums = AreaSums::new(totals);
         loop {
             self.refill(&mut streams)?;
             let least = streams.iter_mut().filter(|stream| !stream.has_ended).min_by_key(|stream| stream.least());
-            let Some(stream) = least else { return Ok(roc.area()) };
-            stream.piece.pop_front().into_iter().for_each(|tied| roc.add_tied(tied));
+            let Some(stream) = least else { return Ok(sums.areas()) };
+            stream.piece.pop_front().into_iter().for_each(|tied| sums.add_tied(tied));
         }
     }
 

@@ -14,7 +14,7 @@ use super::team::Team;
 use super::workers;
 use choices::Choice;
 use decode::{DecoderSpec, OwnedSpec};
-use errors::limits::{MAX_MODELS, MAX_WEIGHTS};
+use errors::limits::MAX_WEIGHTS;
 use errors::{Result, TrainingError, some_of};
 use options::call::TrainArguments;
 use options::chosen::Keep;
@@ -39,6 +39,9 @@ pub struct Search {
     processes: Option<u32>,
     outcome: Option<Vec<SearchRow>>,
 }
+
+/// Models of all points on all folds that learn at a time.
+const MAX_SIDE_BY_SIDE: usize = 10_000;
 
 impl Search {
     /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
@@ -136,7 +139,7 @@ impl Search {
         }
         let weights = request.points.iter().map(|point| point.hyperparameters.weights(dim, outputs));
         let (models, weights) = (request.points.len(), weights.fold(0_usize, usize::saturating_add));
-        let (folds, room) = (self.spec.rule.folds(), (MAX_MODELS / models).min(MAX_WEIGHTS / weights.max(1)));
+        let (folds, room) = (self.spec.rule.folds(), (MAX_SIDE_BY_SIDE / models).min(MAX_WEIGHTS / weights.max(1)));
         match u32::try_from(room).unwrap_or(u32::MAX) {
             0 => Err(TrainingError::TooManyModels { models, dim }.into()),
             room if room < folds => {

@@ -47,8 +47,8 @@ def _by_epoch(models: list[Collected], title: str, label: str, columns: list[tup
 
 
 def curves(models: list[Collected]) -> list[Html]:
-    """ROC, precision and recall, calibration: a line per model of two classes, or per class of one model."""
-    roc, precise, calibrated = [], [], []
+    """ROC, precision and recall, lift, calibration: a line per model of two classes, or per class of one model."""
+    roc, precise, lifted, calibrated = [], [], [], []
     for i, model in enumerate(models):
         evaluation = model.evaluation
         if evaluation is None or not model.is_classifier or not len(evaluation.actual):
@@ -62,10 +62,13 @@ def curves(models: list[Collected]) -> list[Html]:
                 roc.append((curve, said, style))
             if (curve := measures.precision_recall(positive, scores)) is not None:
                 precise.append((curve, said, style))
+            if (curve := measures.lift(positive, scores)) is not None:
+                lifted.append((curve, said, style))
         calibration = _calibration(model, evaluation)
         if calibration is not None:
             calibrated.append((calibration, model.short, i))
-    return [f for f in (_roc(roc), _precise(precise), _calibrated(calibrated)) if f is not None]
+    found = (_roc(roc), _precise(precise), _lifted(lifted), _calibrated(calibrated))
+    return [f for f in found if f is not None]
 
 
 def _named(curves: list[tuple[measures.Curve, str, int]], measure: str) -> list[Series]:
@@ -93,6 +96,14 @@ def _precise(curves: list[tuple[measures.Curve, str, int]]) -> Html | None:
     said = f"The average precision is {_areas(curves)}."
     x, y = Axis("recall", 0.0, 1.0), Axis("precision", 0.0, 1.0)
     return chart("Precision and recall", said, _named(curves, "average"), x, y)
+
+
+def _lifted(curves: list[tuple[measures.Curve, str, int]]) -> Html | None:
+    if not curves:
+        return None
+    said = f"The tenth of the rows with the highest scores has {_areas(curves)} times as many as all rows."
+    x, y = Axis("share of the rows, highest scores first", 0.0, 1.0), Axis("lift")
+    return chart("Lift", said, _named(curves, "first tenth"), x, y)
 
 
 def _calibration(model: Collected, evaluation: Evaluation) -> measures.Calibration | None:

@@ -47,6 +47,17 @@ def precision_recall(positive: NDArray[np.bool_], scores: Doubles) -> Curve | No
     return Curve(np.append(0.0, recall), np.append(precision[0], precision), area)
 
 
+def lift(positive: NDArray[np.bool_], scores: Doubles) -> Curve | None:
+    """How many times more often rows of the highest scores are positive than all rows, over their share of all rows; in
+    place of an area the lift of the first tenth. None without positive rows."""
+    if not positive.any():
+        return None
+    true, false = _counts(positive, scores)
+    rows = true + false
+    x, y = rows / rows[-1], (true / rows) / (true[-1] / rows[-1])
+    return Curve(x, y, float(np.interp(0.1, x, y)))
+
+
 def thinned(curve: Curve, points: int = 150) -> Curve:
     """The same with fewer points, about equally far from each other along the curve."""
     if len(curve.x) <= points:

@@ -56,6 +56,35 @@ pub const CASES: &[Case] = &[
         "Only its owner and members of the owner's role can change a model.",
     ),
     Case(
+        "ModelError::OfGroups",
+        "SELECT FROM corgipile_train('SELECT *, label AS g FROM t', features => '{a}', group_by => 'g', name => 'gs', max_epochs => 1); SELECT corgipile_export('gs')",
+        "0A000",
+        r#""gs" is a model for each group of column "g", and this function takes one model"#,
+        "Name the model of one group, such as 'gs/0'.",
+    ),
+    Case(
+        "ModelError::NameOfOneModel",
+        "SELECT FROM corgipile_train('t', features => '{a}', max_epochs => 1, name => 'gs'); SELECT FROM corgipile_train('SELECT *, label AS g FROM t', features => '{a}', group_by => 'g', name => 'gs', max_epochs => 1); ",
+        "42710",
+        r#""gs" is the name of one model, and cannot be that of models of groups, too"#,
+        "Give another name, or drop or rename the model.",
+    ),
+    Case(
+        "ModelError::NameOfGroups",
+        "SELECT FROM corgipile_train('SELECT *, label AS g FROM t', features => '{a}', group_by => 'g', name => 'gs', max_epochs => 1); SELECT FROM corgipile_train('t', features => '{a}', max_epochs => 1, name => 'gs')",
+        "42710",
+        r#""gs" is the name of the models of groups of column "g""#,
+        "Give another name, or drop these models with corgipile_drop('gs').",
+    ),
+    Case(
+        "ModelError::GroupsDiffer",
+        "SELECT FROM corgipile_train('SELECT *, label AS g FROM t', features => '{a}', group_by => 'g', name => 'gs', max_epochs => 1); SELECT FROM corgipile_train('SELECT a, b AS label, 2 AS g FROM t', 'linear', features => '{a}', group_by => 'g', name => 'gs', max_epochs => 1); \
+         SELECT corgipile_evaluate('gs', 'SELECT *, label AS g FROM t')",
+        "0A000",
+        r#"model ... "gs/0" and model ... "gs/2" predict other labels, or predict them in another way, and cannot be evaluated together"#,
+        "Train all groups again in one call, or evaluate the models of the groups by their own names.",
+    ),
+    Case(
         "ModelError::ModelExists",
         "SELECT corgipile_rename('m', 'other')",
         "42710",

@@ -56,6 +56,27 @@ pub const CASES: &[Case] = &[
         "Correct such values, or leave the row out.",
     ),
     Case(
+        "PredictError::NoGroupColumn",
+        "SELECT FROM corgipile_train('SELECT *, label AS g FROM t', features => '{a}', group_by => 'g', name => 'gs', max_epochs => 1); SELECT corgipile_predict('gs', ARRAY[1])",
+        "42703",
+        r#""gs" is a model for each group of column "g", which is not among what is given"#,
+        "Give a row with this column, as in SELECT corgipile_predict('gs', t) FROM t, or name the model of one group, such as 'gs/0'.",
+    ),
+    Case(
+        "PredictError::NoGroupColumn",
+        "SELECT FROM corgipile_train('SELECT *, label AS g FROM t', features => '{a}', group_by => 'g', name => 'gs', max_epochs => 1); SELECT corgipile_predict('gs', r) FROM (SELECT 1 AS a, 2 AS b) AS r",
+        "42703",
+        r#""gs" is a model for each group of column "g", which is not among what is given"#,
+        "The row has the columns a, b. Or name the model of one group, such as 'gs/0'.",
+    ),
+    Case(
+        "PredictError::UnseenGroup",
+        "SELECT FROM corgipile_train('SELECT *, label AS g FROM t', features => '{a}', group_by => 'g', name => 'gs', max_epochs => 1); SELECT corgipile_predict('gs', r) FROM (SELECT 1 AS a, 2 AS g) AS r",
+        "22023",
+        r#"group "2" of column "g" is unknown to "gs""#,
+        "Train with unseen_group => 'null' to predict NULL for such rows, or with unseen_group => 'all' to predict them by a model of all rows.",
+    ),
+    Case(
         "PredictError::OutOfRange",
         "SELECT corgipile_predict('dense', ARRAY[1, 2, 1e300]::float8[])",
         "22003",

@@ -56,9 +56,9 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "RowFault::TooManyGroups",
-        "SELECT corgipile_train('SELECT 1 AS label, i AS a, i AS g FROM generate_series(1, 10001) i', 'linear', features => '{a}', group_by => 'g')",
+        "SELECT corgipile_train('SELECT 1 AS label, i AS a, i AS g FROM generate_series(1, 100001) i', 'linear', features => '{a}', group_by => 'g')",
         "54000",
-        r#"column "g" has more than 10000 groups: one more was found in row number ... of the source"#,
+        r#"column "g" has more than 100000 groups: one more was found in row number ... of the source"#,
         "Group by a column with fewer values, or combine rare ones in a query.",
     ),
     Case(

@@ -143,7 +143,7 @@ pub const CASES: &[Case] = &[
         r#"SELECT corgipile_train('sparse', features => '{k,v}', options => '{"dimensions": 100000000}', grid => '{"learning_rate": [0.1, 0.2]}')"#,
         "54000",
         "2 models of 100000000 features are too many for one call",
-        "A call trains at most 10000 models with at most 134217727 weights together: use several calls.",
+        "A call trains at most 100000 models with at most 134217727 weights together: use several calls.",
     ),
     Case(
         "TrainingError::Diverged",

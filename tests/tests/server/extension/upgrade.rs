@@ -66,8 +66,8 @@ fn an_update_keeps_models_privileges_and_the_sessions_that_are_there() {
     };
     let (judge, stranger) = (db.role("judge"), db.role("stranger"));
     db.run(&format!(
-        "REVOKE EXECUTE ON FUNCTION corgipile_evaluate(bigint, text, text, text, text) FROM PUBLIC;
-         GRANT EXECUTE ON FUNCTION corgipile_evaluate(bigint, text, text, text, text) TO {judge}"
+        "REVOKE EXECUTE ON FUNCTION corgipile_evaluate(bigint, text, text, text, text, text) FROM PUBLIC;
+         GRANT EXECUTE ON FUNCTION corgipile_evaluate(bigint, text, text, text, text, text) TO {judge}"
     ));
     let model = db.trained("'t', max_epochs => 3, seed => 1, name => 'old', options => '{\"standardize\": true}'");
     let before = db.lines(PREDICT);
@@ -93,7 +93,7 @@ fn an_update_keeps_models_privileges_and_the_sessions_that_are_there() {
     assert_eq!(other.line("SELECT version, tag FROM corgipile.models JOIN corgipile.stored_models AS s USING (model_id, version) WHERE s.name = 'old' ORDER BY 1 DESC LIMIT 1"), "2|NULL");
     let may = |role: &str| {
         format!(
-            "SELECT has_function_privilege('{role}', 'corgipile_evaluate(bigint, text, text, text, text)', 'EXECUTE')"
+            "SELECT has_function_privilege('{role}', 'corgipile_evaluate(bigint, text, text, text, text, text)', 'EXECUTE')"
         )
     };
     assert_eq!((db.line(&may(&judge)), db.line(&may(&stranger))), ("t".to_owned(), "f".to_owned()));

@@ -6,6 +6,7 @@ mod export;
 mod export_onnx;
 mod export_sql;
 mod fastpath;
+mod groups;
 mod inline_models;
 mod kept_memory;
 mod management;

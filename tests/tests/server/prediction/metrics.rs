@@ -52,6 +52,109 @@ fn every_metric_is_that_of_scikit_learn() {
     }
 }
 
+/// The model and the rows of the golden figures, with labels that are texts.
+const TEXTS: &str = "SELECT CASE WHEN sign = 1 THEN 'yes' ELSE 'no' END AS label, ARRAY[a, b, c]::real[] AS x FROM t";
+
+fn store_of_texts(db: &mut Session, name: &str, options: &str) {
+    Stored { model: "logistic", classes: "'{no,yes}'", label_type: "text", options, ..DENSE }.store(db, name);
+}
+
+#[test]
+fn of_two_texts_each_has_its_metrics_unless_one_is_positive() {
+    let mut db = Database::new();
+    table(&mut db);
+    store_of_texts(&mut db, "m", "{}");
+    store_of_texts(&mut db, "of_no", r#"{"positive": "no"}"#);
+    let expected = golden("texts");
+    let assert_all = |given: &[(String, Option<f64>)], expected: &Map<String, Value>| {
+        for (name, expected) in expected {
+            let found = given.iter().find(|(metric, _)| metric == name).unwrap_or_else(|| panic!("{name}")).1;
+            let (found, expected) = (found.unwrap_or(f64::NAN), expected.as_f64().expect("a number"));
+            assert!((found - expected).abs() <= 1e-6, "{name}: {found}, {expected}");
+        }
+    };
+    let positive = |label: &str| -> Map<String, Value> {
+        let of = |name: &str| (name.to_owned(), expected[&format!("{name}[{label}]")].clone());
+        ["precision", "recall", "f1", "pr_auc", "roc_auc"].into_iter().map(of).collect()
+    };
+    assert_all(&metrics(&mut db, "m", TEXTS), &expected);
+    assert_all(&metrics(&mut db, "of_no", TEXTS), &positive("no"));
+    for label in ["no", "yes"] {
+        let rows = db
+            .rows("SELECT metric, value FROM corgipile_evaluate('of_no', $1::text, positive => $2)", &[&TEXTS, &label]);
+        let given: Vec<_> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        assert_all(&given, &positive(label));
+    }
+    db.fails_with(&format!("SELECT corgipile_evaluate('m', $${TEXTS}$$, positive => 'maybe')"), "22023")
+        .says(&["maybe", "no, yes"]);
+    // a training records it
+    db.run("SELECT FROM corgipile_train($$SELECT 'class ' || sign AS label, a FROM t$$, features => '{a}', max_epochs => 1, name => 'p', positive => 'class -1')");
+    assert_eq!(db.line("SELECT hyperparameters ->> 'positive' FROM corgipile.models WHERE name = 'p'"), "class -1");
+    db.fails_with(
+        "SELECT corgipile_train($$SELECT 'class ' || sign AS label, a FROM t$$, features => '{a}', max_epochs => 1, positive => 'other')",
+        "22023",
+    );
+}
+
+#[test]
+fn the_confusion_matrix_has_a_row_for_each_pair_of_labels() {
+    let mut db = Database::new();
+    table(&mut db);
+    SOFTMAX.store(&mut db, "softmax");
+    let source = "SELECT animal AS label, ARRAY[a, b, c]::real[] AS x FROM t";
+    let expected = golden("softmax");
+    let rows = db.rows("SELECT actual, predicted, tuples FROM corgipile_confusion('softmax', $1::text)", &[&source]);
+    assert_eq!(rows.len(), 9);
+    for row in rows {
+        let (actual, predicted, tuples): (String, String, i64) = (row.get(0), row.get(1), row.get(2));
+        assert_eq!(
+            expected[&format!("confusion[{actual},{predicted}]")].as_i64(),
+            Some(tuples),
+            "{actual} {predicted}"
+        );
+    }
+    Stored { model: "linear", classes: "NULL", label_type: "numeric", ..DENSE }.store(&mut db, "linear");
+    db.fails_with(
+        "SELECT corgipile_confusion('linear', 'SELECT target AS label, ARRAY[a, b, c]::real[] AS x FROM t')",
+        "22023",
+    );
+}
+
+#[test]
+fn curves_are_those_of_scikit_learn() {
+    let mut db = Database::new();
+    table(&mut db);
+    Stored { model: "logistic", ..DENSE }.store(&mut db, "m");
+    let source = "SELECT sign AS label, ARRAY[a, b, c]::real[] AS x FROM t";
+    let expected = golden("curves");
+    for (curve, expected) in &expected {
+        let rows = db.rows(
+            "SELECT x, y FROM corgipile_curves('m', $1::text, points => 1000) WITH ORDINALITY AS c(curve, label, x, y, threshold, tuples, i)
+              WHERE curve = $2 ORDER BY i",
+            &[&source, curve],
+        );
+        let coordinates =
+            |i: usize| expected[i].as_array().expect("numbers").iter().map(|x| x.as_f64().expect("a number"));
+        assert_eq!(rows.len(), coordinates(0).count(), "{curve}");
+        for ((row, x), y) in rows.iter().zip(coordinates(0)).zip(coordinates(1)) {
+            let found: (f64, f64) = (row.get(0), row.get(1));
+            assert!((found.0 - x).abs() < 1e-6 && (found.1 - y).abs() < 1e-6, "{curve}: {found:?}, {x}, {y}");
+        }
+    }
+    // the lift of all rows is 1, and that of the first rows their precision by the share of all
+    let lift =
+        db.rows("SELECT x, y, tuples FROM corgipile_curves('m', $1::text) WHERE curve = 'lift' ORDER BY x", &[&source]);
+    let last = lift.last().expect("points");
+    assert_eq!((last.get::<_, f64>(0), last.get::<_, f64>(1), last.get::<_, i64>(2)), (1.0, 1.0, 400));
+    let points: i64 = db
+        .value(&format!("SELECT count(*) FROM corgipile_curves('m', $${source}$$, points => 10) WHERE curve = 'roc'"));
+    assert!((10..=13).contains(&points), "{points}");
+    store_of_texts(&mut db, "texts", "{}");
+    let labels = db.lines(&format!("SELECT DISTINCT label FROM corgipile_curves('texts', $${TEXTS}$$) ORDER BY 1"));
+    assert_eq!(labels, ["no", "yes"]);
+    db.fails_with(&format!("SELECT corgipile_curves('texts', $${TEXTS}$$, points => 1)"), "22023");
+}
+
 #[test]
 fn a_curve_of_more_rows_than_work_mem_holds_is_exact() {
     let mut db = Database::new();

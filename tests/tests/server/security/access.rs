@@ -4,11 +4,13 @@
 use corgipile_tests::{Database, Session, small};
 
 /// Calls that read the label and these features of a source, each with how many rows it says it has read.
-fn readers(source: &str, model: i64, features: &str) -> [String; 7] {
+fn readers(source: &str, model: i64, features: &str) -> [String; 9] {
     let source = format!("$s${source}$s$");
     [
         format!("SELECT tuples FROM corgipile_train({source}, features => '{{{features}}}', max_epochs => 1)"),
         format!("SELECT value::int FROM corgipile_evaluate({model}, {source}) WHERE metric = 'tuples'"),
+        format!("SELECT sum(tuples)::int FROM corgipile_confusion({model}, {source})"),
+        format!("SELECT max(tuples) FROM corgipile_curves({model}, {source}) WHERE curve = 'roc'"),
         format!("SELECT tuples FROM corgipile_train_uda({source}, features => '{{{features}}}', max_epochs => 1)"),
         format!("SELECT (corgipile_cluster_factor({source}, 'label', '{{{features}}}') > 0)::text"),
         format!("SELECT tuples FROM corgipile_calibrate({model}, {source})"),

@@ -355,8 +355,8 @@ fn models_that_would_take_all_memory_are_refused_before_they_are_made() {
     db.fails_with(&train("sparse", &format!("features => '{{k,v}}', grid => {}", grid(1000))), "54000");
     let known = format!("features => '{{k,v}}', options => '{{\"dimensions\": 20000002}}', grid => {}", grid(1000));
     db.fails_with(&train("sparse", &known), "54000");
-    // 5,000 groups times 3 models are more than 10,000, however small
-    db.fails_with(&train("many", &format!("features => '{{x}}', group_by => 'site', grid => {}", grid(3))), "54000");
+    // 5,000 groups times 21 models are more than 100,000, however small
+    db.fails_with(&train("many", &format!("features => '{{x}}', group_by => 'site', grid => {}", grid(21))), "54000");
     db.run(&train("many", "features => '{x}', group_by => 'site'"));
 }
 

@@ -3,7 +3,7 @@
 use corgipile_tests::Database;
 
 /// Every argument but source and options: a value in SQL, and another one in JSON.
-const TWO_VALUES: [(&str, &str, &str); 32] = [
+const TWO_VALUES: [(&str, &str, &str); 34] = [
     ("model", "'svm'", r#""linear""#),
     ("label", "'label'", r#""a""#),
     ("features", "'{a,b}'", r#"["a", "c"]"#),
@@ -36,6 +36,8 @@ const TWO_VALUES: [(&str, &str, &str); 32] = [
     ("servers", "'auto'", "\"off\""),
     ("solver", "'sgd'", r#""newton""#),
     ("statistics", "'sample'", r#""exact""#),
+    ("unseen_group", "'null'", r#""all""#),
+    ("positive", "'1'", r#""0""#),
 ];
 
 /// What is recorded of the last training.
@@ -130,14 +132,14 @@ fn every_argument_can_be_a_parameter_and_explain_shows_them() {
     let mut db = Database::with_small_table(100);
     let types: String =
         db.value("SELECT oidvectortypes(proargtypes) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
-    let places: Vec<String> = (1..=33).map(|i| format!("${i}")).collect();
+    let places: Vec<String> = (1..=36).map(|i| format!("${i}")).collect();
     db.run(&format!(
         "PREPARE train({types}) AS SELECT * FROM corgipile_train({}); SET plan_cache_mode = force_generic_plan",
         places.join(", ")
     ));
     let call =
         "EXECUTE train('t', 'svm', NULL, NULL, NULL, 3, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                NULL, 4, 0.01, 0.02, 'adam', 'constant', true, 'skip', 'balanced', NULL, 0.2, 2, false, true, 'off', 'sgd', 'exact')";
+                NULL, 4, 0.01, 0.02, 'adam', 'constant', true, 'skip', 'balanced', NULL, 0.2, 2, false, true, 'off', 'sgd', 'exact', NULL, NULL)";
     let plan = db.lines(&format!("EXPLAIN {call}")).join("\n");
     for line in [
         "Batch Size: 4",

@@ -555,8 +555,8 @@ fn a_small_message_makes_neither_an_endless_loop_nor_gigabytes() {
         // no points times this many groups are no models
         ("9223372036854775808", vec![], "08P01"),
         ("18446744073709551615", vec![point(4)], "08P01"),
-        ("10001", vec![], "08P01"),
-        ("10000", vec![point(4); 2], "54000"),
+        ("100001", vec![], "08P01"),
+        ("100000", vec![point(4); 2], "54000"),
         ("1", vec![point(100_000_000)], "54000"),
         ("1", vec![point(30_000_000); 8], "54000"),
         ("100", vec![point(1_000_000)], "54000"),
