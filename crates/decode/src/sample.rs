@@ -108,7 +108,8 @@ impl Sample {
             }
             let Some(mut sample) = read(Extent::Blocks(share), query, MOST_ROWS) else { return Ok(None) };
             // if the query filters the rows, more blocks have enough
-            let more = (share * limit as f64 / sample.rows.max(1) as f64).min(MOST_BLOCKS as f64 / pages as f64);
+            let more =
+                (share * limit as f64 / sample.rows.max(1) as f64).min(MOST_BLOCKS as f64 / pages as f64).min(1.0);
             if 2 * sample.rows < limit as u64 && more > share {
                 let more = read(Extent::Blocks(more), Query::analyze(&sql)?, MOST_ROWS);
                 sample = more.unwrap_or(sample);

@@ -19,16 +19,16 @@ pub enum LabelMeaning {
 const FEW: f64 = 20.0;
 
 impl LabelMeaning {
-    /// Of a sample of numbers. Two whole numbers are classes; more are if they are few and count from 0 or 1, as
-    /// numbered classes do.
+    /// Of a sample of numbers. Two are classes; more are if they are whole, few, and count from 0 or 1, as numbered
+    /// classes do.
     pub fn of_numbers(numbers: &Numbers) -> LabelMeaning {
         let distinct = numbers.counts.distinct;
         match numbers.is_whole {
-            true if distinct <= 2 => LabelMeaning::TwoClasses,
+            _ if distinct <= 2 => LabelMeaning::TwoClasses,
             true if are_numbered(numbers.min, numbers.max, distinct) => LabelMeaning::Classes(distinct),
             true if distinct as f64 > FEW => LabelMeaning::Quantities,
-            false if distinct > 2 => LabelMeaning::Quantities,
-            _ => LabelMeaning::Unclear,
+            false => LabelMeaning::Quantities,
+            true => LabelMeaning::Unclear,
         }
     }
 }
@@ -49,13 +49,14 @@ mod tests {
         assert_eq!(of(&[]), LabelMeaning::TwoClasses);
         assert_eq!(of(&[0.0, 0.0]), LabelMeaning::TwoClasses);
         assert_eq!(of(&[-1.0, 1.0, 1.0]), LabelMeaning::TwoClasses);
+        assert_eq!(of(&[0.25, 0.75, 0.25]), LabelMeaning::TwoClasses);
         assert_eq!(of(&[3.0, 7.0]), LabelMeaning::TwoClasses);
         assert_eq!(of(&[0.0, 1.0, 2.0, 1.0]), LabelMeaning::Classes(3));
         assert_eq!(of(&[1.0, 2.0, 4.0]), LabelMeaning::Classes(3));
         assert_eq!(of(&(0..10).map(f64::from).collect::<Vec<_>>()), LabelMeaning::Classes(10));
         assert_eq!(of(&(0..30).map(f64::from).collect::<Vec<_>>()), LabelMeaning::Quantities);
         assert_eq!(of(&[0.5, 1.5, 2.0]), LabelMeaning::Quantities);
-        for unclear in [&[0.5, 1.5][..], &[3.0, 4.0, 5.0], &[0.0, 5.0, 10.0], &[-1.0, 0.0, 1.0]] {
+        for unclear in [&[3.0, 4.0, 5.0][..], &[0.0, 5.0, 10.0], &[-1.0, 0.0, 1.0]] {
             assert_eq!(of(unclear), LabelMeaning::Unclear, "{unclear:?}");
         }
     }

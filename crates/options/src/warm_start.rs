@@ -92,6 +92,7 @@ mod tests {
             ("linear", json!({"schedule": "theorem1", "mu": 2, "a": 3, "validation_fraction": 0.25})),
             ("linear", json!({"schedule": "inverse_scaling", "power": 0.25, "learning_rate": 0.5, "seed": 7})),
             ("linear", json!({"solver": "newton", "validation_column": "v", "statistics": "exact", "index_base": 0})),
+            ("poisson", json!({"l2": 0.5, "l2_on": "categories"})),
             ("linear", json!({"loss": "quantile", "quantile": 0.9, "bounded_steps": false, "decay": 0.5})),
             ("huber", json!({"loss_epsilon": 2, "handle_unknown": "error", "dimensions": 9, "averaging": false})),
             ("mlp", json!({"optimizer": "adam", "beta2": 0.5, "hidden_layer_sizes": [3, 2], "activation": "tanh"})),

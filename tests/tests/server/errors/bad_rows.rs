@@ -37,10 +37,10 @@ fn one_class_is_an_error_of_other_models_too() {
 fn three_classes_are_an_error_that_names_them() {
     let mut db = Database::with_small_table(100);
     db.run("UPDATE t SET label = 7 WHERE id = 50");
-    let failure = rejects(&mut db, "'t', seed => 1", "22000");
+    let failure = rejects(&mut db, "'t', 'logistic', seed => 1", "22000");
     failure.says(&["label", "0", "1", "7"]).hints(&["two classes"]);
     db.run("ALTER TABLE t ALTER label TYPE text USING 'class ' || label");
-    rejects(&mut db, "'t', seed => 1", "22000").says(&["class 7"]);
+    rejects(&mut db, "'t', 'logistic', seed => 1", "22000").says(&["class 7"]);
 }
 
 #[test]

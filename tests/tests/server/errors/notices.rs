@@ -5,7 +5,7 @@ use super::database;
 /// Statements, and what psql prints of their notices, where `...` stands for any text.
 pub const CASES: &[(&[&str], &str)] = &[
     (
-        &["SELECT FROM corgipile_train('SELECT label, a, b, (id % 3 = 0)::int AS flag FROM t', max_epochs => 1)"],
+        &["SELECT FROM corgipile_train('SELECT label, a, b, (id % 3 = 0)::int AS flag FROM t', 'logistic', max_epochs => 1)"],
         // of the two numbers a mean square of 1 each, and of the flag 1/3
         "NOTICE:  learning rate 3.003e-1, 2 of 3 features standardized\n",
     ),
@@ -40,6 +40,11 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  Each group's model is calibrated with the rows of its group.\n\
          NOTICE:  1 of 2 groups have too few rows for a coverage of 0.9\n\
          HINT:  Each group's model is calibrated with the rows of its group.\n",
+    ),
+    (
+        &["SELECT FROM corgipile_train('t', features => '{a}', max_epochs => 1, learning_rate => 0.1)"],
+        "NOTICE:  model logistic: label \"label\" has two classes\n\
+         HINT:  Give model to change this: 'linear', for example, predicts the label as a number.\n",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT label, ARRAY[1, 2] AS k, ARRAY[1, 1] AS v FROM t', features => '{k,v}', model => 'svm',
@@ -112,7 +117,7 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  For these coverages, intervals are infinite and sets contain all labels.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i::text AS c FROM generate_series(1, 10001) i', features => '{c}', \
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i::text AS c FROM generate_series(1, 10001) i', 'logistic', features => '{c}', \
            max_epochs => 1)"],
         "NOTICE:  columns of more than 10000 categories are hashed into 262144 buckets: c\n\
          HINT:  Set option hash to another number of buckets, or to \"off\" for a weight per category.\n...",
@@ -125,7 +130,7 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  Predictions do the same. Option winsorize can be another number of deviations, or \"none\".\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[1.7e9::float8 + i, i, 1e9] AS x FROM generate_series(1, 500) i', \
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[1.7e9::float8 + i, i, 1e9] AS x FROM generate_series(1, 500) i', 'logistic', \
            max_epochs => 1)"],
         // steps of 128 and of 64
         "WARNING:  values are so far from 0 that single precision loses most of their differences: x[1], x[3]\n\
@@ -133,11 +138,11 @@ pub const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, CASE WHEN i % 7 > 0 THEN 1.7e9::float8 + i END AS a, i AS b
-             FROM generate_series(1, 500) i', features => '{a,b}', max_epochs => 1)"],
+             FROM generate_series(1, 500) i', 'logistic', features => '{a,b}', max_epochs => 1)"],
         "WARNING:  values are so far from 0 that single precision loses most of their differences: a\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, exp(i / 20::float8) AS a FROM generate_series(1, 1000) i', max_epochs => 1)"],
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, exp(i / 20::float8) AS a FROM generate_series(1, 1000) i', 'logistic', max_epochs => 1)"],
         "...NOTICE:  numbers that span orders of magnitude are transformed by sign(x) * ln(1 + |x|): a\n\
          HINT:  Set option transform to an array of columns, or to \"none\", to change this.\n...",
     ),
@@ -147,7 +152,7 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  If its values are classes, cast the label to text in a query.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('t', features => '{c}', learning_rate => 9, standardize => false, seed => 1)"],
+        &["SELECT FROM corgipile_train('t', 'logistic', features => '{c}', learning_rate => 9, standardize => false, seed => 1)"],
         "...WARNING:  the model is worse than a constant baseline: its loss is ..., that of the best constant 0...\n\
          HINT:  Use the defaults of learning_rate, standardize and shuffle, or a smaller learning_rate and more \
          epochs; or add features that are related to the label.\n",
@@ -177,13 +182,13 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &[
             "SET corgipile.max_buffer_memory = '64kB'",
-            "SELECT FROM corgipile_train('t', features => '{c}', max_epochs => 1, block_size => '50MB', seed => 1, learning_rate => 0.1)",
+            "SELECT FROM corgipile_train('t', 'logistic', features => '{c}', max_epochs => 1, block_size => '50MB', seed => 1, learning_rate => 0.1)",
         ],
         "...NOTICE:  blocks have 64kB instead of 50MB, which exceeds corgipile.max_buffer_memory\n\
          HINT:  Raise that setting, or use a smaller block_size.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('t', features => '{c}', standardize => false, seed => 1, grid => '{\"learning_rate\": [1e-4, 9]}')"],
+        &["SELECT FROM corgipile_train('t', 'logistic', features => '{c}', standardize => false, seed => 1, grid => '{\"learning_rate\": [1e-4, 9]}')"],
         "...WARNING:  1 of 2 models are worse than a constant baseline\n\
          HINT:  See corgipile.training_history for the loss of each.\n",
     ),
@@ -204,13 +209,13 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  The source is read again for each turn. Use fewer points or folds to train all at a time.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '64kB')"],
+        &["SELECT FROM corgipile_train('large', 'logistic', max_epochs => 1, buffer_size => '64kB')"],
         "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: the reported loss and accuracy, \
          computed during the epoch, may differ from the model's\n\
          HINT:  Use a larger buffer_size; '100%' shuffles a small table fully.\n",
     ),
     (
-        &["SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '64kB', buffer_size => '20%')"],
+        &["SELECT FROM corgipile_train('large', 'logistic', max_epochs => 1, block_size => '64kB', buffer_size => '20%')"],
         "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: the reported loss and accuracy, \
          computed during the epoch, may differ from the model's\n\
          HINT:  Use a smaller block_size, or a larger buffer_size.\n",
@@ -218,7 +223,7 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &[
             "SET corgipile.max_buffer_memory = '64kB'",
-            "SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '100%')",
+            "SELECT FROM corgipile_train('large', 'logistic', max_epochs => 1, buffer_size => '100%')",
         ],
         "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: the reported loss and accuracy, \
          computed during the epoch, may differ from the model's\n\
@@ -227,7 +232,7 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &[
             "SET corgipile.max_buffer_memory = '64kB'",
-            "SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '16kB', buffer_size => '100%')",
+            "SELECT FROM corgipile_train('large', 'logistic', max_epochs => 1, block_size => '16kB', buffer_size => '100%')",
         ],
         "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well: the reported loss and accuracy, \
          computed during the epoch, may differ from the model's\n\
@@ -235,7 +240,7 @@ pub const CASES: &[(&[&str], &str)] = &[
          less than buffer_size.\n",
     ),
     (
-        &["SET max_parallel_workers = 0", "SELECT FROM corgipile_train('large', max_epochs => 1, workers => 3)"],
+        &["SET max_parallel_workers = 0", "SELECT FROM corgipile_train('large', 'logistic', max_epochs => 1, workers => 3)"],
         "...NOTICE:  the model is trained by 1 of 3 requested processes: max_parallel_workers is 0\n\
          HINT:  The model depends on the number of workers, which corgipile.models shows.\n",
     ),
@@ -247,19 +252,19 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &[
             "SET max_parallel_workers = 0",
-            "SELECT FROM corgipile_train('large', max_epochs => 1, prefetch => 'on', buffer_size => '10%',
+            "SELECT FROM corgipile_train('large', 'logistic', max_epochs => 1, prefetch => 'on', buffer_size => '10%',
                  block_size => '8kB')",
         ],
         "...NOTICE:  buffers are not prefetched: max_parallel_workers is 0\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT a.* FROM t a JOIN t b ON a.ctid = b.ctid', max_epochs => 1, shared_scan => true)"],
+        &["SELECT FROM corgipile_train('SELECT a.* FROM t a JOIN t b ON a.ctid = b.ctid', 'logistic', max_epochs => 1, shared_scan => true)"],
         "...NOTICE:  the source is not read together with other sessions: the rows are in a spool\n\
          HINT:  The order is that without shared_scan. The view corgipile.stat_shared_scans shows who shares what.\n...",
     ),
     (
         &[
-            "SELECT FROM corgipile_train('t', max_epochs => 1, validation_fraction => 0.2, name => 'placed')",
+            "SELECT FROM corgipile_train('t', 'logistic', max_epochs => 1, validation_fraction => 0.2, name => 'placed')",
             "SELECT FROM corgipile_train('t', max_epochs => 1, warm_start => 'placed')",
         ],
         "...NOTICE:  rows are held out by their position in the table: model ... may have been trained on rows that have moved since\n\
@@ -267,7 +272,7 @@ pub const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &[
-            "SELECT FROM corgipile_train('t', max_epochs => 1, name => 'all_rows')",
+            "SELECT FROM corgipile_train('t', 'logistic', max_epochs => 1, name => 'all_rows')",
             "SELECT FROM corgipile_train('SELECT *, a > 0 AS held FROM t', max_epochs => 1, warm_start => 'all_rows',
                  options => '{\"validation_column\": \"held\"}')",
         ],
@@ -276,18 +281,18 @@ pub const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &[
-            "SELECT FROM corgipile_train('t', max_epochs => 1, shared_scan => true, name => 'shared')",
+            "SELECT FROM corgipile_train('t', 'logistic', max_epochs => 1, shared_scan => true, name => 'shared')",
             "SELECT FROM corgipile_train('t', max_epochs => 1, warm_start => 'shared')",
         ],
         "...NOTICE:  model ... was trained with shared_scan: the order of its rows is not reproducible\n\
          HINT:  Training the same epochs again gives another model.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('t', max_epochs => 1, options => '{\"verbose\": true}')"],
+        &["SELECT FROM corgipile_train('t', 'logistic', max_epochs => 1, options => '{\"verbose\": true}')"],
         "...NOTICE:  epoch 1 of 1: loss ..., accuracy ..., ... tuples/s\n",
     ),
     (
-        &["SELECT FROM corgipile_train('t', max_epochs => 2, verbose => true)"],
+        &["SELECT FROM corgipile_train('t', 'logistic', max_epochs => 2, verbose => true)"],
         "...NOTICE:  epoch 1 of 2: loss ..., accuracy ..., ... tuples/s, ... s left\n\
          NOTICE:  epoch 2 of 2: loss ..., accuracy ..., ... tuples/s\n",
     ),
@@ -300,21 +305,21 @@ pub const CASES: &[(&[&str], &str)] = &[
         "...NOTICE:  solver newton, 1 of 1 features standardized\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('t', max_epochs => 2, verbose => true, patience => 5)"],
+        &["SELECT FROM corgipile_train('t', 'logistic', max_epochs => 2, verbose => true, patience => 5)"],
         "...NOTICE:  epoch 1 of 2: ... tuples/s, at most ... s left\nNOTICE:  epoch 2 of 2: ... tuples/s\n",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1)"],
+        &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', 'logistic', max_epochs => 1)"],
         "...NOTICE:  NULLs are imputed in 1 of 100 rows (1.0%): a (1, the mean 51)\n\
          HINT:  Predictions impute in the same way. Option nulls can be \"skip\" or \"error\" instead.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT label, a, ''red'' AS colour, now() AS since FROM t', max_epochs => 1)"],
+        &["SELECT FROM corgipile_train('SELECT label, a, ''red'' AS colour, now() AS since FROM t', 'logistic', max_epochs => 1)"],
         "NOTICE:  features: 2 columns; left out: since (timestamp with time zone: use date_parts for its parts); one-hot: colour (1 category)\n\
          HINT:  To change this, name the features; '{*,-id}' uses every possible column except id.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id AS since FROM t', max_epochs => 1,
+        &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id AS since FROM t', 'logistic', max_epochs => 1,
                options => '{\"date_parts\": true}')"],
         "NOTICE:  features: 2 columns; parts: since (year, month, dow)\nHINT:  ...\n...",
     ),
@@ -324,13 +329,13 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  The model predicts numbers. For two classes and their probabilities, use model => 'logistic'.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1,
+        &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', 'logistic', max_epochs => 1,
                options => '{\"nulls\": \"skip\"}')"],
         "...NOTICE:  1 of 100 rows (1.0%) are left out because they have NULLs\n",
     ),
     (
         &[
-            "SELECT FROM corgipile_train('SELECT id % 2 AS label, ''red'' AS colour, a FROM t', features => '{a,colour}',
+            "SELECT FROM corgipile_train('SELECT id % 2 AS label, ''red'' AS colour, a FROM t', 'logistic', features => '{a,colour}',
                name => 'red', max_epochs => 1)",
             "SELECT FROM corgipile_evaluate('red', 'SELECT id % 2 AS label, a, ''blue'' AS colour FROM t')",
         ],
@@ -346,7 +351,7 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &["SELECT FROM corgipile_train($$SELECT label, a, (date '2013-01-01' + id)::text AS day,
                                                CASE WHEN id % 9 = 0 THEN '?' ELSE (id % 13)::text END AS grade,
-                                               CASE WHEN id % 9 = 0 THEN -999 ELSE id % 30 END AS degrees FROM t$$, max_epochs => 1)"],
+                                               CASE WHEN id % 9 = 0 THEN -999 ELSE id % 30 END AS degrees FROM t$$, 'logistic', max_epochs => 1)"],
         "NOTICE:  features: 3 columns; left out: day (text with dates: use day::date); \
          one-hot: grade (14 categories, contains numbers and '?': use NULLIF(grade, '?')::float8 if they are amounts); \
          probably codes: degrees (-999: use NULLIF(degrees, -999))\n\
@@ -356,26 +361,26 @@ pub const CASES: &[(&[&str], &str)] = &[
     (
         &[
             "SET corgipile.keep_versions = 1",
-            "SELECT FROM corgipile_train('t', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
-            "SELECT FROM corgipile_train('t', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
+            "SELECT FROM corgipile_train('t', 'logistic', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
+            "SELECT FROM corgipile_train('t', 'logistic', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
         ],
         "...NOTICE:  deleted 1 model replaced by newer ones: version 1 of \"nightly\"\n\
          HINT:  Option keep_versions, or setting corgipile.keep_versions, sets how many are kept; 0 keeps all. Deployed models \
          and models with a comment are kept.\n",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', solver => 'newton',
+        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', 'logistic', solver => 'newton',
                max_epochs => 1)"],
         "...WARNING:  the model has not converged\n\
          HINT:  Train more epochs, for example with warm_start. If the loss no longer decreases, some features separate the classes perfectly: use an l2.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT i > 0 AS label, ARRAY[i] AS x FROM generate_series(-9, 9) i', solver => 'newton')"],
+        &["SELECT FROM corgipile_train('SELECT i > 0 AS label, ARRAY[i] AS x FROM generate_series(-9, 9) i', 'logistic', solver => 'newton')"],
         "...WARNING:  the model has not converged: perfect separation, the coefficients diverge\n\
          HINT:  Use an l2, such as 0.001, for finite weights; without it the model predicts well, but its weights cannot be interpreted.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,
+        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', 'logistic', max_epochs => 1,
                name => 'early')",
           "SELECT FROM corgipile_coefficients('early', 'SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i')"],
         "...NOTICE:  the model does not minimize the loss on these rows: ... is ... standard errors from the minimum\n\
@@ -398,7 +403,7 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  Use statistics => 'exact' to read all rows before the first epoch.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', max_epochs => 1,
+        &["SELECT FROM corgipile_train('SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i', 'logistic', max_epochs => 1,
                name => 'sampled')",
           "SELECT FROM corgipile_importance('sampled', 'SELECT i % 3 > 0 AS label, ARRAY[i % 5] AS x FROM generate_series(1, 100) i',
                max_rows => 10)"],

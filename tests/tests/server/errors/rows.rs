@@ -161,7 +161,7 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "RowFault::ThirdClass",
-        "SELECT corgipile_train('SELECT i AS label, i AS a FROM generate_series(1, 9) i', features => '{a}', shuffle => 'no_shuffle')",
+        "SELECT corgipile_train('SELECT i AS label, i AS a FROM generate_series(1, 9) i', 'logistic', features => '{a}', shuffle => 'no_shuffle')",
         "22000",
         r#"label column "label" has more than two values (...): a third was found in row ..."#,
         "This model separates exactly two classes. To predict numbers, use model => 'linear'; for more classes, model => 'softmax', 'svm_one_vs_rest' or 'mlp'; or combine the values into two \

@@ -5,6 +5,13 @@ use super::{Case, check, database};
 /// The errors.
 pub const CASES: &[Case] = &[
     Case(
+        "TrainingError::UnclearModel",
+        "SELECT corgipile_train('SELECT 3 + id % 5 AS label, a FROM t')",
+        "22023",
+        r#"label column "label" may have classes or numbers to predict: name the model"#,
+        "For classes, give model => 'softmax' (or 'logistic' for two); to predict numbers, model => 'linear'.",
+    ),
+    Case(
         "TrainingError::NoIndices",
         "SELECT corgipile_train('SELECT 0 AS label, ARRAY[]::int[] AS k, ARRAY[]::real[] AS v UNION ALL SELECT 1, ''{}'', ''{}''', features => '{k,v}')",
         "22000",

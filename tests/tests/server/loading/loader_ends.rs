@@ -49,8 +49,11 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
             .says(&["division by zero"]);
         db.rejects("SELECT corgipile_train('SELECT 1 AS label, id AS x FROM t', prefetch => 'on')", "22000")
             .says(&["only one value"]);
-        db.rejects("SELECT corgipile_train('SELECT id % 3 AS label, id AS x FROM t', prefetch => 'on')", "22000")
-            .says(&["more than two values"]);
+        db.rejects(
+            "SELECT corgipile_train('SELECT id % 3 AS label, id AS x FROM t', 'logistic', prefetch => 'on')",
+            "22000",
+        )
+        .says(&["more than two values"]);
         db.rejects("SELECT corgipile_train('SELECT * FROM t WHERE false', prefetch => 'on')", "22000")
             .says(&["no rows"]);
         db.rejects(

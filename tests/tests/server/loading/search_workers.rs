@@ -231,7 +231,7 @@ fn an_error_in_any_process_of_a_search_is_that_of_the_statement() {
         assert!(db.parallel_workers().is_empty());
     }
     db.run("UPDATE t SET label = 0 WHERE id = 2500; UPDATE t SET label = 2 WHERE id IN (5, 3995)");
-    db.rejects(&format!("{search}, {plain})"), "22000").says(&["more than two values"]);
+    db.rejects(&format!("{search}, model => 'logistic', {plain})"), "22000").says(&["more than two values"]);
     db.run("UPDATE t SET label = 0 WHERE label = 2");
     let diverging = search.replace(
         "trials => 8",

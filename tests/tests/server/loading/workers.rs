@@ -191,7 +191,7 @@ fn classes_are_told_apart_whoever_meets_them_first() {
 fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
     let mut db = Database::new();
     clustered(&mut db, "t", 6000);
-    let training = "'t', max_epochs => 2, seed => 1, buffer_size => '50%', learning_rate => 0.01, standardize => false";
+    let training = "'t', 'logistic', max_epochs => 2, seed => 1, buffer_size => '50%', learning_rate => 0.01, standardize => false";
     let alone = db.trained(training).bits();
     let two = trained_by(&mut db, 2, &format!("{training}, workers => 2")).bits();
     let told = |db: &Database, setting: &str, more: &str| {
@@ -284,7 +284,7 @@ fn an_error_in_any_process_is_that_of_the_statement_and_nobody_stays() {
         assert_eq!(db.line(&format!("SELECT ctid FROM t WHERE id = {id}")), ctid);
     }
     db.run("UPDATE t SET label = 2 WHERE id IN (5, 3995)");
-    db.rejects("SELECT * FROM corgipile_train('t', workers => 3)", "22000")
+    db.rejects("SELECT * FROM corgipile_train('t', 'logistic', workers => 3)", "22000")
         .says(&["more than two values"])
         .hints(&["softmax"]);
     db.run("UPDATE t SET label = 0 WHERE label = 2; UPDATE t SET features_v = '{1,2}' WHERE id = 3000");

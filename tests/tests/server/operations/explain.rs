@@ -53,7 +53,7 @@ fn the_text_plan_nests_the_three_nodes() {
     ] {
         line(&plan, property);
     }
-    assert!(line(&plan, "Model: ").contains("logistic") && line(&plan, "Label: ").contains("label"), "{plan:#?}");
+    assert!(line(&plan, "Model: ").contains("auto") && line(&plan, "Label: ").contains("label"), "{plan:#?}");
     assert!(line(&plan, "Features: ").contains("features_v"), "{plan:#?}");
     for property in ["Loss", "Accuracy", "Skipped", "Time", "Blocks Read", "Buffers Filled"] {
         assert!(!plan.iter().any(|line| line.contains(property)), "{property} without ANALYZE: {plan:#?}");

@@ -203,8 +203,8 @@ fn no_worker_runs_another_extensions_scan() {
 fn another_extensions_hook_is_called_once_and_when_rows_are_read() {
     let Some((mut db, _)) = databases(another_extensions_hook_is_called_once_and_when_rows_are_read) else { return };
     let calls = [
-        "SELECT * FROM corgipile_train('hooked_t', features => '{a,b}', max_epochs => 5)",
-        "SELECT * FROM corgipile_train('hooked_t', features => '{a,b}', max_epochs => 5, options => '{\"standardize\": true}')",
+        "SELECT * FROM corgipile_train('hooked_t', 'logistic', features => '{a,b}', max_epochs => 5)",
+        "SELECT * FROM corgipile_train('hooked_t', 'logistic', features => '{a,b}', max_epochs => 5, options => '{\"standardize\": true}')",
         "SELECT * FROM corgipile_shuffle(NULL::hooked_t)",
         "SELECT count(*) FROM plain p, LATERAL (SELECT * FROM corgipile_shuffle(NULL::hooked_t) s WHERE s.id = p.id OFFSET 0) l
           WHERE p.id < 9",
@@ -269,7 +269,7 @@ fn statistics_and_logs_of_statements_have_inner_queries_of_functions_as_nested_o
             "SELECT * FROM corgipile_train('{}', features => '{a,b}', max_epochs => 2);
              SELECT count(*) FROM corgipile_shuffle(NULL::{});
              EXPLAIN ANALYZE SELECT * FROM corgipile_train('{}', features => '{a,b}', max_epochs => 2)",
-            "SELECT corgipile_cluster_factor('{}', 'label', '{a,b}');
+            "SELECT corgipile_cluster_factor('{}', 'label', '{a,b}', model => 'logistic');
              SELECT * FROM corgipile_evaluate(1, '{}'::text)",
         );
         for (calls, shows) in [(nodes, false), (functions, shows_nested)] {

@@ -72,7 +72,7 @@ fn what_is_chosen_is_told_recorded_and_what_the_definition_says() {
     assert_eq!(db.line(last), "2|adam|relu|{100}");
     // what is given is taken as it is, and nothing is chosen
     let plain = db.notices(&[
-        "SELECT FROM corgipile_train('t', features => '{large,small}', learning_rate => 1e-12, standardize => false)",
+        "SELECT FROM corgipile_train('t', 'logistic', features => '{large,small}', learning_rate => 1e-12, standardize => false)",
     ]);
     assert_eq!(plain, "");
 }

@@ -350,7 +350,8 @@ fn a_buffer_of_too_few_blocks_is_noticed() {
     let mut db = Database::with_small_table(5000);
     let name = db.name().to_owned();
     let notices = |db: &Database, arguments: &str| {
-        let sql = format!("SELECT FROM corgipile_train('t', max_epochs => 1, learning_rate => 1e-6 {arguments})");
+        let sql =
+            format!("SELECT FROM corgipile_train('t', 'logistic', max_epochs => 1, learning_rate => 1e-6 {arguments})");
         db.notices(&[&sql])
     };
     assert_eq!(notices(&db, ""), "", "the default buffer is never of few blocks");
@@ -386,7 +387,7 @@ fn a_buffer_of_too_few_blocks_is_noticed() {
          INSERT INTO toasted SELECT i, i % 2, array_fill((i % 2)::real, ARRAY[3000]) FROM generate_series(1, 3000) i;
          ALTER DATABASE {name} SET corgipile.max_buffer_memory = '1MB'"
     ));
-    let sql = "SELECT FROM corgipile_train('toasted', features => '{x}', max_epochs => 1, learning_rate => 1e-6, \
+    let sql = "SELECT FROM corgipile_train('toasted', 'logistic', features => '{x}', max_epochs => 1, learning_rate => 1e-6, \
                buffer_size => '100%')";
     let notice = db.notices(&[sql]);
     assert!(notice.contains("HINT:  Raise the setting corgipile.max_buffer_memory"), "{notice}");

@@ -242,7 +242,7 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
     spread
         .near()
         .run("CREATE VIEW mixed AS SELECT half, a, b FROM t UNION ALL SELECT half, a, b FROM base WHERE id < 10");
-    let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
+    let quick = "model => 'logistic', features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
     let cases = [
         ("'base'", "", "the source is a table of this server"),
         ("'mixed'", "", "some of its rows are on this server, or it does more than read and filter"),
@@ -297,7 +297,7 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
 fn servers_that_are_not_alike_are_told_of() {
     let Some(mut spread) = Spread::new(servers_that_are_not_alike_are_told_of) else { return };
     spread.by_hash();
-    let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
+    let quick = "model => 'logistic', features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
     let call = |nodes: &str| format!("SELECT tuples FROM corgipile_train('t', {quick}, servers => '{nodes}')");
     let check = |spread: &mut Spread, code: &str, message: &str| {
         let failure = spread.near().rejects(&call("east,north,south"), code);
@@ -384,7 +384,7 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
     spread
         .near()
         .run(&format!("GRANT SELECT ON t TO {role}; GRANT USAGE ON FOREIGN SERVER east, north, south TO {role}"));
-    let quick = "features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
+    let quick = "model => 'logistic', features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
     let call = format!("SELECT tuples FROM corgipile_train('t', {quick}, servers => 'east,north,south')");
     // without a mapping there is no way, as PostgreSQL itself says
     spread.nodes.near.session_as(&role).fails_with(&call, "42704");

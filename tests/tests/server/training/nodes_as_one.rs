@@ -56,7 +56,7 @@ fn no_other_session_waits_for_the_end_of_a_training() {
     for server in ["east", "north", "south"] {
         near.run(&format!("ALTER USER MAPPING FOR CURRENT_USER SERVER {server} OPTIONS (SET user 'one')"));
     }
-    let call = "'t', label => 'half', features => '{a,b}', batch_size => 4, max_epochs => 30, seed => 1, learning_rate => 0.01, servers => 'auto'";
+    let call = "'t', 'logistic', label => 'half', features => '{a,b}', batch_size => 4, max_epochs => 30, seed => 1, learning_rate => 0.01, servers => 'auto'";
     assert_eq!(near.train(call).len(), 30);
     // what is fetched here after all is read in one session
     near.run("DROP EXTENSION dblink CASCADE");

@@ -207,7 +207,7 @@ fn a_network_that_is_gone_ends_a_training_on_both_sides_of_it() {
     }
     let training = |server: &str, epochs: u32| {
         format!(
-            "SELECT max(model_id) FROM corgipile_train('{server}', label => 'half', features => '{{a,b}}', servers => 'east,{server}',
+            "SELECT max(model_id) FROM corgipile_train('{server}', 'logistic', label => 'half', features => '{{a,b}}', servers => 'east,{server}',
                  batch_size => 10, max_epochs => {epochs}, learning_rate => 0.001, seed => 1)"
         )
     };

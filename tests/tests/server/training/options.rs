@@ -336,7 +336,7 @@ fn what_corgipile_options_shows_holds() {
     let arguments: Vec<String> =
         db.column("SELECT unnest(proargnames[:pronargs]) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
     assert!(arguments.iter().all(|argument| all.contains(argument)), "{arguments:?} {all:?}");
-    assert_eq!(all.len(), arguments.len() + 33, "arguments and options");
+    assert_eq!(all.len(), arguments.len() + 34, "arguments and options");
     assert_eq!(names(&mut db, "NULL"), all);
     for (model, absent, present) in [
         ("logistic", &["hidden_layer_sizes", "activation", "output"][..], &["class_weight", "mu"][..]),

@@ -95,7 +95,7 @@ fn odd_rows_get_an_error_or_the_right_answer() {
             "CREATE TABLE t AS SELECT label::numeric AS label, features_v FROM base; INSERT INTO t VALUES {row};
              DROP TABLE base"
         ));
-        let train = "SELECT * FROM corgipile_train('t', shuffle => 'no_shuffle', options => '{\"nulls\": \"error\"}')";
+        let train = "SELECT * FROM corgipile_train('t', 'logistic', shuffle => 'no_shuffle', options => '{\"nulls\": \"error\"}')";
         let failure = db.rejects(train, code);
         assert!(!failure.message.is_empty(), "{what}");
         db.run("DROP TABLE t");
