@@ -16,6 +16,8 @@ pub type KnownCategories<'a> = (&'a [(String, Coding)], Unseen);
 pub enum MixedFault {
     /// this column is NULL
     Null(String),
+    /// the same, of vectors whose length is not known yet
+    NoLength(String),
     Row(Box<RowFault>),
 }
 
@@ -204,11 +206,7 @@ impl CategoryColumn {
     }
 
     /// Meets the categories that another process has found in the same column.
-    pub fn unite(
-        &mut self,
-        (found, has_null): &(Vec<String>, bool),
-        column: &str,
-    ) -> std::result::Result<(), RowFault> {
+    pub fn unite(&mut self, (found, has_null): (&[String], bool), column: &str) -> std::result::Result<(), RowFault> {
         self.names.has_null |= has_null;
         for text in found {
             if let Some((i, false)) = self.values.add_text(text) {

@@ -10,7 +10,10 @@ use pg::catalog::statistics::{ColumnStatistics, column_statistics};
 use pg::catalog::types::{base_type, is_enum};
 use pg::executor::query::Column;
 use pg::settings::with_scans_from_the_start;
+use pg::values::array::ArrayReader;
+use pg::values::bag::BagReader;
 use pg::values::number::NumberType;
+use pg::values::vector::VectorReader;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -20,6 +23,8 @@ pub struct Facts {
     /// why it tells rows apart, if it does
     pub identity: Option<Identity>,
     pub texts: Option<Texts>,
+    /// are its first arrays of different lengths?
+    pub is_ragged: bool,
 }
 
 /// What the values of a column are, as far as features go.
@@ -33,6 +38,10 @@ pub enum Kind {
     Enum,
     /// or another vector
     Array,
+    /// of sparse vectors
+    Sparse,
+    /// lexemes, or arrays of texts
+    Words,
     /// which are numbers if there is no other vector
     Bytes,
     /// a point in time, or a stretch of it
@@ -93,8 +102,13 @@ pub fn facts_of(columns: &[&Column], from: &str, relation: Option<pg_sys::Oid>) 
             looked[*i] = Some(texts);
         }
     }
+    let ragged = match relation.is_some_and(has_places) {
+        true => ragged(columns, from)?,
+        false => HashSet::new(),
+    };
     let facts = |i: usize| Facts {
         kind: kinds[i],
+        is_ragged: ragged.contains(columns[i].name.as_str()),
         identity: identity(columns[i], kinds[i], statistics[i].as_ref(), relation),
         texts: looked[i].or_else(|| statistics[i].as_ref().map(texts_of_statistics)).filter(|_| kinds[i] == Kind::Text),
     };
@@ -104,7 +118,15 @@ pub fn facts_of(columns: &[&Column], from: &str, relation: Option<pg_sys::Oid>) 
 fn kind_of(type_oid: pg_sys::Oid) -> Kind {
     let base = base_type(type_oid);
     if is_vector(type_oid) {
-        return if base == pg_sys::BYTEAOID { Kind::Bytes } else { Kind::Array };
+        let is_sparse = VectorReader::new(type_oid).is_none();
+        return match base {
+            pg_sys::BYTEAOID => Kind::Bytes,
+            _ if is_sparse => Kind::Sparse,
+            _ => Kind::Array,
+        };
+    }
+    if BagReader::new(type_oid, pg_sys::Oid::INVALID).is_some() {
+        return Kind::Words;
     }
     match (NumberType::from_oid(base), base) {
         (Some(NumberType::Bool), _) => Kind::Boolean,
@@ -187,6 +209,28 @@ fn texts_of_statistics(statistics: &ColumnStatistics) -> Texts {
         are_numbers: are_numbers(texts.iter().map(String::as_str)),
         categories: Some(distinct.round() as u64),
     }
+}
+
+/// The columns whose arrays of numbers have different lengths in the first rows of a table.
+fn ragged<'a>(columns: &[&'a Column], from: &str) -> Result<HashSet<&'a str>> {
+    let arrays = columns.iter().filter(|column| ArrayReader::new(column.type_oid).is_some());
+    let names: Vec<&str> = arrays.map(|column| column.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let lengths = |name: &&str| format!("pg_catalog.cardinality({})", quote_identifier(name));
+    let lengths: Vec<String> = names.iter().map(lengths).collect();
+    let connection = Connection::open();
+    let sql = format!("SELECT {} FROM {from} LIMIT {FIRST_ROWS}", lengths.join(", "));
+    let rows = with_scans_from_the_start(|| connection.run(&sql, Sees::Statement))?;
+    let is_ragged = |column: &usize| {
+        let mut lengths = (0..rows.len()).filter_map(|row| rows.get::<i32>(row, *column));
+        lengths.next().is_some_and(|first| lengths.any(|length| length != first))
+    };
+    let found = (0..names.len()).filter(is_ragged).map(|column| names[column]).collect();
+    drop(rows);
+    connection.close();
+    Ok(found)
 }
 
 /// Looks at the first rows of a table, for these columns of texts.

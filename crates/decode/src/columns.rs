@@ -10,8 +10,8 @@ use pgrx::pg_sys;
 pub const FIRST_FEATURE: usize = 1;
 
 /// What features may be, as hints say it.
-pub const FEATURE_TYPES: &str = "Features can be one column of arrays, of pgvector's vectors or of bytes; an array of indices \
-     and one of values; or any number of columns of numbers, booleans, text or enums.";
+pub const FEATURE_TYPES: &str = "Features can be any number of columns of numbers, booleans, text, enums, arrays of numbers or of \
+     text, pgvector's vectors, tsvector or bytes; or an array of indices and one of values.";
 
 pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
     let mut found = columns.iter().filter(|c| c.name == name);

@@ -1,7 +1,7 @@
 //! Which columns of a source are features, where the call does not name them all.
 //!
-//! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts and enums
-//! but what identifies rows; or, without numbers, the only column of vectors. A model is never trained on an id because
+//! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts, enums and
+//! vectors but what identifies rows; or, without anything but vectors, the only column of these; or else words. A model is never trained on an id because
 //! nothing else was looked for, and whatever is left out, or more than a number, is reported in one notice. What
 //! statistics have decided is recorded with the model as names, so that predictions do not depend on them.
 
@@ -182,6 +182,11 @@ enum LeftOut {
     NearlyUnique,
     Time,
     Array,
+    /// arrays of different lengths
+    Lengths,
+    SparseVectors,
+    /// words, which are many features
+    Words,
     /// only numbers are asked for
     NoNumber,
     BesideArray,
@@ -201,17 +206,24 @@ impl Candidate<'_> {
         matches!(self.facts.kind, Kind::Number { .. })
     }
 
+    fn is_vector(&self) -> bool {
+        matches!(self.facts.kind, Kind::Array | Kind::Sparse)
+    }
+
     fn is_category(&self) -> bool {
         matches!(self.facts.kind, Kind::Text | Kind::Enum)
     }
 
     /// Why its type cannot be a feature.
-    fn unfit(&self, takes: Takes) -> Option<LeftOut> {
+    fn unfit(&self, takes: Takes, takes_all: bool) -> Option<LeftOut> {
         match self.facts.kind {
-            Kind::Array => Some(LeftOut::Array),
+            Kind::Array | Kind::Sparse if takes == Takes::Numbers => Some(LeftOut::Array),
+            Kind::Array => self.facts.is_ragged.then_some(LeftOut::Lengths),
+            Kind::Sparse => Some(LeftOut::SparseVectors),
+            Kind::Words if !takes_all && takes != Takes::Numbers => Some(LeftOut::Words),
             Kind::Time => self.parts.is_empty().then_some(LeftOut::Time),
             Kind::Bytes | Kind::Other => Some(LeftOut::Type),
-            Kind::Text | Kind::Enum if takes == Takes::Numbers => Some(LeftOut::NoNumber),
+            Kind::Text | Kind::Enum | Kind::Words if takes == Takes::Numbers => Some(LeftOut::NoNumber),
             _ => None,
         }
     }
@@ -236,7 +248,10 @@ impl Candidate<'_> {
             LeftOut::Identity(Identity::Statistics) => "identifies rows: unique, by ANALYZE".to_owned(),
             LeftOut::NearlyUnique => format!("{type_name}, nearly unique"),
             LeftOut::Array => format!("{type_name}, an array among other columns"),
+            LeftOut::Lengths => format!("{type_name}, arrays of different lengths"),
+            LeftOut::SparseVectors => format!("{type_name}: cast it to vector to use it next to other columns"),
             LeftOut::BesideArray => format!("{type_name}, a column in addition to an array"),
+            LeftOut::Words => format!("{type_name}: name it in features to use its words"),
             LeftOut::NoNumber => format!("{type_name}, not a number"),
             LeftOut::Time if TimeType::from_oid(base_type(self.column.type_oid)).is_some() => {
                 format!("{type_name}: use date_parts for its parts")
@@ -284,14 +299,26 @@ impl Choice<'_> {
     fn choose(&mut self) -> Result<()> {
         for candidate in &mut self.candidates {
             let identifies = || candidate.identifies().filter(|_| !self.takes_all);
-            candidate.out = identifies().or_else(|| candidate.unfit(self.takes));
+            candidate.out = identifies().or_else(|| candidate.unfit(self.takes, self.takes_all));
         }
-        // an id next to an array is no reason to leave the array out
-        if !self.taken().any(|candidate| candidate.is_number() && candidate.identifies().is_none()) {
-            self.choose_array()?;
+        // sparse vectors are the only feature, or none
+        let has_sparse = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Sparse);
+        let only_numbers = has_sparse || self.takes == Takes::Numbers;
+        let counts = |candidate: &Candidate| match only_numbers {
+            true => candidate.is_number(),
+            false => !candidate.is_vector(),
+        };
+        // an id next to an array is no reason to take another way than with the array alone
+        if !self.taken().any(|candidate| counts(candidate) && candidate.identifies().is_none()) {
+            let has_words = self.candidates.iter().any(|candidate| candidate.out == Some(LeftOut::Words));
+            match has_words && !self.candidates.iter().any(Candidate::is_vector) {
+                true => self.take_what_is(LeftOut::Words),
+                false => self.choose_array()?,
+            }
         }
         if self.taken().next().is_none() {
-            self.take_unique_numbers();
+            // x = 1, 2, 3, ... may be measured: what is unique by ANALYZE alone is better than nothing
+            self.take_what_is(LeftOut::Identity(Identity::Statistics));
         }
         match self.taken().next() {
             Some(_) => Ok(()),
@@ -301,9 +328,11 @@ impl Choice<'_> {
 
     /// Takes the only array or vector alone, or, without one, the only column of bytes.
     fn choose_array(&mut self) -> Result<()> {
-        let has_arrays = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Array);
-        let wanted = if has_arrays { Kind::Array } else { Kind::Bytes };
-        let is_array = |candidate: &Candidate| candidate.facts.kind == wanted;
+        let has_arrays = self.candidates.iter().any(Candidate::is_vector);
+        let is_array = |candidate: &Candidate| match has_arrays {
+            true => candidate.is_vector(),
+            false => candidate.facts.kind == Kind::Bytes,
+        };
         let arrays: Vec<&str> =
             self.candidates.iter().filter(|c| is_array(c)).map(|c| c.column.name.as_str()).collect();
         match arrays.as_slice() {
@@ -311,7 +340,7 @@ impl Choice<'_> {
             [_] => {
                 for candidate in &mut self.candidates {
                     candidate.out = match candidate.out {
-                        _ if candidate.facts.kind == wanted => None,
+                        _ if is_array(candidate) => None,
                         None => Some(candidate.identifies().unwrap_or(LeftOut::BesideArray)),
                         out => out,
                     };
@@ -325,13 +354,10 @@ impl Choice<'_> {
         }
     }
 
-    /// Numbers that are unique by ANALYZE alone are better than nothing: x = 1, 2, 3, ... may be measured.
-    fn take_unique_numbers(&mut self) {
-        for candidate in &mut self.candidates {
-            if candidate.out == Some(LeftOut::Identity(Identity::Statistics)) {
-                candidate.out = None;
-            }
-        }
+    /// Takes after all what was left out for this reason.
+    fn take_what_is(&mut self, left_out: LeftOut) {
+        let those = self.candidates.iter_mut().filter(|candidate| candidate.out == Some(left_out));
+        those.for_each(|candidate| candidate.out = None);
     }
 
     fn left_out(&self) -> Vec<String> {
@@ -356,17 +382,29 @@ impl Choice<'_> {
             self.taken().filter(|candidate| candidate.is_category()).map(Candidate::describe_category).collect();
         let as_numbers: Vec<String> = self.taken().filter_map(as_number).collect();
         let parts: Vec<String> = self.taken().filter_map(Candidate::describe_parts).collect();
-        if !is_special && one_hot.is_empty() && as_numbers.is_empty() && parts.is_empty() {
+        let taken: Vec<&Candidate> = self.taken().collect();
+        let named = |is_it: &dyn Fn(&Candidate) -> bool| -> Vec<String> {
+            taken.iter().filter(|candidate| is_it(candidate)).map(|candidate| candidate.column.name.clone()).collect()
+        };
+        let vectors = if taken.len() > 1 { named(&|candidate| candidate.is_vector()) } else { Vec::new() };
+        let words = named(&|candidate| candidate.facts.kind == Kind::Words);
+        let nothing = [&one_hot, &as_numbers, &parts, &vectors, &words].iter().all(|group| group.is_empty());
+        if !is_special && nothing {
             return;
         }
-        let taken: Vec<&Candidate> = self.taken().collect();
         let chosen = match taken.as_slice() {
-            [only] if matches!(only.facts.kind, Kind::Array | Kind::Bytes) => format!("array {}", only.column.name),
+            [only] if only.is_vector() || only.facts.kind == Kind::Bytes => format!("array {}", only.column.name),
             [only] => format!("column {}", only.column.name),
             several => format!("{} columns", several.len()),
         };
-        let groups =
-            [("left out", self.left_out()), ("parts", parts), ("one-hot", one_hot), ("as numbers", as_numbers)];
+        let groups = [
+            ("left out", self.left_out()),
+            ("parts", parts),
+            ("one-hot", one_hot),
+            ("vectors", vectors),
+            ("words", words),
+            ("as numbers", as_numbers),
+        ];
         let told = groups.iter().filter(|(_, columns)| !columns.is_empty());
         let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
         pg::notice(

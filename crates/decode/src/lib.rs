@@ -7,6 +7,7 @@
 // is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
+mod bag;
 mod categories;
 mod category_column;
 mod class_weights;
@@ -23,6 +24,7 @@ mod imputation;
 mod labels;
 mod learned;
 mod mini_batches;
+mod mixed_column;
 pub mod notices;
 mod row_groups;
 mod rows;
@@ -36,6 +38,7 @@ pub mod wanted;
 mod weighing;
 mod weight;
 
+pub use bag::Bag;
 pub use columns::{FEATURE_TYPES, column, is_category};
 pub use compressed_type::compressed_type;
 pub use counts::EpochCounts;

@@ -42,7 +42,7 @@ pub fn forget_all() {
 }
 
 pub use document::export;
-pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, FeatureKind};
+pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, Elements, FeatureKind};
 pub use import::import;
 pub use inline::{inline, of_document};
 pub use lookup::{by_name_or_id, forget, id_to_predict, if_seen, name_to_predict, only_to_predict, stats};

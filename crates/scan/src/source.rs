@@ -15,6 +15,8 @@ use pg::catalog::types::base_type;
 use pg::executor::query::{Column, Planned, Query, only_select};
 use pg::values::date_part::{DatePart, TimeType};
 use pg::values::number::NumberType;
+use pg::values::sparse::is_index_array;
+use pg::values::vector::VectorReader;
 use pg::with_scans_from_the_start;
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -67,7 +69,28 @@ impl Source {
         let (columns, from, relation) = (&self.columns, &self.from, self.relation);
         let features = default_features::features(given, &Searched { columns, from, relation, label, others, takes })?;
         self.add_parts(&features);
+        let is_index = |name: &String| self.type_of(name).is_ok_and(is_index_array);
+        let are_pair = features.len() == 2 && features.iter().any(is_index);
+        if takes != Takes::Numbers && features.len() > 1 && !are_pair {
+            self.find_lengths(&features)?;
+        }
         Ok(features)
+    }
+
+    /// Looks how long the vectors of columns are that may be NULL in the first rows: of a NULL each number is imputed.
+    fn find_lengths(&mut self, features: &[String]) -> Result<()> {
+        for column in self.columns.iter_mut().filter(|column| column.may_be_null && features.contains(&column.name)) {
+            let Some(reader) = VectorReader::new(column.type_oid) else { continue };
+            let name = quote_identifier(&column.name);
+            let sql = format!("SELECT {name} FROM {} WHERE {name} IS NOT NULL LIMIT 1", self.from);
+            let connection = Connection::open();
+            let rows = with_scans_from_the_start(|| connection.run(&sql, Sees::Statement))?;
+            let length = (rows.len() > 0).then(|| rows.value(0, 0)).flatten();
+            column.length = length.and_then(|vector| reader.len(vector).ok()).filter(|length| *length > 0);
+            drop(rows);
+            connection.close();
+        }
+        Ok(())
     }
 
     /// Adds to the columns what is called like a part of one that is a date, unless a column is called so.
@@ -86,6 +109,7 @@ impl Source {
                 is_key: false,
                 origin: None,
                 may_be_null: column.may_be_null,
+                length: None,
             };
             self.parts.push((feature.clone(), part.sql(&quote_identifier(name), time)));
             self.columns.push(part_column);

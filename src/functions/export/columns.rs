@@ -3,8 +3,8 @@
 //! Guarantees: a name is quoted whatever it is, and stands in one place of the expression only, where nothing of the
 //! expression's own is in scope that could be meant by it.
 
-use errors::{ArgumentError, Result};
-use model::{ColumnKind, FeatureKind, Model};
+use errors::{ArgumentError, ModelError, Result};
+use model::{Buckets, ColumnKind, FeatureKind, Model};
 use pg::catalog::types::{base_type, base_type_of_extension};
 use pg::values::array::element_type;
 use pg::values::date_part::{DatePart, TimeType};
@@ -130,6 +130,17 @@ pub fn kinds(model: &Model) -> &[ColumnKind] {
     match &model.feature_kind {
         FeatureKind::Columns(kinds) => kinds,
         FeatureKind::Array | FeatureKind::Sparse { .. } => &[],
+    }
+}
+
+/// Refuses a model of words, whose hashes nothing outside computes.
+pub fn refuse_words(model: &Model, format: &'static str) -> Result<()> {
+    let is_bag = |(_, kind): &(&String, &ColumnKind)| matches!(kind, ColumnKind::Hashed(Buckets { of: Some(_), .. }));
+    match model.features.iter().zip(kinds(model)).find(is_bag) {
+        Some((column, _)) => {
+            Err(ModelError::WordsInExport { model: model.in_error(), column: column.clone(), format }.into())
+        }
+        None => Ok(()),
     }
 }
 

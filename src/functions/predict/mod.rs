@@ -79,7 +79,7 @@ fn answer<R>(
         }
         let model = model_to_predict(call)?;
         let policies = site.policies(&model, call)?;
-        answer(&model, policies, site.given(call))
+        answer(&model, policies, site.given(&model, call))
     };
     call.remembering(|| call_site(call), answer).or_raise()
 }

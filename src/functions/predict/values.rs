@@ -78,7 +78,10 @@ impl PlanOfCall {
 /// Checks that argument `i`, which is a text, is a number.
 fn check_number(model: &Model, call: Call<'_>, i: usize) -> Result<()> {
     let Some(Err(text)) = call.argument(i).map(number_of_text) else { return Ok(()) };
-    let feature = model.feature_name(i - 1);
+    let feature = match model.feature_kind {
+        FeatureKind::Columns(_) => model.features[i - 1].clone(),
+        _ => model.feature_name(i - 1),
+    };
     Err(PredictError::NotANumber { model: model.in_error(), feature, value: excerpt(&text) }.into())
 }
 
@@ -116,6 +119,7 @@ fn names_of_values(model: &Model, call: Call<'_>, given: usize, expected: usize)
         }
         Some(columns) if given != expected => Err(wrong_length(columns.len()).into()),
         None if given != expected => Err(wrong_length(expected).into()),
+        _ if matches!(model.feature_kind, FeatureKind::Columns(_)) => Ok(model.features.clone()),
         _ => Ok((0..given).map(|i| model.feature_name(i)).collect()),
     }
 }

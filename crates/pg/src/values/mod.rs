@@ -1,6 +1,7 @@
 //! Values of PostgreSQL's types, read without copies where that can be.
 
 pub mod array;
+pub mod bag;
 pub mod date_part;
 pub mod distinct;
 pub mod jsonb;
