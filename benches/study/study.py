@@ -33,6 +33,7 @@ from sets import SETS
 from sharing import sharing
 from sparse import sparse
 from tables import tables
+from words import words
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PARTS = (
@@ -42,6 +43,7 @@ PARTS = (
     "decays",
     "defaults",
     "tables",
+    "words",
     "blocks",
     "periods",
     "orders",
@@ -139,6 +141,8 @@ class Study:
                 defaults(self.data, self.quick, self.results)
             case "tables":
                 tables(self.quick, self.results)
+            case "words":
+                words(self.results)
             case "blocks":
                 blocks_in_buffer(self.sets, self.quick, self.results)
             case "periods":

@@ -229,6 +229,24 @@ def test_vectors_next_to_other_columns_are_features(
         model.predict([rows[1], {**rows[2], "x": [1, 2]}])
 
 
+def test_keys_of_json_are_those_that_sql_reads(conn: Any, mixed: Any) -> None:
+    source = """SELECT id, two, number, jsonb_strip_nulls(jsonb_build_object('a', a, 'flag', flag, 'colour', colour,
+                       'in', jsonb_build_object('b', b, 'size', size))) AS data FROM mixed"""
+    rows = [{"id": i, "data": data} for i, data in conn.execute(f"SELECT id, data FROM ({source}) s ORDER BY id")]
+    texts = [{"data": json.dumps(row["data"])} for row in rows]
+    for label, kind in [("two", "logistic"), ("number", "linear")]:
+        model = train(conn, label, model=kind, source=source, features=["data"], transform="none")
+        assert sorted(model.to_dict()["features"]) == [
+            "data->>colour", "data->a", "data->flag", "data->in->>size", "data->in->b",
+        ]  # fmt: skip
+        assert_same(conn, model, rows, f"({source}) AS s")
+        assert_same(conn, model, texts, f"({source}) AS s")
+    with pytest.raises(ValueError, match=r"feature 'data', row 0, key 'a': 'x', where the model has a number"):
+        model.predict([{"data": {"a": "x"}}])
+    with pytest.raises(ValueError, match=r"feature 'data', row 0: no JSON"):
+        model.predict([{"data": "{"}])
+
+
 def test_models_of_words_predict_in_the_database_alone(conn: Any, mixed: Any) -> None:
     source = "SELECT two, to_tsvector('simple', coalesce(colour, '')) AS body, ARRAY[colour] AS tags FROM mixed"
     for features in (["body"], ["tags"]):

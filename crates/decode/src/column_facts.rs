@@ -12,6 +12,7 @@ use pg::executor::query::Column;
 use pg::settings::with_scans_from_the_start;
 use pg::values::array::ArrayReader;
 use pg::values::bag::BagReader;
+use pg::values::jsonb::JsonType;
 use pg::values::number::NumberType;
 use pg::values::vector::VectorReader;
 use pgrx::pg_sys;
@@ -42,6 +43,7 @@ pub enum Kind {
     Sparse,
     /// lexemes, or arrays of texts
     Words,
+    Json,
     /// which are numbers if there is no other vector
     Bytes,
     /// a point in time, or a stretch of it
@@ -70,10 +72,12 @@ pub struct Texts {
 /// Rows that a whole-numbered column needs for its values to be unique by more than chance.
 const UNIQUE_NUMBERS: f64 = 1000.0;
 /// The same for texts.
-const UNIQUE_TEXTS: f64 = 100.0;
+pub const UNIQUE_TEXTS: f64 = 100.0;
 /// The share of distinct values from which on numbers are unique: ANALYZE estimates it.
 const UNIQUE: f64 = 0.99;
-/// The same for texts, by ANALYZE. Of the first rows it has to be [`UNIQUE`]: fewer rows repeat less.
+/// The same for texts of the first rows.
+pub const NEARLY_UNIQUE_FIRST: f64 = UNIQUE;
+/// The same for texts, by ANALYZE. Of the first rows it has to be more: fewer rows repeat less.
 const NEARLY_UNIQUE: f64 = 0.9;
 /// How far the distribution of unique numbers may be from that of numbers at even distances, at any of them: numbers
 /// that were counted up are even, but for gaps, and random ones, too; amounts are not.
@@ -84,8 +88,8 @@ const REPEATED: f64 = 0.5;
 const NAMES_OF_IDENTITIES: [&str; 10] =
     ["id", "uuid", "guid", "rowid", "row_id", "rownum", "row_num", "row_number", "rownames", "row_names"];
 /// Rows that are looked at for texts that ANALYZE has not seen, and the characters of each.
-const FIRST_ROWS: usize = 1000;
-const FIRST_CHARACTERS: usize = 200;
+pub const FIRST_ROWS: usize = 1000;
+pub const FIRST_CHARACTERS: usize = 200;
 
 /// What is known of these columns of a source: of what stands behind FROM, and of the relation that it is,
 /// if it is one.
@@ -143,6 +147,7 @@ fn kind_of(type_oid: pg_sys::Oid) -> Kind {
             | pg_sys::TIMESTAMPTZOID
             | pg_sys::INTERVALOID,
         ) => Kind::Time,
+        (None, base) if JsonType::from_oid(base).is_some() => Kind::Json,
         (None, _) => Kind::Other,
     }
 }
@@ -246,7 +251,7 @@ fn look(names: &[&str], from: &str) -> Result<Vec<Texts>> {
         let distinct: HashSet<&str> = texts.iter().map(String::as_str).collect();
         let count = texts.len() as f64;
         Texts {
-            are_nearly_unique: count >= UNIQUE_TEXTS && distinct.len() as f64 >= UNIQUE * count,
+            are_nearly_unique: count >= UNIQUE_TEXTS && distinct.len() as f64 >= NEARLY_UNIQUE_FIRST * count,
             are_numbers: are_numbers(distinct.iter().copied()),
             categories: None,
         }

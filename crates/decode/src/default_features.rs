@@ -1,12 +1,14 @@
 //! Which columns of a source are features, where the call does not name them all.
 //!
 //! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts, enums and
-//! vectors but what identifies rows; or, without anything but vectors, the only column of these; or else words. A model is never trained on an id because
+//! vectors but what identifies rows; or, without anything but vectors, the only column of these; or else keys of JSON, or words. A model is never trained on an id because
 //! nothing else was looked for, and whatever is left out, or more than a number, is reported in one notice. What
 //! statistics have decided is recorded with the model as names, so that predictions do not depend on them.
 
 use super::column_facts::{Facts, Identity, Kind, facts_of};
+use super::columns::{of_column, use_of};
 use super::compressed_type::is_compressed;
+use super::json_keys::keys_of;
 use super::{FEATURE_TYPES, column};
 use choices::Choice as _;
 use errors::{ArgumentError, Result, SourceError, some_of};
@@ -16,6 +18,7 @@ use pg::catalog::relation::Uniqueness;
 use pg::catalog::types::{base_type, type_name};
 use pg::executor::query::Column;
 use pg::values::date_part::{DatePart, TimeType};
+use pg::values::jsonb::JsonType;
 use pgrx::pg_sys;
 
 /// Names of the papers' schema: id, features_k, features_v, label.
@@ -52,7 +55,7 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
         None => Listed::default(),
         Some(names) => match Listed::read(names, searched.columns)? {
             Some(listed) => listed,
-            None => return Ok(named(names, searched)),
+            None => return named(names, searched),
         },
     };
     let is_free = |column: &&Column| {
@@ -68,11 +71,11 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
     let takes = searched.takes;
     let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
         let parts = parts_of(column, takes);
-        Candidate { column, facts, parts, out: None }
+        Candidate { column, facts, parts, keys: Vec::new(), out: None }
     });
     let candidates = candidates.collect();
     let mut choice = Choice { candidates, takes_all: listed.all, takes };
-    choice.choose()?;
+    choice.choose(searched.from)?;
     choice.report();
     Ok(choice.taken().flat_map(Candidate::features).collect())
 }
@@ -90,24 +93,37 @@ fn parts_of(column: &Column, takes: Takes) -> Vec<DatePart> {
     parts.of_type(time)
 }
 
-/// The features that these names are, with the parts of dates in place of them, each once.
-fn named(names: &[String], searched: &Searched) -> Vec<String> {
+/// The features that these names are, with the parts of dates and the keys of JSON in place of them, each once.
+fn named(names: &[String], searched: &Searched) -> Result<Vec<String>> {
     let mut features: Vec<String> = Vec::new();
-    for feature in names.iter().flat_map(|name| parts_or_name(name, searched)) {
-        if !features.contains(&feature) {
-            features.push(feature);
+    for name in names {
+        for feature in parts_or_name(name, searched)? {
+            if !features.contains(&feature) {
+                features.push(feature);
+            }
         }
     }
-    features
+    Ok(features)
 }
 
-/// The parts of the date that this column is, or its name.
-fn parts_or_name(name: &str, searched: &Searched) -> Vec<String> {
-    let column = searched.columns.iter().find(|column| column.name == name);
-    match column.map(|column| parts_of(column, searched.takes)) {
-        Some(parts) if !parts.is_empty() => parts.iter().map(|part| part.of_column(name)).collect(),
-        _ => vec![name.to_owned()],
+/// The parts of the date, or the keys of the JSON, that this column is, or its name.
+fn parts_or_name(name: &str, searched: &Searched) -> Result<Vec<String>> {
+    let Some(column) = searched.columns.iter().find(|column| column.name == name) else {
+        return Ok(vec![name.to_owned()]);
+    };
+    if searched.takes != Takes::Numbers && JsonType::from_oid(base_type(column.type_oid)).is_some() {
+        let keys = keys_of(name, searched.from)?;
+        if keys.is_empty() {
+            let hint = format!("The first rows have no keys of numbers or texts in column \"{name}\".");
+            return Err(SourceError::NoFeatures { hint }.into());
+        }
+        return Ok(keys);
     }
+    let parts = parts_of(column, searched.takes);
+    Ok(match parts.is_empty() {
+        true => vec![name.to_owned()],
+        false => parts.iter().map(|part| part.of_column(name)).collect(),
+    })
 }
 
 /// A list of features that does not name them all.
@@ -170,6 +186,8 @@ struct Candidate<'a> {
     facts: Facts,
     /// features in its place
     parts: Vec<DatePart>,
+    /// the same of JSON
+    keys: Vec<String>,
     /// why it is no feature
     out: Option<LeftOut>,
 }
@@ -187,6 +205,8 @@ enum LeftOut {
     SparseVectors,
     /// words, which are many features
     Words,
+    /// an object, whose keys are many features
+    Json,
     /// only numbers are asked for
     NoNumber,
     BesideArray,
@@ -197,6 +217,7 @@ impl Candidate<'_> {
     fn features(&self) -> Vec<String> {
         let name = &self.column.name;
         match self.parts.as_slice() {
+            [] if !self.keys.is_empty() => self.keys.clone(),
             [] => vec![name.clone()],
             parts => parts.iter().map(|part| part.of_column(name)).collect(),
         }
@@ -222,7 +243,8 @@ impl Candidate<'_> {
             Kind::Sparse => Some(LeftOut::SparseVectors),
             Kind::Words if !takes_all && takes != Takes::Numbers => Some(LeftOut::Words),
             Kind::Time => self.parts.is_empty().then_some(LeftOut::Time),
-            Kind::Bytes | Kind::Other => Some(LeftOut::Type),
+            Kind::Json if takes != Takes::Numbers => (!takes_all).then_some(LeftOut::Json),
+            Kind::Json | Kind::Bytes | Kind::Other => Some(LeftOut::Type),
             Kind::Text | Kind::Enum | Kind::Words if takes == Takes::Numbers => Some(LeftOut::NoNumber),
             _ => None,
         }
@@ -252,11 +274,15 @@ impl Candidate<'_> {
             LeftOut::SparseVectors => format!("{type_name}: cast it to vector to use it next to other columns"),
             LeftOut::BesideArray => format!("{type_name}, a column in addition to an array"),
             LeftOut::Words => format!("{type_name}: name it in features to use its words"),
+            LeftOut::Json => format!("{type_name}: name it in features to use its keys"),
             LeftOut::NoNumber => format!("{type_name}, not a number"),
             LeftOut::Time if TimeType::from_oid(base_type(self.column.type_oid)).is_some() => {
                 format!("{type_name}: use date_parts for its parts")
             }
-            LeftOut::Time | LeftOut::Type => type_name,
+            LeftOut::Time | LeftOut::Type => match use_of(base_type(self.column.type_oid)) {
+                Some(expressions) => format!("{type_name}: use {}", of_column(expressions, name)),
+                None => type_name,
+            },
         };
         format!("{name} ({why})")
     }
@@ -296,7 +322,7 @@ impl Choice<'_> {
         self.candidates.iter().filter(|candidate| candidate.out.is_none())
     }
 
-    fn choose(&mut self) -> Result<()> {
+    fn choose(&mut self, from: &str) -> Result<()> {
         for candidate in &mut self.candidates {
             let identifies = || candidate.identifies().filter(|_| !self.takes_all);
             candidate.out = identifies().or_else(|| candidate.unfit(self.takes, self.takes_all));
@@ -310,11 +336,17 @@ impl Choice<'_> {
         };
         // an id next to an array is no reason to take another way than with the array alone
         if !self.taken().any(|candidate| counts(candidate) && candidate.identifies().is_none()) {
-            let has_words = self.candidates.iter().any(|candidate| candidate.out == Some(LeftOut::Words));
-            match has_words && !self.candidates.iter().any(Candidate::is_vector) {
-                true => self.take_what_is(LeftOut::Words),
-                false => self.choose_array()?,
+            let mut others = [LeftOut::Json, LeftOut::Words].into_iter();
+            let other = others.find(|out| self.candidates.iter().any(|candidate| candidate.out == Some(*out)));
+            match other.filter(|_| !self.candidates.iter().any(Candidate::is_vector)) {
+                Some(other) => self.take_what_is(other),
+                None => self.choose_array()?,
             }
+        }
+        for candidate in self.candidates.iter_mut().filter(|c| c.out.is_none() && c.facts.kind == Kind::Json) {
+            candidate.keys = keys_of(&candidate.column.name, from)?;
+            // an object without keys has nothing to learn from
+            candidate.out = candidate.keys.is_empty().then_some(LeftOut::Type);
         }
         if self.taken().next().is_none() {
             // x = 1, 2, 3, ... may be measured: what is unique by ANALYZE alone is better than nothing

@@ -10,6 +10,9 @@ use pg::values::number::NumberType;
 use pg::values::vector::VectorReader;
 use std::borrow::Cow;
 
+/// Numbers that take long to be made into `real`s.
+const CONVERTED: [NumberType; 3] = [NumberType::Numeric, NumberType::Money, NumberType::Interval];
+
 pub enum FeatureColumns {
     /// one column with arrays or other vectors of numbers, all of the same length, which is `dim` once it is known
     Array { reader: VectorReader, dim: Option<usize>, name: String },
@@ -85,7 +88,7 @@ impl FeatureColumns {
     pub fn convert(&self) -> bool {
         match self {
             FeatureColumns::Array { reader, .. } => reader.converts(),
-            FeatureColumns::Columns { types, .. } => types.contains(&NumberType::Numeric),
+            FeatureColumns::Columns { types, .. } => types.iter().any(|number| CONVERTED.contains(number)),
             FeatureColumns::Mixed(_) | FeatureColumns::Compressed(_) => true,
             FeatureColumns::Sparse(columns) => columns.convert(),
         }
@@ -101,7 +104,7 @@ impl FeatureColumns {
             FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_) => None,
         };
         match kind {
-            Some(NumberType::Float8 | NumberType::Numeric) => true,
+            Some(NumberType::Float8 | NumberType::Numeric | NumberType::Money | NumberType::Interval) => true,
             Some(NumberType::Int4 | NumberType::Int8) => mean.abs() >= f64::from(1 << f32::MANTISSA_DIGITS),
             _ => false,
         }

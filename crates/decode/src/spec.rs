@@ -2,7 +2,7 @@
 
 use super::bag::Bag;
 use super::categories::MixedColumns;
-use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category};
+use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category, no_feature};
 use super::compressed::CompressedColumn;
 use super::features::FeatureColumns;
 use super::hashed::HashRule;
@@ -283,7 +283,7 @@ impl DecoderSpec {
                 Some(Some(Coding::Vector(_))) if is_vector => continue,
                 None if TimeType::from_oid(base).is_some() => DATES,
                 None if SparseVectorReader::new(column.type_oid).is_some() => ALONE,
-                None => FEATURE_TYPES,
+                None => return Err(no_feature(column)),
                 Some(None) => "The model was trained on numbers in this column.",
                 Some(Some(coding)) => trained_on(coding),
             };

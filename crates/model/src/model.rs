@@ -12,7 +12,7 @@ use errors::{Result, TheModel};
 use loss::{LogTransform, ModelKind, Network, ParametersView, Standardizer, probability};
 use options::loss::number_of_record;
 use options::rows::{Clip, Nulls, Transform, Unseen};
-use pg::values::date_part::DatePart;
+use pg::values::part::Part;
 use sgd::conformal::Calibration;
 use sgd::platt::Sigmoids;
 use std::cell::Cell;
@@ -254,16 +254,16 @@ impl Model {
         columns
     }
 
-    /// The columns that the features are taken from, with a date once in place of its parts;
+    /// The columns that the features are taken from, with a date or JSON once in place of its parts;
     /// None if there are no parts.
     pub fn given_columns(&self) -> Option<Vec<&str>> {
-        let is_part = |feature: &String| DatePart::split(feature).is_some();
+        let is_part = |feature: &String| Part::split(feature).is_some();
         if !matches!(self.feature_kind, FeatureKind::Columns(_)) || !self.features.iter().any(is_part) {
             return None;
         }
         let mut columns: Vec<&str> = Vec::new();
         for feature in &self.features {
-            let column = DatePart::split(feature).map_or(feature.as_str(), |(column, _)| column);
+            let column = Part::split(feature).map_or(feature.as_str(), |(column, _)| column);
             if !columns.contains(&column) {
                 columns.push(column);
             }

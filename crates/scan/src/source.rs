@@ -13,8 +13,8 @@ use pg::catalog::names::quote_identifier;
 use pg::catalog::relation::{Relation, bytes, estimated_rows, has_places, may_read_places};
 use pg::catalog::types::base_type;
 use pg::executor::query::{Column, Planned, Query, only_select};
-use pg::values::date_part::{DatePart, TimeType};
 use pg::values::number::NumberType;
+use pg::values::part::{Part, TypedPart};
 use pg::values::sparse::is_index_array;
 use pg::values::vector::VectorReader;
 use pg::with_scans_from_the_start;
@@ -25,9 +25,9 @@ use std::collections::HashSet;
 pub struct Source {
     /// the text behind FROM
     from: String,
-    /// with those that are parts of dates, once they are asked for
+    /// with those that are parts of others, once they are asked for
     columns: Vec<Column>,
-    /// parts of dates and their expressions
+    /// parts and their expressions
     parts: Vec<(String, String)>,
     /// None of a query
     relation: Option<pg_sys::Oid>,
@@ -93,14 +93,15 @@ impl Source {
         Ok(())
     }
 
-    /// Adds to the columns what is called like a part of one that is a date, unless a column is called so.
+    /// Adds to the columns what is called like a part of one, of a date or of JSON, unless a column is called so.
     pub fn add_parts(&mut self, features: &[String]) {
         for feature in features {
             let is_there = self.columns.iter().any(|column| column.name == *feature);
-            let Some((name, part)) = DatePart::split(feature).filter(|_| !is_there) else { continue };
+            let Some((name, part)) = Part::split(feature).filter(|_| !is_there) else { continue };
             let Some(column) = self.columns.iter().find(|column| column.name == name) else { continue };
-            let time = TimeType::from_oid(base_type(column.type_oid)).filter(|time| time.has(part));
-            let Some(time) = time else { continue };
+            let Some(part) = part.of_type(base_type(column.type_oid)) else { continue };
+            // a key may be missing
+            let may_be_null = column.may_be_null || matches!(part, TypedPart::Key(..));
             let collation = if part.is_category() { pg_sys::DEFAULT_COLLATION_OID } else { pg_sys::Oid::INVALID };
             let part_column = Column {
                 name: feature.clone(),
@@ -108,10 +109,10 @@ impl Source {
                 collation,
                 is_key: false,
                 origin: None,
-                may_be_null: column.may_be_null,
+                may_be_null,
                 length: None,
             };
-            self.parts.push((feature.clone(), part.sql(&quote_identifier(name), time)));
+            self.parts.push((feature.clone(), part.sql(&quote_identifier(name))));
             self.columns.push(part_column);
         }
     }

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._text import number_of_text
-from . import _dates
+from . import _dates, _json
 from ._document import Categories, Document, Vector, Words
 from ._hashing import xxh3_64
 from ._inputs import NamedColumns, narrow, numbers, texts
@@ -73,10 +73,10 @@ def features(document: Document, rows: Any, policies: Policies) -> Dense | Entri
 
 
 def input_columns(document: Document) -> list[str]:
-    """The columns that the features are taken from: a date once, in place of its parts."""
+    """The columns that the features are taken from: a date or JSON once, in place of its parts."""
     if document.feature_kind != "columns":
         return list(document.features)
-    names = ((_dates.split(feature) or (feature, ""))[0] for feature in document.features)
+    names = ((_json.split(feature) or _dates.split(feature) or (feature,))[0] for feature in document.features)
     return list(dict.fromkeys(names))
 
 
@@ -210,7 +210,7 @@ def _of_columns(document: Document, rows: Any, policies: Policies) -> Dense | En
 
 
 class _Columns:
-    """The columns of features, some of which are parts of dates."""
+    """The columns of features, some of which are parts of dates or of JSON."""
 
     def __init__(self, document: Document, rows: NamedColumns) -> None:
         self.document, self.rows = document, rows
@@ -228,10 +228,18 @@ class _Columns:
             raise TypeError(f"column {column!r} has dates, and the model was trained on hours: give timestamps")
         return times.part(part)
 
+    def _values(self, name: str) -> Any:
+        """The values of a column, or of a key of one that has JSON."""
+        key = _json.split(name)
+        if name in self.rows.columns or key is None:
+            return _column(self.document, self.rows, name)
+        column, path, is_text = key
+        return _json.values(column, path, is_text, _column(self.document, self.rows, column))
+
     def numbers(self, name: str) -> NDArray[np.float32]:
         part = self._part(name)
         if part is None:
-            return numbers(name, _column(self.document, self.rows, name), self.rows.rows)
+            return numbers(name, self._values(name), self.rows.rows)
         values, missing = part
         return numbers(name, np.where(missing, np.nan, values))
 
@@ -242,7 +250,7 @@ class _Columns:
     def texts(self, name: str) -> list[str | None]:
         part = self._part(name)
         if part is None:
-            return texts(name, _column(self.document, self.rows, name))
+            return texts(name, self._values(name))
         values, missing = part
         return [None if gone else text for text, gone in zip(values, missing)]
 

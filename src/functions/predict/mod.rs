@@ -5,10 +5,10 @@
 mod answers;
 mod arrays;
 mod conformal;
-mod date_parts;
 mod given;
 mod input;
 mod mini_batches;
+mod parts;
 mod row;
 mod values;
 

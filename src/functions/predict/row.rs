@@ -3,8 +3,8 @@
 use super::arrays::{
     Names, array_fault, null, number_fault, read_dense, read_sparse, read_sparse_vector, read_vector, sparse_reader,
 };
-use super::date_parts::AddedParts;
 use super::input::{InputTuple, fill, no_answer};
+use super::parts::AddedParts;
 use decode::Bag;
 use errors::{Error, PredictError, Result, SourceError, excerpt};
 use model::{Buckets, Categories, ColumnKind, FeatureKind, Model, Policies};
@@ -12,8 +12,8 @@ use options::rows::{Nulls, Unseen};
 use pg::catalog::types::{base_type, type_name};
 use pg::values::array::ArrayReader;
 use pg::values::bag::BagKind;
-use pg::values::date_part::DatePart;
 use pg::values::number::{NumberType, narrow};
+use pg::values::part::Part;
 use pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom};
 use pg::values::sparse::{SparseReader, is_index_array};
 use pg::values::sparse_vector::SparseVectorReader;
@@ -346,8 +346,11 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column),
         (Some(_), Some(_)) => Err(PredictError::ColumnTwice(name.to_owned()).into()),
-        (None, _) => Err(match date_of(name, columns) {
-            Some(column) => wrong_type(column, "The model was trained on a date or timestamp in this column."),
+        (None, _) => Err(match whole_of(name, columns) {
+            Some((column, Part::Date(_))) => {
+                wrong_type(column, "The model was trained on a date or timestamp in this column.")
+            }
+            Some((column, Part::Key(_))) => wrong_type(column, "The model was trained on keys of JSON in this column."),
             None => no_column(model, name, columns),
         }),
     }
@@ -356,23 +359,23 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
 fn no_column(model: &Model, name: &str, columns: &[RecordColumn]) -> Error {
     PredictError::NoColumn {
         model: model.in_error(),
-        column: DatePart::split(name).map_or(name, |(column, _)| column).to_owned(),
+        column: Part::split(name).map_or(name, |(column, _)| column).to_owned(),
         columns: columns.iter().map(|column| column.name.clone()).collect(),
     }
     .into()
 }
 
-/// The column whose part a feature is by its name.
-fn date_of<'a>(name: &str, columns: &'a [RecordColumn]) -> Option<&'a RecordColumn> {
-    let (name, _) = DatePart::split(name)?;
-    columns.iter().find(|column| column.name == name)
+/// The column whose part a feature is by its name, and the part.
+fn whole_of<'a>(name: &str, columns: &'a [RecordColumn]) -> Option<(&'a RecordColumn, Part)> {
+    let (name, part) = Part::split(name)?;
+    columns.iter().find(|column| column.name == name).map(|column| (column, part))
 }
 fn wrong_type(column: &RecordColumn, hint: &'static str) -> Error {
     SourceError::ColumnType {
         role: "feature",
         column: column.name.clone(),
         type_name: type_name(column.type_oid),
-        hint,
+        hint: hint.into(),
     }
     .into()
 }

@@ -66,14 +66,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label, a, current_time AS x FROM t', features => '{a,x}')",
         "42804",
         r#"feature column "x" has type time with time zone"#,
-        "Features can be any number of columns of numbers, booleans, text, enums, arrays of numbers or of text, pgvector's vectors, tsvector or bytes; or an array of indices and one of values.",
+        "Select EXTRACT(hour FROM x) in a query as source.",
     ),
     Case(
         "SourceError::ColumnType",
         "CREATE DOMAIN place AS point; SELECT corgipile_train('SELECT label, a, point(a, b)::place AS x FROM t', features => '{a,x}')",
         "42804",
         r#"feature column "x" has type place"#,
-        "Features can be any number of columns of numbers, booleans, text, enums, arrays of numbers or of text, pgvector's vectors, tsvector or bytes; or an array of indices and one of values.",
+        "Select (x)[0] and (x)[1] in a query as source.",
     ),
     Case(
         "SourceError::ColumnType",

@@ -42,7 +42,7 @@ fn numbers_booleans_text_and_enums_are_features_and_what_identifies_rows_is_none
         "7 columns; left out: id (primary key), account (identifies rows: unique, by ANALYZE), \
          code (identifies rows: unique index), serial (identifies rows: identity column), name (text, nearly unique), \
          founded (date: use date_parts for its parts), \
-         updated (timestamp with time zone: use date_parts for its parts), details (json); \
+         updated (timestamp with time zone: use date_parts for its parts), details (json: name it in features to use its keys); \
          one-hot: city (about 3 categories), zip (about 40 categories, contains numbers: cast it to a number if it is one), \
          size; vectors: pixels; as numbers: region_id (cast it to text if it is a code)"
     );
