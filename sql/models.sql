@@ -147,7 +147,7 @@ COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label column';
 COMMENT ON COLUMN corgipile.models.classes IS 'label values in ascending order; with two classes, the first is the negative one; NULL for models that predict numbers';
 COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse features, the columns of indices and values, or of the sparse vectors';
 COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one column of arrays or vectors; columns: any number of columns; sparse: an array of indices and one of values, or sparse vectors';
-COMMENT ON COLUMN corgipile.models.categories IS 'for each categorical column, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}; for hashed columns, the number of buckets that they share: {"url": {"buckets": 262144}}';
+COMMENT ON COLUMN corgipile.models.categories IS 'for each categorical column, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}; for hashed columns, the number of buckets that they share, and whether lexemes of a tsvector or elements of an array are hashed: {"url": {"buckets": 262144}, "body": {"buckets": 262144, "of": "lexemes"}}; for vectors next to other columns, how many elements they have: {"embedding": {"elements": 384}}';
 COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
 COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what is needed to train the model again: arguments, options with their defaults, and the seed; and the resulting sizes, pages_per_block and buffer_blocks';
 COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, of standardized features if feature_mean is set; for softmax and one-vs-rest SVMs, class by class; for networks, layer by layer, and within a layer output by output, with a weight per input';
@@ -228,17 +228,22 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
               FROM pg_catalog.generate_series(1, a.dim) AS i
              WHERE m.feature_kind OPERATOR(pg_catalog.=) 'sparse'
              UNION ALL
-            SELECT u.name OPERATOR(pg_catalog.||) COALESCE('=' OPERATOR(pg_catalog.||) v.value,
-                                                           CASE WHEN v.j IS NULL THEN '' ELSE ' IS NULL' END),
-                   pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
+            -- of a column of categories each value, of one of vectors each element
+            SELECT u.name OPERATOR(pg_catalog.||) COALESCE(v.suffix, ''), pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
               FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
-              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(
-                        CASE WHEN pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name) OPERATOR(pg_catalog.=) 'array'
-                            THEN m.categories OPERATOR(pg_catalog.->) u.name END)
-                   WITH ORDINALITY AS v(value, j)
+              LEFT JOIN LATERAL (
+                    SELECT COALESCE('=' OPERATOR(pg_catalog.||) t.value, ' IS NULL'), t.j
+                      FROM pg_catalog.jsonb_array_elements_text(
+                                CASE WHEN pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name) OPERATOR(pg_catalog.=) 'array'
+                                    THEN m.categories OPERATOR(pg_catalog.->) u.name END)
+                           WITH ORDINALITY AS t(value, j)
+                     UNION ALL
+                    SELECT pg_catalog.format('[%s]', t.j), t.j
+                      FROM pg_catalog.generate_series(1, ((m.categories OPERATOR(pg_catalog.->) u.name) OPERATOR(pg_catalog.->>) 'elements')::int8) AS t(j)
+                    ) AS v(suffix, j)
                 ON true
              WHERE m.feature_kind OPERATOR(pg_catalog.=) 'columns'
-               AND COALESCE(pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name), 'number') OPERATOR(pg_catalog.<>) 'object'
+               AND ((m.categories OPERATOR(pg_catalog.->) u.name) OPERATOR(pg_catalog.->>) 'buckets') IS NULL
              UNION ALL
             -- the buckets of hashed columns come last
             SELECT pg_catalog.format('hash[%s]', i OPERATOR(pg_catalog.-) 1), (a.dim OPERATOR(pg_catalog.-) h.buckets) OPERATOR(pg_catalog.+) i
@@ -254,7 +259,7 @@ COMMENT ON VIEW corgipile.all_coefficients IS 'coefficients of all versions of a
 COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.all_coefficients.name IS 'name of the model; may be NULL';
 COMMENT ON COLUMN corgipile.all_coefficients.class IS 'class of the weight; NULL except for softmax and one-vs-rest SVMs';
-COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'name of the column, or (intercept); x[1], x[2], ... for an array column x; value column and index for sparse features; column=value for categories, and column IS NULL; hash[0], hash[1], ... for buckets of hashed columns';
+COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'name of the column, or (intercept); x[1], x[2], ... for a column x of arrays or vectors; value column and index for sparse features; column=value for categories, and column IS NULL; hash[0], hash[1], ... for buckets of hashed columns';
 COMMENT ON COLUMN corgipile.all_coefficients.standardized_coefficient IS 'the weight, or the intercept, of the features as the model was trained on them: standardized if there are a mean and a scale';
 COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'mean that is subtracted from the feature first; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'standard deviation that the feature is then divided by';

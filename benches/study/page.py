@@ -10,6 +10,7 @@ import page_others
 import page_protocol
 import page_strategies
 import page_tables
+import page_words
 from markdown import figure, page, seconds, table
 
 OUTCOME = """Does CorgiPile learn as well as training on shuffled data, and how fast?
@@ -98,6 +99,7 @@ class Page:
             page_convergence,
             page_defaults,
             page_tables,
+            page_words,
             page_strategies,
             page_blocks,
             page_others,

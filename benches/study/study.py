@@ -35,6 +35,7 @@ from sets import SETS
 from sharing import sharing
 from sparse import sparse
 from tables import tables
+from words import words
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PARTS = (
@@ -45,6 +46,7 @@ PARTS = (
     "defaults",
     "tables",
     "messy",
+    "words",
     "blocks",
     "periods",
     "orders",
@@ -153,6 +155,8 @@ class Study:
             case "messy":
                 run = f"{datetime.now(UTC):%Y-%m-%d}, commit {self.commit}, {machine()}"
                 self.passed = messy(self.files, self.quick, self.results, run)
+            case "words":
+                words(self.results)
             case "blocks":
                 blocks_in_buffer(self.sets, self.quick, self.results)
             case "periods":

@@ -204,6 +204,57 @@ def test_arrays_of_any_length_give_the_same_bits(conn: Any, mixed: Any, label: s
     )
 
 
+@pytest.mark.parametrize(("label", "kind"), [("two", "logistic"), ("five", "mlp"), ("number", "linear")])
+@pytest.mark.parametrize("features", [["x", "a"], ["b", "x", "colour"], ["x", "url", "a"]])
+@pytest.mark.parametrize("transform", ["none", "log", ["a", "b"]])
+def test_vectors_next_to_other_columns_are_features(
+    conn: Any, mixed: Any, label: str, kind: str, features: list[str], transform: Any
+) -> None:
+    generator = random.Random(9)
+    vector = [None if i % 9 == 0 else [generator.gauss(0, 3), None if i % 7 == 0 else i % 3 + 0.5, 1e4] for i in range(400)]
+    rows = [{**row, "x": x} for row, x in zip(mixed, vector)]
+    conn.execute("DROP TABLE IF EXISTS vectors")
+    conn.execute("CREATE TABLE vectors (id int, x float8[])")
+    with conn.cursor().copy("COPY vectors FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row([row["id"], row["x"]])
+    source = "SELECT m.*, v.x FROM mixed m JOIN vectors v USING (id)"
+    if isinstance(transform, list):
+        transform = [name for name in transform if name in features]
+    hashed = {"hash": {"columns": ["url"], "buckets": 32}} if "url" in features else {}
+    model = train(conn, label, model=kind, source=source, features=features, transform=transform, **hashed)
+    assert_same(conn, model, rows, f"({source}) AS s")
+    assert_same(conn, model, {name: [row[name] for row in rows] for name in features}, f"({source}) AS s")
+    with pytest.raises(ValueError, match=r"feature 'x', row 1: 2, where the model has 3 numbers"):
+        model.predict([rows[1], {**rows[2], "x": [1, 2]}])
+
+
+def test_keys_of_json_are_those_that_sql_reads(conn: Any, mixed: Any) -> None:
+    source = """SELECT id, two, number, jsonb_strip_nulls(jsonb_build_object('a', a, 'flag', flag, 'colour', colour,
+                       'in', jsonb_build_object('b', b, 'size', size))) AS data FROM mixed"""
+    rows = [{"id": i, "data": data} for i, data in conn.execute(f"SELECT id, data FROM ({source}) s ORDER BY id")]
+    texts = [{"data": json.dumps(row["data"])} for row in rows]
+    for label, kind in [("two", "logistic"), ("number", "linear")]:
+        model = train(conn, label, model=kind, source=source, features=["data"], transform="none")
+        assert sorted(model.to_dict()["features"]) == [
+            "data->>colour", "data->a", "data->flag", "data->in->>size", "data->in->b",
+        ]  # fmt: skip
+        assert_same(conn, model, rows, f"({source}) AS s")
+        assert_same(conn, model, texts, f"({source}) AS s")
+    with pytest.raises(ValueError, match=r"feature 'data', row 0, key 'a': 'x', where the model has a number"):
+        model.predict([{"data": {"a": "x"}}])
+    with pytest.raises(ValueError, match=r"feature 'data', row 0: no JSON"):
+        model.predict([{"data": "{"}])
+
+
+def test_models_of_words_predict_in_the_database_alone(conn: Any, mixed: Any) -> None:
+    source = "SELECT two, to_tsvector('simple', coalesce(colour, '')) AS body, ARRAY[colour] AS tags FROM mixed"
+    for features in (["body"], ["tags"]):
+        model = train(conn, "two", source=source, features=features)
+        with pytest.raises(ValueError, match=rf"feature '{features[0]}': the model was trained on the words"):
+            model.predict([{"body": "'red':1", "tags": ["red"]}])
+
+
 def test_bytes_and_vectors_as_texts_are_arrays(conn: Any, mixed: Any) -> None:
     generator = random.Random(5)
     rows = [generator.randbytes(12) for _ in range(200)]

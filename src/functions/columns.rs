@@ -41,6 +41,7 @@ fn columns(call: Call<'_>) -> Result<()> {
     let sample = source.sample_all()?;
     let searched = Searched {
         columns: &own,
+        from: source.from(),
         relation: source.relation(),
         label: &request.label,
         others: &others,

@@ -1,28 +1,33 @@
-//! Columns of numbers and of categories: the latter one-hot, a dimension per category, or hashed.
+//! Columns of numbers, vectors, categories and bags of words: categories one-hot, a dimension per category, or hashed.
 //!
 //! The categories are found in a pass of their own, after which their dimensions follow the type's order. A column with
 //! too many of them is hashed from then on, and those that were found are forgotten: memory stays bounded. Nothing else
-//! that the pass measures depends on categories, whose dimensions it does not know yet. Rows are sparse: they have an
-//! entry per number, 0 or not, one for each category, and one for each bucket. Buckets come last, and all hashed
-//! columns share them.
+//! that the pass measures depends on categories, whose dimensions it does not know yet. Rows are sparse if a column has
+//! categories or words: they have an entry per number, 0 or not, one for each category, and one for each bucket. Buckets
+//! come last, and all hashed columns share them.
 
+use super::bag::Bag;
 use super::category_column::{CategoryColumn, CategoryState, KnownCategories, MixedFault};
-use super::columns::number_fault;
 use super::hashed::{HashRule, HashedText, suitable_buckets};
 use super::imputation::Imputation;
+use super::mixed_column::{
+    BagSquares, FoundColumn, MixedColumn, MixedKind, VectorColumn, bag_fault, meet_null, null_number, read_number,
+    vector_fault,
+};
 use errors::RowFault;
-use loss::{ModelKind, Standardizer};
-use model::{Buckets, Coding};
+use loss::ModelKind;
+use model::{Buckets, Coding, Elements};
 use options::rows::{Hashing, ToHash};
 use pg::executor::query::Column;
 use pg::tuples::row::Row;
-use pg::values::number::{NumberType, narrow};
-use pg::values::typed::TypedDatum;
+use pg::values::array::ArrayFault;
+use pg::values::number::NumberType;
+use pg::values::vector::VectorReader;
 use sgd::profile::FeatureProfile;
-use tuples::count_buckets;
+use tuples::add_up_buckets;
 
 pub struct MixedColumns {
-    columns: Vec<MixedColumn>,
+    pub(super) columns: Vec<MixedColumn>,
     /// dimensions of all columns, without buckets
     own_dim: u32,
     /// that hashed columns share, if there are some
@@ -31,50 +36,56 @@ pub struct MixedColumns {
     chooses_for: Option<ModelKind>,
     /// entries of a row, and its buckets
     entries: Vec<(u32, f32)>,
-    row_buckets: Vec<u32>,
+    row_buckets: Vec<(u32, f32)>,
+    /// room for the numbers of a vector, and for the hashes of a bag
+    vector: Vec<f32>,
+    hashes: Vec<u64>,
     /// does the row under way have a category that counts as none?
     has_unseen: bool,
 }
 
-struct MixedColumn {
-    name: String,
-    /// dimensions of the columns before
-    first: u32,
-    kind: MixedKind,
-}
-
-enum MixedKind {
-    Number(NumberType),
-    Category(HashedText, Box<CategoryColumn>),
-    Hashed(HashedText),
-}
-
 impl MixedColumns {
-    /// Columns with a number type hold numbers, the others categories. The categories are still to be found, or are
-    /// those of a model, which knows what it has hashed.
+    /// Columns with a number type hold numbers, the others vectors, bags or categories. The categories are still to be
+    /// found, or are those of a model, which knows what it has hashed.
     pub fn new(
         columns: &[(&Column, Option<NumberType>)],
         known: Option<KnownCategories>,
         rule: HashRule,
     ) -> MixedColumns {
-        let hashed_by_model = |name: &str| {
-            let coding = known.and_then(|(known, _)| known.iter().find(|(column, _)| column == name));
-            coding.and_then(|(_, coding)| if let Coding::Hashed(hashed) = coding { Some(hashed.buckets) } else { None })
+        let coding = |name: &str| {
+            known.and_then(|(known, _)| known.iter().find(|(column, _)| column == name)).map(|(_, coding)| coding)
         };
-        let limit = rule.limit();
-        let kind = |column: &Column, number: Option<NumberType>| match number {
-            Some(number) => MixedKind::Number(number),
-            None if hashed_by_model(&column.name).is_some() || (known.is_none() && rule.names(&column.name)) => {
-                MixedKind::Hashed(HashedText::new(column))
+        let buckets_of = |name: &str| match coding(name) {
+            Some(Coding::Hashed(hashed)) => Some(hashed.buckets),
+            _ => None,
+        };
+        let kind = |column: &Column, number: Option<NumberType>| {
+            if let Some(number) = number {
+                return MixedKind::Number(number);
             }
-            None => MixedKind::Category(HashedText::new(column), Box::new(CategoryColumn::new(column, known, limit))),
+            if let Some(reader) = VectorReader::new(column.type_oid) {
+                let of_model = match coding(&column.name) {
+                    Some(Coding::Vector(Elements { elements })) => Some(*elements),
+                    _ => None,
+                };
+                return MixedKind::Vector(VectorColumn { reader, len: of_model.or(column.length) });
+            }
+            if let Some(bag) = Bag::of_column(column) {
+                return MixedKind::Bag(bag, BagSquares::default());
+            }
+            let text = HashedText::new(column);
+            match buckets_of(&column.name).is_some() || (known.is_none() && rule.names(&column.name)) {
+                true => MixedKind::Hashed(text),
+                false => MixedKind::Category(text, Box::new(CategoryColumn::new(column, known, rule.limit()))),
+            }
         };
-        let buckets = columns.iter().find_map(|(column, _)| hashed_by_model(&column.name));
         let column = |(column, number): &(&Column, Option<NumberType>)| MixedColumn {
             name: column.name.clone(),
             first: 0,
+            position: 0,
             kind: kind(column, *number),
         };
+        let buckets = columns.iter().find_map(|(column, _)| buckets_of(&column.name));
         let mut mixed = MixedColumns {
             columns: columns.iter().map(column).collect(),
             own_dim: 0,
@@ -82,6 +93,8 @@ impl MixedColumns {
             chooses_for: rule.hashing.buckets.is_none().then_some(rule.kind),
             entries: Vec::new(),
             row_buckets: Vec::new(),
+            vector: Vec::new(),
+            hashes: Vec::new(),
             has_unseen: false,
         };
         mixed.number();
@@ -90,12 +103,62 @@ impl MixedColumns {
 
     /// Gives the columns their dimensions.
     fn number(&mut self) {
-        let mut first = 0;
+        let (mut first, mut position) = (0, 0);
         for column in &mut self.columns {
-            column.first = first;
+            (column.first, column.position) = (first, position);
             first += column.dim() as u32;
+            position += column.positions() as u32;
         }
         self.own_dim = first;
+    }
+
+    /// Are the lengths of all vectors known?
+    #[inline]
+    pub fn has_lengths(&self) -> bool {
+        self.columns.iter().all(|c| !matches!(&c.kind, MixedKind::Vector(VectorColumn { len: None, .. })))
+    }
+
+    /// Takes the lengths of vectors that are not known yet from a row whose features begin with column `first`.
+    #[cold]
+    pub fn learn_lengths(&mut self, row: Row<'_>, first: usize) {
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            if let MixedKind::Vector(VectorColumn { reader, len: len @ None }) = &mut column.kind {
+                *len = row.get(first + i).and_then(|vector| reader.len(vector).ok()).filter(|len| *len > 0);
+            }
+        }
+        self.number();
+    }
+
+    /// Why a row has no numbers as long as a length is not known: the first vector is NULL, or none.
+    #[cold]
+    pub fn no_length(&self, row: Row<'_>, first: usize) -> MixedFault {
+        for (i, column) in self.columns.iter().enumerate() {
+            if let MixedKind::Vector(VectorColumn { reader, len: None }) = &column.kind {
+                return match row.get(first + i) {
+                    None => MixedFault::NoLength(column.name.clone()),
+                    Some(vector) => {
+                        vector_fault(reader.len(vector).err().unwrap_or(ArrayFault::Length(0)), 0, &column.name)
+                    }
+                };
+            }
+        }
+        MixedFault::NoLength(String::new())
+    }
+
+    /// Have rows an entry for each number alone, so that they are dense?
+    pub fn are_dense(&self) -> bool {
+        self.columns.iter().all(MixedColumn::has_numbers)
+    }
+
+    /// What the features of a row that are not numbers add to |x|², in the mean of the rows that were met.
+    pub fn mean_square_of_others(&self) -> f64 {
+        let of_column = |column: &MixedColumn| match &column.kind {
+            MixedKind::Number(_) | MixedKind::Vector(_) => 0.0,
+            // of each column of categories, a tuple has one feature of 1
+            MixedKind::Category(..) | MixedKind::Hashed(_) => 1.0,
+            MixedKind::Bag(_, squares) => squares.mean(),
+        };
+        self.columns.iter().map(of_column).sum()
     }
 
     /// Dimensions of all columns.
@@ -109,7 +172,12 @@ impl MixedColumns {
     }
 
     fn hashed(&self) -> impl Iterator<Item = &MixedColumn> {
-        self.columns.iter().filter(|column| matches!(column.kind, MixedKind::Hashed(_)))
+        self.columns.iter().filter(|column| column.is_hashed())
+    }
+
+    /// The columns of bags.
+    pub fn bags(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Bag(..))).map(|column| column.name.as_str())
     }
 
     /// Which columns are hashed, and into how many buckets, as option `hash` says it.
@@ -121,9 +189,9 @@ impl MixedColumns {
         }
     }
 
-    /// Columns of numbers.
+    /// How many numbers a row has.
     pub fn numbers(&self) -> usize {
-        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).count()
+        self.columns.iter().map(MixedColumn::numbers).sum()
     }
 
     /// Must categories be found before anything can be learned?
@@ -144,7 +212,7 @@ impl MixedColumns {
         self.number();
     }
 
-    /// Takes over what was found in another process, of each column of categories.
+    /// Takes over what was found in another process, of each column that is no number.
     pub fn adopt(&mut self, codings: &[Coding]) {
         let columns = self.columns.iter_mut().filter(|column| !matches!(column.kind, MixedKind::Number(_)));
         for (column, coding) in columns.zip(codings) {
@@ -153,40 +221,29 @@ impl MixedColumns {
                     categories.set_names(names.clone());
                     categories.state = CategoryState::Prepared;
                 }
-                (_, Coding::Hashed(Buckets { buckets })) => {
+                (MixedKind::Vector(vector), Coding::Vector(Elements { elements })) => {
+                    vector.len = Some(*elements).filter(|len| *len > 0);
+                }
+                (_, Coding::Hashed(Buckets { buckets, .. })) => {
                     column.hash();
                     self.buckets = *buckets;
                 }
-                (MixedKind::Number(_) | MixedKind::Hashed(_), Coding::OneHot(_)) => {}
+                _ => {}
             }
         }
         self.number();
     }
 
-    /// What was found so far in each column of categories; None of one that is hashed.
-    pub fn found(&self) -> Vec<Option<(Vec<String>, bool)>> {
-        let of_column = |column: &MixedColumn| match &column.kind {
-            MixedKind::Number(_) => None,
-            MixedKind::Category(_, categories) => Some(Some(categories.found())),
-            MixedKind::Hashed(_) => Some(None),
-        };
-        self.columns.iter().filter_map(of_column).collect()
+    /// What was found so far in each column that is no number.
+    pub fn found(&self) -> Vec<FoundColumn> {
+        self.columns.iter().filter_map(MixedColumn::found).collect()
     }
 
     /// Meets what another process has found in the same columns.
-    pub fn unite(&mut self, found: &[Option<(Vec<String>, bool)>]) -> std::result::Result<(), RowFault> {
-        let columns = self.columns.iter_mut().filter(|column| !matches!(column.kind, MixedKind::Number(_)));
-        for (column, found) in columns.zip(found) {
-            match (&mut column.kind, found) {
-                (MixedKind::Category(_, categories), Some(found)) => {
-                    categories.unite(found, &column.name)?;
-                    if categories.has_too_many() {
-                        column.hash();
-                    }
-                }
-                _ => column.hash(),
-            }
-        }
+    pub fn unite(&mut self, found: &[FoundColumn]) -> std::result::Result<(), RowFault> {
+        let mut columns = self.columns.iter_mut().filter(|column| !matches!(column.kind, MixedKind::Number(_)));
+        columns.by_ref().zip(found).try_for_each(|(column, found)| column.unite(found))?;
+        self.number();
         Ok(())
     }
 
@@ -199,57 +256,10 @@ impl MixedColumns {
         }
     }
 
-    /// The categories of the columns that have some, in the columns' sequence.
+    /// How the values of the columns that are no numbers become features, in the columns' sequence.
     pub fn categories(&self) -> Vec<(String, Coding)> {
-        let of_column = |column: &MixedColumn| {
-            let coding = match &column.kind {
-                MixedKind::Category(_, categories) => Coding::OneHot(categories.names.clone()),
-                MixedKind::Hashed(_) => Coding::Hashed(Buckets { buckets: self.buckets }),
-                MixedKind::Number(_) => return None,
-            };
-            Some((column.name.clone(), coding))
-        };
+        let of_column = |column: &MixedColumn| Some((column.name.clone(), column.coding(self.buckets)?));
         self.columns.iter().filter_map(of_column).collect()
-    }
-
-    /// Expands a scaling of the columns of numbers to all dimensions but buckets. Categories stay as they are.
-    pub fn expand(&self, numbers: &Standardizer) -> Standardizer {
-        let mut all =
-            Standardizer { mean: allocation::zeros(self.own_dim()), scale: allocation::filled(1.0, self.own_dim()) };
-        let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
-        for (i, place) in places.enumerate() {
-            all.mean[place] = numbers.mean[i];
-            all.scale[place] = numbers.scale[i];
-        }
-        all
-    }
-
-    /// The column of numbers whose dimension this is.
-    pub fn number_at(&self, dimension: usize) -> Option<&str> {
-        let is_it = |c: &&MixedColumn| c.first as usize == dimension && matches!(c.kind, MixedKind::Number(_));
-        self.columns.iter().find(is_it).map(|column| column.name.as_str())
-    }
-
-    /// Of numbers by feature, those of each column; 0 for categories.
-    pub fn by_column(&self, features: &[f32]) -> Vec<f32> {
-        let of_column = |column: &MixedColumn| match column.kind {
-            MixedKind::Number(_) => features.get(column.first as usize).copied().unwrap_or_default(),
-            MixedKind::Category(..) | MixedKind::Hashed(_) => 0.0,
-        };
-        self.columns.iter().map(of_column).collect()
-    }
-
-    /// Expands numbers of the columns of numbers to all dimensions but buckets; 0 for categories.
-    pub fn expand_numbers(&self, numbers: &[f32]) -> Vec<f32> {
-        let mut all = allocation::zeros(self.own_dim());
-        let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
-        places.zip(numbers).for_each(|(place, number)| all[place] = *number);
-        all
-    }
-
-    pub fn numbers_of(&self, by_column: &[f32]) -> Vec<f32> {
-        let columns = self.columns.iter().zip(by_column);
-        columns.filter(|(c, _)| matches!(c.kind, MixedKind::Number(_))).map(|(_, number)| *number).collect()
     }
 
     /// What a pass has met, column by column, with these of the columns of numbers; None if it has not counted
@@ -257,49 +267,51 @@ impl MixedColumns {
     pub fn profile(&self, numbers: Vec<FeatureProfile>, rows: u64, nulls: &[u64]) -> Option<Vec<FeatureProfile>> {
         let mut numbers = numbers.into_iter();
         let rows = rows.max(1) as f64;
-        let of_column = |(i, column): (usize, &MixedColumn)| match &column.kind {
-            MixedKind::Number(_) => numbers.next(),
-            MixedKind::Category(_, categories) => {
-                let (counts, nulls) = categories.counts();
-                let met = counts.iter().sum::<u64>() as f64;
-                let missing = nulls as f64 / met.max(1.0);
-                (met > 0.0).then(|| FeatureProfile { missing, counts, ..FeatureProfile::default() })
+        let mut profile = Vec::new();
+        for column in &self.columns {
+            match &column.kind {
+                MixedKind::Number(_) | MixedKind::Vector(_) => {
+                    let before = profile.len();
+                    profile.extend(numbers.by_ref().take(column.numbers()));
+                    if profile.len() - before < column.numbers() {
+                        return None;
+                    }
+                }
+                MixedKind::Category(_, categories) => {
+                    let (counts, nulls) = categories.counts();
+                    let met = counts.iter().sum::<u64>() as f64;
+                    if met == 0.0 {
+                        return None;
+                    }
+                    profile.push(FeatureProfile { missing: nulls as f64 / met, counts, ..FeatureProfile::default() });
+                }
+                MixedKind::Hashed(_) | MixedKind::Bag(..) => {
+                    let nulls = nulls.get(column.position as usize).copied().unwrap_or_default();
+                    let missing = (nulls as f64 / rows).min(1.0);
+                    profile.push(FeatureProfile { missing, ..FeatureProfile::default() });
+                }
             }
-            MixedKind::Hashed(_) => {
-                let missing = (nulls.get(i).copied().unwrap_or_default() as f64 / rows).min(1.0);
-                Some(FeatureProfile { missing, ..FeatureProfile::default() })
-            }
-        };
-        self.columns.iter().enumerate().map(of_column).collect()
+        }
+        Some(profile)
     }
 
-    /// Of column `i`, the NULLs that were met and ignored, as the model has no such category; None if it has one, or
+    /// At position `i`, the NULLs that were met and ignored, as the model has no such category; None if it has one, or
     /// the column has no categories.
     pub fn ignored_nulls(&self, i: usize) -> Option<u64> {
-        self.columns.get(i).and_then(|column| match &column.kind {
+        match &self.columns.iter().find(|column| column.position as usize == i)?.kind {
             MixedKind::Category(_, categories) => categories.ignored_nulls(),
-            MixedKind::Number(_) | MixedKind::Hashed(_) => None,
-        })
-    }
-
-    /// The columns of numbers.
-    pub fn number_names(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.name.as_str())
-    }
-
-    /// The types of the columns of numbers.
-    pub fn number_types(&self) -> impl Iterator<Item = NumberType> {
-        self.columns.iter().filter_map(|c| if let MixedKind::Number(number) = c.kind { Some(number) } else { None })
-    }
-
-    /// The dimensions of the columns of numbers.
-    pub fn number_places(&self) -> impl Iterator<Item = u32> {
-        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first)
+            _ => None,
+        }
     }
 
     /// Each column, and whether it has categories.
     pub fn names(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.columns.iter().map(|column| (column.name.as_str(), !matches!(column.kind, MixedKind::Number(_))))
+        self.columns.iter().map(|column| (column.name.as_str(), !column.has_numbers()))
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[MixedColumn] {
+        &self.columns
     }
 
     /// Has the row that was read last a category that is not one of those that are known?
@@ -308,8 +320,8 @@ impl MixedColumns {
         self.has_unseen
     }
 
-    /// Registers the categories of a row whose features begin with column `first`, and reads its numbers. A column that
-    /// has too many categories then is hashed.
+    /// Registers the categories of a row whose features begin with column `first`, and reads its numbers, all of which
+    /// have their lengths. A column that has too many categories then is hashed.
     pub fn prepare(
         &mut self,
         row: Row<'_>,
@@ -319,14 +331,19 @@ impl MixedColumns {
     ) -> std::result::Result<(), MixedFault> {
         let mut place = 0;
         for (i, column) in self.columns.iter_mut().enumerate() {
-            let value = row.get(first + i);
+            let (value, position) = (row.get(first + i), column.position as usize);
             match &mut column.kind {
                 MixedKind::Number(number) => {
                     numbers[place] = match value {
                         Some(value) => read_number(*number, value, &column.name)?,
-                        None => null_number(imputation.as_deref_mut(), i, &column.name)?,
+                        None => null_number(imputation.as_deref_mut(), position, &column.name)?,
                     };
                     place += 1;
+                }
+                MixedKind::Vector(vector) => {
+                    let out = &mut numbers[place..place + vector.len.unwrap_or_default()];
+                    vector.read(value, out, (imputation.as_deref_mut(), position), &column.name)?;
+                    place += out.len();
                 }
                 MixedKind::Category(_, categories) => {
                     match value {
@@ -335,7 +352,7 @@ impl MixedColumns {
                             categories.count(place);
                         }
                         None => {
-                            categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?;
+                            categories.place_of_null(imputation.as_deref_mut(), position, &column.name)?;
                             categories.count_null();
                         }
                     }
@@ -343,7 +360,22 @@ impl MixedColumns {
                         column.hash();
                     }
                 }
-                MixedKind::Hashed(_) if value.is_none() => meet_null(imputation.as_deref_mut(), i, &column.name)?,
+                MixedKind::Bag(bag, squares) => {
+                    let mut sum = 1.0;
+                    match value {
+                        Some(value) => {
+                            sum = 0.0;
+                            let square = |_, value: f32| sum += f64::from(value).powi(2);
+                            bag.read(value, &mut self.hashes, square)
+                                .map_err(|fault| bag_fault(fault, &column.name))?;
+                        }
+                        None => meet_null(imputation.as_deref_mut(), position, &column.name)?,
+                    }
+                    squares.add(sum);
+                }
+                MixedKind::Hashed(_) if value.is_none() => {
+                    meet_null(imputation.as_deref_mut(), position, &column.name)?;
+                }
                 MixedKind::Hashed(_) => {}
             }
         }
@@ -361,25 +393,40 @@ impl MixedColumns {
         self.row_buckets.clear();
         self.has_unseen = false;
         for (i, column) in self.columns.iter_mut().enumerate() {
-            let value = row.get(first + i);
+            let (value, position) = (row.get(first + i), column.position as usize);
             match &mut column.kind {
                 MixedKind::Number(number) => {
                     let number = match value {
                         Some(value) => read_number(*number, value, &column.name)?,
-                        None => null_number(imputation.as_deref_mut(), i, &column.name)?,
+                        None => null_number(imputation.as_deref_mut(), position, &column.name)?,
                     };
                     self.entries.push((column.first, number));
                 }
+                MixedKind::Vector(vector) => {
+                    allocation::resize(&mut self.vector, vector.len.unwrap_or_default(), 0.0);
+                    vector.read(value, &mut self.vector, (imputation.as_deref_mut(), position), &column.name)?;
+                    self.entries.extend((column.first..).zip(self.vector.iter().copied()));
+                }
                 MixedKind::Hashed(text) => {
                     if value.is_none() {
-                        meet_null(imputation.as_deref_mut(), i, &column.name)?;
+                        meet_null(imputation.as_deref_mut(), position, &column.name)?;
                     }
-                    self.row_buckets.push(text.bucket(value, self.buckets));
+                    self.row_buckets.push((text.bucket(value, self.buckets), 1.0));
                 }
+                MixedKind::Bag(bag, _) => match value {
+                    Some(value) => {
+                        let pushed = bag.push(value, self.buckets, &mut self.hashes, &mut self.row_buckets);
+                        pushed.map_err(|fault| bag_fault(fault, &column.name))?;
+                    }
+                    None => {
+                        meet_null(imputation.as_deref_mut(), position, &column.name)?;
+                        self.row_buckets.push((bag.null(self.buckets), 1.0));
+                    }
+                },
                 MixedKind::Category(_, categories) => {
                     let place = match value {
                         Some(value) => categories.place(value, &column.name)?,
-                        None => categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?,
+                        None => categories.place_of_null(imputation.as_deref_mut(), position, &column.name)?,
                     };
                     match place {
                         Some(place) => self.entries.push((column.first + place, 1.0)),
@@ -389,41 +436,7 @@ impl MixedColumns {
             }
         }
         let MixedColumns { entries, row_buckets, own_dim, .. } = self;
-        count_buckets(row_buckets, |bucket, count| entries.push((*own_dim + bucket, count)));
+        add_up_buckets(row_buckets, |bucket, sum| entries.push((*own_dim + bucket, sum)));
         Ok(&self.entries)
     }
-}
-
-impl MixedColumn {
-    fn dim(&self) -> usize {
-        match &self.kind {
-            MixedKind::Number(_) => 1,
-            MixedKind::Category(_, categories) => categories.names.len(),
-            MixedKind::Hashed(_) => 0,
-        }
-    }
-
-    /// Makes a column of categories one that is hashed.
-    #[cold]
-    fn hash(&mut self) {
-        if let MixedKind::Category(text, _) = self.kind {
-            self.kind = MixedKind::Hashed(text);
-        }
-    }
-}
-
-/// What stands for a NULL in column `i`, which has numbers.
-#[cold]
-fn null_number(imputation: Option<&mut Imputation>, i: usize, name: &str) -> std::result::Result<f32, MixedFault> {
-    imputation.and_then(|imputation| imputation.value(i)).ok_or_else(|| MixedFault::Null(name.to_owned()))
-}
-
-/// Column `i`, which is hashed, is NULL: a value of its own.
-#[cold]
-fn meet_null(imputation: Option<&mut Imputation>, i: usize, name: &str) -> std::result::Result<(), MixedFault> {
-    imputation.map(|imputation| imputation.met(i)).ok_or_else(|| MixedFault::Null(name.to_owned()))
-}
-
-fn read_number(number: NumberType, value: TypedDatum<'_>, name: &str) -> std::result::Result<f32, MixedFault> {
-    narrow(number.read(value)).map_err(|fault| MixedFault::Row(number_fault(fault, name.to_owned())))
 }

@@ -7,7 +7,9 @@ use model::{CategoryNames, Coding};
 use options::rows::Unseen;
 use pg::executor::query::Column;
 use pg::values::distinct::Distinct;
+use pg::values::record::category_text;
 use pg::values::typed::TypedDatum;
+use pgrx::pg_sys::Oid;
 
 /// What a model knows of its columns of categories, and what to do with others.
 pub type KnownCategories<'a> = (&'a [(String, Coding)], Unseen);
@@ -16,10 +18,13 @@ pub type KnownCategories<'a> = (&'a [(String, Coding)], Unseen);
 pub enum MixedFault {
     /// this column is NULL
     Null(String),
+    /// the same, of vectors whose length is not known yet
+    NoLength(String),
     Row(Box<RowFault>),
 }
 
 pub struct CategoryColumn {
+    type_oid: Oid,
     values: Distinct,
     /// by value, its place among the column's categories
     places: Vec<u32>,
@@ -55,6 +60,7 @@ impl CategoryColumn {
     /// to be hashed.
     pub fn new(column: &Column, known: Option<KnownCategories>, limit: Option<usize>) -> CategoryColumn {
         let mut new = CategoryColumn {
+            type_oid: column.type_oid,
             values: Distinct::new(column.type_oid, column.collation),
             places: Vec::new(),
             names: CategoryNames::default(),
@@ -204,11 +210,7 @@ impl CategoryColumn {
     }
 
     /// Meets the categories that another process has found in the same column.
-    pub fn unite(
-        &mut self,
-        (found, has_null): &(Vec<String>, bool),
-        column: &str,
-    ) -> std::result::Result<(), RowFault> {
+    pub fn unite(&mut self, (found, has_null): (&[String], bool), column: &str) -> std::result::Result<(), RowFault> {
         self.names.has_null |= has_null;
         for text in found {
             if let Some((i, false)) = self.values.add_text(text) {
@@ -226,7 +228,7 @@ impl CategoryColumn {
         let order = self.values.sorted();
         for (place, i) in order.iter().enumerate() {
             self.places[*i as usize] = place as u32;
-            self.names.values.push(self.values.text(*i as usize));
+            self.names.values.push(category_text(self.type_oid, self.values.text(*i as usize)));
         }
         self.state = CategoryState::Prepared;
     }

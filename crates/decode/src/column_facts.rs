@@ -5,13 +5,20 @@
 use super::sample::{ColumnSample, Extent, Sample, Values};
 use super::{is_category, is_vector};
 use facts::{Code, Meaning, Numbers};
+use pg::call::spi::{Connection, Sees};
 use pg::catalog::names::{name_of, quote_identifier};
 use pg::catalog::relation::{Uniqueness, uniqueness};
 use pg::catalog::statistics::{ColumnStatistics, column_statistics};
 use pg::catalog::types::{base_type, is_enum};
 use pg::executor::query::Column;
+use pg::settings::with_scans_from_the_start;
+use pg::values::array::ArrayReader;
+use pg::values::bag::BagReader;
+use pg::values::jsonb::JsonType;
 use pg::values::number::NumberType;
+use pg::values::vector::VectorReader;
 use pgrx::pg_sys;
+use std::collections::HashSet;
 
 /// What is known of a column.
 pub struct Facts {
@@ -23,6 +30,8 @@ pub struct Facts {
     pub meaning: Meaning,
     /// numbers that are probably codes
     pub codes: Vec<Code>,
+    /// are its first arrays of different lengths?
+    pub is_ragged: bool,
 }
 
 /// What the values of a column are, as far as features go.
@@ -36,6 +45,11 @@ pub enum Kind {
     Enum,
     /// or another vector
     Array,
+    /// of sparse vectors
+    Sparse,
+    /// lexemes, or arrays of texts
+    Words,
+    Json,
     /// which are numbers if there is no other vector
     Bytes,
     /// a point in time, or a stretch of it
@@ -74,9 +88,11 @@ pub enum Certainty {
 /// Rows that a whole-numbered column needs for its values to be unique by more than chance.
 const UNIQUE_NUMBERS: f64 = 1000.0;
 /// The same for texts.
-const UNIQUE_TEXTS: f64 = 100.0;
+pub const UNIQUE_TEXTS: f64 = 100.0;
 /// The share of distinct values from which on numbers are unique.
 const UNIQUE: f64 = 0.99;
+/// The same for texts of the first rows, which repeat less.
+pub const NEARLY_UNIQUE_FIRST: f64 = UNIQUE;
 /// The same for texts.
 const NEARLY_UNIQUE: f64 = 0.9;
 /// How many times its first rows a source is taken to have whose rows nobody has counted.
@@ -86,6 +102,9 @@ const REPEATED: f64 = 0.5;
 /// Columns that identify rows, whatever is in them.
 const NAMES_OF_IDENTITIES: [&str; 10] =
     ["id", "uuid", "guid", "rowid", "row_id", "rownum", "row_num", "row_number", "rownames", "row_names"];
+/// Rows of a source that are looked at first, and the characters of each text.
+pub const FIRST_ROWS: usize = 1000;
+pub const FIRST_CHARACTERS: usize = 200;
 
 /// What is known of these columns of a source, by this sample, and of the relation that it is, if it is one.
 pub fn facts_of(columns: &[&Column], sample: Option<&Sample>, relation: Option<pg_sys::Oid>) -> Vec<Facts> {
@@ -110,7 +129,8 @@ pub fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Optio
         Some(Values::Numbers(numbers)) => (Meaning::Plain, numbers.codes.clone()),
         _ => (Meaning::Plain, Vec::new()),
     };
-    Facts { kind, identity: identity(column, kind, distinct, are_even, relation), distinct, meaning, codes }
+    let identity = identity(column, kind, distinct, are_even, relation);
+    Facts { kind, identity, distinct, meaning, codes, is_ragged: false }
 }
 
 fn distinct_in(sample: &Sample, column: &ColumnSample) -> Option<DistinctValues> {
@@ -174,7 +194,15 @@ impl Facts {
 pub fn kind_of(type_oid: pg_sys::Oid) -> Kind {
     let base = base_type(type_oid);
     if is_vector(type_oid) {
-        return if base == pg_sys::BYTEAOID { Kind::Bytes } else { Kind::Array };
+        let is_sparse = VectorReader::new(type_oid).is_none();
+        return match base {
+            pg_sys::BYTEAOID => Kind::Bytes,
+            _ if is_sparse => Kind::Sparse,
+            _ => Kind::Array,
+        };
+    }
+    if BagReader::new(type_oid, pg_sys::Oid::INVALID).is_some() {
+        return Kind::Words;
     }
     match (NumberType::from_oid(base), base) {
         (Some(NumberType::Bool), _) => Kind::Boolean,
@@ -191,6 +219,7 @@ pub fn kind_of(type_oid: pg_sys::Oid) -> Kind {
             | pg_sys::TIMESTAMPTZOID
             | pg_sys::INTERVALOID,
         ) => Kind::Time,
+        (None, base) if JsonType::from_oid(base).is_some() => Kind::Json,
         (None, _) => Kind::Other,
     }
 }
@@ -239,4 +268,26 @@ fn is_name_of_identity(name: &str, table: Option<&str>, repeats: bool) -> bool {
         None => table.strip_suffix('s').unwrap_or(&table).to_owned(),
     };
     stem == table || stem == singular
+}
+
+/// The columns whose arrays of numbers have different lengths in the first rows of a table.
+pub fn ragged<'a>(columns: &[&'a Column], from: &str) -> errors::Result<HashSet<&'a str>> {
+    let arrays = columns.iter().filter(|column| ArrayReader::new(column.type_oid).is_some());
+    let names: Vec<&str> = arrays.map(|column| column.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let lengths = |name: &&str| format!("pg_catalog.cardinality({})", quote_identifier(name));
+    let lengths: Vec<String> = names.iter().map(lengths).collect();
+    let connection = Connection::open();
+    let sql = format!("SELECT {} FROM {from} LIMIT {FIRST_ROWS}", lengths.join(", "));
+    let rows = with_scans_from_the_start(|| connection.run(&sql, Sees::Statement))?;
+    let is_ragged = |column: &usize| {
+        let mut lengths = (0..rows.len()).filter_map(|row| rows.get::<i32>(row, *column));
+        lengths.next().is_some_and(|first| lengths.any(|length| length != first))
+    };
+    let found = (0..names.len()).filter(is_ragged).map(|column| names[column]).collect();
+    drop(rows);
+    connection.close();
+    Ok(found)
 }

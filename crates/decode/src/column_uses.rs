@@ -4,11 +4,13 @@ use super::column_facts::{Facts, Kind, facts_of_column};
 use super::default_features::{Candidate, Choice, Listed, Searched, of_papers, only_compressed, parts_of};
 use super::hashed::HashRule;
 use choices::{Choice as _, choice};
-use errors::Result;
+use errors::{Result, some_of};
 use pg::catalog::names::quote_identifier;
 use pg::catalog::types::base_type;
 use pg::executor::query::Column;
 use pg::values::date_part::DatePart;
+use pg::values::jsonb::JsonType;
+use pg::values::part::Part;
 use pgrx::pg_sys;
 
 choice! {
@@ -22,6 +24,10 @@ choice! {
         DateParts = "date parts",
         /// an array, a vector or bytes
         Vector = "vector",
+        /// lexemes, or an array of texts
+        Words = "words",
+        /// an object of JSON
+        Keys = "keys",
         /// what another argument names, such as a weight
         Other = "other argument",
         LeftOut = "left out",
@@ -87,14 +93,22 @@ fn named_uses<'a>(
         let is_part = |name: &String| DatePart::split(name).filter(|(of, _)| *of == column.name).map(|(_, part)| part);
         let named_parts: Vec<DatePart> = names.iter().filter_map(is_part).collect();
         let is_named = names.contains(&column.name);
-        if column.name == searched.label || !(is_named || !named_parts.is_empty()) {
+        let keys: Vec<String> = names.iter().filter(|name| is_key_of(name, column)).cloned().collect();
+        let is_used = is_named || !named_parts.is_empty() || !keys.is_empty();
+        if column.name == searched.label || !is_used {
             return other_use(column, why_not, searched);
         }
         let parts = if is_named { parts_of(column, searched.takes) } else { named_parts };
         let facts = facts_of_column(column, sample, searched.relation);
-        Ok(use_of_candidate(Candidate { column, facts, parts, out: None }, rule))
+        Ok(use_of_candidate(Candidate { column, facts, parts, keys, out: None }, rule))
     };
     searched.columns.iter().map(use_of).collect()
+}
+
+/// Is this the name of a key of the column's objects?
+fn is_key_of(name: &str, column: &Column) -> bool {
+    let is_json = JsonType::from_oid(base_type(column.type_oid)).is_some();
+    is_json && Part::split(name).is_some_and(|(of, _)| of == column.name)
 }
 
 /// The use of a column that is no feature: it is the label, or used otherwise, or left out for this reason.
@@ -116,7 +130,9 @@ fn use_of_candidate<'a>(candidate: Candidate<'a>, rule: HashRule) -> ColumnUse<'
         (None, Kind::Text | Kind::Enum) if is_hashed(&candidate, rule) => Role::Hashed,
         (None, Kind::Text | Kind::Enum) => Role::Category,
         (None, Kind::Time) => Role::DateParts,
-        (None, Kind::Array | Kind::Bytes | Kind::Other) => Role::Vector,
+        (None, Kind::Array | Kind::Sparse | Kind::Bytes | Kind::Other) => Role::Vector,
+        (None, Kind::Words) => Role::Words,
+        (None, Kind::Json) => Role::Keys,
     };
     let why = match candidate.out {
         Some(out) => Some(candidate.why(out)),
@@ -134,11 +150,12 @@ fn is_hashed(candidate: &Candidate, rule: HashRule) -> bool {
 
 /// What to know of a column that is a feature; None if there is nothing.
 fn what_to_know(candidate: &Candidate) -> Option<String> {
-    let Candidate { column, facts, parts, .. } = candidate;
+    let Candidate { column, facts, parts, keys, .. } = candidate;
     let parts: Vec<&str> = parts.iter().map(|part| part.name()).collect();
     let codes: Vec<String> = facts.codes.iter().map(|code| code.value.to_string()).collect();
     let known = [
         (!parts.is_empty()).then(|| parts.join(", ")),
+        (!keys.is_empty()).then(|| some_of(keys)),
         facts.is_constant().then(|| "always the same value".to_owned()),
         candidate.categories().filter(|_| facts.hardly_recurs()),
         candidate.numbers(),

@@ -1,12 +1,14 @@
 //! Which columns of a source are features, where the call does not name them all.
 //!
-//! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts and enums
-//! but what identifies rows; or, without numbers, the only column of vectors. A model is never trained on an id because
-//! nothing else was looked for, and whatever is left out, or more than a number, is reported in one notice. What
+//! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts, enums and
+//! vectors but what identifies rows; or, without anything but vectors, the only column of these; or else keys of JSON,
+//! or words. A model is never trained on an id because nothing else was looked for, and whatever is left out, or more than a number, is reported in one notice. What
 //! statistics have decided is recorded with the model as names, so that predictions do not depend on them.
 
-use super::column_facts::{Certainty, Facts, Identity, Kind, facts_of, kind_of};
+use super::column_facts::{Certainty, Facts, Identity, Kind, facts_of, kind_of, ragged};
+use super::columns::{of_column, use_of};
 use super::compressed_type::is_compressed;
+use super::json_keys::keys_of;
 use super::sample::Sample;
 use super::{FEATURE_TYPES, column};
 use choices::Choice as _;
@@ -15,11 +17,13 @@ use facts::{Meaning, quote_text};
 use options::columns::OtherColumns;
 use options::date_parts::DateParts;
 use pg::catalog::names::quote_identifier;
-use pg::catalog::relation::Uniqueness;
+use pg::catalog::relation::{Uniqueness, has_places};
 use pg::catalog::types::{base_type, type_name};
 use pg::executor::query::Column;
 use pg::values::date_part::{DatePart, TimeType};
+use pg::values::jsonb::JsonType;
 use pgrx::pg_sys;
+use std::collections::HashSet;
 
 /// Names of the papers' schema: id, features_k, features_v, label.
 const PAPERS_VALUES: &str = "features_v";
@@ -31,6 +35,8 @@ const ALL: &str = "*";
 /// What features are looked for in.
 pub struct Searched<'a> {
     pub columns: &'a [Column],
+    /// the text behind FROM
+    pub from: &'a str,
     pub relation: Option<pg_sys::Oid>,
     pub label: &'a str,
     /// columns that are used otherwise
@@ -55,7 +61,7 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
         None => Listed::default(),
         Some(names) => match Listed::read(names, searched.columns)? {
             Some(listed) => listed,
-            None => return Ok(named(names, searched)),
+            None => return named(names, searched),
         },
     };
     let free = listed.free(searched);
@@ -91,24 +97,37 @@ pub(super) fn parts_of(column: &Column, takes: Takes) -> Vec<DatePart> {
     parts.of_type(time)
 }
 
-/// The features that these names are, with the parts of dates in place of them, each once.
-fn named(names: &[String], searched: &Searched) -> Vec<String> {
+/// The features that these names are, with the parts of dates and the keys of JSON in place of them, each once.
+fn named(names: &[String], searched: &Searched) -> Result<Vec<String>> {
     let mut features: Vec<String> = Vec::new();
-    for feature in names.iter().flat_map(|name| parts_or_name(name, searched)) {
-        if !features.contains(&feature) {
-            features.push(feature);
+    for name in names {
+        for feature in parts_or_name(name, searched)? {
+            if !features.contains(&feature) {
+                features.push(feature);
+            }
         }
     }
-    features
+    Ok(features)
 }
 
-/// The parts of the date that this column is, or its name.
-fn parts_or_name(name: &str, searched: &Searched) -> Vec<String> {
-    let column = searched.columns.iter().find(|column| column.name == name);
-    match column.map(|column| parts_of(column, searched.takes)) {
-        Some(parts) if !parts.is_empty() => parts.iter().map(|part| part.of_column(name)).collect(),
-        _ => vec![name.to_owned()],
+/// The parts of the date, or the keys of the JSON, that this column is, or its name.
+fn parts_or_name(name: &str, searched: &Searched) -> Result<Vec<String>> {
+    let Some(column) = searched.columns.iter().find(|column| column.name == name) else {
+        return Ok(vec![name.to_owned()]);
+    };
+    if searched.takes != Takes::Numbers && JsonType::from_oid(base_type(column.type_oid)).is_some() {
+        let keys = keys_of(name, searched.from)?;
+        if keys.is_empty() {
+            let hint = format!("The first rows have no keys of numbers or texts in column \"{name}\".");
+            return Err(SourceError::NoFeatures { hint }.into());
+        }
+        return Ok(keys);
     }
+    let parts = parts_of(column, searched.takes);
+    Ok(match parts.is_empty() {
+        true => vec![name.to_owned()],
+        false => parts.iter().map(|part| part.of_column(name)).collect(),
+    })
 }
 
 /// A list of features that does not name them all.
@@ -181,6 +200,8 @@ pub(super) struct Candidate<'a> {
     pub(super) facts: Facts,
     /// features in its place
     pub(super) parts: Vec<DatePart>,
+    /// the same of JSON
+    pub(super) keys: Vec<String>,
     /// why it is no feature
     pub(super) out: Option<LeftOut>,
 }
@@ -195,6 +216,13 @@ pub(super) enum LeftOut {
     Dates,
     Time,
     Array,
+    /// arrays of different lengths
+    Lengths,
+    SparseVectors,
+    /// words, which are many features
+    Words,
+    /// an object, whose keys are many features
+    Json,
     /// only numbers are asked for
     NoNumber,
     BesideArray,
@@ -205,6 +233,7 @@ impl Candidate<'_> {
     fn features(&self) -> Vec<String> {
         let name = &self.column.name;
         match self.parts.as_slice() {
+            [] if !self.keys.is_empty() => self.keys.clone(),
             [] => vec![name.clone()],
             parts => parts.iter().map(|part| part.of_column(name)).collect(),
         }
@@ -214,18 +243,26 @@ impl Candidate<'_> {
         matches!(self.facts.kind, Kind::Number { .. })
     }
 
+    fn is_vector(&self) -> bool {
+        matches!(self.facts.kind, Kind::Array | Kind::Sparse)
+    }
+
     fn is_category(&self) -> bool {
         matches!(self.facts.kind, Kind::Text | Kind::Enum)
     }
 
     /// Why its type cannot be a feature.
-    fn unfit(&self, takes: Takes) -> Option<LeftOut> {
+    fn unfit(&self, takes: Takes, takes_all: bool) -> Option<LeftOut> {
         match self.facts.kind {
-            Kind::Array => Some(LeftOut::Array),
+            Kind::Array | Kind::Sparse if takes == Takes::Numbers => Some(LeftOut::Array),
+            Kind::Array => self.facts.is_ragged.then_some(LeftOut::Lengths),
+            Kind::Sparse => Some(LeftOut::SparseVectors),
+            Kind::Words if !takes_all && takes != Takes::Numbers => Some(LeftOut::Words),
             Kind::Time => self.parts.is_empty().then_some(LeftOut::Time),
-            Kind::Bytes | Kind::Other => Some(LeftOut::Type),
+            Kind::Json if takes != Takes::Numbers => (!takes_all).then_some(LeftOut::Json),
+            Kind::Json | Kind::Bytes | Kind::Other => Some(LeftOut::Type),
             Kind::Text if matches!(self.facts.meaning, Meaning::Dates(_)) => Some(LeftOut::Dates),
-            Kind::Text | Kind::Enum if takes == Takes::Numbers => Some(LeftOut::NoNumber),
+            Kind::Text | Kind::Enum | Kind::Words if takes == Takes::Numbers => Some(LeftOut::NoNumber),
             _ => None,
         }
     }
@@ -260,12 +297,19 @@ impl Candidate<'_> {
             },
             LeftOut::Dates => format!("{type_name} with dates: use {}", self.expression().unwrap_or_default()),
             LeftOut::Array => format!("{type_name}, an array among other columns"),
+            LeftOut::Lengths => format!("{type_name}, arrays of different lengths"),
+            LeftOut::SparseVectors => format!("{type_name}: cast it to vector to use it next to other columns"),
             LeftOut::BesideArray => format!("{type_name}, a column in addition to an array"),
+            LeftOut::Words => format!("{type_name}: name it in features to use its words"),
+            LeftOut::Json => format!("{type_name}: name it in features to use its keys"),
             LeftOut::NoNumber => format!("{type_name}, not a number"),
             LeftOut::Time if TimeType::from_oid(base_type(self.column.type_oid)).is_some() => {
                 format!("{type_name}: use date_parts for its parts")
             }
-            LeftOut::Time | LeftOut::Type => type_name,
+            LeftOut::Time | LeftOut::Type => match use_of(base_type(self.column.type_oid)) {
+                Some(expressions) => format!("{type_name}: use {}", of_column(expressions, &self.column.name)),
+                None => type_name,
+            },
         }
     }
 
@@ -329,6 +373,8 @@ pub(super) struct Choice<'a> {
     takes: Takes<'a>,
     /// how the rows were drawn that the facts depend on; None if they are all rows
     sampled: Option<String>,
+    /// the text behind FROM
+    from: &'a str,
 }
 
 impl<'a> Choice<'a> {
@@ -336,13 +382,18 @@ impl<'a> Choice<'a> {
     pub(super) fn new(free: Vec<&'a Column>, listed: &Listed, searched: &Searched<'a>) -> Result<Choice<'a>> {
         let sample = if free.iter().any(|column| depends_on_values(column)) { (searched.sample)()? } else { None };
         let facts = facts_of(&free, sample, searched.relation);
+        let ragged = match searched.relation.is_some_and(has_places) {
+            true => ragged(&free, searched.from)?,
+            false => HashSet::new(),
+        };
         let takes = searched.takes;
         let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
             let parts = parts_of(column, takes);
-            Candidate { column, facts, parts, out: None }
+            let facts = Facts { is_ragged: ragged.contains(column.name.as_str()), ..facts };
+            Candidate { column, facts, parts, keys: Vec::new(), out: None }
         });
         let sampled = sample.and_then(Sample::describe);
-        Ok(Choice { candidates: candidates.collect(), takes_all: listed.all, takes, sampled })
+        Ok(Choice { candidates: candidates.collect(), takes_all: listed.all, takes, sampled, from: searched.from })
     }
 }
 
@@ -354,14 +405,32 @@ impl Choice<'_> {
     pub(super) fn choose(&mut self) -> Result<()> {
         for candidate in &mut self.candidates {
             let identifies = || candidate.identifies().filter(|_| !self.takes_all);
-            candidate.out = identifies().or_else(|| candidate.unfit(self.takes));
+            candidate.out = identifies().or_else(|| candidate.unfit(self.takes, self.takes_all));
         }
-        // an id next to an array is no reason to leave the array out
-        if !self.taken().any(|candidate| candidate.is_number() && candidate.identifies().is_none()) {
-            self.choose_array()?;
+        // sparse vectors are the only feature, or none
+        let has_sparse = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Sparse);
+        let only_numbers = has_sparse || self.takes == Takes::Numbers;
+        let counts = |candidate: &Candidate| match only_numbers {
+            true => candidate.is_number(),
+            false => !candidate.is_vector(),
+        };
+        // an id next to an array is no reason to take another way than with the array alone
+        if !self.taken().any(|candidate| counts(candidate) && candidate.identifies().is_none()) {
+            let mut others = [LeftOut::Json, LeftOut::Words].into_iter();
+            let other = others.find(|out| self.candidates.iter().any(|candidate| candidate.out == Some(*out)));
+            match other.filter(|_| !self.candidates.iter().any(Candidate::is_vector)) {
+                Some(other) => self.take_what_is(other),
+                None => self.choose_array()?,
+            }
+        }
+        for candidate in self.candidates.iter_mut().filter(|c| c.out.is_none() && c.facts.kind == Kind::Json) {
+            candidate.keys = keys_of(&candidate.column.name, self.from)?;
+            // an object without keys has nothing to learn from
+            candidate.out = candidate.keys.is_empty().then_some(LeftOut::Type);
         }
         if self.taken().next().is_none() {
-            self.take_unique_numbers();
+            // x = 1, 2, 3, ... may be measured: what is unique by its values alone is better than nothing
+            self.take_what_is(LeftOut::Identity(Identity::Values));
         }
         match self.taken().next() {
             Some(_) => Ok(()),
@@ -371,9 +440,11 @@ impl Choice<'_> {
 
     /// Takes the only array or vector alone, or, without one, the only column of bytes.
     fn choose_array(&mut self) -> Result<()> {
-        let has_arrays = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Array);
-        let wanted = if has_arrays { Kind::Array } else { Kind::Bytes };
-        let is_array = |candidate: &Candidate| candidate.facts.kind == wanted;
+        let has_arrays = self.candidates.iter().any(Candidate::is_vector);
+        let is_array = |candidate: &Candidate| match has_arrays {
+            true => candidate.is_vector(),
+            false => candidate.facts.kind == Kind::Bytes,
+        };
         let arrays: Vec<&str> =
             self.candidates.iter().filter(|c| is_array(c)).map(|c| c.column.name.as_str()).collect();
         match arrays.as_slice() {
@@ -381,7 +452,7 @@ impl Choice<'_> {
             [_] => {
                 for candidate in &mut self.candidates {
                     candidate.out = match candidate.out {
-                        _ if candidate.facts.kind == wanted => None,
+                        _ if is_array(candidate) => None,
                         None => Some(candidate.identifies().unwrap_or(LeftOut::BesideArray)),
                         out => out,
                     };
@@ -395,13 +466,10 @@ impl Choice<'_> {
         }
     }
 
-    /// Numbers that are unique by their values alone are better than nothing: x = 1, 2, 3, ... may be measured.
-    fn take_unique_numbers(&mut self) {
-        for candidate in &mut self.candidates {
-            if candidate.out == Some(LeftOut::Identity(Identity::Values)) {
-                candidate.out = None;
-            }
-        }
+    /// Takes after all what was left out for this reason.
+    fn take_what_is(&mut self, left_out: LeftOut) {
+        let those = self.candidates.iter_mut().filter(|candidate| candidate.out == Some(left_out));
+        those.for_each(|candidate| candidate.out = None);
     }
 
     fn left_out(&self) -> Vec<String> {
@@ -431,20 +499,27 @@ impl Choice<'_> {
             self.taken().filter(|candidate| candidate.is_category()).map(Candidate::describe_category).collect();
         let as_numbers: Vec<String> = self.taken().filter_map(as_number).collect();
         let parts: Vec<String> = self.taken().filter_map(Candidate::describe_parts).collect();
+        let taken: Vec<&Candidate> = self.taken().collect();
+        let named = |is_it: &dyn Fn(&Candidate) -> bool| -> Vec<String> {
+            taken.iter().filter(|candidate| is_it(candidate)).map(|candidate| candidate.column.name.clone()).collect()
+        };
+        let vectors = if taken.len() > 1 { named(&|candidate| candidate.is_vector()) } else { Vec::new() };
+        let words = named(&|candidate| candidate.facts.kind == Kind::Words);
         let codes: Vec<String> = self.taken().filter_map(Candidate::describe_codes).collect();
         let groups = [
             ("left out", self.left_out()),
             ("parts", parts),
             ("one-hot", one_hot),
+            ("vectors", vectors),
+            ("words", words),
             ("as numbers", as_numbers),
             ("probably codes", codes),
         ];
         if !is_special && groups[1..].iter().all(|(_, columns)| columns.is_empty()) {
             return;
         }
-        let taken: Vec<&Candidate> = self.taken().collect();
         let chosen = match taken.as_slice() {
-            [only] if matches!(only.facts.kind, Kind::Array | Kind::Bytes) => format!("array {}", only.column.name),
+            [only] if only.is_vector() || only.facts.kind == Kind::Bytes => format!("array {}", only.column.name),
             [only] => format!("column {}", only.column.name),
             several => format!("{} columns", several.len()),
         };

@@ -8,13 +8,17 @@ use model::Coding;
 use pg::tuples::row::Row;
 use pg::values::number::NumberType;
 use pg::values::vector::VectorReader;
+use std::borrow::Cow;
+
+/// Numbers that take long to be made into `real`s.
+const CONVERTED: [NumberType; 3] = [NumberType::Numeric, NumberType::Money, NumberType::Interval];
 
 pub enum FeatureColumns {
     /// one column with arrays or other vectors of numbers, all of the same length, which is `dim` once it is known
     Array { reader: VectorReader, dim: Option<usize>, name: String },
     /// one column of numbers per feature
     Columns { types: Vec<NumberType>, names: Vec<String> },
-    /// columns of numbers and categories
+    /// columns of numbers, vectors, categories and bags of words
     Mixed(Box<MixedColumns>),
     /// a column of indices and a column of values, or one of sparse vectors
     Sparse(SparseColumns),
@@ -23,7 +27,7 @@ pub enum FeatureColumns {
 }
 
 impl FeatureColumns {
-    /// The categories of the columns that have some; None if there is no such column.
+    /// How the values of the columns that are no numbers become features; None if there is no such column.
     pub fn categories(&self) -> Option<Vec<(String, Coding)>> {
         match self {
             FeatureColumns::Mixed(columns) => Some(columns.categories()),
@@ -31,19 +35,33 @@ impl FeatureColumns {
         }
     }
 
-    /// The columns of numbers, if features are columns.
-    pub fn number_names(&self) -> Option<Vec<&str>> {
+    /// What the numbers of a row are called, if features are columns.
+    pub fn number_names(&self) -> Option<Vec<Cow<'_, str>>> {
         match self {
-            FeatureColumns::Columns { names, .. } => Some(names.iter().map(String::as_str).collect()),
+            FeatureColumns::Columns { names, .. } => Some(names.iter().map(|name| Cow::from(name.as_str())).collect()),
             FeatureColumns::Mixed(columns) => Some(columns.number_names().collect()),
             _ => None,
         }
     }
 
-    /// Of numbers by feature of the model, those by column if there are columns of categories.
-    pub fn by_column(&self, features: &[f32]) -> Vec<f32> {
+    /// The columns of numbers, and which of a row's numbers each is, if features are columns.
+    pub fn number_columns(&self) -> Option<Vec<(&str, u32)>> {
         match self {
-            FeatureColumns::Mixed(columns) => columns.by_column(features),
+            FeatureColumns::Columns { names, .. } => Some(names.iter().map(String::as_str).zip(0..).collect()),
+            FeatureColumns::Mixed(columns) => Some(columns.number_columns().collect()),
+            _ => None,
+        }
+    }
+
+    /// Are features columns?
+    pub fn are_columns(&self) -> bool {
+        matches!(self, FeatureColumns::Columns { .. } | FeatureColumns::Mixed(_))
+    }
+
+    /// Of numbers by feature of the model, those that are imputed, in their sequence.
+    pub fn by_position(&self, features: &[f32]) -> Vec<f32> {
+        match self {
+            FeatureColumns::Mixed(columns) => columns.by_position(features),
             _ => features.to_vec(),
         }
     }
@@ -61,7 +79,7 @@ impl FeatureColumns {
         match self {
             FeatureColumns::Array { dim, .. } => *dim,
             FeatureColumns::Columns { types, .. } => Some(types.len()),
-            FeatureColumns::Mixed(columns) => Some(columns.numbers()),
+            FeatureColumns::Mixed(columns) => columns.has_lengths().then(|| columns.numbers()),
             FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_) => None,
         }
     }
@@ -70,7 +88,7 @@ impl FeatureColumns {
     pub fn convert(&self) -> bool {
         match self {
             FeatureColumns::Array { reader, .. } => reader.converts(),
-            FeatureColumns::Columns { types, .. } => types.contains(&NumberType::Numeric),
+            FeatureColumns::Columns { types, .. } => types.iter().any(|number| CONVERTED.contains(number)),
             FeatureColumns::Mixed(_) | FeatureColumns::Compressed(_) => true,
             FeatureColumns::Sparse(columns) => columns.convert(),
         }
@@ -82,24 +100,25 @@ impl FeatureColumns {
         let kind = match self {
             FeatureColumns::Array { reader, .. } => reader.element(),
             FeatureColumns::Columns { types, .. } => Some(types[i]),
-            FeatureColumns::Mixed(columns) => columns.number_types().nth(i),
+            FeatureColumns::Mixed(columns) => columns.number_types().nth(i).flatten(),
             FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_) => None,
         };
         match kind {
-            Some(NumberType::Float8 | NumberType::Numeric) => true,
+            Some(NumberType::Float8 | NumberType::Numeric | NumberType::Money | NumberType::Interval) => true,
             Some(NumberType::Int4 | NumberType::Int8) => mean.abs() >= f64::from(1 << f32::MANTISSA_DIGITS),
             _ => false,
         }
     }
 
-    /// Takes the number of features from a row, if it is not known yet: the length of the first feature vector. True
-    /// once it is known.
+    /// Takes the number of features from a row, if it is not known yet: the length of the first feature vector, or of
+    /// the first in each column. True once it is known.
     #[inline]
     pub fn learn_dim(&mut self, row: Row<'_>) -> bool {
         match self {
             FeatureColumns::Array { reader, dim: dim @ None, .. } => {
                 *dim = row.get(FIRST_FEATURE).and_then(|array| reader.len(array).ok()).filter(|len| *len > 0);
             }
+            FeatureColumns::Mixed(columns) if !columns.has_lengths() => columns.learn_lengths(row, FIRST_FEATURE),
             FeatureColumns::Sparse(columns) => return columns.learn_dim(row),
             _ => {}
         }
@@ -129,7 +148,7 @@ impl FeatureColumns {
     /// The feature of weight `i`, as the user knows it, unless it is a category.
     pub fn number_at(&self, i: usize) -> Option<String> {
         match self {
-            FeatureColumns::Mixed(columns) => columns.number_at(i).map(str::to_owned),
+            FeatureColumns::Mixed(columns) => columns.number_at(i).map(Cow::into_owned),
             FeatureColumns::Sparse(columns) => Some((i as i64 + columns.base()).to_string()),
             _ => Some(self.name(i)),
         }

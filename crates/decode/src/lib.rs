@@ -7,6 +7,7 @@
 // is 0.
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
+mod bag;
 mod categories;
 mod category_column;
 mod class_weights;
@@ -21,9 +22,12 @@ mod features;
 mod folds;
 mod hashed;
 mod imputation;
+mod json_keys;
 mod labels;
 mod learned;
 mod mini_batches;
+mod mixed_column;
+mod mixed_numbers;
 pub mod notices;
 mod row_groups;
 mod rows;
@@ -38,6 +42,7 @@ pub mod wanted;
 mod weighing;
 mod weight;
 
+pub use bag::Bag;
 pub use columns::{FEATURE_TYPES, column, is_category};
 pub use compressed_type::compressed_type;
 pub use counts::EpochCounts;

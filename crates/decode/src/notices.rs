@@ -1,7 +1,9 @@
 //! Notices that arise in several places, and those of what a decoder has counted.
 
+use super::mixed_column::MixedKind;
 use super::{Decoder, FeatureColumns};
 use errors::{NAMED, some_of};
+use std::ops::Range;
 
 /// Tells of which features NULLs were imputed since the epoch began, if any were.
 pub fn notice_imputed(decoder: &Decoder) {
@@ -17,8 +19,13 @@ pub fn notice_imputed(decoder: &Decoder) {
             Some(mean) => format!("{name} ({nulls}, the mean {mean})"),
         }
     };
-    let features = counts.features.iter().enumerate().filter(|(_, nulls)| **nulls > 0).map(feature);
-    let features: Vec<String> = features.collect();
+    let is_single = |i: usize| !vectors(decoder.features()).any(|(_, places)| places.contains(&i));
+    let features = counts.features.iter().enumerate().filter(|(i, nulls)| **nulls > 0 && is_single(*i)).map(feature);
+    let vectors = vectors(decoder.features()).filter_map(|(name, places)| {
+        let nulls = counts.features.get(places.start..places.end.min(counts.features.len()))?.iter().max()?;
+        (*nulls > 0).then(|| format!("{name} ({nulls}, the means of its elements)"))
+    });
+    let features: Vec<String> = features.chain(vectors).collect();
     let more = if features.len() > NAMED { " features" } else { "" };
     pg::notice(
         format!("NULLs are imputed in {}: {}{more}", share(counts.rows, rows), some_of(&features)),
@@ -104,11 +111,22 @@ pub fn notice_open_order() {
     );
 }
 
-/// A feature as the user knows it, and whether it is a column of categories.
+/// The vectors next to other columns, and where what is imputed in them is counted.
+fn vectors(features: &FeatureColumns) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let columns = if let FeatureColumns::Mixed(columns) = features { columns.columns() } else { &[] };
+    let vectors = columns.iter().filter(|column| matches!(column.kind, MixedKind::Vector(_)));
+    vectors.map(|column| (column.name.as_str(), column.position as usize..column.position as usize + column.numbers()))
+}
+
+/// A feature as the user knows it, and whether it is a column of categories; those of vectors are not asked for.
 fn named(features: &FeatureColumns, i: usize) -> (String, bool) {
     match features {
         FeatureColumns::Mixed(columns) => {
-            columns.names().nth(i).map(|(name, has_categories)| (name.to_owned(), has_categories)).unwrap_or_default()
+            let column = columns
+                .columns()
+                .iter()
+                .find(|column| column.position as usize == i && !matches!(column.kind, MixedKind::Vector(_)));
+            column.map(|column| (column.name.clone(), !column.has_numbers())).unwrap_or_default()
         }
         features => (features.name(i), false),
     }

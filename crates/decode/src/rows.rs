@@ -366,9 +366,14 @@ impl Decoder {
                 }
             }
             FeatureColumns::Mixed(columns) => {
-                match columns.prepare(row, FIRST_FEATURE, out, self.imputation.as_mut()) {
+                let read = match columns.has_lengths() {
+                    true => columns.prepare(row, FIRST_FEATURE, out, self.imputation.as_mut()),
+                    false => Err(columns.no_length(row, FIRST_FEATURE)),
+                };
+                match read {
                     Ok(()) => {}
                     Err(MixedFault::Null(name)) => return self.null(RowFault::NullFeature(name)),
+                    Err(MixedFault::NoLength(_)) => return self.null(RowFault::NullFeatures),
                     Err(MixedFault::Row(fault)) => return Err(fault),
                 }
             }
@@ -431,6 +436,7 @@ impl Decoder {
                     columns.has_unseen()
                 }
                 Err(MixedFault::Null(name)) => return self.left_out(RowFault::NullFeature(name)),
+                Err(MixedFault::NoLength(_)) => return self.left_out(RowFault::NullFeatures),
                 Err(MixedFault::Row(fault)) => return Err(fault.into()),
             },
             _ => return Ok(None), // never sparse

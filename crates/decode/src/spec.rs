@@ -1,7 +1,8 @@
 //! The specification of a decoder: which columns are read, and what they mean.
 
+use super::bag::Bag;
 use super::categories::MixedColumns;
-use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category};
+use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category, no_feature};
 use super::compressed::CompressedColumn;
 use super::features::FeatureColumns;
 use super::hashed::HashRule;
@@ -16,13 +17,14 @@ use crate::compressed_type::is_compressed;
 use errors::limits::MAX_WEIGHTS;
 use errors::{Result, SourceError, TrainingError};
 use loss::{ModelKind, Standardizer};
-use model::Coding;
+use model::{Buckets, Coding};
 use options::request::Request;
 use options::row_groups::RowGroupSpec;
 use options::rows::{ClassWeight, Hashing, Nulls, Transform, Unseen};
 use pg::catalog::types::base_type;
 use pg::executor::query::Column;
 use pg::values::array::{AnyArray, ArrayReader};
+use pg::values::bag::BagKind;
 use pg::values::date_part::TimeType;
 use pg::values::number::NumberType;
 use pg::values::sparse::is_index_array;
@@ -85,8 +87,8 @@ const TARGET_TYPES: &str = "The model predicts a number: its label must be a col
 const WEIGHT_TYPES: &str = "A weight must be a number.";
 const INDEX_TYPES: &str =
     "Of two arrays, the first must contain integers, the indices, and the second numbers, the values.";
-const ALONE: &str = "A column of arrays, vectors or bytes must be the only feature: name no other column, or combine all \
-                     into one array with a query as source.";
+const ALONE: &str = "A column of sparse vectors must be the only feature: name no other column, or cast it to vector in a \
+                     query as source.";
 
 impl DecoderSpec {
     /// Rows with nothing unusual about them, to learn a model of this kind from.
@@ -170,12 +172,13 @@ impl DecoderSpec {
             return Ok(None);
         }
         if let Some(known) = &self.known {
-            return Ok(Some(Imputation::known(known.fill.as_ref().map(|fill| features.by_column(fill)))));
+            return Ok(Some(Imputation::known(known.fill.as_ref().map(|fill| features.by_position(fill)))));
         }
         // an array that is not NULL may have elements that are
-        let is_array = matches!(features, FeatureColumns::Array { .. });
+        let may_have_nulls = |column: &&Column| column.may_be_null || ArrayReader::new(column.type_oid).is_some();
         let columns = self.features.iter().map(|name| column(columns, name)).collect::<Result<Vec<_>>>()?;
-        Ok(Some(Imputation::to_be_found(is_array || columns.iter().any(|column| column.may_be_null))))
+        let is_array = matches!(features, FeatureColumns::Array { .. });
+        Ok(Some(Imputation::to_be_found(is_array || columns.iter().any(may_have_nulls))))
     }
 
     /// Looks whether compressed mini-batches will do for this.
@@ -228,7 +231,7 @@ impl DecoderSpec {
                 let vectors = self.vectors(only);
                 vectors.ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
-            [indices, values] if is_array(&indices) && is_array(&values) => {
+            [indices, values] if is_array(&indices) && is_array(&values) && self.are_pair(indices, values) => {
                 if !is_index_array(indices.type_oid) {
                     return Err(column_type("index", indices, INDEX_TYPES));
                 }
@@ -239,6 +242,12 @@ impl DecoderSpec {
             }
             columns => self.feature_columns(columns),
         }
+    }
+
+    /// Are two columns of arrays indices and values, and not two vectors?
+    fn are_pair(&self, indices: &Column, values: &Column) -> bool {
+        let of_model = self.known.as_ref().map(|known| known.categories.is_empty());
+        of_model.unwrap_or(is_index_array(indices.type_oid) || is_index_array(values.type_oid))
     }
 
     fn known_dim(&self) -> Option<usize> {
@@ -258,18 +267,25 @@ impl DecoderSpec {
     fn feature_columns(&self, columns: &[&Column]) -> Result<FeatureColumns> {
         let number = |column: &Column| NumberType::from_oid(base_type(column.type_oid));
         let known = self.known.as_ref().map(|known| (known.categories.as_slice(), known.unseen));
-        // of a vector among other columns, and of what is no feature at all, the latter is the greater mistake
-        let (vectors, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(|column| is_vector(column.type_oid));
-        for column in others.into_iter().chain(vectors) {
-            let is_category = is_category(base_type(column.type_oid));
-            let hint = match known.map(|(known, _)| known.iter().any(|(name, _)| *name == column.name)) {
-                None | Some(false) if number(column).is_some() => continue,
-                None | Some(true) if is_category => continue,
-                None if TimeType::from_oid(base_type(column.type_oid)).is_some() => DATES,
-                None if is_vector(column.type_oid) => ALONE,
-                None => FEATURE_TYPES,
-                Some(false) => "The model was trained on numbers in this column.",
-                Some(true) => "The model was trained on categories in this column.",
+        for column in columns {
+            let base = base_type(column.type_oid);
+            let coding =
+                known.map(|(known, _)| known.iter().find(|(name, _)| *name == column.name).map(|(_, coding)| coding));
+            let bag = Bag::of_column(column).map(|bag| bag.kind());
+            let is_vector = VectorReader::new(column.type_oid).is_some();
+            let hint = match coding {
+                None | Some(None) if number(column).is_some() => continue,
+                None if is_category(base) || is_vector || bag.is_some() => continue,
+                Some(Some(Coding::OneHot(_) | Coding::Hashed(Buckets { of: None, .. }))) if is_category(base) => {
+                    continue;
+                }
+                Some(Some(Coding::Hashed(Buckets { of, .. }))) if of.is_some() && *of == bag => continue,
+                Some(Some(Coding::Vector(_))) if is_vector => continue,
+                None if TimeType::from_oid(base).is_some() => DATES,
+                None if SparseVectorReader::new(column.type_oid).is_some() => ALONE,
+                None => return Err(no_feature(column)),
+                Some(None) => "The model was trained on numbers in this column.",
+                Some(Some(coding)) => trained_on(coding),
             };
             return Err(column_type("feature", column, hint));
         }
@@ -280,6 +296,22 @@ impl DecoderSpec {
         let automatic = Hashing::default();
         let rule = HashRule { kind: self.kind, hashing: self.hash.as_ref().unwrap_or(&automatic) };
         Ok(FeatureColumns::Mixed(Box::new(MixedColumns::new(&columns, known, rule))))
+    }
+}
+
+/// What a model was trained on in a column.
+fn trained_on(coding: &Coding) -> &'static str {
+    match coding {
+        Coding::OneHot(_) | Coding::Hashed(Buckets { of: None, .. }) => {
+            "The model was trained on categories in this column."
+        }
+        Coding::Hashed(Buckets { of: Some(BagKind::Lexemes), .. }) => {
+            "The model was trained on a tsvector in this column."
+        }
+        Coding::Hashed(Buckets { of: Some(BagKind::Elements), .. }) => {
+            "The model was trained on arrays of text in this column."
+        }
+        Coding::Vector(_) => "The model was trained on vectors in this column.",
     }
 }
 

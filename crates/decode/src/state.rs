@@ -13,7 +13,7 @@ use super::tuple_decoder::Decoder;
 use super::weight::Factors;
 use errors::limits::{MAX_GROUPS, MAX_WEIGHTS};
 use loss::Standardizer;
-use model::{Buckets, Coding};
+use model::{Buckets, Coding, Elements};
 use serde::{Deserialize, Serialize};
 use sgd::profile::Profile;
 
@@ -43,7 +43,8 @@ impl DecoderState {
         let fits = |dim: usize| dim <= MAX_WEIGHTS;
         let is_coding = |coding: &Coding| match coding {
             Coding::OneHot(_) => true,
-            Coding::Hashed(Buckets { buckets }) => (1..=MAX_WEIGHTS).contains(&(*buckets as usize)),
+            Coding::Hashed(Buckets { buckets, .. }) => (1..=MAX_WEIGHTS).contains(&(*buckets as usize)),
+            Coding::Vector(Elements { elements }) => fits(*elements),
         };
         self.dim.is_none_or(fits)
             && self.limit.is_none_or(fits)
@@ -80,7 +81,7 @@ pub struct DecoderState {
     classes: Option<MetClasses>,
     /// numbers of a vector
     dim: Option<usize>,
-    /// of columns of categories, in their sequence
+    /// of columns that are no numbers, in their sequence
     categories: Vec<Coding>,
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
@@ -183,7 +184,7 @@ impl Decoder {
         let Learned { target, mean_target, mean_square, .. } = state.learned;
         self.learned = Learned { target, mean_target, mean_square, ..std::mem::take(&mut self.learned) };
         if let (Some(imputation), Some(fill)) = (&mut self.imputation, &state.fill) {
-            imputation.set_values(Some(self.features.by_column(fill)));
+            imputation.set_values(Some(self.features.by_position(fill)));
         }
     }
 
@@ -220,7 +221,7 @@ impl Decoder {
         self.set_transformed(self.learned.transformed.clone());
         if let Some(imputation) = &mut self.imputation {
             let fill = state.fill.as_deref();
-            imputation.set_values(fill.map(|fill| self.features.by_column(fill)));
+            imputation.set_values(fill.map(|fill| self.features.by_position(fill)));
             imputation.set_counts(state.nulls.clone());
         }
         self.set_standardizer(state.standardizer.clone());

@@ -30,10 +30,10 @@ impl Transformed {
             return Err(TrainingError::NotOnCompressed("the option transform").into());
         }
         let Transform::These(columns) = given else { return Ok(Transformed::All) };
-        let numbers = features.number_names().unwrap_or_default();
+        let numbers = features.number_columns().unwrap_or_default();
         let place = |column: &String| -> Result<u32> {
-            let place = numbers.iter().position(|number| number == column);
-            place.map(|place| place as u32).ok_or_else(|| {
+            let place = numbers.iter().find(|(number, _)| number == column).map(|(_, place)| *place);
+            place.ok_or_else(|| {
                 let reason = format!("names column \"{column}\", which is not a numeric feature");
                 ArgumentError::InvalidOption { key: "transform".into(), reason }.into()
             })
@@ -53,12 +53,14 @@ impl Transformed {
         }
     }
 
-    /// The columns of numbers that it is said of; None if features are no columns, or nothing was said.
+    /// The numbers that it is said of; None if features are no columns, or nothing was said.
     pub fn said_of(&self, features: &FeatureColumns) -> Option<Vec<u32>> {
-        let numbers = features.number_names()?.len() as u32;
+        if !features.are_columns() {
+            return None;
+        }
         match self {
             Transformed::Nothing => None,
-            Transformed::All => Some((0..numbers).collect()),
+            Transformed::All => Some((0..features.dense_dim()? as u32).collect()),
             Transformed::Numbers(places) => Some(places.clone()),
         }
     }
@@ -76,7 +78,7 @@ impl Transformed {
         match (self, features.number_names()) {
             (Transformed::Nothing, _) => Transform::None,
             (Transformed::Numbers(places), Some(names)) => {
-                Transform::These(places.iter().map(|place| names[*place as usize].to_owned()).collect())
+                Transform::These(places.iter().map(|place| names[*place as usize].clone().into_owned()).collect())
             }
             _ => Transform::Log,
         }

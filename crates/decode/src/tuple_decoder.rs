@@ -140,7 +140,7 @@ impl Decoder {
     /// What is done in a preparation pass to arrays whose numbers are to be taken by their logarithms. Columns are
     /// measured both ways, whether it was said of them or is to be chosen, lest the model depend on that.
     pub fn logs_of_arrays(&self) -> Option<LogTransform> {
-        self.learned.transformed.of_numbers().filter(|_| self.features.number_names().is_none())
+        self.learned.transformed.of_numbers().filter(|_| !self.features.are_columns())
     }
 
     /// Which numbers are taken by their logarithms.
@@ -197,14 +197,16 @@ impl Decoder {
         self.learned.rows = Some(MetRows { classes: classes.collect(), targets: found.targets, weights });
         let mut standardizer = found.standardizer;
         (self.learned.target, self.learned.mean_target) = (found.target, found.mean_target);
-        // of each column of categories, a tuple has one feature of 1
-        let categories = self.features.categories().map_or(0, |columns| columns.len());
-        self.learned.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
+        let others = match &self.features {
+            FeatureColumns::Mixed(columns) => columns.mean_square_of_others(),
+            _ => 0.0,
+        };
+        self.learned.mean_square = found.mean_square.map(|numbers| numbers + others);
         let mut means = found.means;
         if let FeatureColumns::Mixed(columns) = &mut self.features {
             columns.close(self.labels.outputs());
             standardizer = standardizer.map(|numbers| columns.expand(&numbers));
-            means = Some(columns.by_column(&columns.expand_numbers(&means.unwrap_or_default())));
+            means = Some(columns.by_position(&columns.expand_numbers(&means.unwrap_or_default())));
             let dim = columns.dim();
             self.check_size(dim, standardizer.is_some())?;
         }
@@ -430,7 +432,7 @@ impl Decoder {
     pub fn is_sparse(&self) -> bool {
         match self.features {
             FeatureColumns::Sparse(_) => true,
-            FeatureColumns::Mixed(_) => !self.preparing,
+            FeatureColumns::Mixed(ref columns) => !self.preparing && !columns.are_dense(),
             _ => false,
         }
     }

@@ -4,6 +4,7 @@
 use super::counts::EpochCounts;
 use super::features::FeatureColumns;
 use super::labels::MetClasses;
+use super::mixed_column::FoundColumn;
 use super::tuple_decoder::Decoder;
 use super::weight::RowSums;
 use errors::{NodeError, Result};
@@ -13,8 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 pub struct Met {
     classes: Option<MetClasses>,
-    /// of each column of categories those that were found, and whether NULLs are one; None of one that is hashed
-    categories: Vec<Option<(Vec<String>, bool)>>,
+    /// of each column that is no number
+    columns: Vec<FoundColumn>,
     /// numbers of a vector, or of a row of a compressed mini-batch
     dim: Option<usize>,
     /// dimensions of sparse tuples
@@ -43,7 +44,7 @@ impl Decoder {
     pub fn met(&self) -> Met {
         Met {
             classes: self.labels.met_classes(),
-            categories: match &self.features {
+            columns: match &self.features {
                 FeatureColumns::Mixed(columns) => columns.found(),
                 _ => Vec::new(),
             },
@@ -78,7 +79,7 @@ impl Decoder {
                 (known, new) => columns.fix_dim(known.or(new)),
             },
             FeatureColumns::Mixed(columns) => {
-                columns.unite(&met.categories).map_err(|fault| NodeError::Differ(fault.to_string()))?;
+                columns.unite(&met.columns).map_err(|fault| NodeError::Differ(fault.to_string()))?;
             }
             FeatureColumns::Columns { .. } => {}
             FeatureColumns::Compressed(column) => match (column.dim(), met.dim) {

@@ -56,7 +56,7 @@ impl Wanted {
         // the rate of a model with a logarithmic link follows from their mean
         let targets = scales_targets || (has_open_rate && kind.link() == Link::Logarithm);
         let is_open = options.transform == Some(Transform::Automatic) && standardize == Standardize::Automatic;
-        let shapes = (is_open && decoder.features().number_names().is_some()) || decoder.columns_of_logs().is_some();
+        let shapes = (is_open && decoder.features().are_columns()) || decoder.columns_of_logs().is_some();
         Wanted {
             standardize,
             scales,

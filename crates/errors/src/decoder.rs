@@ -127,7 +127,7 @@ pub enum RowFault {
         "Categories are at most {MAX_TEXT_BYTES} bytes long, unless the column is hashed: option hash.")]
     CategoryTooLong(String, usize),
     #[error("array of column \"{0}\" has {1} dimensions")]
-    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Arrays of labels, indices and values have one dimension.")]
+    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Arrays of labels, indices, values and words have one dimension.")]
     ColumnDimensions(String, usize),
     #[error("array of column \"{}\" has {} elements, that of column \"{}\" {}", columns[0], lengths[0], columns[1], lengths[1])]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Give as many values as indices.")]

@@ -61,6 +61,10 @@ pub enum ModelError {
     #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
         "Train it with \"hash\": \"off\", or export it as json and predict with the Python package.")]
     HashedInSql(TheModel),
+    #[error("{model} was trained on the words of column \"{column}\", which {format} cannot compute")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "Predict in a database that has corgipile, or train on columns of a query that say whether a word is there.")]
+    WordsInExport { model: TheModel, column: String, format: &'static str },
     #[error("{model} would be {bytes} bytes of ONNX, more than the {MAX_ONNX_BYTES} of a graph")]
     #[report(ERRCODE_PROGRAM_LIMIT_EXCEEDED => "Copy the model to another server with pg_dump or COPY, and predict there.")]
     TooLargeForOnnx { model: TheModel, bytes: usize },

@@ -10,6 +10,9 @@ pub enum PredictError {
     #[error("{model} has {expected} features, {given} given")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Give each of them. {}", model.features_in_order())]
     Length { model: TheModel, expected: usize, given: usize },
+    #[error("vectors of column \"{column}\" of {model} have {expected} elements, {given} given")]
+    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Give a vector as long as those that the model was trained on.")]
+    Vector { model: TheModel, column: String, expected: usize, given: usize },
     #[error("feature {feature} of {model} is NULL")]
     #[report(ERRCODE_NULL_VALUE_NOT_ALLOWED =>
         "The model has no value to replace it: use coalesce(), or train with \"nulls\": \"impute\".")]

@@ -1,6 +1,7 @@
 //! What is wrong with the source of rows: a table or a query.
 
 use pg::errors::{Code, Report, did_you_mean};
+use std::borrow::Cow;
 
 #[derive(Debug, thiserror::Error, Report)]
 pub enum SourceError {
@@ -15,7 +16,7 @@ pub enum SourceError {
     AmbiguousColumn(String),
     #[error("{role} column \"{column}\" has type {type_name}")]
     #[report(ERRCODE_DATATYPE_MISMATCH => "{hint}")]
-    ColumnType { role: &'static str, column: String, type_name: String, hint: &'static str },
+    ColumnType { role: &'static str, column: String, type_name: String, hint: Cow<'static, str> },
     #[error("the table has {pages} pages, too few to measure how fast blocks are read")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "At least {least} pages are needed.")]
     TooFewPages { pages: u32, least: u32 },

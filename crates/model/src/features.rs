@@ -3,6 +3,7 @@
 use errors::limits::MAX_WEIGHTS;
 use loss::LogTransform;
 use options::rows::Transform;
+use pg::values::bag::BagKind;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -28,10 +29,12 @@ pub enum FeatureKind {
 pub enum ColumnKind {
     /// a number or a boolean: one weight
     Number,
+    /// a vector of this many numbers: a weight for each
+    Vector(usize),
     /// a weight for each category, of which one is 1 and all others are 0
     Categories(Categories),
-    /// a weight for each of this many buckets, as many as all hashed columns of the model have together
-    Hashed(u32),
+    /// a weight for each of these buckets, as many as all hashed columns of the model have together
+    Hashed(Buckets),
 }
 
 impl FeatureKind {
@@ -85,7 +88,7 @@ impl FeatureKind {
     pub fn buckets(&self) -> usize {
         let FeatureKind::Columns(columns) = self else { return 0 };
         let buckets =
-            |column: &ColumnKind| if let ColumnKind::Hashed(buckets) = column { Some(*buckets) } else { None };
+            |column: &ColumnKind| if let ColumnKind::Hashed(hashed) = column { Some(hashed.buckets) } else { None };
         columns.iter().find_map(buckets).unwrap_or_default() as usize
     }
 
@@ -95,16 +98,23 @@ impl FeatureKind {
             Transform::These(columns) => columns.contains(name),
             _ => true,
         };
+        let has_numbers = |column: &ColumnKind| match column {
+            ColumnKind::Number => true,
+            // only columns of numbers are named
+            ColumnKind::Vector(_) => !matches!(transform, Transform::These(_)),
+            ColumnKind::Categories(_) | ColumnKind::Hashed(_) => false,
+        };
         match (self, transform) {
             (_, Transform::Automatic | Transform::None) => Ok(None),
             (FeatureKind::Columns(columns), _) => {
                 let mut first = 0;
                 let mut chosen = Vec::new();
                 for (name, column) in features.iter().zip(columns) {
-                    if matches!(column, ColumnKind::Number) && is_chosen(name) {
-                        chosen.push(first);
+                    let places = first..first + column.width() as u32;
+                    first = places.end;
+                    if has_numbers(column) && is_chosen(name) {
+                        chosen.extend(places);
                     }
-                    first += column.width() as u32;
                 }
                 let is_known = |columns: &Vec<String>| columns.len() == chosen.len();
                 let fits = if let Transform::These(columns) = transform { is_known(columns) } else { true };
@@ -117,10 +127,20 @@ impl FeatureKind {
 
     /// Are there columns of categories?
     pub fn has_categories(&self) -> bool {
+        let has_numbers = |column: &ColumnKind| matches!(column, ColumnKind::Number | ColumnKind::Vector(_));
         match self {
-            FeatureKind::Columns(columns) => columns.iter().any(|c| !matches!(c, ColumnKind::Number)),
+            FeatureKind::Columns(columns) => !columns.iter().all(has_numbers),
             FeatureKind::Array | FeatureKind::Sparse { .. } => false,
         }
+    }
+
+    /// Are there columns of vectors, or of words?
+    #[inline]
+    pub fn has_vectors_or_words(&self) -> bool {
+        let is_one = |column: &ColumnKind| {
+            matches!(column, ColumnKind::Vector(_) | ColumnKind::Hashed(Buckets { of: Some(_), .. }))
+        };
+        matches!(self, FeatureKind::Columns(columns) if columns.iter().any(is_one))
     }
 
     /// The weights of each column of categories, of which a row has one feature that is 1.
@@ -137,13 +157,14 @@ impl FeatureKind {
         places
     }
 
-    /// The columns of categories among `features`.
+    /// The columns of categories, and of vectors, among `features`.
     pub fn columns_of_categories(&self, features: &[String]) -> Vec<(String, Coding)> {
         let FeatureKind::Columns(columns) = self else { return Vec::new() };
         let of_column = |(name, column): (&String, &ColumnKind)| match column {
             ColumnKind::Number => None,
+            ColumnKind::Vector(len) => Some((name.clone(), Coding::Vector(Elements { elements: *len }))),
             ColumnKind::Categories(categories) => Some((name.clone(), Coding::OneHot(categories.names.clone()))),
-            ColumnKind::Hashed(buckets) => Some((name.clone(), Coding::Hashed(Buckets { buckets: *buckets }))),
+            ColumnKind::Hashed(buckets) => Some((name.clone(), Coding::Hashed(*buckets))),
         };
         features.iter().zip(columns).filter_map(of_column).collect()
     }
@@ -156,14 +177,16 @@ impl FeatureKind {
 
     /// What the features are for a profile, this many; None if none is kept of them.
     pub fn shapes(&self, dim: usize) -> Option<Vec<FeatureShape>> {
-        let shape = |column: &ColumnKind| match column {
-            ColumnKind::Number => FeatureShape::Number,
-            ColumnKind::Categories(categories) => FeatureShape::Categories(categories.names.len()),
-            ColumnKind::Hashed(_) => FeatureShape::Hashed,
+        let shapes = |column: &ColumnKind| match column {
+            ColumnKind::Number => vec![FeatureShape::Number],
+            ColumnKind::Vector(len) => vec![FeatureShape::Number; *len],
+            ColumnKind::Categories(categories) => vec![FeatureShape::Categories(categories.names.len())],
+            ColumnKind::Hashed(_) => vec![FeatureShape::Hashed],
         };
+        let count = |column: &ColumnKind| if let ColumnKind::Vector(len) = column { *len } else { 1 };
         match self {
-            FeatureKind::Columns(columns) if columns.len() <= Profile::MAX_FEATURES => {
-                Some(columns.iter().map(shape).collect())
+            FeatureKind::Columns(columns) if columns.iter().map(count).sum::<usize>() <= Profile::MAX_FEATURES => {
+                Some(columns.iter().flat_map(shapes).collect())
             }
             FeatureKind::Array if dim <= Profile::MAX_FEATURES => Some(vec![FeatureShape::Number; dim]),
             _ => None,
@@ -178,10 +201,26 @@ impl FeatureKind {
 }
 
 impl ColumnKind {
+    /// Has it what a column has of which values become features so? None is a column of numbers. How many features it
+    /// has does not matter.
+    pub fn is_like(&self, coding: Option<&Coding>) -> bool {
+        match (self, coding) {
+            (ColumnKind::Number, None) | (ColumnKind::Vector(_), Some(Coding::Vector(_))) => true,
+            (ColumnKind::Hashed(Buckets { of: Some(own), .. }), coding) => {
+                matches!(coding, Some(Coding::Hashed(Buckets { of: Some(of), .. })) if of == own)
+            }
+            (ColumnKind::Categories(_) | ColumnKind::Hashed(_), Some(coding)) => {
+                matches!(coding, Coding::OneHot(_) | Coding::Hashed(Buckets { of: None, .. }))
+            }
+            _ => false,
+        }
+    }
+
     /// The number of weights that are the column's own.
     pub fn width(&self) -> usize {
         match self {
             ColumnKind::Number => 1,
+            ColumnKind::Vector(len) => *len,
             ColumnKind::Categories(categories) => categories.names.len(),
             ColumnKind::Hashed(_) => 0,
         }
@@ -190,7 +229,7 @@ impl ColumnKind {
     fn bytes(&self) -> usize {
         const PER_VALUE: usize = size_of::<String>() + 16 + size_of::<u32>(); // 16: the least that malloc gives
         match self {
-            ColumnKind::Number | ColumnKind::Hashed(_) => size_of::<ColumnKind>(),
+            ColumnKind::Number | ColumnKind::Vector(_) | ColumnKind::Hashed(_) => size_of::<ColumnKind>(),
             ColumnKind::Categories(Categories { names, .. }) => {
                 size_of::<ColumnKind>() + names.values.iter().map(|v| v.len() + PER_VALUE).sum::<usize>()
             }
@@ -207,9 +246,12 @@ fn columns(features: &[String], categories: Option<&BTreeMap<String, Coding>>) -
         None => Some(ColumnKind::Number),
         Some(Coding::OneHot(names)) => Categories::new(names.clone()).map(ColumnKind::Categories),
         Some(Coding::Hashed(buckets)) => buckets.checked().map(ColumnKind::Hashed),
+        Some(Coding::Vector(vector)) => vector.checked().map(ColumnKind::Vector),
     };
     let columns: Vec<ColumnKind> = features.iter().map(kind).collect::<Option<_>>()?;
-    let mut buckets = columns.iter().filter(|column| matches!(column, ColumnKind::Hashed(_)));
+    let of_column =
+        |column: &ColumnKind| if let ColumnKind::Hashed(hashed) = column { Some(hashed.buckets) } else { None };
+    let mut buckets = columns.iter().filter_map(of_column);
     let is_one = buckets.next().is_none_or(|first| buckets.all(|others| others == first));
     is_one.then_some(columns)
 }
@@ -221,6 +263,8 @@ pub enum Coding {
     OneHot(CategoryNames),
     /// those of the hashed columns
     Hashed(Buckets),
+    /// no categories: a vector of numbers
+    Vector(Elements),
 }
 
 /// How many features hashed columns share.
@@ -228,6 +272,25 @@ pub enum Coding {
 #[serde(deny_unknown_fields)]
 pub struct Buckets {
     pub buckets: u32,
+    /// what is hashed of a value, if it is not the value as a whole
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<BagKind>,
+}
+
+/// How many numbers the vectors of a column have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Elements {
+    pub elements: usize,
+}
+
+/// [`Buckets`] or [`Elements`], as JSON has them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EitherCount {
+    buckets: Option<u32>,
+    of: Option<BagKind>,
+    elements: Option<usize>,
 }
 
 impl<'de> Deserialize<'de> for Coding {
@@ -238,7 +301,7 @@ impl<'de> Deserialize<'de> for Coding {
             type Value = Coding;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an array of strings, or {\"buckets\": number}")
+                f.write_str("an array of strings, {\"buckets\": number} or {\"elements\": number}")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Coding, A::Error> {
@@ -246,7 +309,15 @@ impl<'de> Deserialize<'de> for Coding {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, keys: A) -> Result<Coding, A::Error> {
-                Buckets::deserialize(MapAccessDeserializer::new(keys)).map(Coding::Hashed)
+                match EitherCount::deserialize(MapAccessDeserializer::new(keys))? {
+                    EitherCount { buckets: Some(buckets), of, elements: None } => {
+                        Ok(Coding::Hashed(Buckets { buckets, of }))
+                    }
+                    EitherCount { buckets: None, of: None, elements: Some(elements) } => {
+                        Ok(Coding::Vector(Elements { elements }))
+                    }
+                    _ => Err(A::Error::custom("neither buckets alone nor elements alone")),
+                }
             }
         }
         deserializer.deserialize_any(Either)
@@ -287,9 +358,16 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Texts<T> {
 }
 
 impl Buckets {
+    /// The same, if there may be this many.
+    fn checked(self) -> Option<Buckets> {
+        (1..=MAX_WEIGHTS).contains(&(self.buckets as usize)).then_some(self)
+    }
+}
+
+impl Elements {
     /// How many, if there may be this many.
-    fn checked(self) -> Option<u32> {
-        (1..=MAX_WEIGHTS).contains(&(self.buckets as usize)).then_some(self.buckets)
+    fn checked(self) -> Option<usize> {
+        (1..=MAX_WEIGHTS).contains(&self.elements).then_some(self.elements)
     }
 }
 

@@ -43,7 +43,7 @@ pub fn forget_all() {
 }
 
 pub use document::export;
-pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, FeatureKind};
+pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, Elements, FeatureKind};
 pub use groups::{
     ALL_GROUPS_OF, Found, GroupModels, Grouping, GroupsBefore, found_to_predict, groups_before, lock_groups,
     settle_unseen_group,

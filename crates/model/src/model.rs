@@ -13,7 +13,7 @@ use errors::{Result, TheModel};
 use loss::{LogTransform, ModelKind, Network, ParametersView, Standardizer, probability};
 use options::loss::number_of_record;
 use options::rows::{Clip, Nulls, Transform, Unseen};
-use pg::values::date_part::DatePart;
+use pg::values::part::Part;
 use sgd::conformal::Calibration;
 use sgd::platt::Sigmoids;
 use std::cell::Cell;
@@ -209,10 +209,11 @@ impl Model {
         self.held.arrays()
     }
 
-    /// What feature number `i` is called, from 0: a column, or an element of the column of arrays.
+    /// What feature number `i` is called, from 0: a column, or an element of a column of arrays or vectors. A column of
+    /// categories counts as one.
     pub fn feature_name(&self, i: usize) -> String {
         match &self.feature_kind {
-            FeatureKind::Columns(_) => self.features[i].clone(),
+            FeatureKind::Columns(kinds) => name_of_number(&self.features, kinds, i),
             FeatureKind::Array => format!("{}[{}]", self.features[0], i + 1),
             FeatureKind::Sparse { index_base } => {
                 let values = self.features.last().map_or("", String::as_str);
@@ -230,6 +231,7 @@ impl Model {
         for (column, kind) in self.features.iter().zip(kinds) {
             match kind {
                 ColumnKind::Number => names.push(column.clone()),
+                ColumnKind::Vector(len) => names.extend((1..=*len).map(|i| format!("{column}[{i}]"))),
                 ColumnKind::Categories(categories) => {
                     names.extend(categories.values().iter().map(|value| format!("{column}={value}")));
                     names.extend(categories.null().map(|_| format!("{column} IS NULL")));
@@ -261,16 +263,16 @@ impl Model {
         columns
     }
 
-    /// The columns that the features are taken from, with a date once in place of its parts;
+    /// The columns that the features are taken from, with a date or JSON once in place of its parts;
     /// None if there are no parts.
     pub fn given_columns(&self) -> Option<Vec<&str>> {
-        let is_part = |feature: &String| DatePart::split(feature).is_some();
+        let is_part = |feature: &String| Part::split(feature).is_some();
         if !matches!(self.feature_kind, FeatureKind::Columns(_)) || !self.features.iter().any(is_part) {
             return None;
         }
         let mut columns: Vec<&str> = Vec::new();
         for feature in &self.features {
-            let column = DatePart::split(feature).map_or(feature.as_str(), |(column, _)| column);
+            let column = Part::split(feature).map_or(feature.as_str(), |(column, _)| column);
             if !columns.contains(&column) {
                 columns.push(column);
             }
@@ -328,6 +330,19 @@ impl Model {
             + self.feature_kind.bytes()
             + size_of::<Model>()
     }
+}
+
+/// The column, or the element of a vector, that is number `i`.
+fn name_of_number(features: &[String], kinds: &[ColumnKind], mut i: usize) -> String {
+    for (name, kind) in features.iter().zip(kinds) {
+        match kind {
+            ColumnKind::Vector(len) if i < *len => return format!("{name}[{}]", i + 1),
+            ColumnKind::Vector(len) => i -= len,
+            _ if i == 0 => return name.clone(),
+            _ => i -= 1,
+        }
+    }
+    String::new()
 }
 
 /// Another number each time.

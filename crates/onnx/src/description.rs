@@ -61,6 +61,8 @@ pub struct Column<'a> {
 pub enum Kind<'a> {
     /// a number, which is one feature
     Number,
+    /// this many numbers, which are a feature each
+    Vector(usize),
     /// a feature for each value, and perhaps one behind them for NULL
     Categories {
         /// in the order of their weights

@@ -52,6 +52,7 @@ struct Writer<'a> {
 /// Inputs of columns, in their order.
 enum Input {
     Number(Name),
+    Vector(Name, usize),
     Text(Name),
     Bucket(Name),
 }
@@ -82,8 +83,13 @@ impl Writer<'_> {
                     first += width;
                 }
                 (Kind::Hashed { buckets, null }, Input::Bucket(name)) => hashed.push((name, *buckets as usize, *null)),
+                (_, Input::Vector(name, len)) => {
+                    numbers.push(name.clone());
+                    features.extend(first..first + len);
+                    first += len;
+                }
                 (_, Input::Number(name) | Input::Text(name) | Input::Bucket(name)) => {
-                    numbers.push(name);
+                    numbers.push(graph.unsqueezed(name, 1));
                     features.push(first);
                     first += 1;
                 }
@@ -92,8 +98,7 @@ impl Writer<'_> {
         let mut sums = if numbers.is_empty() {
             self.intercepts(graph)
         } else {
-            let given: Vec<Name> = numbers.iter().map(|name| graph.unsqueezed(name, 1)).collect();
-            let given: Vec<&Name> = given.iter().collect();
+            let given: Vec<&Name> = numbers.iter().collect();
             let given = graph.node_with("Concat", &given, vec![integer_attribute("axis", 1)]);
             let numbers = self.numbers(graph, &given, &features);
             self.products(graph, &numbers, &features)
@@ -348,9 +353,13 @@ impl Writer<'_> {
 }
 
 fn input(graph: &mut Graph, column: &Column<'_>) -> Input {
+    if let Kind::Vector(len) = column.kind {
+        let doc = format!("numbers, NaN for NULL; {len} of them");
+        return Input::Vector(graph.input(column.name, Type::Float, Behind::Fixed(len), doc), len);
+    }
     let mut named = |r#type, doc: String| graph.input(column.name, r#type, Behind::Nothing, doc);
     match column.kind {
-        Kind::Number => Input::Number(named(Type::Float, "a number, NaN for NULL".to_owned())),
+        Kind::Number | Kind::Vector(_) => Input::Number(named(Type::Float, "a number, NaN for NULL".to_owned())),
         Kind::Categories { .. } => Input::Text(named(Type::String, "a text, U+FFFF for NULL".to_owned())),
         Kind::Hashed { buckets, .. } => {
             let what = "XXH3 (64 bits) of the text, seeded by XXH3 of the column's name";

@@ -11,6 +11,7 @@
 //! Column | Input | NULL
 //! --- | --- | ---
 //! numbers, booleans as 0 and 1 | `float[rows]` | NaN
+//! vectors next to others | `float[rows, elements]` | NaN, of elements
 //! categories | `string[rows]` | [`NULL_TEXT`]
 //! hashed texts | `int64[rows]`, the bucket: no operator of ONNX sees the bytes of a text | -1
 //! arrays | `float[rows, features]` | NaN, of elements

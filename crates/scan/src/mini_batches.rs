@@ -391,7 +391,7 @@ fn number(column: &Column) -> Result<NumberType> {
             role: "feature",
             column: column.name.clone(),
             type_name: type_name(column.type_oid),
-            hint: FEATURES,
+            hint: (FEATURES).into(),
         }
         .into()
     })

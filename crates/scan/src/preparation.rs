@@ -186,7 +186,14 @@ impl Measured {
             self.extremes.get_or_insert_with(|| Extremes::new(batch.dim())).add(batch);
         }
         if wanted.shapes && batch.dim() > 0 {
-            self.shapes.get_or_insert_with(|| Shapes::new(batch.dim())).add(batch);
+            let shapes = self.shapes.get_or_insert_with(|| Shapes::new(batch.dim()));
+            match decoder.features().number_columns().filter(|columns| columns.len() < batch.dim()) {
+                // the elements of vectors are not chosen from
+                Some(columns) if decoder.columns_of_logs().is_none() => {
+                    shapes.add_some(batch, |j| columns.binary_search_by_key(&(j as u32), |(_, place)| *place).is_ok());
+                }
+                _ => shapes.add(batch),
+            }
         }
         if let Some(imputation) = decoder.imputation_mut()
             && batch.dim() > 0
@@ -234,7 +241,8 @@ impl Measured {
         let mut columns: Vec<String> = Vec::new();
         if let Some(moments) = &self.moments {
             let names = features.number_names();
-            let name = |j: usize| names.as_ref().map_or_else(|| features.name(j), |names| names[j].to_owned());
+            let name =
+                |j: usize| names.as_ref().map_or_else(|| features.name(j), |names| names[j].clone().into_owned());
             let coarse = moments.coarse().into_iter().map(|j| (j as usize, moments.mean(j)));
             columns.extend(coarse.filter(|(j, mean)| features.may_be_rounded(*j, *mean)).map(|(j, _)| name(j)));
         }

@@ -14,8 +14,10 @@ use pg::catalog::names::quote_identifier;
 use pg::catalog::relation::{Relation, bytes, estimated_rows, has_places, may_read_places};
 use pg::catalog::types::base_type;
 use pg::executor::query::{Column, Planned, Query, only_select};
-use pg::values::date_part::{DatePart, TimeType};
 use pg::values::number::NumberType;
+use pg::values::part::{Part, TypedPart};
+use pg::values::sparse::is_index_array;
+use pg::values::vector::VectorReader;
 use pg::with_scans_from_the_start;
 use pgrx::pg_sys;
 use std::cell::OnceCell;
@@ -25,9 +27,9 @@ use std::collections::HashSet;
 pub struct Source {
     /// the text behind FROM
     from: String,
-    /// with those that are parts of dates, once they are asked for
+    /// with those that are parts of others, once they are asked for
     columns: Vec<Column>,
-    /// parts of dates and their expressions
+    /// parts and their expressions
     parts: Vec<(String, String)>,
     /// None of a query
     relation: Option<pg_sys::Oid>,
@@ -70,9 +72,14 @@ impl Source {
     ) -> Result<Vec<String>> {
         let (columns, relation) = (&self.columns, self.relation);
         let sample = || self.sample_with(label, false, given);
-        let searched = Searched { columns, relation, label, others, takes, sample: &sample };
+        let searched = Searched { columns, from: &self.from, relation, label, others, takes, sample: &sample };
         let features = default_features::features(given, &searched)?;
         self.add_parts(&features);
+        let is_index = |name: &String| self.type_of(name).is_ok_and(is_index_array);
+        let are_pair = features.len() == 2 && features.iter().any(is_index);
+        if takes != Takes::Numbers && features.len() > 1 && !are_pair {
+            self.find_lengths(&features)?;
+        }
         Ok(features)
     }
 
@@ -113,14 +120,31 @@ impl Source {
         self.columns.iter().filter(move |column| is_only(column) && !is_part(column))
     }
 
-    /// Adds to the columns what is called like a part of one that is a date, unless a column is called so.
+    /// Looks how long the vectors of columns are that may be NULL in the first rows: of a NULL each number is imputed.
+    fn find_lengths(&mut self, features: &[String]) -> Result<()> {
+        for column in self.columns.iter_mut().filter(|column| column.may_be_null && features.contains(&column.name)) {
+            let Some(reader) = VectorReader::new(column.type_oid) else { continue };
+            let name = quote_identifier(&column.name);
+            let sql = format!("SELECT {name} FROM {} WHERE {name} IS NOT NULL LIMIT 1", self.from);
+            let connection = Connection::open();
+            let rows = with_scans_from_the_start(|| connection.run(&sql, Sees::Statement))?;
+            let length = (rows.len() > 0).then(|| rows.value(0, 0)).flatten();
+            column.length = length.and_then(|vector| reader.len(vector).ok()).filter(|length| *length > 0);
+            drop(rows);
+            connection.close();
+        }
+        Ok(())
+    }
+
+    /// Adds to the columns what is called like a part of one, of a date or of JSON, unless a column is called so.
     pub fn add_parts(&mut self, features: &[String]) {
         for feature in features {
             let is_there = self.columns.iter().any(|column| column.name == *feature);
-            let Some((name, part)) = DatePart::split(feature).filter(|_| !is_there) else { continue };
+            let Some((name, part)) = Part::split(feature).filter(|_| !is_there) else { continue };
             let Some(column) = self.columns.iter().find(|column| column.name == name) else { continue };
-            let time = TimeType::from_oid(base_type(column.type_oid)).filter(|time| time.has(part));
-            let Some(time) = time else { continue };
+            let Some(part) = part.of_type(base_type(column.type_oid)) else { continue };
+            // a key may be missing
+            let may_be_null = column.may_be_null || matches!(part, TypedPart::Key(..));
             let collation = if part.is_category() { pg_sys::DEFAULT_COLLATION_OID } else { pg_sys::Oid::INVALID };
             let part_column = Column {
                 name: feature.clone(),
@@ -128,9 +152,10 @@ impl Source {
                 collation,
                 is_key: false,
                 origin: None,
-                may_be_null: column.may_be_null,
+                may_be_null,
+                length: None,
             };
-            self.parts.push((feature.clone(), part.sql(&quote_identifier(name), time)));
+            self.parts.push((feature.clone(), part.sql(&quote_identifier(name))));
             self.columns.push(part_column);
         }
     }

@@ -85,12 +85,20 @@ impl Shapes {
     /// # Panics
     /// If the batch is not dense, or has another number of features.
     pub fn add(&mut self, batch: &Batch) {
+        self.add_some(batch, |_| true);
+    }
+
+    /// The same of those columns alone for which `is_measured` is true: the others have no shape.
+    ///
+    /// # Panics
+    /// As [`Shapes::add`].
+    pub fn add_some(&mut self, batch: &Batch, is_measured: impl Fn(usize) -> bool) {
         assert_eq!(batch.dim(), self.columns.len(), "as many features as the shapes were made for");
         self.rows += batch.len() as u64;
         let Shapes { level, columns, values, logs, labels, weights, .. } = self;
         for first in (0..batch.len()).step_by(BLOCK_ROWS) {
             let rows = first..(first + BLOCK_ROWS).min(batch.len());
-            for (j, [plain, log]) in columns.iter_mut().enumerate() {
+            for (j, [plain, log]) in columns.iter_mut().enumerate().filter(|(j, _)| is_measured(*j)) {
                 values.clear();
                 labels.clear();
                 weights.clear();

@@ -4,6 +4,7 @@ use super::nodes::Place;
 use super::phases::Phase;
 use super::training::Training;
 use decode::FeatureColumns;
+use model::{Buckets, Coding};
 use options::explain::explain as explain_request;
 use pg::executor::explain::Explain;
 
@@ -65,7 +66,11 @@ fn features(training: &Training) -> String {
         FeatureColumns::Compressed(_) => return format!("{} (compressed)", training.source.features.join(", ")),
         features => features.categories().unwrap_or_default(),
     };
-    let is_category = |name: &String| categories.iter().any(|(column, _)| column == name);
-    let named = |name: &String| if is_category(name) { format!("{name} (categories)") } else { name.clone() };
+    let named = |name: &String| match categories.iter().find(|(column, _)| column == name) {
+        None => name.clone(),
+        Some((_, Coding::Vector(_))) => format!("{name} (vector)"),
+        Some((_, Coding::Hashed(Buckets { of: Some(_), .. }))) => format!("{name} (words)"),
+        Some(_) => format!("{name} (categories)"),
+    };
     training.source.features.iter().map(named).collect::<Vec<_>>().join(", ")
 }

@@ -160,9 +160,10 @@ fn entries_of(model: &Model) -> Vec<Entry> {
     let (mut number, mut column_of_categories) = (0, 0);
     for column in columns {
         match column {
-            ColumnKind::Number => {
-                entries.push(Entry::Number(number));
-                number += 1;
+            ColumnKind::Number | ColumnKind::Vector(_) => {
+                let numbers = number..number + column.width();
+                number = numbers.end;
+                entries.extend(numbers.map(Entry::Number));
             }
             ColumnKind::Categories(_) => {
                 entries.extend((0..column.width()).map(|place| Entry::Category(column_of_categories, place)));

@@ -2,7 +2,7 @@
 
 use decode::FeatureColumns;
 use errors::{Result, TrainingError};
-use model::{Buckets, Categories, Coding, ColumnKind, FeatureKind};
+use model::{Categories, Coding, ColumnKind, Elements, FeatureKind};
 use options::chosen::Options;
 use options::entry::invalid;
 use options::rows::{Clip, Hashing, Standardize, ToHash};
@@ -54,8 +54,11 @@ fn check_clip(standardize: Standardize, features: &FeatureColumns) -> Result<()>
 /// Checks option `hash`: without columns of text it says nothing, and the columns that it names are such.
 fn check_hash(hashing: &Hashing, features: &FeatureColumns) -> Result<()> {
     let FeatureColumns::Mixed(columns) = features else {
-        return Err(invalid("hash", "applies only to features of text and enums"));
+        return Err(invalid("hash", "applies only to features of text, enums and words"));
     };
+    if let (ToHash::Nothing, Some(column)) = (&hashing.columns, columns.bags().next()) {
+        return Err(invalid("hash", &format!("cannot be off: the words of column \"{column}\" are hashed")));
+    }
     let ToHash::These(named) = &hashing.columns else { return Ok(()) };
     let is_category = |name: &String| columns.names().any(|(column, has_categories)| has_categories && column == name);
     match named.iter().find(|name| !is_category(name)) {
@@ -75,7 +78,8 @@ pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKin
             let categories = features.categories().unwrap_or_default();
             let of_column = |name: &String| categories.iter().find(|(column, _)| column == name);
             let kind = |name| match of_column(name) {
-                Some((_, Coding::Hashed(Buckets { buckets }))) => ColumnKind::Hashed(*buckets),
+                Some((_, Coding::Hashed(buckets))) => ColumnKind::Hashed(*buckets),
+                Some((_, Coding::Vector(Elements { elements }))) => ColumnKind::Vector(*elements),
                 Some((_, Coding::OneHot(names))) => {
                     Categories::new(names.clone()).map_or(ColumnKind::Number, ColumnKind::Categories)
                 }

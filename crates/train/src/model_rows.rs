@@ -5,13 +5,14 @@ use decode::notices::{notice_imputed, notice_left_out, notice_unseen};
 use decode::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
 use errors::{PredictError, Result, TrainingError};
 use loss::{ModelKind, ModelParameters};
-use model::{Coding, ColumnKind, FeatureKind, Model, Policies};
+use model::{Buckets, Coding, ColumnKind, FeatureKind, Model, Policies};
 use options::row_groups::RowGroupSpec;
 use options::shuffling::Shuffling;
 use pg::catalog::types::base_type;
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Column, Planned, Running};
 use pg::snapshot::Snapshot;
+use pg::values::bag::BagKind;
 use scan::Buffers;
 use scan::Source;
 use std::rc::Rc;
@@ -191,6 +192,9 @@ fn trained_on(model: &Model) -> String {
         FeatureKind::Columns(kinds) => {
             let kind = |kind: &ColumnKind| match kind {
                 ColumnKind::Number => "numbers",
+                ColumnKind::Vector(_) => "vectors",
+                ColumnKind::Hashed(Buckets { of: Some(BagKind::Lexemes), .. }) => "a tsvector",
+                ColumnKind::Hashed(Buckets { of: Some(BagKind::Elements), .. }) => "arrays of text",
                 ColumnKind::Categories(_) | ColumnKind::Hashed(_) => "categories",
             };
             let columns = model.features.iter().zip(kinds).map(|(name, k)| format!("{} in column {name}", kind(k)));

@@ -195,8 +195,8 @@ impl Resume {
                 (FeatureKind::Columns(kinds), FeatureColumns::Columns { .. }) => kinds.iter().all(is_number),
                 (FeatureKind::Columns(kinds), FeatureColumns::Mixed(_)) => {
                     let categories = features.categories().unwrap_or_default();
-                    let has = |name: &String| categories.iter().any(|(column, _)| column == name);
-                    names.iter().zip(kinds).all(|(name, kind)| has(name) != is_number(kind))
+                    let coding = |name: &String| categories.iter().find(|(column, _)| column == name);
+                    names.iter().zip(kinds).all(|(name, kind)| kind.is_like(coding(name).map(|(_, coding)| coding)))
                 }
                 _ => false,
             };

@@ -457,15 +457,24 @@ impl Training {
             self.request.options.winsorize = self.request.options.clip(self.request.kind);
         }
         let FeatureColumns::Mixed(columns) = self.buffers.decoder.features() else { return };
-        let chosen = columns.hashing();
+        let (chosen, bags) = (columns.hashing(), columns.bags().map(str::to_owned).collect::<Vec<String>>());
         let was_open = self.request.options.hash.as_ref().is_none_or(|hashing| hashing.columns == ToHash::Large);
         if let (true, Some(buckets), ToHash::These(columns)) = (was_open, chosen.buckets, &chosen.columns) {
             let categories = one_hot_categories(self.request.kind);
-            let columns = some_of(columns);
-            self.report_choice(
-                format!("columns of more than {categories} categories are hashed into {buckets} buckets: {columns}"),
-                Some("Set option hash to another number of buckets, or to \"off\" for a weight per category."),
-            );
+            let (texts, words): (Vec<String>, Vec<String>) = columns.iter().cloned().partition(|c| !bags.contains(c));
+            if !words.is_empty() {
+                self.report_choice(
+                    format!("words are hashed into {buckets} buckets: {}", some_of(&words)),
+                    Some("Set option hash to another number of buckets."),
+                );
+            }
+            if !texts.is_empty() {
+                let texts = some_of(&texts);
+                self.report_choice(
+                    format!("columns of more than {categories} categories are hashed into {buckets} buckets: {texts}"),
+                    Some("Set option hash to another number of buckets, or to \"off\" for a weight per category."),
+                );
+            }
         }
         self.request.options.hash = Some(chosen);
     }

@@ -25,15 +25,30 @@ impl HashedColumn {
     /// If there are no buckets.
     #[inline]
     pub fn bucket(self, value: Option<&[u8]>, buckets: u32) -> u32 {
-        let hash = value.map_or(self.seed, |value| XxHash3_64::oneshot_with_seed(self.seed, value));
-        (hash % u64::from(buckets)) as u32
+        bucket_of(self.hash(value), buckets)
+    }
+
+    /// What the bucket of a value, or of a missing one, follows from.
+    #[inline]
+    pub fn hash(self, value: Option<&[u8]>) -> u64 {
+        value.map_or(self.seed, |value| XxHash3_64::oneshot_with_seed(self.seed, value))
     }
 }
 
-/// Gives each of the buckets of a row once, in ascending order, and how often it was there; none are left.
-pub fn count_buckets(buckets: &mut Vec<u32>, mut each: impl FnMut(u32, f32)) {
-    buckets.sort_unstable();
-    buckets.chunk_by(|a, b| a == b).for_each(|same| each(same[0], same.len() as f32));
+/// The bucket, from 0, of a hash.
+///
+/// # Panics
+/// If there are no buckets.
+#[inline]
+pub fn bucket_of(hash: u64, buckets: u32) -> u32 {
+    (hash % u64::from(buckets)) as u32
+}
+
+/// Gives each of the buckets of a row once, in ascending order, and what its values add up to; none are left.
+pub fn add_up_buckets(buckets: &mut Vec<(u32, f32)>, mut each: impl FnMut(u32, f32)) {
+    // by values, too: the sum does not depend on who sorts
+    buckets.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then(x.total_cmp(y)));
+    buckets.chunk_by(|(a, _), (b, _)| a == b).for_each(|same| each(same[0].0, same.iter().map(|(_, x)| x).sum()));
     buckets.clear();
 }
 
@@ -100,10 +115,10 @@ mod tests {
 
     #[test]
     fn buckets_of_a_row_are_added_up() {
-        let mut buckets = vec![7, 2, 7, 9, 7, 2];
-        let mut counted = Vec::new();
-        count_buckets(&mut buckets, |bucket, count| counted.push((bucket, count)));
-        assert_eq!(counted, [(2, 2.0), (7, 3.0), (9, 1.0)]);
+        let mut buckets = vec![(7, 1.0), (2, 1.0), (7, 1.0), (9, 2.5), (7, 1.0), (2, 0.5)];
+        let mut sums = Vec::new();
+        add_up_buckets(&mut buckets, |bucket, sum| sums.push((bucket, sum)));
+        assert_eq!(sums, [(2, 1.5), (7, 3.0), (9, 2.5)]);
         assert!(buckets.is_empty());
     }
 }

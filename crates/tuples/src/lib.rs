@@ -23,7 +23,7 @@ mod sparse;
 pub use allocation::OutOfMemory;
 pub use batch::{Batch, RowsMut, TupleColumns};
 pub use dense::{Allocator, LANES, Memory};
-pub use hashing::{HashedColumn, count_buckets};
+pub use hashing::{HashedColumn, add_up_buckets, bucket_of};
 pub use huge_pages::advise as advise_huge_pages;
 pub use matrix::Matrix;
 pub use mini_batches::MiniBatch;

@@ -52,14 +52,39 @@ class Categories:
         return len(self.places) + self.has_null
 
 
-#: A column is a number (None), has categories, or is hashed into this many buckets.
-Column = None | Categories | int
+@dataclass(frozen=True)
+class Vector:
+    """A column of vectors of this many numbers, next to other columns."""
+
+    width: int
+
+
+@dataclass(frozen=True)
+class Words:
+    """A column of a tsvector or of arrays of text, whose words are hashed into this many buckets."""
+
+    buckets: int
+
+
+#: A column is a number (None), has vectors, categories or words, or is hashed into this many buckets.
+Column = None | Vector | Categories | Words | int
 
 
 @dataclass(frozen=True)
 class Layer:
     weights: NDArray[np.float32]
     intercepts: NDArray[np.float32]
+
+
+def width_of(column: Column) -> int:
+    """How many features a column has of its own: of what is hashed, none."""
+    if column is None:
+        return 1
+    return column.width if isinstance(column, Vector | Categories) else 0
+
+
+def _buckets_of(column: Column) -> int:
+    return column.buckets if isinstance(column, Words) else column if isinstance(column, int) else 0
 
 
 class Document:
@@ -88,7 +113,7 @@ class Document:
         self.index_base: int | None = self.raw.get("index_base")
         self._check_places()
         self.columns = self._columns()
-        self.buckets = next((column for column in self.columns if isinstance(column, int)), 0)
+        self.buckets = next((count for count in map(_buckets_of, self.columns) if count), 0)
         self.layers = self._layers()
         self.width = self.layers[0].weights.shape[1]
         if self.feature_kind == "columns" and self.own_features + self.buckets != self.width:
@@ -103,7 +128,7 @@ class Document:
     @property
     def own_features(self) -> int:
         """How many features there are but those of buckets."""
-        return sum(1 if c is None else c.width if isinstance(c, Categories) else 0 for c in self.columns)
+        return sum(map(width_of, self.columns))
 
     def _check_keys(self) -> None:
         version = self.raw.get("corgipile_model")
@@ -135,7 +160,7 @@ class Document:
         if self.feature_kind != "columns":
             return []
         columns = [self._column(categories.get(name)) for name in self.features]
-        if len({column for column in columns if isinstance(column, int)}) > 1:
+        if len({_buckets_of(column) for column in columns} - {0}) > 1:
             raise self._invalid("categories", "has different numbers of buckets")
         return columns
 
@@ -143,10 +168,12 @@ class Document:
         if coding is None:
             return None
         if isinstance(coding, Mapping):
-            buckets = coding.get("buckets")
-            if not isinstance(buckets, int) or isinstance(buckets, bool) or buckets < 1 or len(coding) != 1:
-                raise self._invalid("categories", "has no number of buckets from 1")
-            return buckets
+            key = "elements" if "elements" in coding else "buckets"
+            count, of = coding.get(key), coding.get("of") if key == "buckets" else None
+            is_known = of in (None, "lexemes", "elements") and len(coding) == 1 + (of is not None)
+            if not isinstance(count, int) or isinstance(count, bool) or count < 1 or not is_known:
+                raise self._invalid("categories", "has no number of buckets or elements from 1")
+            return Vector(count) if key == "elements" else Words(count) if of else count
         values: list[Any] = list(coding) if isinstance(coding, list) else [None, None]
         has_null = bool(values) and values[-1] is None
         texts = values[:-1] if has_null else values

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._text import number_of_text
-from . import _dates
-from ._document import Categories, Document
+from . import _dates, _json
+from ._document import Categories, Document, Vector, Words
 from ._hashing import xxh3_64
 from ._inputs import NamedColumns, narrow, numbers, texts
 from ._sparse import Entries, entries_of_csr, entries_of_pairs, entries_of_vectors
@@ -73,17 +73,21 @@ def features(document: Document, rows: Any, policies: Policies) -> Dense | Entri
 
 
 def input_columns(document: Document) -> list[str]:
-    """The columns that the features are taken from: a date once, in place of its parts."""
+    """The columns that the features are taken from: a date or JSON once, in place of its parts."""
     if document.feature_kind != "columns":
         return list(document.features)
-    names = ((_dates.split(feature) or (feature, ""))[0] for feature in document.features)
+    names = ((_json.split(feature) or _dates.split(feature) or (feature,))[0] for feature in document.features)
     return list(dict.fromkeys(names))
 
 
 def feature_name(document: Document, place: int) -> str:
     """What the number at this place is called."""
     if document.feature_kind == "columns":
-        return document.features[place]
+        for name, column in zip(document.features, document.columns):
+            width = column.width if isinstance(column, Vector) else 1
+            if place < width:
+                return f"{name}[{place + 1}]" if isinstance(column, Vector) else name
+            place -= width
     return f"{document.features[-1]}[{place + (1 if document.index_base is None else document.index_base)}]"
 
 
@@ -128,26 +132,32 @@ def _of_arrays(document: Document, column: Any, policies: Policies) -> Dense:
     name = document.features[0]
     if isinstance(column, np.ndarray) and column.ndim == 2:
         return _of_matrix(document, column, policies)
-    rows = [_array_of(name, i, row) for i, row in enumerate(column)]
-    missing = np.array([row is None or (isinstance(row, float) and np.isnan(row)) for row in rows], bool)
+    values, missing = _vectors(name, column, document.width)
     if missing.any() and policies.nulls == "error":
         raise _null(name, int(np.argmax(missing)))
+    dense = _filled(document, np.where(missing[:, None], np.float32(0), values), policies)
+    dense.answered &= ~missing
+    return dense
+
+
+def _vectors(name: str, column: Any, width: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """The numbers of vectors, NaN for NULL, and which rows have none."""
+    rows = [_array_of(name, i, row) for i, row in enumerate(column)]
+    missing = np.array([row is None or (isinstance(row, float) and np.isnan(row)) for row in rows], bool)
     for i, row in enumerate(rows):
-        if not missing[i] and (not hasattr(row, "__len__") or isinstance(row, str) or len(row) != document.width):
+        if not missing[i] and (not hasattr(row, "__len__") or isinstance(row, str) or len(row) != width):
             given = len(row) if hasattr(row, "__len__") and not isinstance(row, str) else type(row).__name__
-            raise ValueError(f"feature {name!r}, row {i}: {given}, where the model has {document.width} numbers")
-    values = np.zeros((len(rows), document.width), np.float32)
+            raise ValueError(f"feature {name!r}, row {i}: {given}, where the model has {width} numbers")
+    values = np.full((len(rows), width), np.nan, np.float32)
     if not missing.all():
         doubles = np.concatenate([_element_doubles(name, i, row) for i, row in enumerate(rows) if not missing[i]])
         of_row = np.flatnonzero(~missing)
 
         def where(at: tuple[int, ...]) -> str:
-            return f"feature {feature_name(document, at[1])!r}, row {of_row[at[0]]}"
+            return f"feature {f'{name}[{at[1] + 1}]'!r}, row {of_row[at[0]]}"
 
-        values[~missing] = narrow(doubles.reshape(-1, document.width), where)
-    dense = _filled(document, values, policies)
-    dense.answered &= ~missing
-    return dense
+        values[~missing] = narrow(doubles.reshape(-1, width), where)
+    return values, missing
 
 
 def _array_of(name: str, row: int, value: Any) -> Any:
@@ -171,8 +181,17 @@ def _element_doubles(name: str, row: int, values: Any) -> NDArray[np.float64]:
 
 
 def _of_columns(document: Document, rows: Any, policies: Policies) -> Dense | Entries:
+    words = next((name for name, c in zip(document.features, document.columns) if isinstance(c, Words)), None)
+    if words is not None:
+        raise ValueError(
+            f"feature {words!r}: the model was trained on the words of a tsvector or of arrays of text, which are hashed "
+            "in the database alone: predict there, with corgipile_predict()"
+        )
+    are_numbers = all(column is None or isinstance(column, Vector) for column in document.columns)
     if not isinstance(rows, NamedColumns):
         given = input_columns(document)
+        if are_numbers and rows.shape[1] == document.width > len(given):
+            return _of_matrix(document, rows, policies)
         if rows.shape[1] != len(given):
             wanted = ", ".join(map(repr, given))
             raise ValueError(f"X has {rows.shape[1]} features, and the model {len(given)}: {wanted}")
@@ -180,14 +199,18 @@ def _of_columns(document: Document, rows: Any, policies: Policies) -> Dense | En
             return _of_matrix(document, rows, policies)
         rows = NamedColumns({name: rows[:, i] for i, name in enumerate(given)})
     columns = _Columns(document, rows)
-    if all(column is None for column in document.columns):
-        values = [columns.numbers(name) for name in document.features]
-        return _filled(document, np.stack(values, axis=1), policies)
+    if are_numbers:
+        of_columns = zip(document.features, document.columns)
+        values = [
+            columns.numbers(name)[:, None] if column is None else columns.vectors(name, column)
+            for name, column in of_columns
+        ]
+        return _filled(document, np.concatenate(values, axis=1), policies)
     return _Mixed(document, columns, policies).entries()
 
 
 class _Columns:
-    """The columns of features, some of which are parts of dates."""
+    """The columns of features, some of which are parts of dates or of JSON."""
 
     def __init__(self, document: Document, rows: NamedColumns) -> None:
         self.document, self.rows = document, rows
@@ -205,17 +228,29 @@ class _Columns:
             raise TypeError(f"column {column!r} has dates, and the model was trained on hours: give timestamps")
         return times.part(part)
 
+    def _values(self, name: str) -> Any:
+        """The values of a column, or of a key of one that has JSON."""
+        key = _json.split(name)
+        if name in self.rows.columns or key is None:
+            return _column(self.document, self.rows, name)
+        column, path, is_text = key
+        return _json.values(column, path, is_text, _column(self.document, self.rows, column))
+
     def numbers(self, name: str) -> NDArray[np.float32]:
         part = self._part(name)
         if part is None:
-            return numbers(name, _column(self.document, self.rows, name), self.rows.rows)
+            return numbers(name, self._values(name), self.rows.rows)
         values, missing = part
         return numbers(name, np.where(missing, np.nan, values))
+
+    def vectors(self, name: str, vector: Vector) -> NDArray[np.float32]:
+        column = _column(self.document, self.rows, name)
+        return _vectors(name, list(column), vector.width)[0]
 
     def texts(self, name: str) -> list[str | None]:
         part = self._part(name)
         if part is None:
-            return texts(name, _column(self.document, self.rows, name))
+            return texts(name, self._values(name))
         values, missing = part
         return [None if gone else text for text, gone in zip(values, missing)]
 
@@ -237,10 +272,13 @@ class _Mixed:
             if column is None:
                 self._add_numbers(name, first)
                 first += 1
+            elif isinstance(column, Vector):
+                self._add_vectors(name, column, first)
+                first += column.width
             elif isinstance(column, Categories):
                 self._add_categories(name, column, first)
                 first += column.width
-            else:
+            elif isinstance(column, int):
                 buckets.append(self._buckets(name, column))
         if buckets:
             self._add_buckets(np.sort(np.stack(buckets, axis=1), axis=1), first)
@@ -254,7 +292,14 @@ class _Mixed:
         self.values.append(values)
 
     def _add_numbers(self, name: str, place: int) -> None:
-        values = self.columns.numbers(name)
+        self._add_filled(name, place, self.columns.numbers(name))
+
+    def _add_vectors(self, name: str, vector: Vector, first: int) -> None:
+        values = self.columns.vectors(name, vector)
+        for i in range(vector.width):
+            self._add_filled(f"{name}[{i + 1}]", first + i, values[:, i])
+
+    def _add_filled(self, name: str, place: int, values: NDArray[np.float32]) -> None:
         missing = np.isnan(values)
         if missing.any():
             if self.policies.nulls == "skip":

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_path
 from . import _arithmetic as arithmetic
-from ._document import LOGARITHMIC, NETWORKS, SVMS, Document
+from ._document import LOGARITHMIC, NETWORKS, SVMS, Document, Vector, width_of
 from ._features import Dense, Policies, features, input_columns
 from ._inputs import NamedColumns, OwnColumns, rows_of
 from ._sparse import Entries
@@ -310,7 +310,7 @@ class Model:
         if document.logs is True:
             values = arithmetic.signed_log(values)
         elif document.logs:
-            chosen = [i for i, name in enumerate(document.features) if name in document.logs]
+            chosen = self._logs_of_entries()
             values = values.copy()
             values[:, chosen] = arithmetic.signed_log(values[:, chosen])
         if document.mean is not None and document.scale is not None:
@@ -344,8 +344,9 @@ class Model:
         for name, column in zip(document.features, document.columns):
             if column is None:
                 chosen.append(document.logs is True or name in document.logs)
-            elif not isinstance(column, int):
-                chosen.extend([False] * column.width)
+            else:
+                # of vectors all numbers are, or none
+                chosen.extend([isinstance(column, Vector) and document.logs is True] * width_of(column))
         return np.array(chosen + [False] * document.buckets, bool)
 
     def _behind_first(self, products: NDArray[np.float32], exact: bool) -> NDArray[np.float32]:

@@ -3,11 +3,12 @@
 //! Guarantees: a name is quoted whatever it is, and stands in one place of the expression only, where nothing of the
 //! expression's own is in scope that could be meant by it.
 
-use errors::{ArgumentError, Result};
-use model::{ColumnKind, FeatureKind, Model};
+use errors::{ArgumentError, ModelError, Result};
+use model::{Buckets, ColumnKind, FeatureKind, Model};
 use pg::catalog::types::{base_type, base_type_of_extension};
 use pg::values::array::element_type;
-use pg::values::date_part::{DatePart, TimeType};
+use pg::values::part::{Part, TypedPart};
+use pg::values::record::is_citext;
 use pgrx::pg_sys;
 use scan::Source;
 
@@ -24,8 +25,8 @@ struct Read {
     column: usize,
     /// the column's type, if it is known
     type_oid: Option<pg_sys::Oid>,
-    /// which part of it, if it is a date
-    part: Option<(DatePart, TimeType)>,
+    /// which part of it, if it is one
+    part: Option<TypedPart>,
 }
 
 impl Columns {
@@ -36,10 +37,13 @@ impl Columns {
         let mut columns = Columns { names: Vec::new(), features: Vec::new() };
         let has_parts = matches!(model.feature_kind, FeatureKind::Columns(_));
         for feature in &model.features {
-            let part = if has_parts { DatePart::split(feature) } else { None };
+            let part = if has_parts { Part::split(feature) } else { None };
             let read = match (&source, part) {
                 (None, None) => columns.read(feature, None, None),
-                (None, Some((column, _))) => return Err(type_needed(feature, column)),
+                (None, Some((column, Part::Key(key)))) => {
+                    columns.read(column, None, Part::Key(key).of_type(pg_sys::JSONBOID))
+                }
+                (None, Some((column, Part::Date(_)))) => return Err(type_needed(feature, column)),
                 (Some(source), part) => columns.typed(source, feature, part)?,
             };
             columns.features.push(read);
@@ -47,19 +51,19 @@ impl Columns {
         Ok(columns)
     }
 
-    fn typed(&mut self, source: &Source, feature: &str, part: Option<(&str, DatePart)>) -> Result<Read> {
+    fn typed(&mut self, source: &Source, feature: &str, part: Option<(&str, Part)>) -> Result<Read> {
         let is_there = source.columns().iter().any(|column| column.name == *feature);
         if let Some((name, part)) = part.filter(|_| !is_there) {
             let type_oid = source.type_of(name)?;
-            if let Some(time) = TimeType::from_oid(base_type(type_oid)).filter(|time| time.has(part)) {
-                return Ok(self.read(name, Some(type_oid), Some((part, time))));
+            if let Some(part) = part.of_type(base_type(type_oid)) {
+                return Ok(self.read(name, Some(type_oid), Some(part)));
             }
         }
         let type_oid = source.type_of(feature)?;
         Ok(self.read(feature, Some(type_oid), None))
     }
 
-    fn read(&mut self, name: &str, type_oid: Option<pg_sys::Oid>, part: Option<(DatePart, TimeType)>) -> Read {
+    fn read(&mut self, name: &str, type_oid: Option<pg_sys::Oid>, part: Option<TypedPart>) -> Read {
         let known = self.names.iter().position(|known| known == name);
         let column = known.unwrap_or_else(|| {
             self.names.push(name.to_owned());
@@ -84,7 +88,9 @@ impl Columns {
         let Read { type_oid, part, .. } = &self.features[i];
         let value = self.value(i);
         match (part, *type_oid) {
-            (Some((part, time)), _) => format!("({})::pg_catalog.float8", part.sql(&value, *time)),
+            (Some(part), _) => format!("({})::pg_catalog.float8", part.sql(&value)),
+            (_, Some(pg_sys::MONEYOID)) => format!("{value}::pg_catalog.numeric::pg_catalog.float8"),
+            (_, Some(pg_sys::INTERVALOID)) => format!("pg_catalog.date_part('epoch', {value})"),
             (_, Some(pg_sys::BOOLOID)) => format!("{value}::pg_catalog.int4::pg_catalog.float8"),
             _ => format!("{value}::pg_catalog.float8"),
         }
@@ -94,7 +100,10 @@ impl Columns {
     pub fn text(&self, i: usize) -> String {
         let value = self.value(i);
         match &self.features[i].part {
-            Some((part, time)) => format!("({})::pg_catalog.text", part.sql(&value, *time)),
+            Some(part) => format!("({})::pg_catalog.text", part.sql(&value)),
+            None if self.features[i].type_oid.is_some_and(is_citext) => {
+                format!("pg_catalog.lower({value}::pg_catalog.text)")
+            }
             None => format!("{value}::pg_catalog.text"),
         }
     }
@@ -130,6 +139,17 @@ pub fn kinds(model: &Model) -> &[ColumnKind] {
     match &model.feature_kind {
         FeatureKind::Columns(kinds) => kinds,
         FeatureKind::Array | FeatureKind::Sparse { .. } => &[],
+    }
+}
+
+/// Refuses a model of words, whose hashes nothing outside computes.
+pub fn refuse_words(model: &Model, format: &'static str) -> Result<()> {
+    let is_bag = |(_, kind): &(&String, &ColumnKind)| matches!(kind, ColumnKind::Hashed(Buckets { of: Some(_), .. }));
+    match model.features.iter().zip(kinds(model)).find(is_bag) {
+        Some((column, _)) => {
+            Err(ModelError::WordsInExport { model: model.in_error(), column: column.clone(), format }.into())
+        }
+        None => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@
 //! The expression is a subquery, a chain of one-row steps: `r`, the columns; `x`, the features that are there, by
 //! number, as the model wants them; `l1`, `l2`, ... the layers; `d`, the decisions; and what they mean.
 
-use super::columns::{Columns, is_pair, kinds};
+use super::columns::{Columns, is_pair, kinds, refuse_words};
 use choices::choice;
 use errors::limits::MAX_SQL_NUMBERS;
 use errors::{ArgumentError, ModelError, Result};
@@ -77,6 +77,7 @@ fn check_answer(model: &Model, answer: Answer) -> Result<()> {
 
 /// Refuses models that no expression can hold.
 fn check_size(model: &Model) -> Result<()> {
+    refuse_words(model, "an expression in SQL")?;
     if model.feature_kind.buckets() > 0 {
         return Err(ModelError::HashedInSql(model.in_error()).into());
     }
@@ -221,7 +222,7 @@ fn entries_of_sparse(model: &Model, columns: &Columns, base: u32) -> String {
 fn categories(model: &Model, columns: &Columns) -> String {
     let place = |(i, kind): (usize, &ColumnKind)| match kind {
         ColumnKind::Categories(known) => Some(format!("{} AS p{}", place(model, columns, i, known), i + 1)),
-        ColumnKind::Number | ColumnKind::Hashed(_) => None,
+        ColumnKind::Number | ColumnKind::Vector(_) | ColumnKind::Hashed(_) => None,
     };
     let places: Vec<String> = kinds(model).iter().enumerate().filter_map(place).collect();
     match places.is_empty() {
@@ -253,23 +254,40 @@ fn place(model: &Model, columns: &Columns, i: usize, known: &Categories) -> Stri
     )
 }
 
-/// A row for each column: a number, or 1 for the category that it has.
+/// A row for each column: a number, or 1 for the category that it has; for each element of a vector.
 fn entries_of_columns(model: &Model, columns: &Columns) -> String {
     let (zero, one) = (double(0.0), double(1.0));
     let mut first = 1;
-    let mut rows = Vec::new();
+    let (mut rows, mut vectors) = (Vec::new(), Vec::new());
     for (i, kind) in kinds(model).iter().enumerate() {
         let place = format!("p.p{}", i + 1);
-        rows.push(match kind {
-            ColumnKind::Categories(_) => format!(
+        match kind {
+            ColumnKind::Vector(len) => vectors.push(entries_of_vector(&columns.array(i), i, *len, first)),
+            ColumnKind::Categories(_) => rows.push(format!(
                 "({} + GREATEST({place}, 1), CASE WHEN {place} > 0 THEN {one} WHEN {place} = 0 THEN {zero} END)",
                 first - 1
-            ),
-            ColumnKind::Number | ColumnKind::Hashed(_) => format!("({first}, {})", columns.number(i)),
-        });
+            )),
+            ColumnKind::Number | ColumnKind::Hashed(_) => rows.push(format!("({first}, {})", columns.number(i))),
+        }
         first += kind.width();
     }
-    format!("SELECT e.i, e.v FROM (VALUES {}) AS e(i, v)", rows.join(",\n    "))
+    if !rows.is_empty() {
+        vectors.insert(0, format!("SELECT e.i, e.v FROM (VALUES {}) AS e(i, v)", rows.join(",\n    ")));
+    }
+    vectors.join("\n    UNION ALL ")
+}
+
+/// A row for each element of a vector, which feature column `i` has; all of them are NULL if the vector is.
+fn entries_of_vector(array: &str, i: usize, len: usize, first: usize) -> String {
+    let given = [&format!("'feature column {} has not {len} elements, but '", i + 1), "pg_catalog.array_dims(a.a)"];
+    let given = fail("float8[]", &given);
+    format!(
+        "SELECT {} + s.s, e.v FROM pg_catalog.generate_series(1, {len}) AS s(s) LEFT JOIN (SELECT e.i, e.v FROM \
+         (SELECT {array} AS a) AS a CROSS JOIN LATERAL pg_catalog.unnest(CASE WHEN a.a IS NULL OR \
+         pg_catalog.array_ndims(a.a) = 1 AND pg_catalog.cardinality(a.a) = {len} THEN a.a ELSE {given} END) \
+         WITH ORDINALITY AS e(v, i)) AS e ON e.i = s.s",
+        first - 1
+    )
 }
 
 /// A step that makes entries, feature numbers and values, into arrays of features as the model wants them: `x.i` and

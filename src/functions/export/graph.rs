@@ -1,11 +1,11 @@
 //! A model as a graph of ONNX, whose answers are those of corgipile_predict(): what crates/onnx writes of the model's
 //! parts.
 
-use super::columns::{is_pair, kinds};
+use super::columns::{is_pair, kinds, refuse_words};
 use errors::limits::MAX_ONNX_BYTES;
 use errors::{ModelError, Result};
 use loss::{Activation, Link, LogTransform, Output};
-use model::{Categories, ColumnKind, FeatureKind, Model};
+use model::{Buckets, Categories, ColumnKind, FeatureKind, Model};
 use onnx::{Answer, Column, Description, Features, Fitted, Instead, Kind, Logarithms, NULL_TEXT, Probabilities};
 use options::rows::{Nulls, Unseen};
 use serde_json::json;
@@ -14,6 +14,7 @@ use tuples::HashedColumn;
 
 /// The bytes of a model's graph.
 pub fn graph(model: &Model) -> Result<Vec<u8>> {
+    refuse_words(model, "a graph of ONNX")?;
     let linear = model.linear();
     let layers = match linear.network {
         Some(network) => network.layers(linear.dim, linear.outputs).collect(),
@@ -88,7 +89,8 @@ fn kind_of<'a>(model: &Model, name: &str, kind: &'a ColumnKind) -> Kind<'a> {
         ColumnKind::Categories(known) => {
             Kind::Categories { values: known.values(), null: null_of(model, known), unseen: unseen(model) }
         }
-        ColumnKind::Hashed(buckets) => {
+        ColumnKind::Vector(len) => Kind::Vector(*len),
+        ColumnKind::Hashed(Buckets { buckets, .. }) => {
             let place = || HashedColumn::new(name).bucket(None, *buckets) as usize;
             let null = if model.nulls == Nulls::Impute { Instead::Place(place()) } else { Instead::NoAnswer };
             Kind::Hashed { buckets: *buckets, null }

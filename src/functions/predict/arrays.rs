@@ -49,11 +49,11 @@ pub enum Names<'a> {
 
 impl Names<'_> {
     fn of(&self, model: &Model, place: i64) -> String {
-        let columns = matches!(model.feature_kind, FeatureKind::Columns(_)).then_some(&model.features);
         match self {
             Names::Places => {
-                let column = columns.and_then(|columns| columns.get(usize::try_from(place).ok()?.checked_sub(1)?));
-                column.cloned().unwrap_or_else(|| place.to_string())
+                let are_columns = matches!(model.feature_kind, FeatureKind::Columns(_));
+                let place_in_columns = usize::try_from(place - 1).ok().filter(|i| are_columns && *i < model.dim());
+                place_in_columns.map_or_else(|| place.to_string(), |i| model.feature_name(i))
             }
             Names::Column(name) => format!("{name}[{place}]"),
         }
@@ -179,7 +179,42 @@ pub fn refuse_categories(model: &Model) -> Result<()> {
     }
 }
 
-fn array_fault(model: &Model, fault: ArrayFault, names: &Names) -> Error {
+/// Reads the vector of a column next to others, whose features begin at `first`. False if it has a NULL, or is one,
+/// because of which there is no answer.
+pub fn read_vector(
+    model: &Model,
+    policies: Policies,
+    (reader, vector): (VectorReader, Option<TypedDatum<'_>>),
+    (name, first): (&str, usize),
+    out: &mut [f32],
+) -> Result<bool> {
+    let names = Names::Column(name);
+    let faulty = |fault, len| match fault {
+        ArrayFault::Length(given) => {
+            PredictError::Vector { model: model.in_error(), column: name.to_owned(), expected: len, given }.into()
+        }
+        fault => array_fault(model, fault, &names),
+    };
+    let len = out.len();
+    match vector.map(|vector| (vector, reader.read(vector, out))) {
+        Some((_, Ok(()))) => return Ok(true),
+        Some((vector, Err(ArrayFault::Null(_)))) => {
+            reader.read_with_nulls(vector, out, f32::NAN).map_err(|fault| faulty(fault, len))?;
+        }
+        Some((_, Err(fault))) => return Err(faulty(fault, len)),
+        None => out.fill(f32::NAN),
+    }
+    for (i, feature) in out.iter_mut().enumerate().filter(|(_, feature)| feature.is_nan()) {
+        let name = || if vector.is_none() { name.to_owned() } else { names.of(model, i as i64 + 1) };
+        match fill(model, policies, first + i, name)? {
+            Some(value) => *feature = value,
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+pub fn array_fault(model: &Model, fault: ArrayFault, names: &Names) -> Error {
     match fault {
         ArrayFault::Length(given) => {
             PredictError::Length { model: model.in_error(), expected: model.dim(), given }.into()

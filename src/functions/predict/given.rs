@@ -27,6 +27,10 @@ pub struct CallSite {
     needed: usize,
     /// the arguments `nulls` and `handle_unknown`
     policies: [Option<usize>; 2],
+    /// how many arguments behind the model are no defaults
+    given: usize,
+    /// how to read these as values, for the model that was asked last, if that has vectors or words among its columns
+    plan: Option<PlanOfCall>,
 }
 
 /// In what form features are given.
@@ -66,19 +70,19 @@ impl CallSite {
             Some(_) if is_array(1) && is_array(2) => (Some(Features::SparsePair), 2),
             form => (form, 1),
         };
+        let given = (1..call.len()).take_while(|i| is_given(call, *i)).count();
         let policies = [needed + 1, needed + 2];
         let are_policies =
             call.len() <= needed + 3 && (needed + 1..call.len()).all(|i| call.type_of(i) == pg_sys::TEXTOID);
         if let Some(features) = form.filter(|_| are_policies) {
             let policies = policies.map(|i| is_given(call, i).then_some(i));
-            return Ok(CallSite { features, needed, policies });
+            return Ok(CallSite { features, needed, policies, given, plan: None });
         }
-        let values = (1..call.len()).take_while(|i| is_given(call, *i)).count();
-        if (values + 1..call.len()).any(|i| is_given(call, i)) {
+        if (given + 1..call.len()).any(|i| is_given(call, i)) {
             return Err(PredictError::Type(type_name(call.type_of(1))).into());
         }
         // which NULLs have an answer is a matter for the model
-        Ok(CallSite { features: Features::Values(values, None), needed: 0, policies: [None; 2] })
+        Ok(CallSite { features: Features::Values(given, None), needed: 0, policies: [None; 2], given, plan: None })
     }
 
     /// Of an answer with a coverage, which stands behind the features, before `nulls` and `handle_unknown`. Features
@@ -90,7 +94,8 @@ impl CallSite {
             _ => Features::of_type(call.type_of(1)).unwrap_or(Features::Text),
         };
         let coverage = call.len() - 3;
-        Ok(CallSite { features, needed: coverage, policies: [Some(coverage + 1), Some(coverage + 2)] })
+        let policies = [Some(coverage + 1), Some(coverage + 2)];
+        Ok(CallSite { features, needed: coverage, policies, given: 0, plan: None })
     }
 
     /// Is an argument NULL without which there is no answer?
@@ -104,13 +109,15 @@ impl CallSite {
     pub fn policies(&self, model: &Model, call: Call<'_>) -> Result<Policies> {
         match self.policies {
             [None, None] => Ok(Policies::of_model(model)),
+            _ if self.are_values(model) => Ok(Policies::of_model(model)),
             given => Policies::of_call(model, given.map(|i| call.get::<&str>(i?).filter(|word| *word != AS_TRAINED))),
         }
     }
 
     #[inline(always)]
-    pub fn given<'a>(&'a mut self, call: Call<'a>) -> GivenFeatures<'a> {
-        GivenFeatures { call, coverage: self.needed, features: &mut self.features, of_group: None }
+    pub fn given<'a>(&'a mut self, given_to: &Model, call: Call<'a>) -> GivenFeatures<'a> {
+        let values = self.are_values(given_to).then_some((self.given, &mut self.plan));
+        GivenFeatures { call, coverage: self.needed, features: &mut self.features, values, of_group: None }
     }
 
     /// Is what the call gives a row?
@@ -120,7 +127,16 @@ impl CallSite {
 
     /// What the call gives, a row, as it was read for the model of its group.
     pub fn given_of_group<'a>(&'a mut self, call: Call<'a>, row: RowOfGroup<'a>) -> GivenFeatures<'a> {
-        GivenFeatures { of_group: Some(row), ..self.given(call) }
+        GivenFeatures { call, coverage: self.needed, features: &mut self.features, values: None, of_group: Some(row) }
+    }
+
+    /// Are arrays that are given a column each, and texts behind them, too? They are for a model that has vectors or
+    /// words among its columns, but not one array of numbers that may be all of these.
+    #[inline]
+    fn are_values(&self, model: &Model) -> bool {
+        let is_one = matches!(&self.features, Features::Vector(reader) if reader.is_some() && self.given == 1);
+        let is_array = matches!(self.features, Features::Vector(_) | Features::SparsePair);
+        is_array && !is_one && self.given > 0 && model.feature_kind.has_vectors_or_words()
     }
 }
 
@@ -136,6 +152,8 @@ pub struct GivenFeatures<'a> {
     features: &'a mut Features,
     coverage: usize,
     of_group: Option<RowOfGroup<'a>>,
+    /// how many arguments are values, and how to read them, if they are taken for these although they are arrays
+    values: Option<(usize, &'a mut Option<PlanOfCall>)>,
 }
 
 impl GivenFeatures<'_> {
@@ -152,6 +170,9 @@ impl FeatureInput for GivenFeatures<'_> {
             return row.read(model, policies, into);
         }
         let call = self.call;
+        if let Some((given, plan)) = self.values {
+            return read_values(model, policies, (call, given), plan, into);
+        }
         let Some(first) = call.argument(1) else {
             return match self.features {
                 Features::Values(given, plan) => read_values(model, policies, (call, *given), plan, into),
@@ -185,7 +206,7 @@ pub fn with_features<R>(
     call: Call<'_>,
     f: impl FnOnce(&dyn Fn(Range<usize>) -> Vec<(usize, f32)>) -> R,
 ) -> Result<Option<R>> {
-    let given = GivenFeatures { call, features: &mut Features::Row, coverage: 0, of_group: None };
+    let given = GivenFeatures { call, features: &mut Features::Row, coverage: 0, values: None, of_group: None };
     input::with_features(model, Policies::of_model(model), given, f)
 }
 

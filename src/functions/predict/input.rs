@@ -6,7 +6,7 @@ use model::{Model, Policies};
 use options::rows::Nulls;
 use std::cell::RefCell;
 use std::ops::Range;
-use tuples::count_buckets;
+use tuples::add_up_buckets;
 
 /// Features as a call has them.
 pub trait FeatureInput {
@@ -37,7 +37,10 @@ pub struct InputTuple {
     pub indices: Vec<u32>,
     pub values: Vec<f32>,
     /// of hashed columns, while a row is read
-    pub buckets: Vec<u32>,
+    pub buckets: Vec<(u32, f32)>,
+    /// room for the numbers of a vector, and for the hashes of words
+    pub vector: Vec<f32>,
+    pub hashes: Vec<u64>,
 }
 
 /// Memory that is kept from one call to the next.
@@ -162,9 +165,9 @@ impl InputTuple {
     /// Adds the entries of the buckets of a row, which begin at index `first`.
     pub fn push_buckets(&mut self, first: u32) {
         let InputTuple { indices, values, buckets, .. } = self;
-        count_buckets(buckets, |bucket, count| {
+        add_up_buckets(buckets, |bucket, sum| {
             allocation::push(indices, first + bucket);
-            allocation::push(values, count);
+            allocation::push(values, sum);
         });
     }
 
@@ -183,13 +186,16 @@ impl Scratch {
             indices: Vec::new(),
             values: Vec::new(),
             buckets: Vec::new(),
+            vector: Vec::new(),
+            hashes: Vec::new(),
         };
         Scratch { tuple, decisions: Vec::new() }
     }
 
     fn bytes(&self) -> usize {
-        let InputTuple { dense, indices, values, .. } = &self.tuple;
-        4 * (dense.capacity() + indices.capacity() + values.capacity() + self.decisions.capacity())
+        let InputTuple { dense, indices, values, buckets, vector, hashes, .. } = &self.tuple;
+        4 * (dense.capacity() + indices.capacity() + values.capacity() + vector.capacity() + self.decisions.capacity())
+            + 8 * (buckets.capacity() + hashes.capacity())
     }
 }
 

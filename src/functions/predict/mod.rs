@@ -5,11 +5,11 @@
 mod answers;
 mod arrays;
 mod conformal;
-mod date_parts;
 mod given;
 mod groups;
 mod input;
 mod mini_batches;
+mod parts;
 mod row;
 mod values;
 
@@ -94,7 +94,7 @@ fn answer<R>(
             Found::Groups(models) => return groups::answer(&models, site, call, answer),
         };
         let policies = site.policies(&model, call)?;
-        answer(&model, policies, site.given(call))
+        answer(&model, policies, site.given(&model, call))
     };
     call.remembering(|| call_site(call), answer).or_raise()
 }

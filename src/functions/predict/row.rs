@@ -1,15 +1,19 @@
 //! Features as a row, whose columns are found by the names of those that the model was trained on.
 
-use super::arrays::{Names, null, number_fault, read_dense, read_sparse, read_sparse_vector, sparse_reader};
-use super::date_parts::AddedParts;
+use super::arrays::{
+    Names, array_fault, null, number_fault, read_dense, read_sparse, read_sparse_vector, read_vector, sparse_reader,
+};
 use super::input::{InputTuple, fill, no_answer};
+use super::parts::AddedParts;
+use decode::Bag;
 use errors::{Error, PredictError, Result, SourceError, excerpt};
-use model::{Categories, ColumnKind, FeatureKind, Model, Policies};
+use model::{Buckets, Categories, ColumnKind, FeatureKind, Model, Policies};
 use options::rows::{Nulls, Unseen};
 use pg::catalog::types::{base_type, type_name};
 use pg::values::array::ArrayReader;
-use pg::values::date_part::DatePart;
+use pg::values::bag::BagKind;
 use pg::values::number::{NumberType, narrow};
+use pg::values::part::Part;
 use pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom};
 use pg::values::sparse::{SparseReader, is_index_array};
 use pg::values::sparse_vector::SparseVectorReader;
@@ -39,6 +43,8 @@ pub enum Plan {
     Sparse([usize; 2], SparseReader),
     SparseVector(usize, SparseVectorReader),
     Numbers(Vec<(usize, NumberType)>),
+    /// numbers and vectors
+    Dense(Vec<(usize, MixedType)>),
     Mixed(Vec<(usize, MixedType)>),
 }
 
@@ -46,8 +52,10 @@ const NUMBERS: &str = "The model was trained on an array of numbers in this colu
 
 pub enum MixedType {
     Number(NumberType),
+    Vector(VectorReader),
     Category(CategoryType),
     Hashed(CategoryType, HashedColumn),
+    Words(Bag),
 }
 
 /// A plan, and the parts of dates that it reads.
@@ -79,9 +87,10 @@ impl Plan {
     fn new(model: &Model, policies: Policies, columns: &[RecordColumn]) -> Result<Plan> {
         let found = model.features.iter().map(|name| column(model, name, columns)).collect::<Result<Vec<_>>>()?;
         match (&model.feature_kind, found.as_slice()) {
-            (FeatureKind::Columns(kinds), found) if model.feature_kind.has_categories() => {
+            (FeatureKind::Columns(kinds), found) if !kinds.iter().all(|kind| matches!(kind, ColumnKind::Number)) => {
                 let column = |(kind, column): (_, &&RecordColumn)| Ok((column.attribute, mixed_type(kind, column)?));
-                kinds.iter().zip(found).map(column).collect::<Result<_>>().map(Plan::Mixed)
+                let columns = kinds.iter().zip(found).map(column).collect::<Result<_>>()?;
+                Ok(if model.feature_kind.has_categories() { Plan::Mixed(columns) } else { Plan::Dense(columns) })
             }
             (FeatureKind::Columns(_), found) => {
                 let column = |column: &&RecordColumn| Ok((column.attribute, number_type(column)?));
@@ -159,9 +168,42 @@ impl Plan {
                 }
                 Ok(true)
             }
+            Plan::Dense(columns) => read_numbers(model, policies, columns, value, into),
             Plan::Mixed(columns) => read_mixed(model, policies, columns, value, into),
         }
     }
+}
+
+/// Reads numbers and vectors as a dense tuple, as in training.
+fn read_numbers<'a>(
+    model: &Model,
+    policies: Policies,
+    columns: &[(usize, MixedType)],
+    value: impl Fn(usize) -> Option<TypedDatum<'a>>,
+    into: &mut InputTuple,
+) -> Result<bool> {
+    let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(true) };
+    let mut rest = into.make_dense(model.dim())?;
+    let mut first = 0;
+    for (i, ((attribute, mixed), kind)) in columns.iter().zip(kinds).enumerate() {
+        let (features, others) = rest.split_at_mut(kind.width());
+        rest = others;
+        match (mixed, value(*attribute)) {
+            (MixedType::Vector(reader), vector) => {
+                let column = (model.features[i].as_str(), first);
+                if !read_vector(model, policies, (*reader, vector), column, features)? {
+                    return Ok(false);
+                }
+            }
+            (MixedType::Number(number_type), Some(value)) => features[0] = number(model, first, *number_type, value)?,
+            _ => match fill(model, policies, first, || model.features[i].clone())? {
+                Some(value) => features[0] = value,
+                None => return Ok(false),
+            },
+        }
+        first += kind.width();
+    }
+    Ok(true)
 }
 
 /// Reads numbers and categories: an entry for each number, 0 or not, for the category that the row has, and for the
@@ -182,7 +224,19 @@ fn read_mixed<'a>(
         let name = || model.features[i].clone();
         match (mixed, kind, value(*attribute)) {
             (MixedType::Number(number_type), _, Some(value)) => {
-                into.push(first, number(model, i, *number_type, value)?);
+                let read = narrow(number_type.read(value));
+                into.push(first, read.map_err(|fault| number_fault(model, fault, name()))?);
+            }
+            (MixedType::Vector(reader), kind, vector) => {
+                let mut numbers = std::mem::take(&mut into.vector);
+                allocation::resize(&mut numbers, kind.width(), 0.0);
+                let column = (model.features[i].as_str(), first as usize);
+                let has_answer = read_vector(model, policies, (*reader, vector), column, &mut numbers)?;
+                (first..).zip(&numbers).for_each(|(index, value)| into.push(index, *value));
+                into.vector = numbers;
+                if !has_answer {
+                    return Ok(false);
+                }
             }
             (MixedType::Number(_), _, None) => match fill(model, policies, first as usize, name)? {
                 Some(value) => into.push(first, value),
@@ -201,14 +255,24 @@ fn read_mixed<'a>(
                 _ => return Err(null(model, name())),
             },
             (MixedType::Hashed(category, hashed), _, Some(value)) => {
-                into.buckets.push(category.with_text(value, |text| hashed.bucket(Some(text), buckets)));
+                into.buckets.push((category.with_text(value, |text| hashed.bucket(Some(text), buckets)), 1.0));
             }
-            (MixedType::Hashed(_, hashed), _, None) => match policies.nulls {
+            (MixedType::Words(bag), _, Some(value)) => {
+                let InputTuple { hashes, buckets: entries, .. } = into;
+                let name = Names::Column(&model.features[i]);
+                bag.push(value, buckets, hashes, entries).map_err(|fault| array_fault(model, fault, &name))?;
+            }
+            (MixedType::Words(bag), _, None) => match policies.nulls {
                 Nulls::Skip => return Ok(false),
-                Nulls::Impute => into.buckets.push(hashed.bucket(None, buckets)),
+                Nulls::Impute => into.buckets.push((bag.null(buckets), 1.0)),
                 Nulls::Error => return Err(null(model, name())),
             },
-            (MixedType::Category(_), ColumnKind::Number | ColumnKind::Hashed(_), _) => {}
+            (MixedType::Hashed(_, hashed), _, None) => match policies.nulls {
+                Nulls::Skip => return Ok(false),
+                Nulls::Impute => into.buckets.push((hashed.bucket(None, buckets), 1.0)),
+                Nulls::Error => return Err(null(model, name())),
+            },
+            (MixedType::Category(_), ColumnKind::Number | ColumnKind::Vector(_) | ColumnKind::Hashed(_), _) => {}
         }
         first += kind.width() as u32;
     }
@@ -232,9 +296,22 @@ fn mixed_type(kind: &ColumnKind, column: &RecordColumn) -> Result<MixedType> {
         CategoryType::new(column.type_oid, column.collation)
             .ok_or_else(|| wrong_type(column, "The model was trained on text or an enum in this column."))
     };
+    let bag = || Bag::new(&column.name, column.type_oid, column.collation);
     match kind {
         ColumnKind::Number => number_type(column).map(MixedType::Number),
+        ColumnKind::Vector(_) => {
+            let reader = VectorReader::new(column.type_oid);
+            reader.map(MixedType::Vector).ok_or_else(|| wrong_type(column, NUMBERS))
+        }
         ColumnKind::Categories(_) => category().map(MixedType::Category),
+        ColumnKind::Hashed(Buckets { of: Some(kind), .. }) => {
+            let hint = match kind {
+                BagKind::Lexemes => "The model was trained on a tsvector in this column.",
+                BagKind::Elements => "The model was trained on arrays of text in this column.",
+            };
+            let bag = bag().filter(|bag| bag.kind() == *kind);
+            bag.map(MixedType::Words).ok_or_else(|| wrong_type(column, hint))
+        }
         ColumnKind::Hashed(_) => {
             category().map(|category| MixedType::Hashed(category, HashedColumn::new(&column.name)))
         }
@@ -269,8 +346,11 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column),
         (Some(_), Some(_)) => Err(PredictError::ColumnTwice(name.to_owned()).into()),
-        (None, _) => Err(match date_of(name, columns) {
-            Some(column) => wrong_type(column, "The model was trained on a date or timestamp in this column."),
+        (None, _) => Err(match whole_of(name, columns) {
+            Some((column, Part::Date(_))) => {
+                wrong_type(column, "The model was trained on a date or timestamp in this column.")
+            }
+            Some((column, Part::Key(_))) => wrong_type(column, "The model was trained on keys of JSON in this column."),
             None => no_column(model, name, columns),
         }),
     }
@@ -279,23 +359,23 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
 fn no_column(model: &Model, name: &str, columns: &[RecordColumn]) -> Error {
     PredictError::NoColumn {
         model: model.in_error(),
-        column: DatePart::split(name).map_or(name, |(column, _)| column).to_owned(),
+        column: Part::split(name).map_or(name, |(column, _)| column).to_owned(),
         columns: columns.iter().map(|column| column.name.clone()).collect(),
     }
     .into()
 }
 
-/// The column whose part a feature is by its name.
-fn date_of<'a>(name: &str, columns: &'a [RecordColumn]) -> Option<&'a RecordColumn> {
-    let (name, _) = DatePart::split(name)?;
-    columns.iter().find(|column| column.name == name)
+/// The column whose part a feature is by its name, and the part.
+fn whole_of<'a>(name: &str, columns: &'a [RecordColumn]) -> Option<(&'a RecordColumn, Part)> {
+    let (name, part) = Part::split(name)?;
+    columns.iter().find(|column| column.name == name).map(|column| (column, part))
 }
 fn wrong_type(column: &RecordColumn, hint: &'static str) -> Error {
     SourceError::ColumnType {
         role: "feature",
         column: column.name.clone(),
         type_name: type_name(column.type_oid),
-        hint,
+        hint: hint.into(),
     }
     .into()
 }

@@ -1,15 +1,15 @@
 //! Features one by one, as the arguments of the call behind the model, in the order in which the model has them.
 
 use super::arrays::read_text;
-use super::date_parts::AddedParts;
 use super::input::InputTuple;
+use super::parts::AddedParts;
 use super::row::Plan;
 use errors::{PredictError, Result, excerpt};
 use model::{ColumnKind, FeatureKind, Model, Policies};
 use pg::call::function::Call;
 use pg::catalog::types::base_type;
-use pg::values::date_part::TimeType;
 use pg::values::number::{is_text, number_of_text};
+use pg::values::part::has_parts;
 use pg::values::record::RecordColumn;
 use pgrx::pg_sys;
 
@@ -78,7 +78,10 @@ impl PlanOfCall {
 /// Checks that argument `i`, which is a text, is a number.
 fn check_number(model: &Model, call: Call<'_>, i: usize) -> Result<()> {
     let Some(Err(text)) = call.argument(i).map(number_of_text) else { return Ok(()) };
-    let feature = model.feature_name(i - 1);
+    let feature = match model.feature_kind {
+        FeatureKind::Columns(_) => model.features[i - 1].clone(),
+        _ => model.feature_name(i - 1),
+    };
     Err(PredictError::NotANumber { model: model.in_error(), feature, value: excerpt(&text) }.into())
 }
 
@@ -108,14 +111,15 @@ fn names_of_values(model: &Model, call: Call<'_>, given: usize, expected: usize)
         1 => PredictError::OneValue { model: model.in_error(), expected },
         _ => PredictError::Length { model: model.in_error(), expected, given },
     };
-    let has_date = (0..given).any(|i| TimeType::from_oid(base_type(call.type_of(i + 1))).is_some());
+    let has_whole = (0..given).any(|i| has_parts(base_type(call.type_of(i + 1))));
     match model.given_columns() {
-        // with as many dates as parts, the types tell them apart
-        Some(columns) if given == columns.len() && (given != expected || has_date) => {
+        // with as many dates as parts of them, the types tell them apart; the same of JSON
+        Some(columns) if given == columns.len() && (given != expected || has_whole) => {
             Ok(columns.into_iter().map(str::to_owned).collect())
         }
         Some(columns) if given != expected => Err(wrong_length(columns.len()).into()),
         None if given != expected => Err(wrong_length(expected).into()),
+        _ if matches!(model.feature_kind, FeatureKind::Columns(_)) => Ok(model.features.clone()),
         _ => Ok((0..given).map(|i| model.feature_name(i)).collect()),
     }
 }

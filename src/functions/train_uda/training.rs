@@ -155,7 +155,12 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     }
     check_options(&request.options, decoder.features())?;
     if decoder.features().categories().is_some() {
-        return Err(AggregateError::NotByAggregate("features of text or enums".into()).into());
+        let is_vector = |(_, coding): &(String, model::Coding)| matches!(coding, model::Coding::Vector(_));
+        let what = match decoder.features().categories().is_some_and(|columns| columns.iter().all(is_vector)) {
+            true => "vectors among other features",
+            false => "features of text, enums or words",
+        };
+        return Err(AggregateError::NotByAggregate(what.into()).into());
     }
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers =

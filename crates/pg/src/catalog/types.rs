@@ -37,6 +37,12 @@ pub fn is_enum(oid: pg_sys::Oid) -> bool {
     unsafe { pg_sys::type_is_enum(oid) }
 }
 
+/// Is it a type of ranges, or of several of them?
+pub fn is_range(oid: pg_sys::Oid) -> bool {
+    // SAFETY: catalog lookups.
+    unsafe { pg_sys::type_is_range(oid) || pg_sys::type_is_multirange(oid) }
+}
+
 /// Are its values rows? So are those of a domain of rows.
 pub fn is_row_type(oid: pg_sys::Oid) -> bool {
     // SAFETY: a catalog lookup.

@@ -36,6 +36,9 @@ pub struct Column {
     pub origin: Option<(pg_sys::Oid, pg_sys::AttrNumber)>,
     /// may it be NULL, as far as is known? Not a column of a plain table that says so, handed through as it is
     pub may_be_null: bool,
+    /// of a column of vectors, how many numbers each has, if that was looked at
+    #[serde(default)]
+    pub length: Option<usize>,
 }
 
 /// An analysed query.
@@ -120,6 +123,7 @@ impl Query {
                         is_key: origin.is_some_and(|(table, column)| relation::is_primary_key(table, column)),
                         origin,
                         may_be_null: !is_never_null(target),
+                        length: None,
                     }
                 })
                 .collect()

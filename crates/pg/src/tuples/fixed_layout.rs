@@ -222,7 +222,7 @@ impl Stretch {
                 // through f64, as one by one: rounding twice may differ from rounding once
                 NumberType::Int8 => copy_each(from, out(), |number: i64| number as f64 as f32),
                 NumberType::Bool => copy_each(from, out(), |number: u8| f32::from(number != 0)),
-                NumberType::Numeric => false, // of no fixed length
+                NumberType::Numeric | NumberType::Money | NumberType::Interval => false, // of no fixed length, or no number
             }
         }
     }

@@ -134,6 +134,7 @@ impl ArrayReader {
                 NumberType::Int8 => copy(data, out, |v: i64| v as f64 as f32),
                 NumberType::Bool => copy(data, out, |v: u8| f32::from(v != 0)),
                 NumberType::Numeric => copy_numerics(data, out),
+                NumberType::Money | NumberType::Interval => false, // one by one
             }
         }
     }

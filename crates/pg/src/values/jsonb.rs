@@ -11,6 +11,26 @@ use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
 
+/// A type of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonType {
+    /// type json
+    Json,
+    /// type jsonb
+    Jsonb,
+}
+
+impl JsonType {
+    /// The type with this OID; for a domain, give its base type.
+    pub fn from_oid(oid: pg_sys::Oid) -> Option<JsonType> {
+        match oid {
+            pg_sys::JSONOID => Some(JsonType::Json),
+            pg_sys::JSONBOID => Some(JsonType::Jsonb),
+            _ => None,
+        }
+    }
+}
+
 /// A value of type jsonb as it was passed: plain, compressed, or a pointer to where it is stored.
 #[derive(Clone, Copy)]
 pub struct Jsonb<'a>(TypedDatum<'a>);

@@ -3,6 +3,7 @@
 use super::typed::TypedDatum;
 use super::varlena::header;
 use pgrx::{IntoDatum, pg_sys};
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
 /// A type whose values are numbers to a learner.
@@ -22,6 +23,10 @@ pub enum NumberType {
     Float8,
     /// type numeric
     Numeric,
+    /// type money: the amount, with as many decimals as lc_monetary says
+    Money,
+    /// type interval: its seconds, as EXTRACT(epoch) gives them
+    Interval,
 }
 
 impl NumberType {
@@ -35,25 +40,28 @@ impl NumberType {
             pg_sys::FLOAT4OID => Some(NumberType::Float4),
             pg_sys::FLOAT8OID => Some(NumberType::Float8),
             pg_sys::NUMERICOID => Some(NumberType::Numeric),
+            pg_sys::MONEYOID => Some(NumberType::Money),
+            pg_sys::INTERVALOID => Some(NumberType::Interval),
             _ => None,
         }
     }
 
-    /// Bytes of a value; None if that differs from value to value.
+    /// Bytes of a value; None if that differs from value to value, or if they are no number by themselves.
     pub(crate) fn width(self) -> Option<usize> {
         match self {
             NumberType::Bool => Some(1),
             NumberType::Int2 => Some(2),
             NumberType::Int4 | NumberType::Float4 => Some(4),
             NumberType::Int8 | NumberType::Float8 => Some(8),
-            NumberType::Numeric => None,
+            NumberType::Numeric | NumberType::Money | NumberType::Interval => None,
         }
     }
 
     /// Can its values have fractions?
     #[inline]
     pub fn has_fractions(self) -> bool {
-        matches!(self, NumberType::Float4 | NumberType::Float8 | NumberType::Numeric)
+        use NumberType::{Float4, Float8, Interval, Money, Numeric};
+        matches!(self, Float4 | Float8 | Numeric | Money | Interval)
     }
 
     /// The value as a double: exact but for bigint and numeric, which are rounded; `numeric` may be NaN or infinite. A
@@ -62,6 +70,11 @@ impl NumberType {
     pub fn read(self, value: TypedDatum<'_>) -> f64 {
         match self {
             NumberType::Numeric => numeric(value),
+            NumberType::Interval => {
+                let datum = value.of_type(pg_sys::INTERVALOID);
+                // SAFETY: the type has just been compared.
+                unsafe { seconds(datum) }
+            }
             by_value => by_value.read_bits(value.bits()),
         }
     }
@@ -74,6 +87,8 @@ impl NumberType {
         match self {
             // SAFETY: the caller's promise.
             NumberType::Numeric => unsafe { numeric_to_double(datum) },
+            // SAFETY: the caller's promise.
+            NumberType::Interval => unsafe { seconds(datum) },
             by_value => by_value.read_bits(datum.value() as u64),
         }
     }
@@ -87,9 +102,57 @@ impl NumberType {
             NumberType::Int4 => f64::from(bits as i32),
             NumberType::Int8 => bits as i64 as f64,
             NumberType::Float4 => f64::from(f32::from_bits(bits as u32)),
-            NumberType::Float8 | NumberType::Numeric => f64::from_bits(bits),
+            NumberType::Money => amount(bits as i64),
+            NumberType::Float8 | NumberType::Numeric | NumberType::Interval => f64::from_bits(bits),
         }
     }
+}
+
+/// The amount that a value of type money is.
+fn amount(units: i64) -> f64 {
+    thread_local! {
+        static KNOWN: RefCell<Option<(CString, f64)>> = const { RefCell::new(None) };
+    }
+    // SAFETY: a setting that is always there, and stays as it is until the next statement.
+    let locale = unsafe { CStr::from_ptr(pg_sys::GetConfigOption(c"lc_monetary".as_ptr(), false, false)) };
+    KNOWN.with_borrow_mut(|known| match known {
+        Some((name, per_unit)) if name.as_c_str() == locale => units as f64 / *per_unit,
+        _ => {
+            let per_unit = units_per_amount();
+            *known = Some((locale.to_owned(), per_unit));
+            units as f64 / per_unit
+        }
+    })
+}
+
+/// How many units of type money are an amount of 1: 100 where amounts have two decimals.
+#[cold]
+fn units_per_amount() -> f64 {
+    const UNITS: i64 = 10_000_000_000;
+    // SAFETY: the function takes an int8, which money is, and gives a numeric.
+    unsafe {
+        let amount = pg_sys::DirectFunctionCall1Coll(Some(cash_numeric), pg_sys::Oid::INVALID, UNITS.into());
+        UNITS as f64 / numeric_to_double(amount)
+    }
+}
+
+/// The seconds of an interval, as EXTRACT(epoch) gives them: a year has 365.25 days, and a month 30.
+///
+/// # Safety
+/// The datum is an interval.
+#[cold]
+unsafe fn seconds(datum: pg_sys::Datum) -> f64 {
+    const DAY: f64 = 86_400.0;
+    // SAFETY: the caller's promise.
+    let pg_sys::Interval { time, day, month } = unsafe { *datum.cast_mut_ptr::<pg_sys::Interval>() };
+    // PostgreSQL 17 has infinite ones
+    match (time, day, month) {
+        (i64::MAX, i32::MAX, i32::MAX) => return f64::INFINITY,
+        (i64::MIN, i32::MIN, i32::MIN) => return f64::NEG_INFINITY,
+        _ => {}
+    }
+    let days = 365.25 * f64::from(month / 12) + 30.0 * f64::from(month % 12) + f64::from(day);
+    days * DAY + time as f64 / 1e6
 }
 
 #[inline]
@@ -170,6 +233,7 @@ const POWERS_OF_TEN: [f64; 23] = [
 
 unsafe extern "C-unwind" {
     fn numeric_float8_no_overflow(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum;
+    fn cash_numeric(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum;
 }
 
 /// Why a number is no feature.

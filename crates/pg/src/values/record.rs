@@ -2,7 +2,7 @@
 
 use super::typed::TypedDatum;
 use super::varlena::with_content;
-use crate::catalog::types::{base_type, is_enum};
+use crate::catalog::types::{base_type, base_type_of_extension, is_enum};
 use crate::compat::attributes;
 use pgrx::pg_sys;
 use std::cell::Cell;
@@ -156,6 +156,8 @@ enum CategoryKind {
     /// char(n), whose trailing blanks mean nothing
     Char,
     Enum,
+    /// type citext, of which upper and lower case are one category: the lower one
+    CiText,
     /// a literal without a type
     Unknown,
 }
@@ -168,6 +170,7 @@ impl CategoryType {
             pg_sys::BPCHAROID => CategoryKind::Char,
             pg_sys::UNKNOWNOID => CategoryKind::Unknown,
             base if is_enum(base) => CategoryKind::Enum,
+            base if is_citext(base) => CategoryKind::CiText,
             _ => return None,
         };
         Some(CategoryType { declared, collation, kind })
@@ -181,6 +184,7 @@ impl CategoryType {
         unsafe {
             match self.kind {
                 CategoryKind::Text => with_content(datum, f),
+                CategoryKind::CiText => with_content(datum, |bytes| with_lower(bytes, f)),
                 CategoryKind::Char => with_content(datum, |bytes| f(without_trailing_blanks(bytes))),
                 CategoryKind::Unknown => f(CStr::from_ptr(datum.cast_mut_ptr()).to_bytes()),
                 CategoryKind::Enum => {
@@ -217,6 +221,37 @@ impl CategoryType {
             among.iter().position(equal)
         }
     }
+}
+
+/// Is it the type of the extension citext? For a domain, give its base type.
+pub fn is_citext(base: pg_sys::Oid) -> bool {
+    base_type_of_extension(base, c"citext").is_some_and(|name| name == "citext")
+}
+
+/// The text of a category of this type, as models have it.
+pub fn category_text(type_oid: pg_sys::Oid, text: String) -> String {
+    match is_citext(base_type(type_oid)) {
+        true => with_lower(text.as_bytes(), |lower| String::from_utf8_lossy(lower).into_owned()),
+        false => text,
+    }
+}
+
+/// Shows `f` the text in lower case, as citext compares it: by the database's collation.
+fn with_lower<R>(text: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
+    // SAFETY: the function takes a text and gives one.
+    unsafe {
+        let given = pg_sys::cstring_to_text_with_len(text.as_ptr().cast(), text.len() as i32);
+        let collation = pg_sys::DEFAULT_COLLATION_OID;
+        let folded = pg_sys::DirectFunctionCall1Coll(Some(lower), collation, pg_sys::Datum::from(given));
+        let result = with_content(folded, f);
+        pg_sys::pfree(folded.cast_mut_ptr());
+        pg_sys::pfree(given.cast());
+        result
+    }
+}
+
+unsafe extern "C-unwind" {
+    fn lower(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum;
 }
 
 fn without_trailing_blanks(text: &[u8]) -> &[u8] {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._connections import Notice, quoted
 from .._dates import split
-from .._document import BINARY_SVMS, NETWORKS, REGRESSIONS, SVMS
+from .._document import BINARY_SVMS, NETWORKS, REGRESSIONS, SVMS, Categories, Vector
 from .._extension import schema, select
 from .._model import Model
 from .._models import find
@@ -198,7 +198,9 @@ def names_of_features(model: Model) -> Any:
     for feature, column in zip(document.features, document.columns):
         if column is None:
             names.append(feature)
-        elif not isinstance(column, int):
+        elif isinstance(column, Vector):
+            names.extend(f"{feature}[{i + 1}]" for i in range(column.width))
+        elif isinstance(column, Categories):
             names.extend(f"{feature}={value}" for value in column.places)
             names.extend([f"{feature} IS NULL"] * column.has_null)
     return lambda i: names[i] if i < len(names) else f"hash[{i - len(names)}]"

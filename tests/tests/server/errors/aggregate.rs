@@ -92,7 +92,7 @@ pub const CASES: &[Case] = &[
         "AggregateError::NotByAggregate",
         "SELECT * FROM corgipile_train_uda('words', features => '{a,word}')",
         "0A000",
-        "features of text or enums cannot be used with the aggregate",
+        "features of text, enums or words cannot be used with the aggregate",
         "Use corgipile_train().",
     ),
     Case(

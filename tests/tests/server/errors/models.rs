@@ -111,6 +111,22 @@ pub const CASES: &[Case] = &[
         "Train it with \"hash\": \"off\", or export it as json and predict with the Python package.",
     ),
     Case(
+        "ModelError::WordsInExport",
+        "SELECT count(*) FROM corgipile_train('SELECT label, to_tsvector(''w'' || a) AS body FROM t', max_epochs => 1, name => 'words');
+         SELECT corgipile_export('words', 'sql')",
+        "0A000",
+        r#"model ... was trained on the words of column "body", which an expression in SQL cannot compute"#,
+        "Predict in a database that has corgipile, or train on columns of a query that say whether a word is there.",
+    ),
+    Case(
+        "ModelError::WordsInExport",
+        "SELECT count(*) FROM corgipile_train('SELECT label, ARRAY[a::text] AS tags FROM t', max_epochs => 1, name => 'tags');
+         SELECT corgipile_export_onnx('tags')",
+        "0A000",
+        r#"model ... was trained on the words of column "tags", which a graph of ONNX cannot compute"#,
+        "Predict in a database that has corgipile, or train on columns of a query that say whether a word is there.",
+    ),
+    Case(
         "ModelError::NullTextInOnnx",
         r#"SELECT count(*) FROM corgipile_train('SELECT label, CASE WHEN a > 0 THEN U&''\FFFF'' ELSE ''x'' END AS c FROM t',
                                                 max_epochs => 1, name => 'odd');

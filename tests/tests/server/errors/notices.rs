@@ -123,6 +123,12 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  Set option hash to another number of buckets, or to \"off\" for a weight per category.\n...",
     ),
     (
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[''odd'', ''even''] AS tags FROM generate_series(1, 100) i', \
+           features => '{tags}', max_epochs => 1)"],
+        "NOTICE:  words are hashed into 262144 buckets: tags\n\
+         HINT:  Set option hash to another number of buckets.\n...",
+    ),
+    (
         &["SELECT FROM corgipile_train('SELECT i / 7.0::real AS label, ARRAY[(i = 5)::int * 9 + i % 2] AS x FROM generate_series(1, 1000) i', \
            'mlp_regression', max_epochs => 1)"],
         // of a feature that is 0 or 1 but once

@@ -28,6 +28,14 @@ pub const CASES: &[Case] = &[
         "Give each of them. The model's features, in order: x[1], x[2], x[3].",
     ),
     Case(
+        "PredictError::Vector",
+        "SELECT count(*) FROM corgipile_train('SELECT label, a, ARRAY[b, a] AS e FROM t', max_epochs => 1, name => 'two');
+         SELECT corgipile_predict('two', 1, ARRAY[1, 2, 3])",
+        "2202E",
+        r#"vectors of column "e" of model ... "two" have 2 elements, 3 given"#,
+        "Give a vector as long as those that the model was trained on.",
+    ),
+    Case(
         "PredictError::Null",
         "SELECT corgipile_predict('dense', ARRAY[1, NULL, 3])",
         "22004",

@@ -250,7 +250,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label, ARRAY[[1, 2]] AS k, ARRAY[a, b] AS v FROM t', features => '{k,v}')",
         "2202E",
         r#"array of column "k" has 2 dimensions in row (0,1)"#,
-        "Arrays of labels, indices and values have one dimension.",
+        "Arrays of labels, indices, values and words have one dimension.",
     ),
     Case(
         "RowFault::Lengths",

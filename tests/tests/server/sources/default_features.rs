@@ -36,15 +36,15 @@ fn numbers_booleans_text_and_enums_are_features_and_what_identifies_rows_is_none
     let mut db = Database::new();
     shops(&mut db);
     db.run("ANALYZE shops");
-    assert_eq!(features(&mut db, "'shops'"), "{city,zip,size,open,region_id,area}");
+    assert_eq!(features(&mut db, "'shops'"), "{city,zip,size,open,region_id,area,pixels}");
     assert_eq!(
         told(&db, "'shops'"),
-        "6 columns; left out: id (primary key), account (identifies rows: unique), \
+        "7 columns; left out: id (primary key), account (identifies rows: unique), \
          code (identifies rows: unique index), serial (identifies rows: identity column), name (text, nearly unique), \
          founded (date: use date_parts for its parts), \
-         updated (timestamp with time zone: use date_parts for its parts), details (json), pixels (real[], an array among other columns); \
+         updated (timestamp with time zone: use date_parts for its parts), details (json: name it in features to use its keys); \
          one-hot: city (3 categories), zip (40 categories, contains numbers: use zip::float8 if they are amounts), \
-         size; as numbers: region_id (cast it to text if it is a code)"
+         size; vectors: pixels; as numbers: region_id (cast it to text if it is a code)"
     );
 }
 
@@ -62,7 +62,7 @@ fn analyze_changes_nothing() {
         db.run(&format!("DELETE FROM pg_statistic WHERE starelid = '{table}'::regclass"));
         (features(&mut db, &format!("'{table}'")), told(&db, &format!("'{table}'")))
     });
-    assert_eq!(before[0].0, "{city,zip,size,open,region_id,area}");
+    assert_eq!(before[0].0, "{city,zip,size,open,region_id,area,pixels}");
     assert_eq!(before[1].0, "{shop,cents,filler,area}");
     // of the large table, blocks are read, and every block has consecutive rows
     let told_of_sample = before[1].1.rsplit_once("; ").unwrap_or_default().1;
@@ -202,23 +202,32 @@ fn partitions_are_sampled_together() {
 }
 
 #[test]
-fn the_only_array_comes_before_an_id_and_a_text() {
+fn an_array_is_a_feature_next_to_others_and_comes_before_an_id() {
     let mut db = Database::new();
     db.run(
         "CREATE TABLE pictures (id int, title text, is_new boolean, pixels real[], label int);
          INSERT INTO pictures SELECT i, 'title ' || i % 3, i % 2 = 0, ARRAY[uniform(i, 1), uniform(i, 2)], i % 2
          FROM generate_series(1, 50) i",
     );
-    assert_eq!(features(&mut db, "'pictures'"), "{pixels}");
+    assert_eq!(features(&mut db, "'pictures'"), "{title,is_new,pixels}");
     assert_eq!(
         told(&db, "'pictures'"),
-        "array pixels; left out: id (identifies rows, by its name), title (text, a column in addition to an array), \
-         is_new (boolean, a column in addition to an array)"
+        "3 columns; left out: id (identifies rows, by its name); one-hot: title; vectors: pixels"
     );
-    assert_eq!(features(&mut db, "'pictures', features => '{*}'"), "{pixels}");
+    assert_eq!(features(&mut db, "'pictures', features => '{*}'"), "{id,title,is_new,pixels}");
     assert_eq!(features(&mut db, "'pictures', features => '{-pixels}'"), "{title,is_new}");
-    db.run("ALTER TABLE pictures ADD size real DEFAULT 1");
-    assert_eq!(features(&mut db, "'pictures'"), "{title,is_new,size}");
+    db.run("CREATE VIEW plain AS SELECT id, pixels, label FROM pictures");
+    assert_eq!(features(&mut db, "'plain'"), "{pixels}");
+    assert_eq!(told(&db, "'plain'"), "array pixels; left out: id (identifies rows, by its name)");
+    assert_eq!(features(&mut db, "'plain', features => '{*}'"), "{pixels}");
+    db.run(
+        "ALTER TABLE pictures ADD size real DEFAULT 1, ADD others real[] DEFAULT '{1,2}', ADD list int[] DEFAULT '{}'",
+    );
+    db.run("UPDATE pictures SET list = ARRAY[1, 2] WHERE id = 7");
+    assert_eq!(features(&mut db, "'pictures'"), "{title,is_new,pixels,size,others}");
+    let told = told(&db, "'pictures'");
+    assert!(told.contains("list (integer[], arrays of different lengths)"), "{told}");
+    assert!(told.ends_with("vectors: pixels, others"), "{told}");
 }
 
 #[test]
@@ -265,7 +274,7 @@ fn a_star_takes_all_and_a_minus_leaves_out() {
     let mut db = Database::new();
     shops(&mut db);
     db.run("ANALYZE shops");
-    let all = "id,account,code,serial,name,city,zip,size,open,region_id,area";
+    let all = "id,account,code,serial,name,city,zip,size,open,region_id,area,pixels";
     let without = |left_out: &[&str]| {
         let kept: Vec<&str> = all.split(',').filter(|name| !left_out.contains(name)).collect();
         format!("{{{}}}", kept.join(","))
@@ -273,20 +282,20 @@ fn a_star_takes_all_and_a_minus_leaves_out() {
     assert_eq!(features(&mut db, "'shops', features => '{*}'"), without(&[]));
     assert_eq!(features(&mut db, "'shops', features => '{*,-id,-name}'"), without(&["id", "name"]));
     assert_eq!(features(&mut db, "'shops', features => '{-id,*}'"), without(&["id"]));
-    assert_eq!(features(&mut db, "'shops', features => '{-id,-zip}'"), "{city,size,open,region_id,area}");
+    assert_eq!(features(&mut db, "'shops', features => '{-id,-zip}'"), "{city,size,open,region_id,area,pixels}");
 }
 
 #[test]
 fn other_columns_of_the_call_are_no_features() {
     let mut db = Database::new();
     shops(&mut db);
-    let rest = "{city,zip,size,region_id}";
+    let rest = "{city,zip,size,region_id,pixels}";
     let arguments = "label => 'label', features => '{*,-id,-account,-code,-serial,-name}',
          options => '{\"weight\": \"area\", \"validation_column\": \"open\"}'";
     assert_eq!(features(&mut db, &format!("'shops', {arguments}")), rest);
     assert_eq!(
         features(&mut db, "'shops', group_by => 'size', features => '{*,-name,-account,-code,-serial,-id,-zip}'"),
-        "{city,open,region_id,area}"
+        "{city,open,region_id,area,pixels}"
     );
 }
 
@@ -329,7 +338,7 @@ fn prediction_depends_on_the_names_and_not_on_the_statistics() {
     // and a warm start takes the features of the model
     db.train(&format!("'shops', warm_start => '{id}', max_epochs => 1"));
     let lists = db.lines("SELECT DISTINCT features FROM corgipile.models");
-    assert_eq!(lists, ["{city,zip,size,open,region_id,area}"]);
+    assert_eq!(lists, ["{city,zip,size,open,region_id,area,pixels}"]);
 }
 
 #[test]

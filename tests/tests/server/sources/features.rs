@@ -91,7 +91,7 @@ fn the_default_is_else_every_number_boolean_and_text_but_label_and_primary_key()
          FROM generate_series(1, 100) i",
     );
     db.train("'t'");
-    assert_eq!(db.line("SELECT features FROM corgipile.models"), "{note,a,b,c,d,e,f,g}");
+    assert_eq!(db.line("SELECT features FROM corgipile.models"), "{note,a,b,c,d,e,f,g,xs}");
 }
 
 #[test]

@@ -251,17 +251,21 @@ fn a_row_without_features_is_a_tuple_all_the_same() {
 fn types_that_are_no_indices_or_values_are_refused() {
     let mut db = Database::new();
     twins(&mut db);
-    let rejects = |db: &mut Database, columns: &str, words: &[&str]| {
-        let sql =
-            format!("SELECT * FROM corgipile_train('SELECT label, {columns} FROM sparse', features => '{{k,v}}')");
-        db.rejects(&sql, "42804").says(words).hints(&["array"]);
+    let train = |columns: &str| {
+        format!("SELECT * FROM corgipile_train('SELECT label, {columns} FROM sparse', features => '{{k,v}}')")
     };
-    rejects(&mut db, "features_k::real[] AS k, features_v AS v", &["\"k\"", "real[]"]);
-    rejects(&mut db, "features_v AS k, features_k AS v", &["\"k\"", "real[]"]);
-    rejects(&mut db, "features_k::text[] AS k, features_v AS v", &["\"k\"", "text[]"]);
-    rejects(&mut db, "features_k AS k, features_v::text[] AS v", &["text[]"]);
-    rejects(&mut db, "features_k AS k, 1 AS v", &["integer[]"]);
-    db.rejects("SELECT * FROM corgipile_train('sparse', features => '{id,features_k,features_v}')", "42804");
+    let swapped = db.rejects(&train("features_v AS k, features_k AS v"), "42804");
+    swapped.says(&["\"k\"", "real[]"]).hints(&["the first must contain integers"]);
+    // vectors next to others, which have one length
+    for columns in [
+        "features_k::real[] AS k, features_v AS v",
+        "features_k::text[] AS k, features_v AS v",
+        "features_k AS k, features_v::text[] AS v",
+        "features_k AS k, 1 AS v",
+    ] {
+        db.rejects(&train(columns), "2202E").says(&["features instead of"]).hints(&["have the same length"]);
+    }
+    db.rejects("SELECT * FROM corgipile_train('sparse', features => '{id,features_k,features_v}')", "2202E");
 }
 
 #[test]

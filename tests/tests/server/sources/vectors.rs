@@ -280,7 +280,7 @@ fn models_go_on_and_travel_as_those_of_arrays_do(mut db: Database) {
 fn the_only_column_of_vectors_is_the_features(mut db: Database) {
     table(&mut db, 100, 9);
     let mut features = |columns: &str| {
-        let source = format!("SELECT label, class, {columns} FROM t");
+        let source = format!("SELECT label, {columns} FROM t");
         let id = db.train(&format!("'{source}', max_epochs => 1"))[0].model_id;
         db.line(&format!("SELECT features FROM corgipile.models WHERE model_id = {id}"))
     };
@@ -290,11 +290,13 @@ fn the_only_column_of_vectors_is_the_features(mut db: Database) {
     // bytes are the features if there is nothing better
     assert_eq!(features("b, h"), "{h}");
     assert_eq!(features("b, x"), "{x}");
+    // a vector is one feature of several, but a sparse one is the only feature
+    assert_eq!(features("class, target, v"), "{class,target,v}");
+    assert_eq!(features("class, h, n"), "{class,h,n}");
+    assert_eq!(features("class, s"), "{s}");
+    assert_eq!(features("class, target, s"), "{class,target}");
     let two = "SELECT corgipile_train('SELECT label, v, s FROM t')";
     assert_eq!(db.rejects(two, "42703").hint, "Name one of the array columns v, s in features.");
-    // as before, columns of numbers come first
-    let id = db.train("'SELECT label, target, v FROM t', max_epochs => 1")[0].model_id;
-    assert_eq!(db.line(&format!("SELECT features FROM corgipile.models WHERE model_id = {id}")), "{target}");
 }
 
 fn plans_views_and_coefficients_show_vectors(mut db: Database) {

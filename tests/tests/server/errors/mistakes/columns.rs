@@ -192,7 +192,7 @@ pub const FEATURES: &[Case] = &[
         "SELECT corgipile_train('vectors', features => '{-x}')",
         "42703",
         "the source has no features",
-        "Features can be one column of arrays, ...",
+        "Features can be any number of columns of ...",
     ),
     Case(
         "a star and a name",

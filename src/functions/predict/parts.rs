@@ -1,11 +1,11 @@
-//! Features that are parts of dates, where predictions get the dates.
+//! Features that are parts of dates and of JSON, where predictions get the dates and the JSON.
 //!
 //! The columns of what is given are followed by the parts that the model needs, as if they were given, too. So anyone
 //! who reads features need not know that there are such parts.
 
 use model::{FeatureKind, Model};
 use pg::catalog::types::base_type;
-use pg::values::date_part::{DatePart, TimeType};
+use pg::values::part::{Part, TypedPart};
 use pg::values::record::RecordColumn;
 use pg::values::typed::TypedDatum;
 use pgrx::pg_sys;
@@ -19,8 +19,7 @@ pub struct AddedParts {
 
 struct AddedPart {
     attribute: usize,
-    part: DatePart,
-    time: TimeType,
+    part: TypedPart,
 }
 
 impl AddedParts {
@@ -31,19 +30,17 @@ impl AddedParts {
         let given = columns.len();
         for feature in model.features.iter().filter(|_| matches!(model.feature_kind, FeatureKind::Columns(_))) {
             let is_given = columns[..given].iter().any(|column| column.name == *feature);
-            let Some((name, part)) = DatePart::split(feature).filter(|_| !is_given) else { continue };
+            let Some((name, part)) = Part::split(feature).filter(|_| !is_given) else { continue };
             let Some(column) = columns[..given].iter().find(|column| column.name == name) else { continue };
-            let Some(time) = TimeType::from_oid(base_type(column.type_oid)).filter(|time| time.has(part)) else {
-                continue;
-            };
+            let Some(part) = part.of_type(base_type(column.type_oid)) else { continue };
             let attribute = column.attribute;
             columns.push(RecordColumn {
                 name: feature.clone(),
                 attribute: first + added.parts.len(),
-                type_oid: if part.is_category() { pg_sys::UNKNOWNOID } else { part.type_oid() },
-                collation: column.collation,
+                type_oid: part.type_of_value(),
+                collation: if part.is_category() { pg_sys::DEFAULT_COLLATION_OID } else { pg_sys::Oid::INVALID },
             });
-            added.parts.push(AddedPart { attribute, part, time });
+            added.parts.push(AddedPart { attribute, part });
         }
         added
     }
@@ -64,6 +61,6 @@ impl AddedParts {
 
 impl AddedPart {
     fn of<'a>(&self, value: impl Fn(usize) -> Option<TypedDatum<'a>>) -> Option<TypedDatum<'a>> {
-        value(self.attribute).map(|value| self.part.of_value(self.time, value))
+        value(self.attribute).and_then(|value| self.part.of_value(value))
     }
 }
