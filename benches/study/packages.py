@@ -44,8 +44,8 @@ class Packages:
                     self.fetch(package, directory)
                 self.archives[package] = os.path.join(directory, *os.listdir(directory))
             except (subprocess.SubprocessError, OSError, NotFetchedError) as error:
-                told = getattr(error, "stderr", None) or str(error)
-                self.archives[package] = NotFetchedError(told.strip().splitlines()[-1])
+                told = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else ""
+                self.archives[package] = NotFetchedError((told or str(error)).splitlines()[-1])
         found = self.archives[package]
         if isinstance(found, NotFetchedError):
             raise found
