@@ -123,6 +123,12 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  Set option hash to another number of buckets, or to \"off\" for a weight per category.\n...",
     ),
     (
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, jsonb_build_object(''a'', i, ''b'', ''x'' || i) AS data \
+             FROM generate_series(1, 200) i', features => '{data}', max_epochs => 1)"],
+        "NOTICE:  keys of data in the first rows: 1 number, 0 categories; left out: b (nearly unique)\n\
+         HINT:  To change this, name keys as features: data->price is a number, data->>colour a text.\n...",
+    ),
+    (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[''odd'', ''even''] AS tags FROM generate_series(1, 100) i', \
            features => '{tags}', max_epochs => 1)"],
         "NOTICE:  words are hashed into 262144 buckets: tags\n\
