@@ -204,7 +204,7 @@ impl Collected {
         }
     }
 
-    /// What they say, of so many rows.
+    /// What they say, of this many rows.
     fn sample(self, rows: u64) -> ColumnSample {
         let order = if reads_days_first() { DateOrder::Dmy } else { DateOrder::Mdy };
         let (values, of) = match self {

@@ -1,7 +1,7 @@
 //! What a sample of a column's values says about the column: how many values are distinct and how many are single,
 //! whether numbers are whole, unique or have codes at an edge, and whether texts are numbers, dates or yes and no.
 //!
-//! Nothing here reads a table, and nothing depends on the order of the values: the same sample always says the same.
+//! Nothing here reads a table, and nothing depends on the order of the values: the same sample gives the same answer.
 
 #![deny(unsafe_code)]
 

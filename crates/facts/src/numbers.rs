@@ -43,7 +43,7 @@ impl Numbers {
         Numbers { not_finite, ..Numbers::of_sorted(&values, &runs) }
     }
 
-    /// Of these integers, not all of which can be told apart as doubles.
+    /// Of these integers, not all of which can be distinguished as doubles.
     pub fn of_integers(mut integers: Vec<i64>) -> Numbers {
         integers.sort_unstable();
         let values: Vec<f64> = integers.iter().map(|value| *value as f64).collect();
