@@ -153,7 +153,7 @@ impl GroupModels {
         })
     }
 
-    /// The model of a group; None if there is none.
+    /// The model of a group; None if it does not exist.
     pub fn of_group(&self, group: &str) -> Result<Option<Rc<Model>>> {
         let table = ModelTable::open();
         let key = Key::Name(format!("{}/{group}", self.name));

@@ -11,7 +11,7 @@ use super::model_name::{MAX_NAME_BYTES, check_name};
 use super::nodes::Nodes;
 use super::objective::Objective;
 use super::row_groups::RowGroupSpec;
-use super::rows::{By, UnseenGroup};
+use super::rows::By;
 use super::search::{Score, SearchArguments, SearchSpec};
 use super::shuffling::Shuffling;
 use super::{defaults, entry, parse, table, trials};
@@ -214,24 +214,7 @@ impl Request {
             let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks change in each epoch";
             return Err(entry::invalid("validation_by", reason));
         }
-        if self.options.unseen_group != UnseenGroup::Error {
-            let refuse = |what: &str, hint| {
-                let reason = format!("it applies to the models of groups under one name, {what}");
-                Err(refused("unseen_group", reason, hint))
-            };
-            if self.row_groups.group.is_none() {
-                return refuse("and group_by is not given", "Give group_by, or leave it out.");
-            }
-            if self.name.is_none() {
-                return refuse("and name is not given", "Give name, by which corgipile_predict() is called.");
-            }
-            if self.points.len() > 1 {
-                return refuse("and a grid trains several models per group", "Train with the best point of the grid.");
-            }
-            if self.resume.is_some() {
-                return refuse("and warm_start continues one model", "Train the groups without warm_start.");
-            }
-        }
+        self.check_unseen_group()?;
         match &self.name {
             Some(name) if name.len() > MAX_PREFIX_BYTES && self.adds_to_name() => Err(invalid(
                 "name",
@@ -284,14 +267,6 @@ impl Request {
         let Options { validation_fraction, validation_by, validation_column, .. } = &mut self.options;
         (*validation_fraction, *validation_by, *validation_column) = (None, By::Row, None);
         self.search = None;
-    }
-
-    /// The training of one more model, of all rows, for rows of groups that were not seen: None if it was not asked for.
-    pub fn of_all_rows(&self) -> Option<Request> {
-        let column = self.row_groups.group.clone().filter(|_| self.options.unseen_group == UnseenGroup::All)?;
-        let mut request = self.clone();
-        (request.row_groups.group, request.all_groups_of) = (None, Some(column));
-        Some(request)
     }
 
     /// Is something added to the name of the call to make that of a model?

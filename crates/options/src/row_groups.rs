@@ -1,6 +1,10 @@
 //! Which model a row is for: the groups that rows fall into, and what is held out for validation.
 
+use super::call::refused;
 use super::folds::FoldSpec;
+use super::request::Request;
+use super::rows::UnseenGroup;
+use errors::Result;
 use serde::{Deserialize, Serialize};
 
 /// Which rows are held out for validation.
@@ -48,5 +52,31 @@ impl RowGroupSpec {
             _ => None,
         };
         self.group.as_deref().into_iter().chain(flag).chain(self.folds.iter().flat_map(FoldSpec::columns))
+    }
+}
+
+impl Request {
+    /// Refuses to say what groups that training has not seen are to get, where no name stands for models of groups.
+    pub(super) fn check_unseen_group(&self) -> Result<()> {
+        let (reason, hint) = match () {
+            () if self.options.unseen_group == UnseenGroup::Error => return Ok(()),
+            () if self.row_groups.group.is_none() => ("group_by is not given", "Give group_by, or leave it out."),
+            () if self.name.is_none() => ("name is not given", "Give name, by which corgipile_predict() is called."),
+            () if self.points.len() > 1 => {
+                ("a grid trains several models per group", "Train with the best point of the grid.")
+            }
+            () if self.resume.is_some() => ("warm_start continues one model", "Train the groups without warm_start."),
+            () => return Ok(()),
+        };
+        let reason = format!("it applies to the models of groups under one name, and {reason}");
+        Err(refused("unseen_group", reason, hint))
+    }
+
+    /// The training of one more model, of all rows, for rows of groups that were not seen: None if it was not asked for.
+    pub fn of_all_rows(&self) -> Option<Request> {
+        let column = self.row_groups.group.clone().filter(|_| self.options.unseen_group == UnseenGroup::All)?;
+        let mut request = self.clone();
+        (request.row_groups.group, request.all_groups_of) = (None, Some(column));
+        Some(request)
     }
 }

@@ -11,31 +11,31 @@ pub const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["SET client_min_messages = error; SELECT FROM corgipile_train('SELECT *, label AS g FROM t', 'linear', 'a', '{b}', \
-             group_by => 'g', name => 'gs', max_epochs => 1, unseen_group => 'all'); RESET client_min_messages; \
-           SELECT FROM corgipile_train('SELECT *, label AS g FROM t', 'linear', 'a', '{b}', group_by => 'g', name => 'gs', max_epochs => 1, \
+             group_by => 'g', name => 'gs1', max_epochs => 1, unseen_group => 'all'); RESET client_min_messages; \
+           SELECT FROM corgipile_train('SELECT *, label AS g FROM t', 'linear', 'a', '{b}', group_by => 'g', name => 'gs1', max_epochs => 1, \
              learning_rate => 0.1)"],
         "...NOTICE:  rows of other groups are still predicted by model ..., of all rows of an earlier training\n\
          HINT:  Drop it by its id with corgipile_drop(), or train with unseen_group => 'all'.\n",
     ),
     (
         &["SET client_min_messages = error; SELECT FROM corgipile_train('SELECT *, label AS g FROM t', 'linear', 'a', '{b}', \
-             group_by => 'g', name => 'gs', max_epochs => 1); \
-           SELECT FROM corgipile_train('SELECT *, label AS g FROM t WHERE label = 1', 'linear', 'a', '{b}', group_by => 'g', name => 'gs', \
-             max_epochs => 1, unseen_group => 'null'); RESET client_min_messages; SELECT corgipile_deploy('gs', 2)"],
+             group_by => 'g', name => 'gs2', max_epochs => 1); \
+           SELECT FROM corgipile_train('SELECT *, label AS g FROM t WHERE label = 1', 'linear', 'a', '{b}', group_by => 'g', name => 'gs2', \
+             max_epochs => 1, unseen_group => 'null'); RESET client_min_messages; SELECT corgipile_deploy('gs2', 2)"],
         "NOTICE:  1 of the groups have no such version, and mean what they meant before\n\
          HINT:  corgipile.models lists the versions of each, under its own name.\n",
     ),
     (
         &["SET client_min_messages = error; SELECT FROM corgipile_train('SELECT *, label AS g FROM t', 'linear', 'a', '{b}', \
-             group_by => 'g', name => 'gs', max_epochs => 1, unseen_group => 'null'); RESET client_min_messages; \
-           SELECT FROM corgipile_evaluate('gs', 'SELECT *, 2 * label AS g FROM t WHERE id <= 10')"],
+             group_by => 'g', name => 'gs3', max_epochs => 1, unseen_group => 'null'); RESET client_min_messages; \
+           SELECT FROM corgipile_evaluate('gs3', 'SELECT *, label + 1 AS g FROM t')"],
         "NOTICE:  ... rows are of groups that training has not seen, and have no prediction\n\
          HINT:  They are left out. Train with unseen_group => 'all' to predict them by a model of all rows.\n",
     ),
     (
         &["SET client_min_messages = error; SELECT FROM corgipile_train('SELECT *, label AS g FROM t', 'linear', 'a', '{b}', \
-             group_by => 'g', name => 'gs', max_epochs => 1); RESET client_min_messages; \
-           SELECT FROM corgipile_calibrate('gs', 'SELECT *, label AS g FROM t WHERE label = 1 AND id <= 10')"],
+             group_by => 'g', name => 'gs4', max_epochs => 1); RESET client_min_messages; \
+           SELECT FROM corgipile_calibrate('gs4', 'SELECT *, label AS g FROM (SELECT * FROM t WHERE label = 1 LIMIT 5) AS t')"],
         "NOTICE:  1 of 2 groups have no rows, and stay as they were\n\
          HINT:  Each group's model is calibrated with the rows of its group.\n\
          NOTICE:  1 of 2 groups have too few rows for a coverage of 0.9\n\

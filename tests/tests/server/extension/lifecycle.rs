@@ -194,7 +194,8 @@ fn the_functions_have_the_documented_signatures() {
          optimizer text DEFAULT NULL::text, schedule text DEFAULT NULL::text, standardize boolean DEFAULT NULL::boolean, \
          nulls text DEFAULT NULL::text, class_weight text DEFAULT NULL::text, hidden_layer_sizes integer[] DEFAULT NULL::integer[], \
          validation_fraction double precision DEFAULT NULL::double precision, patience integer DEFAULT NULL::integer, \
-         \"verbose\" boolean DEFAULT NULL::boolean, shared_scan boolean DEFAULT NULL::boolean, servers text DEFAULT NULL::text, solver text DEFAULT NULL::text, statistics text DEFAULT NULL::text|\
+         \"verbose\" boolean DEFAULT NULL::boolean, shared_scan boolean DEFAULT NULL::boolean, servers text DEFAULT NULL::text, solver text DEFAULT NULL::text, statistics text DEFAULT NULL::text, \
+         unseen_group text DEFAULT NULL::text, positive text DEFAULT NULL::text|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \
          learning_rate double precision, tuples bigint, seconds double precision, r2 double precision, validation_loss double precision, validation_score double precision, grid_point jsonb, group_value text)|v|u"
     );

@@ -159,11 +159,13 @@ fn a_security_definer_function_reads_as_its_owner_with_every_function() {
         ));
     }
     db.run(
-        "CREATE FUNCTION definer_7() RETURNS text SECURITY DEFINER LANGUAGE sql AS
+        "CREATE FUNCTION definer_9() RETURNS text SECURITY DEFINER LANGUAGE sql AS
            'SELECT count(*) FROM corgipile_shuffle(NULL::t)'; RESET ROLE",
     );
     let mut session = db.session_as(&caller);
-    for (i, expected) in ["5000", "5000", "5000", "true", "5000", "5000", "true", "5000"].iter().enumerate() {
+    for (i, expected) in
+        ["5000", "5000", "5000", "5000", "5000", "true", "5000", "5000", "true", "5000"].iter().enumerate()
+    {
         assert_eq!(session.line(&format!("SELECT definer_{i}()")), *expected, "{i}");
         see_nothing(&mut session, "t", "a,b");
     }

@@ -47,8 +47,9 @@ const PAIRS: [(&str, &str); 5] = [("v", "x"), ("h", "x"), ("n", "x"), ("b", "bx"
 fn bits(db: &mut Session, features: &str, dim: usize, (arguments, options): (&str, &str)) -> Vec<Vec<u32>> {
     let dimensions = if features.contains(',') { format!(r#""dimensions": {dim}"#) } else { String::new() };
     let options: Vec<&str> = [options, &dimensions].into_iter().filter(|members| !members.is_empty()).collect();
+    let name = if arguments.contains("group_by") { "of_groups" } else { "m" };
     let arguments = in_several_buffers(&format!(
-        "'t', features => '{{{features}}}', options => '{{{}}}', seed => 7, max_epochs => 2, name => 'm', {arguments}",
+        "'t', features => '{{{features}}}', options => '{{{}}}', seed => 7, max_epochs => 2, name => '{name}', {arguments}",
         options.join(", ")
     ));
     let mut ids: Vec<i64> = db.train(&arguments).iter().map(|epoch| epoch.model_id).collect();

@@ -114,8 +114,10 @@ fn counts_of_features_with_a_long_tail_are_those_of_the_least_deviance_and_what_
            FROM (SELECT i, exp(1.5 * normal(i, 2))::real AS a, normal(i, 3)::real AS b, i % 2 AS part FROM generate_series(1, 4000) i) AS s
           ORDER BY y",
     );
-    let train =
-        |more: &str| format!("SELECT FROM corgipile_train('skewed', 'poisson', 'y', seed => 1, name => 'm', {more})");
+    let train = |more: &str| {
+        let name = if more.contains("group_by") { "of_parts" } else { "m" };
+        format!("SELECT FROM corgipile_train('skewed', 'poisson', 'y', seed => 1, name => '{name}', {more})")
+    };
     for (features, more) in [
         ("a,b", ""),
         ("x", ""),

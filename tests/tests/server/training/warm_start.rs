@@ -712,7 +712,7 @@ fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
     let declared = "SELECT pg_get_function_arguments(oid) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype";
     assert_eq!(
         db.line(declared).matches("DEFAULT NULL").count(),
-        33,
+        35,
         "all but source, whose values could not be told apart"
     );
     // what a training with the arguments of the comment is, one without them is, too

@@ -84,7 +84,11 @@ fn look_at(db: &mut Session, id: &str) -> Result<Trained, Failure> {
     let coefficients = db.attempt(&format!(
         "SELECT class_number, feature, coefficient FROM corgipile.all_coefficients WHERE model_id = {id} ORDER BY class_number, feature_number"
     ))?;
-    let metrics = db.attempt(&format!("SELECT value FROM corgipile_evaluate({id}::bigint, 't')"))?;
+    // of two labels, the second is positive, whether they are texts or numbers
+    let positive =
+        format!("(SELECT classes[2] FROM corgipile.models WHERE model_id = {id} AND cardinality(classes) = 2)");
+    let metrics =
+        db.attempt(&format!("SELECT value FROM corgipile_evaluate({id}::bigint, 't', positive => {positive})"))?;
     let all = |lines: &[String]| lines.iter().flat_map(|line| numbers(line)).collect::<Vec<f64>>();
     Ok(Trained {
         id: id.parse().expect("a number"),
