@@ -256,6 +256,11 @@ impl MixedColumns {
         }
     }
 
+    /// Are there columns of categories?
+    pub fn has_categories(&self) -> bool {
+        self.columns.iter().any(|column| matches!(column.kind, MixedKind::Category(..) | MixedKind::Hashed(_)))
+    }
+
     /// How the values of the columns that are no numbers become features, in the columns' sequence.
     pub fn categories(&self) -> Vec<(String, Coding)> {
         let of_column = |column: &MixedColumn| Some((column.name.clone(), column.coding(self.buckets)?));

@@ -55,9 +55,8 @@ pub struct Learned {
     /// what weights are multiplied by; None if they are taken as they are
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) factors: Option<Factors>,
-    /// how many rows of the same weight would say as much, by group
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) effective_rows: Vec<f64>,
+    /// how many rows of the same weight would say as much as those that a preparation pass has met
+    pub(super) effective_rows: f64,
     /// dimensions of sparse tuples that a preparation pass has met
     pub(super) observed_dim: usize,
     /// what a preparation pass has met of each feature

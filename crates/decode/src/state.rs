@@ -30,7 +30,6 @@ impl DecoderState {
                 profile: None,
                 bounds: None,
                 factors: self.learned.factors.filter(Factors::are_of_one_group),
-                effective_rows: Vec::new(),
                 ..self.learned
             },
             ..self

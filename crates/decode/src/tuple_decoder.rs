@@ -321,27 +321,22 @@ impl Decoder {
 
     /// What is said of a training, in the units that tuples are learned from in.
     pub fn in_units(&self, hyper: Hyperparameters) -> Hyperparameters {
+        let has_none = hyper.l2_on == Penalized::Categories && !self.has_categories();
+        let hyper = if has_none { Hyperparameters { l2: 0.0, ..hyper } } else { hyper };
         let hyper = self.learned.target.map_or(hyper, |target| hyper.of_scaled_targets(target.scale));
         self.learned.mean_square.map_or(hyper, |square| {
             hyper.with_reach(square, self.learned.mean_target.filter(|_| self.learned.target.is_none()))
         })
     }
 
-    /// Rows to learn from that would say as much if each weighed the same, of all groups; 0 if there was no preparation
-    /// pass.
+    /// Rows to learn from that would say as much if each weighed the same; 0 if there was no preparation pass.
     pub fn effective_rows(&self) -> f64 {
-        self.learned.effective_rows.iter().sum::<f64>() / self.learned.sampled.unwrap_or(1.0)
+        self.learned.effective_rows / self.learned.sampled.unwrap_or(1.0)
     }
 
-    /// What is said of a training, for the model of this group: a penalty that follows from all rows follows from those
-    /// of the group, and without columns of categories it is 0.
-    pub fn of_group(&self, hyper: Hyperparameters, group: usize) -> Hyperparameters {
-        if hyper.l2_on == Penalized::Categories && self.features.categories().is_none_or(|columns| columns.is_empty()) {
-            return Hyperparameters { l2: 0.0, ..hyper };
-        }
-        let all: f64 = self.learned.effective_rows.iter().sum();
-        let own = self.learned.effective_rows.get(group).filter(|own| **own > 0.0);
-        hyper.of_share(own.map_or(1.0, |own| own / all))
+    /// Are there columns of categories, which have a weight for each of them?
+    pub fn has_categories(&self) -> bool {
+        matches!(&self.features, FeatureColumns::Mixed(columns) if columns.has_categories())
     }
 
     /// The features that the penalty l2 is not on, ascending.

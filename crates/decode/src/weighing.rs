@@ -29,7 +29,7 @@ impl Decoder {
     /// Adds the rows of a batch of a preparation pass to `sums`.
     pub fn add_up(&self, batch: &Batch, sums: &mut RowSums) {
         let has_groups = self.row_groups.as_ref().is_some_and(|row_groups| row_groups.has_groups());
-        if self.weight.is_none() && !has_groups {
+        if self.weight.is_none() && !(has_groups && self.has_weights()) {
             let mut rows: Vec<u64> = Vec::new();
             let mut count = |label: &f32| {
                 let class = self.labels.class(*label);

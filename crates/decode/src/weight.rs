@@ -94,20 +94,19 @@ impl RowSums {
         (0..).zip(&self.0).flat_map(|(group, classes)| (0..).zip(classes).map(move |(class, sum)| (group, class, *sum)))
     }
 
-    /// How many rows of the same weight would say as much, by group: (Σw)² / Σw², where weights are multiplied by these
-    /// factors, if by any. `order` has the classes in their final sequence, by their numbers here.
-    pub fn effective_rows(&self, factors: Option<&Factors>, order: &[u32]) -> Vec<f64> {
-        let of_group = |(group, classes): (usize, &Vec<RowSum>)| {
-            let (mut weight, mut squares) = (0.0, 0.0);
+    /// How many rows of the same weight would say as much: (Σw)² / Σw², where weights are multiplied by these factors, if
+    /// by any. `order` has the classes in their final sequence, by their numbers here.
+    pub fn effective_rows(&self, factors: Option<&Factors>, order: &[u32]) -> f64 {
+        let (mut weight, mut squares) = (0.0, 0.0);
+        for (group, classes) in self.0.iter().enumerate() {
             for (rank, class) in order.iter().enumerate() {
                 let sum = classes.get(*class as usize).copied().unwrap_or_default();
                 let factor = factors.map_or(1.0, |factors| factors.of(group, rank));
                 weight += factor * sum.weight;
                 squares += factor * factor * sum.squares;
             }
-            if squares > 0.0 { weight * weight / squares } else { 0.0 }
-        };
-        self.0.iter().enumerate().map(of_group).collect()
+        }
+        if squares > 0.0 { weight * weight / squares } else { 0.0 }
     }
 
     /// What weights are to be multiplied by. `order` has the classes in their final sequence, by their numbers here,

@@ -130,7 +130,6 @@ impl Header {
             batch_size: self.batch_size,
             l1: self.penalties[0],
             l2: self.penalties[1],
-            l2_follows_rows: false,
             l2_on: Penalized::All,
             bounded: self.bounded != 0,
             reach: self.reach,

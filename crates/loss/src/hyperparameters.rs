@@ -35,9 +35,6 @@ pub struct Hyperparameters {
     pub l1: f64,
     /// Strength of the penalty l2/2 |w|² on the weights, not on intercepts; at least 0.
     pub l2: f64,
-    /// Whether l2 was chosen by how many rows there are.
-    #[serde(default)]
-    pub l2_follows_rows: bool,
     /// Which weights l2 is on.
     #[serde(default)]
     pub l2_on: Penalized,
@@ -92,7 +89,6 @@ impl Hyperparameters {
             batch_size: defaults.batch_size,
             l1: 0.0,
             l2: 0.0,
-            l2_follows_rows: false,
             l2_on: Penalized::All,
             bounded: false,
             reach: 0.0,
@@ -217,18 +213,7 @@ impl Hyperparameters {
     /// scikit-learn's is by default on all weights (C = 1, alpha = 1). What few rows say of a category is noise; what
     /// all rows say of a number is not, and a penalty on it costs accuracy.
     pub fn with_automatic_penalty(self, rows: f64) -> Hyperparameters {
-        Hyperparameters { l2: 1.0 / rows.max(1.0), l2_follows_rows: true, l2_on: Penalized::Categories, ..self }
-    }
-
-    /// The same for this share of the rows: a penalty that follows from their number is as much larger, but no step
-    /// turns signs by it. Where single precision would not see it in a step, it is 0.
-    pub fn of_share(self, share: f64) -> Hyperparameters {
-        if !self.l2_follows_rows {
-            return self;
-        }
-        let longest = if self.solver == Solver::Newton { 1.0 } else { 0.5 / self.learning_rate };
-        let l2 = (self.l2 / share).min(longest);
-        Hyperparameters { l2: if l2 < f64::from(f32::EPSILON) { 0.0 } else { l2 }, ..self }
+        Hyperparameters { l2: 1.0 / rows.max(1.0), l2_on: Penalized::Categories, ..self }
     }
 
     /// The same for targets that were divided by `scale`: the least of the objective is where it was, in the other
@@ -426,7 +411,6 @@ mod tests {
                 batch_size,
                 l1,
                 l2,
-                l2_follows_rows: true,
                 l2_on: Penalized::Categories,
                 bounded: true,
                 reach: 2.5,

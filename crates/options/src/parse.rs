@@ -57,7 +57,6 @@ fn hyperparameters(given: &Given, kind: ModelKind, automatic: bool) -> Result<(H
         batch_size: given.get("batch_size").unwrap_or(Hyperparameters::new(kind).batch_size),
         l1: given.number("l1"),
         l2,
-        l2_follows_rows: false,
         l2_on: given.get("l2_on").unwrap_or_default(),
         bounded: false,
         reach: 0.0,

@@ -314,6 +314,13 @@ impl Request {
         if self.has_open_kind { Some(ModelKind::Softmax) } else { self.kind.one_vs_rest() }
     }
 
+    /// May its penalty be chosen? That is where it has one model: what suits all groups, or each point of a grid, is not
+    /// known.
+    pub fn has_open_penalty(&self) -> bool {
+        let is_one = self.row_groups.group.is_none() && self.search.is_none() && self.resume.is_none();
+        matches!(self.points.as_slice(), [point] if is_one && point.has_open_penalty)
+    }
+
     /// There are more than two classes.
     pub fn tell_many_apart(&mut self) {
         self.kind = self.kind_of_many().unwrap_or(self.kind);
@@ -344,13 +351,9 @@ impl Request {
         fits && (1..=most).contains(&features) && self.shuffling.strategy.permutes()
     }
 
-    /// Chooses penalties, sizes of mini-batches, and learning rates and epochs that are open, for such data, of as many
-    /// rows of equal weight, with this mean of |x|², and this one of the targets.
-    pub fn choose(&mut self, (data, effective_rows): (Extent, f64), mean_square: f64, mean_target: Option<f64>) {
-        for point in self.points.iter_mut().filter(|point| point.has_open_penalty) {
-            point.has_open_penalty = false;
-            point.hyperparameters = point.hyperparameters.with_automatic_penalty(effective_rows);
-        }
+    /// Chooses sizes of mini-batches, and learning rates and epochs that are open, for such data
+    /// with this mean of |x|², and this one of the targets.
+    pub fn choose(&mut self, data: Extent, mean_square: f64, mean_target: Option<f64>) {
         for point in self.points.iter_mut().filter(|point| point.has_open_batch_size) {
             point.has_open_batch_size = false;
             let epochs = self.options.planned_epochs.unwrap_or(point.max_epochs);

@@ -36,7 +36,7 @@ pub mod values;
 pub use encoding::require_utf8;
 pub use errors::Error;
 pub use interrupts::check_for_interrupts;
-pub use notices::{notice, warning};
+pub use notices::{notice, quietly, warning};
 pub use server::{is_background_worker, preloading, random_seed, serves_another};
 pub use settings::with_scans_from_the_start;
 

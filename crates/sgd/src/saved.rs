@@ -232,7 +232,6 @@ mod tests {
                                 batch_size,
                                 l1,
                                 l2,
-                                l2_follows_rows: false,
                                 l2_on: Penalized::All,
                                 bounded: false,
                                 reach: 1.5,

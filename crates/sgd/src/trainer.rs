@@ -94,7 +94,7 @@ impl Trainer {
     /// # Errors
     /// [`OutOfMemory`]
     pub fn exempt(mut self, features: &[u32]) -> Result<Trainer, OutOfMemory> {
-        if self.hyper.l2 > 0.0 && !features.is_empty() {
+        if self.sparse && self.hyper.l2 > 0.0 && !features.is_empty() {
             self.engine.exempt(features)?;
             self.exempt = allocation::copy(features);
         }

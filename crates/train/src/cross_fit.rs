@@ -86,13 +86,8 @@ impl CrossFit {
         let mut decided = like(rows);
         for part in 0..PARTS {
             let places = |of: bool| (0..).zip(&parts).filter(move |(_, p)| (**p == part) == of).map(|(place, _)| place);
-            let Some(trainer) = train(
-                request,
-                decoder,
-                (learner.group, learner.point, epochs),
-                rows,
-                allocation::collect(places(false)),
-            )?
+            let Some(trainer) =
+                train(request, decoder, (learner.point, epochs), rows, allocation::collect(places(false)))?
             else {
                 return Ok(false);
             };
@@ -123,12 +118,12 @@ fn parts(rows: &Batch) -> Vec<usize> {
 fn train(
     request: &Request,
     decoder: &Decoder,
-    (group, point, epochs): (usize, usize, u32),
+    (point, epochs): (usize, u32),
     rows: &mut Batch,
     places: Vec<u32>,
 ) -> Result<Option<Trainer>> {
     let (outputs, shuffling) = (decoder.labels().outputs(), &request.shuffling);
-    let mut trainer = new_trainer(decoder, None, (group, request.points[point].hyperparameters), rows)?;
+    let mut trainer = new_trainer(decoder, None, request.points[point].hyperparameters, rows)?;
     if places.is_empty() {
         return Ok(Some(trainer)); // whose decisions say nothing
     }

@@ -27,6 +27,7 @@ pub mod model_rows;
 mod new_trainer;
 mod nodes;
 mod opening;
+mod penalty;
 mod phases;
 mod processes;
 mod resume;

@@ -14,6 +14,9 @@ use pg::values::number::NumberType;
 use pgrx::pg_sys;
 use scan::Source;
 
+/// What stands for no model that is named.
+const AUTO: &str = "auto";
+
 /// The source of a call, which names a model afterwards.
 pub fn source_and_model(arguments: &mut TrainArguments, flags: Flags) -> Result<Source> {
     let source = Source::resolve(arguments.source.as_deref().ok_or(ArgumentError::NullArgument("source"))?)?;
@@ -24,8 +27,10 @@ pub fn source_and_model(arguments: &mut TrainArguments, flags: Flags) -> Result<
 /// Gives a call that names no model one that suits its label, and reports it. The rows are not looked at if they are
 /// not going to be read; then numbers with fractions are quantities, and everything else has two classes.
 fn choose_model(arguments: &mut TrainArguments, source: &Source, looks: bool) -> Result<()> {
-    if arguments.says("model").is_some() {
-        return Ok(());
+    match arguments.text("model") {
+        Some(AUTO) => drop(arguments.take::<String>("model")),
+        Some(_) => return Ok(()),
+        None => {}
     }
     if let Some(kind) = arguments.text("loss").and_then(Loss::named).and_then(model_of) {
         arguments.set("model", kind.name().into());

@@ -8,11 +8,11 @@ use loss::Hyperparameters;
 use sgd::Trainer;
 use tuples::Batch;
 
-/// A trainer of a group for tuples like those of the batch: a new one, or that of the training that is continued.
+/// A trainer for tuples like those of the batch: a new one, or that of the training that is continued.
 pub fn new_trainer(
     decoder: &Decoder,
     resume: Option<&Resume>,
-    (group, hyper): (usize, Hyperparameters),
+    hyper: Hyperparameters,
     batch: &Batch,
 ) -> Result<Trainer> {
     let (outputs, sparse) = (decoder.labels().outputs(), batch.is_sparse());
@@ -24,7 +24,7 @@ pub fn new_trainer(
     };
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     check_network(&hyper, dim, outputs)?;
-    let hyper = decoder.in_units(decoder.of_group(hyper, group));
+    let hyper = decoder.in_units(hyper);
     let trainer = match resume {
         Some(resume) => resume.trainer(hyper, dim, outputs, sparse)?,
         None => Trainer::new(hyper, dim, outputs, sparse)?,

@@ -107,8 +107,6 @@ impl Store<'_> {
         let loss_number = learner.final_loss_number();
         let linear = self.parameters(&mut learner)?;
         let point = &request.points[learner.point];
-        let hyperparameters = decoder.of_group(point.hyperparameters, learner.group);
-        let point = &Point { hyperparameters, ..point.clone() };
         let group = groups.and_then(|groups| groups[learner.group].clone());
         let of_group = group.as_ref().map(|_| {
             let count = |counts: &[u64]| counts.get(learner.group).copied().unwrap_or_default();

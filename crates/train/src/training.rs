@@ -10,6 +10,7 @@ use super::model_choice::{report_model, source_and_model};
 use super::new_trainer::new_trainer;
 use super::nodes::{Place, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, goes_on_in_groups, label_type, no_loader_because};
+use super::penalty::Penalty;
 use super::phases::{Phase, Phases, PreparationTimes};
 use super::resume::Resume;
 use super::sigmoids;
@@ -66,6 +67,7 @@ pub struct Training {
     pub(super) place: Place,
     /// the training of one more model, of all rows, which follows that of the groups
     of_all_rows: Option<Box<Request>>,
+    pub(super) penalty: Penalty,
     /// what models of groups there were under the name before
     groups_before: Option<GroupsBefore>,
 }
@@ -153,6 +155,7 @@ impl Training {
         mut phases: Phases,
     ) -> Result<Training> {
         let of_all_rows = request.of_all_rows().map(Box::new);
+        let open_penalty = (request.has_open_penalty() && resume.is_none()).then(|| Box::new(request.clone()));
         if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
             request.predict_numbers();
             pg::notice(
@@ -248,6 +251,10 @@ impl Training {
             outcome: None,
             summary: Summary::default(),
             of_all_rows,
+            penalty: match open_penalty {
+                Some(request) if comes_here && !flags.explain_only() => Penalty::Open(request),
+                _ => Penalty::Settled(String::new()),
+            },
             groups_before: None,
         })
     }
@@ -359,6 +366,16 @@ impl Training {
         decoder.begin_epoch();
     }
 
+    /// Learns, and gives the loss of each point on the rows that are held out; nothing is stored.
+    pub(super) fn losses_held_out(&mut self) -> Result<Vec<f64>> {
+        self.buffers.start_to_run();
+        let (mut batch, mut learners) = (Batch::dense(0), Learners::default());
+        self.prepare(&mut batch)?;
+        self.epochs(&mut batch, &mut learners)?;
+        let losses = learners.trained().filter_map(|learner| learner.history.last()?.validation_loss);
+        Ok(losses.collect())
+    }
+
     /// Learns, epoch by epoch, and stores what was learned. The first epoch is the next.
     pub(super) fn learn_and_store(&mut self, batch: &mut Batch, prepared: PreparationTimes) -> Result<Vec<EpochRow>> {
         let PreparationTimes { time: preparation, shuffle } = prepared;
@@ -415,9 +432,10 @@ impl Training {
         self.request.has_open_kind = false;
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let has_newton = self.request.choose_solver(self.buffers.decoder.dim());
+        let penalty = self.choose_penalty();
         let decoder = &self.buffers.decoder;
         let mean_square = decoder.mean_square().unwrap_or_default();
-        self.request.choose((decoder.extent(), decoder.effective_rows()), mean_square, decoder.mean_target());
+        self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let scaled = self.buffers.decoder.standardizer().map_or_else(String::new, |standardizer| {
@@ -425,13 +443,6 @@ impl Training {
                 let scaled = standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count();
                 format!(", {scaled} of {} features standardized", standardizer.mean.len())
             });
-            let penalty = self.buffers.decoder.of_group(point.hyperparameters, 0);
-            let has_groups = self.request.row_groups.group.is_some();
-            let penalty = match penalty.l2_follows_rows && penalty.l2 > 0.0 {
-                true if has_groups => ", l2 1 / rows of a group".to_owned(),
-                true => format!(", l2 {:.3e}", penalty.l2),
-                false => String::new(),
-            };
             let epochs = if has_open_epochs { format!("{} epochs, ", point.max_epochs) } else { String::new() };
             let rate = point.hyperparameters.learning_rate;
             match has_newton {
@@ -584,9 +595,8 @@ impl Training {
             if epoch == first && self.request.kind.is_classifier() {
                 self.seen.class_shares.add(decoder, batch, group.0, group.1.clone());
             }
-            let number = group.0;
             learners.learn(&self.request, outputs, batch, group, |point| {
-                let mut trainer = new_trainer(decoder, resume, (number, point.hyperparameters), batch)?;
+                let mut trainer = new_trainer(decoder, resume, point.hyperparameters, batch)?;
                 trainer.begin_epoch();
                 Ok((trainer, resume.map_or_else(Losses::default, |resume| resume.losses)))
             })?;

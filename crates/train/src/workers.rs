@@ -84,7 +84,7 @@ pub fn launch(
         };
         Ok(trainer.exempt(&buffers.decoder.exempt(&hyper))?)
     };
-    let models = (0..task.groups).flat_map(|group| task.points_of(buffers, group));
+    let models = (0..task.groups).flat_map(|_| task.points_of(buffers));
     let trainers = models.map(new).collect::<Result<Vec<Trainer>>>()?;
     notice_steps(&buffers.decoder, processes.rank.processes as usize);
     Ok(Some((processes, replica, trainers)))
@@ -130,7 +130,7 @@ fn trainers(task: &TrainingTask, saved: &[u8], buffers: &Buffers) -> Result<Vec<
         };
         Ok(trainer.exempt(&buffers.decoder.exempt(&hyper))?)
     };
-    let points = |group| (0..).zip(task.points_of(buffers, group)).map(move |(point, hyper)| ((group, point), hyper));
+    let points = |group| (0..).zip(task.points_of(buffers)).map(move |(point, hyper)| ((group, point), hyper));
     (0..task.groups).flat_map(points).map(|(of, hyper)| Ok((of, new(hyper)?))).collect()
 }
 
@@ -164,9 +164,8 @@ impl TrainingTask {
         Replica::new(all_gather, rank.rank as usize, parts)
     }
 
-    /// Of each point, for this group, in the units that targets are learned in.
-    fn points_of<'a>(&'a self, buffers: &'a Buffers, group: usize) -> impl Iterator<Item = Hyperparameters> {
-        let decoder = &buffers.decoder;
-        self.points.iter().map(move |hyper| decoder.in_units(decoder.of_group(*hyper, group)))
+    /// Of each point, in the units that targets are learned in.
+    fn points_of<'a>(&'a self, buffers: &'a Buffers) -> impl Iterator<Item = Hyperparameters> {
+        self.points.iter().map(|hyper| buffers.decoder.in_units(*hyper))
     }
 }

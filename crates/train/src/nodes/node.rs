@@ -365,10 +365,7 @@ impl NodeTraining {
         self.parts = (!self.spec.spec.row_groups.is_empty())
             .then(|| OwnParts::new(&self.shuffling, BlockPartition::SINGLE, groups));
         let decoder = &self.buffers.decoder;
-        let of_group = |group| {
-            let points = points.iter().enumerate();
-            points.map(move |(point, hyper)| ((group, point), decoder.of_group(*hyper, group)))
-        };
+        let of_group = |group| points.iter().enumerate().map(move |(point, hyper)| ((group, point), *hyper));
         for (of, hyper) in (0..groups).flat_map(of_group) {
             let of_group = whose.get(of.0).copied().filter(|_| !needs_others(hyper.steps()));
             self.replicas.add(of, of_group.unwrap_or(Whose::All), || {

@@ -115,10 +115,10 @@ impl Candidates<'_> {
                 Learner::Elsewhere
             } else if load.in_panel {
                 let learns = (0..self.rule.parts()).map(|part| self.rule.learns(fold, part)).collect();
-                lanes.push((decoder.in_units(decoder.of_group(trial.hyperparameters, 0)), learns));
+                lanes.push((decoder.in_units(trial.hyperparameters), learns));
                 Learner::Lane(lanes.len() - 1)
             } else {
-                let mut trainer = new_trainer(decoder, None, (0, trial.hyperparameters), batch)?;
+                let mut trainer = new_trainer(decoder, None, trial.hyperparameters, batch)?;
                 trainer.begin_epoch();
                 Learner::Alone(Box::new(trainer))
             };

@@ -124,7 +124,7 @@ pub const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, jsonb_build_object(''a'', i, ''b'', ''x'' || i) AS data \
-             FROM generate_series(1, 200) i', features => '{data}', max_epochs => 1)"],
+             FROM generate_series(1, 200) i', 'logistic', features => '{data}', max_epochs => 1)"],
         "NOTICE:  keys of data in the first rows: 1 number, 0 categories; left out: b (nearly unique)\n\
          HINT:  To change this, name keys as features: data->price is a number, data->>colour a text.\n...",
     ),

@@ -8,13 +8,15 @@ fn predict(id: i64) -> String {
 
 /// Calls that store something; with `gate(a)` for a feature, they wait before they have read a row.
 fn calls_that_store(feature: &str) -> Vec<String> {
-    // a training that has to look for features reads some rows before it locks the extension
+    // a training that has to look for features, or for its model, reads some rows before it locks the extension
     let source = format!("$$SELECT label, {feature} AS a FROM t$$, features => '{{a}}'");
     vec![
-        format!("SELECT count(*) FROM corgipile_train({source}, max_epochs => 2)"),
-        format!("SELECT count(*) FROM corgipile_train({source}, max_epochs => 2, name => 'named')"),
+        format!("SELECT count(*) FROM corgipile_train({source}, model => 'logistic', max_epochs => 2)"),
         format!(
-            "SELECT count(*) FROM (SELECT corgipile_train({source}, max_epochs => 2, grid => '{{\"l2\": [0, 1]}}')) s"
+            "SELECT count(*) FROM corgipile_train({source}, model => 'logistic', max_epochs => 2, name => 'named')"
+        ),
+        format!(
+            "SELECT count(*) FROM (SELECT corgipile_train({source}, model => 'logistic', max_epochs => 2, grid => '{{\"l2\": [0, 1]}}')) s"
         ),
         format!("SELECT count(*) FROM corgipile_train({source}, model => 'mlp', max_epochs => 2)"),
         format!("SELECT count(*) FROM corgipile_train_uda({source}, max_epochs => 2)"),

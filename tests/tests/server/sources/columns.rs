@@ -57,7 +57,7 @@ fn each_column_is_described_with_what_it_is_and_would_better_be() {
             "constant | number | always the same value",
             "score | number",
             "added | left out | timestamp without time zone: use date_parts for its parts | extract(month FROM added)::float8",
-            "picture | left out | real[], an array among other columns",
+            "picture | vector",
             "label | label",
         ]
     );

@@ -212,7 +212,7 @@ fn an_array_is_a_feature_next_to_others_and_comes_before_an_id() {
     assert_eq!(features(&mut db, "'pictures'"), "{title,is_new,pixels}");
     assert_eq!(
         told(&db, "'pictures'"),
-        "3 columns; left out: id (identifies rows, by its name); one-hot: title; vectors: pixels"
+        "3 columns; left out: id (identifies rows, by its name); one-hot: title (3 categories); vectors: pixels"
     );
     assert_eq!(features(&mut db, "'pictures', features => '{*}'"), "{id,title,is_new,pixels}");
     assert_eq!(features(&mut db, "'pictures', features => '{-pixels}'"), "{title,is_new}");

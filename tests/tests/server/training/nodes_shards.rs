@@ -99,7 +99,7 @@ fn shards_are_trained_on_where_they_are() {
     near.run("INSERT INTO pg_dist_placement VALUES (9999999, 102008, 1, 0, 2)");
     let in_order = "shuffle => 'no_shuffle', buffer_size => '100%', max_epochs => 4";
     for arguments in [
-        "label => 'half', features => '{a,b,cat}', batch_size => 64",
+        "label => 'half', features => '{a,b,cat}', batch_size => 64, l2 => 0",
         "label => 'class', features => '{v}', model => 'softmax', batch_size => 256",
         "label => 'half', features => '{k,kv}', batch_size => 64, learning_rate => 0.01",
         "label => 'y', features => '{a,b}', model => 'linear', batch_size => 64",

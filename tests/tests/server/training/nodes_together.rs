@@ -60,11 +60,11 @@ fn held_out_rows_judge_on_their_servers_as_on_one() {
         part(near, table);
         for training in [
             "label => 'half', features => '{a,b}'",
-            "label => 'half', features => '{a,b,cat}', class_weight => 'balanced', options => '{\"keep\": \"best\"}'",
+            "label => 'half', features => '{a,b,cat}', class_weight => 'balanced', l2 => 0, options => '{\"keep\": \"best\"}'",
             "label => 'half', features => '{k,kv}', optimizer => 'adam', learning_rate => 0.01",
             "label => 'y', features => '{a,b,c}', model => 'linear'",
             "label => 'y', features => '{a,b,c}', model => 'huber'",
-            "label => 'class', features => '{a,b,cat}', model => 'softmax'",
+            "label => 'class', features => '{a,b,cat}', model => 'softmax', l2 => 0",
             "label => 'class', features => '{a,b}', model => 'svm', options => '{\"averaging\": true}'",
             "label => 'class', features => '{a,b,c}', model => 'mlp', hidden_layer_sizes => '{6}', learning_rate => 0.01",
         ] {
@@ -122,7 +122,7 @@ fn a_training_on_nodes_goes_on_bit_for_bit() {
     for training in [
         "label => 'half', features => '{a,b}', batch_size => 16",
         "label => 'half', features => '{a,b}', batch_size => 1",
-        "label => 'half', features => '{a,b,cat}', batch_size => 16, options => '{\"averaging\": true, \"validation_column\": \"held\"}'",
+        "label => 'half', features => '{a,b,cat}', batch_size => 16, l2 => 0, options => '{\"averaging\": true, \"validation_column\": \"held\"}'",
         "label => 'half', features => '{k,kv}', batch_size => 16, optimizer => 'adam', l1 => 0.001",
         "label => 'y', features => '{a,b,c}', model => 'linear', batch_size => 8, optimizer => 'momentum'",
         "label => 'class', features => '{v}', model => 'softmax', batch_size => 8",

@@ -332,7 +332,7 @@ fn a_warm_start_goes_on_from_weights_that_are_not_0_yet() {
 /// Rows with a number and a category: some categories have few rows.
 fn categories(db: &mut Session) {
     db.run(
-        "CREATE TABLE c AS SELECT i, i % 3 AS site, 1 + i % 2 AS w, normal(i, 1) AS x, g,
+        "CREATE TABLE c AS SELECT i, i % 3 AS site, 1 + i % 2 AS w, normal(i, 1) AS x, g, 'n' || i % 300 AS noise,
                 2 * normal(i, 1) + length(g) + 0.5 * normal(i, 2) AS y, normal(i, 1) + (length(g) - 2) + normal(i, 3) > 0 AS b
            FROM (SELECT i, repeat(chr(97 + width_bucket(uniform(i, 5) ^ 3, 0, 1, 12)), 1 + i % 3) AS g
                    FROM generate_series(1, 900) i) _",
@@ -350,30 +350,48 @@ fn the_default_penalty_is_one_on_the_weights_of_categories_and_follows_the_rows(
     categories(&mut db);
     db.run("CREATE TABLE rows AS SELECT count(*) AS n, sum(w)::float8 ^ 2 / sum(w * w) AS effective FROM c");
     let of = |db: &mut Session, more: &str| -> String {
-        db.run(&format!("SELECT corgipile_train('c', label => 'b', max_epochs => 2, name => 'm', {more})"));
+        db.run(&format!("SELECT corgipile_train('c', label => 'b', max_epochs => 20, seed => 1, name => 'm', {more})"));
         let l2 = db.line(&format!("{L2}m%'"));
         db.run("SELECT corgipile_drop(model_id) FROM corgipile.models");
         l2
     };
     let effective: String = db.line("SELECT round(effective::numeric, 3) FROM rows");
-    assert_eq!(of(&mut db, "features => '{x,g}'"), "categories 900.000");
-    assert_eq!(of(&mut db, "features => '{x,g}', workers => 2"), "categories 900.000");
-    assert_eq!(of(&mut db, "features => '{x,g}', options => '{\"weight\": \"w\"}'"), format!("categories {effective}"));
-    assert_eq!(of(&mut db, "features => '{x,g}', group_by => 'site'"), ["categories 300.000"; 3].join(", "));
+    for more in ["", ", workers => 2", ", prefetch => 'on'", ", options => '{\"cache\": \"off\"}'"] {
+        assert_eq!(of(&mut db, &format!("features => '{{x,noise}}'{more}")), "categories 900.000", "{more}");
+    }
     assert_eq!(
-        of(&mut db, "features => '{x,g}', grid => '{\"batch_size\": [1, 4]}'"),
-        ["categories 900.000"; 2].join(", ")
+        of(&mut db, "features => '{x,noise}', options => '{\"weight\": \"w\"}'"),
+        format!("categories {effective}")
     );
-    for without in ["features => '{x}'", "features => '{x,g}', l2 => 0", "features => '{x,g}', learning_rate => 0.1"] {
+    for without in
+        ["features => '{x}'", "features => '{x,noise}', l2 => 0", "features => '{x,noise}', learning_rate => 0.1"]
+    {
         assert_eq!(of(&mut db, without), "all none", "{without}");
     }
-    assert_eq!(of(&mut db, "features => '{x,g}', l2 => 0.01"), "all 100.000");
-    assert_eq!(of(&mut db, "features => '{x,g}', l1 => 0.01"), "all none");
-    let options = "features => '{x,g}', l2 => 0.01, options => '{\"l2_on\": \"categories\"}'";
+    // of several models, what suits one may not suit another
+    assert_eq!(of(&mut db, "features => '{x,noise}', group_by => 'site'"), ["all none"; 3].join(", "));
+    assert_eq!(of(&mut db, "features => '{x,noise}', grid => '{\"batch_size\": [1, 4]}'"), ["all none"; 2].join(", "));
+    assert_eq!(of(&mut db, "features => '{x,noise}', l2 => 0.01"), "all 100.000");
+    assert_eq!(of(&mut db, "features => '{x,noise}', l1 => 0.01"), "all none");
+    let options = "features => '{x,noise}', l2 => 0.01, options => '{\"l2_on\": \"categories\"}'";
     assert_eq!(of(&mut db, options), "categories 100.000");
     let told =
         db.fails_with("SELECT corgipile_train('c', label => 'b', options => '{\"l2_on\": \"categories\"}')", "22023");
     told.says(&["l2_on"]);
+}
+
+/// A few rows say all there is to know of a category: a penalty would keep the model from it.
+#[test]
+fn there_is_no_penalty_where_the_rows_held_out_have_less_loss_without() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE sure AS SELECT 'c' || i % 60 AS g, (i * 7919 % 60 % 2 = i % 2) AND i % 60 < 30 AS b, i % 60 < 30 AS label
+              FROM generate_series(1, 240) i");
+    let told = db.notices(&["SELECT FROM corgipile_train('sure', features => '{g}', seed => 1)"]);
+    assert!(!told.contains("l2"), "{told}");
+    categories(&mut db);
+    let told = db.notices(&["SELECT FROM corgipile_train('c', label => 'b', features => '{x,noise}', seed => 1)"]);
+    assert!(told.contains(", l2 1.111e-3 on categories: loss ") && told.contains(" without it"), "{told}");
+    assert_eq!(told.matches("NOTICE").count(), 1, "the trial reports nothing: {told}");
 }
 
 #[test]
@@ -392,7 +410,8 @@ fn a_penalty_on_categories_is_the_ridge_of_their_effects_alone() {
     let exact: f64 = db.value(furthest);
     assert!(exact < 1e-4, "{exact}");
     db.run("SELECT corgipile_drop('m')");
-    db.train("'c', 'linear', 'y', '{g}', name => 'm', seed => 1");
+    let by_sgd = "seed => 1, l2 => 1.0 / 900, options => '{\"l2_on\": \"categories\"}'";
+    db.train(&format!("'c', 'linear', 'y', '{{g}}', name => 'm', {by_sgd}"));
     let by_steps: f64 = db.value(furthest);
     assert!(by_steps < 0.1, "{by_steps}");
     // a number in units that are a thousand times as small has a weight that is next to no penalty
@@ -401,16 +420,15 @@ fn a_penalty_on_categories_is_the_ridge_of_their_effects_alone() {
         db.run("SELECT corgipile_drop(model_id) FROM corgipile.models");
         db.train(&format!("'{source}', 'linear', 'y', '{{x,g}}', name => 'm', {more}"));
         let slope: f64 = db.value(&format!(
-            "SELECT regr_slope(corgipile_predict('m', r) - w, x) FROM {source} AS r,
-            LATERAL (SELECT corgipile_predict('m', 0::float8, r.g) AS w) AS _"
+            "SELECT regr_slope(corgipile_predict('m', r) - at_0, x) FROM {source} AS r,
+            LATERAL (SELECT corgipile_predict('m', 0::float8, r.g) AS at_0) AS _"
         ));
         slope * unit
     };
     let all = "solver => 'newton', standardize => false, l2 => 1.0 / 900";
     let expected = slope(&mut db, "large", all, 1000.0);
-    for (how, tolerance) in
-        [(newton, 1e-4), ("seed => 1", 0.02), ("seed => 1, batch_size => 4", 0.02), ("seed => 1, workers => 2", 0.02)]
-    {
+    let [small_batches, processes] = ["batch_size => 4", "workers => 2"].map(|more| format!("{by_sgd}, {more}"));
+    for (how, tolerance) in [(newton, 1e-4), (by_sgd, 0.02), (&small_batches, 0.02), (&processes, 0.02)] {
         let found = slope(&mut db, "c", how, 1.0);
         assert!((found - expected).abs() < tolerance, "{how}: {found}, not {expected}");
     }
@@ -423,8 +441,10 @@ fn a_penalty_on_categories_goes_on_with_the_training() {
     let mut db = Database::new();
     categories(&mut db);
     for model in ["'linear', 'y'", "'logistic', 'b'"] {
-        let whole = db.trained(&format!("'c', {model}, '{{x,g}}', seed => 1, max_epochs => 6"));
-        db.run(&format!("SELECT corgipile_train('c', {model}, '{{x,g}}', seed => 1, max_epochs => 4, name => 'm')"));
+        let whole = db.trained(&format!("'c', {model}, '{{x,noise}}', seed => 1, max_epochs => 6"));
+        db.run(&format!(
+            "SELECT corgipile_train('c', {model}, '{{x,noise}}', seed => 1, max_epochs => 4, name => 'm')"
+        ));
         let continued = db.trained("'c', warm_start => 'm', max_epochs => 2");
         assert_eq!(continued.bits(), whole.bits(), "{model}");
         db.run("SELECT corgipile_drop('m')");

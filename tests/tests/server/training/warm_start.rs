@@ -716,7 +716,7 @@ fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
         "all but source, whose values could not be told apart"
     );
     // what a training with the arguments of the comment is, one without them is, too
-    let arguments = "model => 'logistic', label => 'label', shuffle => 'corgipile', block_size => 'auto', \
+    let arguments = "model => 'auto', label => 'label', shuffle => 'corgipile', block_size => 'auto', \
                      buffer_size => 'auto', prefetch => 'auto', workers => 1";
     for argument in arguments.split(", ").map(|argument| argument.trim().replace(" => ", " ").replace('\'', "")) {
         assert!(comment.contains(&argument), "{argument} in {comment}");

@@ -14,8 +14,8 @@ pub struct Call {
 }
 
 /// What a call has unless it says otherwise.
-const DEFAULTS: [(&str, &str); 4] =
-    [("seed", "5"), ("max_epochs", "4"), ("block_size", r#""8kB""#), ("buffer_size", r#""60%""#)];
+const DEFAULTS: [(&str, &str); 5] =
+    [("seed", "5"), ("l2", "0"), ("max_epochs", "4"), ("block_size", r#""8kB""#), ("buffer_size", r#""60%""#)];
 
 impl Call {
     /// Without a feature.
