@@ -17,8 +17,8 @@ pub fn score(evaluation: &Evaluation) -> (&'static str, Option<f64>) {
     }
 }
 
-/// The metrics, those of every kind of model first. `areas` are those under the curves if they are known, and `positive`
-/// is the class that is positive if that was said.
+/// The metrics, those of every kind of model first. `areas` are those under the curves if they are known, and
+/// `positive` is the class that is positive if that was said.
 pub fn metrics(
     model: &Model,
     areas: Option<Vec<Areas>>,

@@ -1,8 +1,8 @@
 //! A column of which each value is a bag of words, each of them hashed into the buckets that hashed columns share.
 //!
 //! Guarantees: what a bag comes to is a function of the column's name, its words and the number of buckets. A lexeme of
-//! a tsvector counts 1 + ln(its positions), as scikit-learn's `sublinear_tf` counts words, by arithmetic that is the same
-//! on every machine; an element of an array counts 1, however often it is there.
+//! a tsvector counts 1 + ln(its positions), as scikit-learn's `sublinear_tf` counts words, by arithmetic that is the
+//! same on every machine; an element of an array counts 1, however often it is there.
 
 use loss::logarithm::signed_log_f64;
 use pg::executor::query::Column;

@@ -3,8 +3,8 @@
 //! The categories are found in a pass of their own, after which their dimensions follow the type's order. A column with
 //! too many of them is hashed from then on, and those that were found are forgotten: memory stays bounded. Nothing else
 //! that the pass measures depends on categories, whose dimensions it does not know yet. Rows are sparse if a column has
-//! categories or words: they have an entry per number, 0 or not, one for each category, and one for each bucket. Buckets
-//! come last, and all hashed columns share them.
+//! categories or words: they have an entry per number, 0 or not, one for each category, and one for each bucket.
+//! Buckets come last, and all hashed columns share them.
 
 use super::bag::Bag;
 use super::category_column::{CategoryColumn, CategoryState, KnownCategories, MixedFault};

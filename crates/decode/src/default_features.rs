@@ -2,8 +2,9 @@
 //!
 //! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts, enums and
 //! vectors but what identifies rows; or, without anything but vectors, the only column of these; or else keys of JSON,
-//! or words. A model is never trained on an id because nothing else was looked for, and whatever is left out, or more than a number, is reported in one notice. What
-//! statistics have decided is recorded with the model as names, so that predictions do not depend on them.
+//! or words. A model is never trained on an id because nothing else was looked for, and whatever is left out, or more
+//! than a number, is reported in one notice. What statistics have decided is recorded with the model as names, so that
+//! predictions do not depend on them.
 
 use super::column_facts::{Certainty, Facts, Identity, Kind, facts_of, kind_of, ragged};
 use super::columns::{of_column, use_of};

@@ -1,8 +1,8 @@
 //! Which keys of a column of JSON objects are features: those that the first rows of the source have.
 //!
-//! A key whose values are numbers or booleans is a number, one whose values are texts is a category, and keys of objects
-//! within are taken by their paths. What cannot be either, or tells rows apart, is left out and reported. Nothing here
-//! reads a table as a whole, and PostgreSQL counts, so that large objects take no memory here.
+//! A key whose values are numbers or booleans is a number, one whose values are texts is a category, and keys of
+//! objects within are taken by their paths. What cannot be either, or tells rows apart, is left out and reported.
+//! Nothing here reads a table as a whole, and PostgreSQL counts, so that large objects take no memory here.
 
 use super::column_facts::{FIRST_CHARACTERS, FIRST_ROWS, NEARLY_UNIQUE_FIRST, UNIQUE_TEXTS};
 use errors::{Result, some_of};

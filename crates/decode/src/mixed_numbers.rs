@@ -1,7 +1,7 @@
 //! The numbers among the features of columns: those of columns of numbers, and the elements of vectors.
 //!
-//! They are counted among themselves where rows have nothing but numbers, by feature in a model, and by *position* where
-//! something stands for NULLs: there a column of categories counts as one.
+//! They are counted among themselves where rows have nothing but numbers, by feature in a model, and by *position*
+//! where something stands for NULLs: there a column of categories counts as one.
 
 use super::categories::MixedColumns;
 use super::mixed_column::{MixedColumn, MixedKind};

@@ -1,9 +1,9 @@
-//! A sample of a source's rows, read in one query as the user's own: what columns are is decided by it, before and after
-//! ANALYZE alike, and the same table always gives the same sample.
+//! A sample of a source's rows, read in one query as the user's own: what columns are is decided by it, before and
+//! after ANALYZE alike, and the same table always gives the same sample.
 //!
 //! Of a table these are rows of random blocks, or all rows if it is small, and so of a view or query that filters and
-//! computes on one; of another query or a foreign table the first rows. It is bounded in rows, and in bytes of each value. A query that sorts or aggregates much before its first
-//! row is not run for it.
+//! computes on one; of another query or a foreign table the first rows. It is bounded in rows, and in bytes of each
+//! value. A query that sorts or aggregates much before its first row is not run for it.
 
 use super::column_facts::{Kind, kind_of};
 use errors::Result;

@@ -94,8 +94,8 @@ impl RowSums {
         (0..).zip(&self.0).flat_map(|(group, classes)| (0..).zip(classes).map(move |(class, sum)| (group, class, *sum)))
     }
 
-    /// How many rows of the same weight would say as much: (Σw)² / Σw², where weights are multiplied by these factors, if
-    /// by any. `order` has the classes in their final sequence, by their numbers here.
+    /// How many rows of the same weight would say as much: (Σw)² / Σw², where weights are multiplied by these
+    /// factors, if by any. `order` has the classes in their final sequence, by their numbers here.
     pub fn effective_rows(&self, factors: Option<&Factors>, order: &[u32]) -> f64 {
         let (mut weight, mut squares) = (0.0, 0.0);
         for (group, classes) in self.0.iter().enumerate() {

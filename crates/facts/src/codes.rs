@@ -1,7 +1,7 @@
 //! Codes among numbers: -999 for "not measured", 9999 for "refused".
 //!
-//! A code is a value at the edge of its column, frequent, far from all other values, and looks like a code. All four are
-//! asked for, because a notice about an ordinary amount would be wrong.
+//! A code is a value at the edge of its column, frequent, far from all other values, and looks like a code. All four
+//! are asked for, because a notice about an ordinary amount would be wrong.
 
 /// A value of a column of numbers that is probably a code.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -209,9 +209,9 @@ impl Hyperparameters {
         Hyperparameters { learning_rate, bounded: true, averaging: true, ..self }
     }
 
-    /// Takes a penalty on the weights of categories that is 1/2 |w|² next to the sum of the losses of this many rows, as
-    /// scikit-learn's is by default on all weights (C = 1, alpha = 1). What few rows say of a category is noise; what
-    /// all rows say of a number is not, and a penalty on it costs accuracy.
+    /// Takes a penalty on the weights of categories that is 1/2 |w|² next to the sum of the losses of this many rows,
+    /// as scikit-learn's is by default on all weights (C = 1, alpha = 1). What few rows say of a category is noise;
+    /// what all rows say of a number is not, and a penalty on it costs accuracy.
     pub fn with_automatic_penalty(self, rows: f64) -> Hyperparameters {
         Hyperparameters { l2: 1.0 / rows.max(1.0), l2_on: Penalized::Categories, ..self }
     }

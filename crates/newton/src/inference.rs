@@ -86,7 +86,8 @@ const ENDLESS: f64 = 0.5;
 const AT_LEAST: f64 = 0.01;
 
 impl Inference {
-    /// No rows yet, for a model that was trained with this penalty on all features but these, which ascend. Rows are standardized if the model is for such.
+    /// No rows yet, for a model that was trained with this penalty on all features but these, which ascend. Rows are
+    /// standardized if the model is for such.
     ///
     /// # Panics
     /// If the loss is not [smooth](ModelKind::is_smooth), or there are more than [`Solver::MAX_FEATURES`].

@@ -314,8 +314,8 @@ impl Request {
         if self.has_open_kind { Some(ModelKind::Softmax) } else { self.kind.one_vs_rest() }
     }
 
-    /// May its penalty be chosen? That is where it has one model: what suits all groups, or each point of a grid, is not
-    /// known.
+    /// May its penalty be chosen? That is where it has one model: what suits all groups, or each point of a grid, is
+    /// not known.
     pub fn has_open_penalty(&self) -> bool {
         let is_one = self.row_groups.group.is_none() && self.search.is_none() && self.resume.is_none();
         matches!(self.points.as_slice(), [point] if is_one && point.has_open_penalty)

@@ -72,7 +72,8 @@ impl Request {
         Err(refused("unseen_group", reason, hint))
     }
 
-    /// The training of one more model, of all rows, for rows of groups that were not seen: None if it was not asked for.
+    /// The training of one more model, of all rows, for rows of groups that were not seen: None if it was not asked
+    /// for.
     pub fn of_all_rows(&self) -> Option<Request> {
         let column = self.row_groups.group.clone().filter(|_| self.options.unseen_group == UnseenGroup::All)?;
         let mut request = self.clone();

@@ -83,9 +83,9 @@ impl Source {
         Ok(features)
     }
 
-    /// What a sample of the rows says about the label and, if features are to be looked for, about the columns that may be
-    /// features. The rows are read once, on the first call, and [`Source::features`] uses what they say; None if reading
-    /// would take long.
+    /// What a sample of the rows says about the label and, if features are to be looked for, about the columns that may
+    /// be features. The rows are read once, on the first call, and [`Source::features`] uses what they say; None if
+    /// reading would take long.
     pub fn sample(&self, label: &str, features: Option<&[String]>) -> Result<Option<&Sample>> {
         self.sample_with(label, true, features)
     }

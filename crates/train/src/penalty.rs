@@ -2,8 +2,8 @@
 //!
 //! Which one that is depends on the table: where few rows have each category, a penalty keeps their noise out of its
 //! weight; where few rows say all there is to know of it, it costs accuracy. So both are trained before the first
-//! epoch, side by side, on a part of the rows, and compared by their loss on the others. A table of many rows, where that
-//! would take long and the penalty is next to nothing, has none.
+//! epoch, side by side, on a part of the rows, and compared by their loss on the others. A table of many rows, where
+//! that would take long and the penalty is next to nothing, has none.
 
 use super::phases::Phases;
 use super::training::Training;

@@ -77,12 +77,12 @@ entries! {
     label = argument("text", Column, Default::Word("label")).warm_start(OfModel);
 
     /// any number of columns of numbers, text, enums, arrays of numbers or of text, vectors, tsvector and JSON; or two
-    /// columns, indices and values of sparse features. {*}: all possible columns; {*,-a,-b}: all but these; {-a}: the default without it. By
-    /// default, columns features_k and features_v if both exist, or features_v alone; else the only compressed column;
-    /// else all columns of numbers, booleans, text, enums, arrays of numbers and vectors except label, weight, group,
-    /// validation column, columns that identify rows (primary key, unique index, identity column, a name such as id, or
-    /// by a sample of the rows) and texts that are dates; or else words, keys of JSON or the only column of bytes. A
-    /// notice lists the columns left out
+    /// columns, indices and values of sparse features. {*}: all possible columns; {*,-a,-b}: all but these; {-a}: the
+    /// default without it. By default, columns features_k and features_v if both exist, or features_v alone; else the
+    /// only compressed column; else all columns of numbers, booleans, text, enums, arrays of numbers and vectors except
+    /// label, weight, group, validation column, columns that identify rows (primary key, unique index, identity column,
+    /// a name such as id, or by a sample of the rows) and texts that are dates; or else words, keys of JSON or the only
+    /// column of bytes. A notice lists the columns left out
     features = argument(
         "text[]",
         Any(Some("names of columns")),

@@ -52,8 +52,8 @@ impl BagReader {
         }
     }
 
-    /// Gives each word of a bag, None for an element that is NULL, and how often it is there: the positions of a lexeme,
-    /// 1 where they were stripped. An element that is there twice comes twice.
+    /// Gives each word of a bag, None for an element that is NULL, and how often it is there: the positions of a
+    /// lexeme, 1 where they were stripped. An element that is there twice comes twice.
     ///
     /// # Errors
     /// [`ArrayFault::Dimensions`], [`ArrayFault::Damaged`], after some words perhaps.

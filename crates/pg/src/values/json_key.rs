@@ -1,5 +1,5 @@
-//! Keys of JSON objects as features: `data->price` is a number, `data->>colour` a text, and `data->size->width` a number
-//! of an object within.
+//! Keys of JSON objects as features: `data->price` is a number, `data->>colour` a text, and `data->size->width` a
+//! number of an object within.
 //!
 //! The name of a feature says where it is and what it is, as in SQL. In training PostgreSQL reads it, in the query that
 //! reads the source; in prediction its functions are called here. A key that is missing is NULL, as is a null of JSON.

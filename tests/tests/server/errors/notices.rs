@@ -129,7 +129,7 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  To change this, name keys as features: data->price is a number, data->>colour a text.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[''odd'', ''even''] AS tags FROM generate_series(1, 100) i', \
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[''odd'', ''even''] AS tags FROM generate_series(1, 100) i', 'logistic', \
            features => '{tags}', max_epochs => 1)"],
         "NOTICE:  words are hashed into 262144 buckets: tags\n\
          HINT:  Set option hash to another number of buckets.\n...",

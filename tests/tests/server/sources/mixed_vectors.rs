@@ -5,8 +5,8 @@ use corgipile_tests::{Database, assert_close};
 
 const TRAINING: &str = "max_epochs => 3, seed => 11, shuffle => 'no_shuffle', learning_rate => 0.05";
 
-/// Table `t` with vectors of five numbers, of which the second half decides the label, a number and a text, and the same
-/// as one array `x`, and as indices `k` and values `v`.
+/// Table `t` with vectors of five numbers, of which the second half decides the label, a number and a text, and the
+/// same as one array `x`, and as indices `k` and values `v`.
 fn table(db: &mut Database) {
     db.run(
         "CREATE TABLE t AS

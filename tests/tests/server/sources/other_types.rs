@@ -1,5 +1,5 @@
-//! Types that are numbers or texts by their meaning: money, interval, citext, and domains over them; and what is said of
-//! those that are not.
+//! Types that are numbers or texts by their meaning: money, interval, citext, and domains over them; and what is said
+//! of those that are not.
 
 use corgipile_tests::Database;
 
