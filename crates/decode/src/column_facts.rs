@@ -81,7 +81,7 @@ pub enum Certainty {
     Exact,
     /// estimated by a part of the rows, or by ANALYZE
     Estimated,
-    /// by the first rows of a source whose rows nobody has counted
+    /// by the first rows of a source of unknown size
     Guessed,
 }
 
@@ -95,7 +95,7 @@ const UNIQUE: f64 = 0.99;
 pub const NEARLY_UNIQUE_FIRST: f64 = UNIQUE;
 /// The same for texts.
 const NEARLY_UNIQUE: f64 = 0.9;
-/// How many times its first rows a source is taken to have whose rows nobody has counted.
+/// How many times its first rows a source is taken to have of unknown size.
 const UNCOUNTED: f64 = 10.0;
 /// The share of distinct values below which a column does not identify rows, whatever it is called.
 const REPEATED: f64 = 0.5;
@@ -182,7 +182,7 @@ impl Facts {
         self.kind == Kind::Text && self.distinct.is_some_and(is_rare)
     }
 
-    /// Are there hardly two rows with the same text?
+    /// Do two rows rarely have the same text?
     pub fn are_nearly_unique(&self) -> bool {
         let is_nearly =
             |known: DistinctValues| known.rows >= UNIQUE_TEXTS && known.distinct >= NEARLY_UNIQUE * known.rows;

@@ -360,7 +360,7 @@ impl Candidate<'_> {
         })
     }
 
-    /// Numbers that are probably codes, for people; None if there are none.
+    /// Numbers that are probably codes, for people; None without such values.
     fn describe_codes(&self) -> Option<String> {
         let values: Vec<String> = self.facts.codes.iter().map(|code| code.value.to_string()).collect();
         Some(format!("{} ({}: use {})", self.column.name, values.join(", "), self.facts.without_codes(self.column)?))

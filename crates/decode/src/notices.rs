@@ -61,7 +61,7 @@ pub fn notice_clipped(decoder: &Decoder) {
 const MANY_UNSEEN: f64 = 0.1;
 
 /// Tells in how many of the rows that were read there is something that the model has not seen, if there is. Where
-/// there are many, a column hardly has the same value twice, and teaches nothing about other rows.
+/// there are many, a column rarely has the same value twice, and teaches nothing about other rows.
 pub fn notice_unseen(decoder: &Decoder) {
     let (unseen, rows) = (decoder.unseen(), decoder.decoded());
     if unseen == 0 {

@@ -125,7 +125,7 @@ impl Sample {
         }))
     }
 
-    /// Runs the query, up to so many rows.
+    /// Runs the query, up to this many rows.
     fn run(extent: Extent, planned: Planned, limit: usize, wanted: &[&Column]) -> Sample {
         let mut collected: Vec<Collected> = wanted.iter().map(|column| Collected::new(column)).collect();
         let mut rows = 0;

@@ -84,9 +84,15 @@ fn compare(mut request: Request) -> Result<Option<String>> {
         // rows of one class alone are held out, or none: then there is nothing to compare
         Ok(match losses.unwrap_or_default()[..] {
             [with, without] if with < without => {
-                Some(format!("loss {with:.4} in the rows held out for the choice, {without:.4} without it"))
+                let [with, without] = [with, without].map(in_few_digits);
+                Some(format!("loss {with} in the rows held out for the choice, {without} without it"))
             }
             _ => None,
         })
     })
+}
+
+/// A loss is of any size: that of squared amounts, too.
+fn in_few_digits(loss: f64) -> String {
+    if (1e-3..1e5).contains(&loss) { format!("{loss:.4}") } else { format!("{loss:.4e}") }
 }

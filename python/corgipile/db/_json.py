@@ -27,7 +27,7 @@ def values(column: str, path: list[str], is_text: bool, rows: Any) -> list[Any]:
     """The value at these keys of each row, None where it is missing: a text, or what a number is made of.
 
     Raises:
-        ValueError: a row is no JSON, or a number is asked for and there is none.
+        ValueError: a row is no JSON, or a number is asked for and is missing.
     """
     found = []
     for row, value in enumerate(rows):

@@ -111,7 +111,7 @@ fn what_is_no_number_is_an_error() {
     db.run("CREATE TABLE bare AS SELECT i AS id, i % 2 AS label, '{}'::jsonb AS data FROM generate_series(1, 9) i");
     db.rejects("SELECT corgipile_train('bare', features => '{data}')", "42703")
         .hints(&["The first rows have no keys of numbers or texts in column \"data\"."]);
-    // a key may be called as nobody would call it
+    // a key may be called as no one would call it
     db.run("CREATE TABLE odd AS SELECT i % 2 AS label, jsonb_build_object('it''s', i % 5, 'a\"b\\', i % 3, '{x,y}', 'z') AS \"my data\" FROM generate_series(1, 90) i");
     db.train("'odd', max_epochs => 1, name => 'odd'");
     let same = "SELECT bool_and(corgipile_predict('odd', odd) = corgipile_predict('odd', \"my data\")) FROM odd";
