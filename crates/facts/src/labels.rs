@@ -16,7 +16,7 @@ pub enum LabelMeaning {
 }
 
 /// Numbers with more values than this are quantities.
-const FEW: f64 = 20.0;
+const FEW: f64 = 10.0;
 
 impl LabelMeaning {
     /// Of a sample of numbers. Two are classes; more are if they are whole, few, and count from 0 or 1, as numbered
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(of(&[0.0, 1.0, 2.0, 1.0]), LabelMeaning::Classes(3));
         assert_eq!(of(&[1.0, 2.0, 4.0]), LabelMeaning::Classes(3));
         assert_eq!(of(&(0..10).map(f64::from).collect::<Vec<_>>()), LabelMeaning::Classes(10));
-        assert_eq!(of(&(0..30).map(f64::from).collect::<Vec<_>>()), LabelMeaning::Quantities);
+        assert_eq!(of(&(0..17).map(f64::from).collect::<Vec<_>>()), LabelMeaning::Quantities);
         assert_eq!(of(&[0.5, 1.5, 2.0]), LabelMeaning::Quantities);
         for unclear in [&[3.0, 4.0, 5.0][..], &[0.0, 5.0, 10.0], &[-1.0, 0.0, 1.0]] {
             assert_eq!(of(unclear), LabelMeaning::Unclear, "{unclear:?}");
