@@ -8,6 +8,7 @@
 #![allow(missing_docs, clippy::len_without_is_empty, clippy::new_without_default, clippy::result_unit_err)]
 
 pub mod by_group;
+mod choices;
 pub mod clusters;
 mod constant;
 mod cross_fit;

@@ -70,6 +70,8 @@ fn compare(mut request: Request) -> Result<Option<String>> {
     let seed = request.shuffling.seed;
     request.row_groups.hold_out.get_or_insert(HoldOut::Rows { fraction: HELD_OUT, seed });
     (request.options.probability, request.options.verbose) = (false, false);
+    // the scan of others is for the training itself
+    request.shuffling.share = None;
     request.options.statistics = Prepare::Exact;
     (request.workers, request.loader, request.options.servers) = (1, Loader::InProcess, Nodes::Off);
     let source = Source::resolve(&request.source)?;

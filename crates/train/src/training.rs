@@ -6,7 +6,7 @@ use super::fallback::{Fallback, may_sample};
 use super::first_epoch::check_first_epoch;
 use super::group_order::OnlyGroup;
 use super::learners::{HeldOutResult, Learners};
-use super::model_choice::{report_model, source_and_model};
+use super::model_choice::source_and_model;
 use super::new_trainer::new_trainer;
 use super::nodes::{Place, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, goes_on_in_groups, label_type, no_loader_because};
@@ -21,13 +21,13 @@ use super::zeros;
 use decode::default_features::Takes;
 use decode::notices::{notice_clipped, notice_imputed, notice_left_out, notice_open_order};
 use decode::wanted::Wanted;
-use decode::{DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups, one_hot_categories};
-use errors::{Result, TrainingError, some_of};
+use decode::{DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups};
+use errors::{Result, TrainingError};
 use model::GroupsBefore;
 use options::cache::CachePlan;
 use options::call::TrainArguments;
 use options::request::Request;
-use options::rows::{Prepare, ToHash, Transform};
+use options::rows::Prepare;
 use options::shuffling::Shuffling;
 use pg::executor::custom_scan::Flags;
 use pg::executor::query::{Column, Running};
@@ -418,76 +418,6 @@ impl Training {
         self.summary.models = models;
         self.phases.end(Phase::Storing);
         Ok(rows)
-    }
-
-    /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
-    pub(super) fn choose(&mut self) {
-        self.choose_features();
-        if let (Some(kind), true) = (self.request.kind_of_many(), self.buffers.decoder.labels().outputs() > 1) {
-            self.request.tell_many_apart();
-            if self.request.has_open_kind {
-                report_model(kind, &self.request.label, false);
-            }
-        }
-        self.request.has_open_kind = false;
-        let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
-        let has_newton = self.request.choose_solver(self.buffers.decoder.dim());
-        let penalty = self.choose_penalty();
-        let decoder = &self.buffers.decoder;
-        let mean_square = decoder.mean_square().unwrap_or_default();
-        self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
-        progress::epochs(self.request.last_epoch());
-        if let ([point], true) = (self.request.points.as_slice(), is_open) {
-            let scaled = self.buffers.decoder.standardizer().map_or_else(String::new, |standardizer| {
-                let is_scaled = |(mean, scale): &(&f64, &f64)| **mean != 0.0 || **scale != 1.0;
-                let scaled = standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count();
-                format!(", {scaled} of {} features standardized", standardizer.mean.len())
-            });
-            let epochs = if has_open_epochs { format!("{} epochs, ", point.max_epochs) } else { String::new() };
-            let rate = point.hyperparameters.learning_rate;
-            match has_newton {
-                true => self.report_choice(format!("solver newton{scaled}{penalty}"), None),
-                false => self.report_choice(format!("{epochs}learning rate {rate:.3e}{scaled}{penalty}"), None),
-            }
-        }
-    }
-
-    /// Records which numbers are taken by their logarithms, where they are cut off and which columns of text are
-    /// hashed, and tells of columns that no one has named.
-    pub(super) fn choose_features(&mut self) {
-        let chosen = self.buffers.decoder.transform();
-        if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
-            let columns = some_of(columns);
-            self.report_choice(
-                format!("numbers that span orders of magnitude are transformed by sign(x) * ln(1 + |x|): {columns}"),
-                Some("Set option transform to an array of columns, or to \"none\", to change this."),
-            );
-        }
-        self.request.options.transform = Some(chosen);
-        if self.buffers.decoder.clip().is_some() {
-            self.request.options.winsorize = self.request.options.clip(self.request.kind);
-        }
-        let FeatureColumns::Mixed(columns) = self.buffers.decoder.features() else { return };
-        let (chosen, bags) = (columns.hashing(), columns.bags().map(str::to_owned).collect::<Vec<String>>());
-        let was_open = self.request.options.hash.as_ref().is_none_or(|hashing| hashing.columns == ToHash::Large);
-        if let (true, Some(buckets), ToHash::These(columns)) = (was_open, chosen.buckets, &chosen.columns) {
-            let categories = one_hot_categories(self.request.kind);
-            let (texts, words): (Vec<String>, Vec<String>) = columns.iter().cloned().partition(|c| !bags.contains(c));
-            if !words.is_empty() {
-                self.report_choice(
-                    format!("words are hashed into {buckets} buckets: {}", some_of(&words)),
-                    Some("Set option hash to another number of buckets."),
-                );
-            }
-            if !texts.is_empty() {
-                let texts = some_of(&texts);
-                self.report_choice(
-                    format!("columns of more than {categories} categories are hashed into {buckets} buckets: {texts}"),
-                    Some("Set option hash to another number of buckets, or to \"off\" for a weight per category."),
-                );
-            }
-        }
-        self.request.options.hash = Some(chosen);
     }
 
     /// Starts workers that train in step with this process, if some were asked for and can be had.
