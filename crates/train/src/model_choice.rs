@@ -49,9 +49,14 @@ fn choose_model(arguments: &mut TrainArguments, source: &Source, looks: bool) ->
         _ => {
             let sample = source.sample(&label, features.as_deref())?;
             match sample.and_then(|sample| sample.column(&label)).map(|column| &column.values) {
-                Some(Values::Numbers(numbers)) => LabelMeaning::of_numbers(numbers),
+                Some(Values::Numbers(numbers)) if numbers.counts.values > 0 => LabelMeaning::of_numbers(numbers),
                 Some(Values::Texts(texts)) if texts.counts.distinct > 2 => LabelMeaning::Classes(texts.counts.distinct),
-                _ => LabelMeaning::TwoClasses,
+                Some(Values::Texts(texts)) if texts.counts.values > 0 => LabelMeaning::TwoClasses,
+                // there is nothing to choose by, and for some types no model
+                _ => {
+                    arguments.has_open_model = true;
+                    return Ok(());
+                }
             }
         }
     };

@@ -30,6 +30,8 @@ pub enum Penalty {
 
 /// Rows of a table that is read for the choice, at most.
 const MOST_ROWS: u64 = 100_000;
+/// By what share the loss has to be less with a penalty: any difference would be one of chance, and no reason for one.
+const LEAST: f64 = 1e-3;
 /// The part of them that is held out.
 const HELD_OUT: f64 = 0.2;
 
@@ -85,7 +87,7 @@ fn compare(mut request: Request) -> Result<Option<String>> {
         training.close();
         // rows of one class alone are held out, or none: then there is nothing to compare
         Ok(match losses.unwrap_or_default()[..] {
-            [with, without] if with < without => {
+            [with, without] if with < (1.0 - LEAST) * without => {
                 let [with, without] = [with, without].map(in_few_digits);
                 Some(format!("loss {with} in the rows held out for the choice, {without} without it"))
             }
