@@ -239,7 +239,7 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
                            WITH ORDINALITY AS t(value, j)
                      UNION ALL
                     SELECT pg_catalog.format('[%s]', t.j), t.j
-                      FROM pg_catalog.generate_series(1, ((m.categories OPERATOR(pg_catalog.->) u.name) OPERATOR(pg_catalog.->>) 'elements')::int8) AS t(j)
+                      FROM pg_catalog.generate_series(1, ((m.categories OPERATOR(pg_catalog.->) u.name) OPERATOR(pg_catalog.->>) 'elements')::pg_catalog.int8) AS t(j)
                     ) AS v(suffix, j)
                 ON true
              WHERE m.feature_kind OPERATOR(pg_catalog.=) 'columns'

@@ -1,5 +1,5 @@
-"""Texts that packages of PyPI ship: the lexemes of a tsvector as features, against scikit-learn's HashingVectorizer with
-SGDClassifier on the same lexemes, and on its own tokens."""
+"""Texts that packages of PyPI ship: the lexemes of a tsvector as features, against scikit-learn's HashingVectorizer
+with SGDClassifier on the same lexemes, and on its own tokens."""
 
 import csv
 import io

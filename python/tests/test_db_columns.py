@@ -36,7 +36,8 @@ def test_the_rows_are_those_of_the_server(conn: Any) -> None:
 
 
 def test_options_change_the_roles(conn: Any) -> None:
-    found = rows(db.columns(conn, "films", label="good", features=["seen", "genre"], date_parts=["dow"], weight="stars"))
+    features = ["seen", "genre"]
+    found = rows(db.columns(conn, "films", label="good", features=features, date_parts=["dow"], weight="stars"))
     assert {row["name"]: row["role"] for row in found} == {
         "id": "left out", "genre": "category", "stars": "other argument", "minutes": "left out", "seen": "date parts",
         "good": "label",

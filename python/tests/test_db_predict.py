@@ -211,7 +211,9 @@ def test_vectors_next_to_other_columns_are_features(
     conn: Any, mixed: Any, label: str, kind: str, features: list[str], transform: Any
 ) -> None:
     generator = random.Random(9)
-    vector = [None if i % 9 == 0 else [generator.gauss(0, 3), None if i % 7 == 0 else i % 3 + 0.5, 1e4] for i in range(400)]
+    vector = [
+        None if i % 9 == 0 else [generator.gauss(0, 3), None if i % 7 == 0 else i % 3 + 0.5, 1e4] for i in range(400)
+    ]
     rows = [{**row, "x": x} for row, x in zip(mixed, vector)]
     conn.execute("DROP TABLE IF EXISTS vectors")
     conn.execute("CREATE TABLE vectors (id int, x float8[])")

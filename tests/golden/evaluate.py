@@ -103,6 +103,13 @@ def linear():
     }
 
 
-golden = {"logistic": binary("logistic"), "svm": binary("svm"), "softmax": softmax(), "linear": linear(), "texts": texts(), "curves": curves()}
+golden = {
+    "logistic": binary("logistic"),
+    "svm": binary("svm"),
+    "softmax": softmax(),
+    "linear": linear(),
+    "texts": texts(),
+    "curves": curves(),
+}
 path = pathlib.Path(__file__).with_suffix(".json")
 path.write_text(json.dumps(golden, indent=1, default=float) + "\n")

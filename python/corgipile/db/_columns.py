@@ -32,8 +32,8 @@ def columns(
         source: a table or view, as in SQL, or a query.
         label: the column to predict, as for `train`.
         features: the features, as for `train`.
-        **options: options of `corgipile_train` that change what columns are: `weight`, `validation_column`, `date_parts`,
-            `hash` and so on.
+        **options: options of `corgipile_train` that change what columns are: `weight`, `validation_column`,
+            `date_parts`, `hash` and so on.
 
     Returns:
         One row per column, with the columns of `corgipile_columns`: `name`, `type`, `role`, `reason`, `null_fraction`,

@@ -184,8 +184,8 @@ def _of_columns(document: Document, rows: Any, policies: Policies) -> Dense | En
     words = next((name for name, c in zip(document.features, document.columns) if isinstance(c, Words)), None)
     if words is not None:
         raise ValueError(
-            f"feature {words!r}: the model was trained on the words of a tsvector or of arrays of text, which are hashed "
-            "in the database alone: predict there, with corgipile_predict()"
+            f"feature {words!r}: the model was trained on the words of a tsvector or of arrays of text, which are "
+            "hashed in the database alone: predict there, with corgipile_predict()"
         )
     are_numbers = all(column is None or isinstance(column, Vector) for column in document.columns)
     if not isinstance(rows, NamedColumns):
@@ -202,7 +202,7 @@ def _of_columns(document: Document, rows: Any, policies: Policies) -> Dense | En
     if are_numbers:
         of_columns = zip(document.features, document.columns)
         values = [
-            columns.numbers(name)[:, None] if column is None else columns.vectors(name, column)
+            columns.vectors(name, column) if isinstance(column, Vector) else columns.numbers(name)[:, None]
             for name, column in of_columns
         ]
         return _filled(document, np.concatenate(values, axis=1), policies)

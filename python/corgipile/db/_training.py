@@ -89,8 +89,8 @@ def _names(conn: Any, ids: list[int]) -> dict[int, str | None]:
 
 
 def call_of(conn: Any, function: str, source: str, arguments: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The call of a function that has a source, and options. What the function has no argument for, or none of that type, goes into its options, where the server
-    says by name what is wrong with it."""
+    """The call of a function that has a source, and options. What the function has no argument for, or none of that
+    type, goes into its options, where the server says by name what is wrong with it."""
     types = argument_types(conn, function, "text")
     given = {name: _plain(name, value) for name, value in arguments.items() if value is not None}
     options = given.pop("options", {})
