@@ -30,20 +30,22 @@ pub enum Penalty {
 
 /// Rows of a table that is read for the choice, at most.
 const MOST_ROWS: u64 = 100_000;
-/// By what share the loss has to be less with a penalty: any difference would be one of chance, and no reason for one.
-const LEAST: f64 = 1e-3;
 /// The part of them that is held out.
 const HELD_OUT: f64 = 0.2;
+/// By what share the loss has to be less with a penalty: a smaller difference is one of chance.
+const LEAST: f64 = 1e-3;
 
 impl Training {
     /// Settles the penalty, if it is open. Gives what a notice says of it.
     pub(super) fn choose_penalty(&mut self) -> String {
-        if let Penalty::Open(request) = &mut self.penalty {
-            let request = std::mem::replace(request, Box::new(self.request.clone()));
-            let is_better =
-                is_worth_it(&self.buffers.decoder).then(|| compare(*request)).and_then(Result::ok).flatten();
-            self.penalty = Penalty::Settled(is_better.unwrap_or_default());
-        }
+        let none = Penalty::Settled(String::new());
+        self.penalty = match std::mem::replace(&mut self.penalty, none) {
+            Penalty::Open(request) if is_worth_it(&self.buffers.decoder) => {
+                Penalty::Settled(compare(*request).ok().flatten().unwrap_or_default())
+            }
+            Penalty::Open(_) => Penalty::Settled(String::new()),
+            settled => settled,
+        };
         let told = match &self.penalty {
             Penalty::Settled(told) if told.is_empty() => return String::new(),
             Penalty::Settled(told) => told,
