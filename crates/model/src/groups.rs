@@ -245,7 +245,8 @@ fn first_of(table: &ModelTable, text: &str) -> Result<Option<First>> {
         let (prefix, mut first) = (format!("{name}/"), None);
         table.each_with_prefix(&prefix, |row| {
             let is_other = owner.as_ref().is_some_and(|owner| row.owner() != *owner);
-            let Some(group) = group_of(row, &prefix).filter(|_| !is_other) else { return ControlFlow::Continue(()) };
+            let grouping = grouping_of(row, &prefix).filter(|_| !is_other);
+            let Some(group) = grouping.and_then(|grouping| grouping.group) else { return ControlFlow::Continue(()) };
             match Access::of(row) {
                 None => forbidden = forbidden.or(row.get::<i64>(c"model_id")),
                 Some(_) => first = Some(group),
@@ -264,10 +265,11 @@ pub(super) fn exist(table: &ModelTable, text: &str) -> bool {
     !matches!(first_of(table, text), Ok(None))
 }
 
-/// The group of the model in a row whose name is this prefix and its group.
-fn group_of(row: &ModelRow, prefix: &str) -> Option<String> {
-    let group = Grouping::of_row(row)?.group?;
-    (row.get::<String>(c"name")?.strip_prefix(prefix) == Some(group.as_str())).then_some(group)
+/// What the record says of the model in a row whose name is this prefix and its group.
+fn grouping_of(row: &ModelRow, prefix: &str) -> Option<Grouping> {
+    let grouping = Grouping::of_row(row)?;
+    let has_name = row.get::<String>(c"name")?.strip_prefix(prefix) == Some(grouping.group.as_deref()?);
+    has_name.then_some(grouping)
 }
 
 /// Shows `f` the models of groups under an owner's name, all versions of them, until it breaks.
@@ -279,10 +281,8 @@ fn each_of(
 ) {
     let prefix = format!("{name}/");
     table.each_with_prefix(&prefix, |row| {
-        if row.owner() != *owner || group_of(row, &prefix).is_none() {
-            return ControlFlow::Continue(());
-        }
-        Grouping::of_row(row).map_or(ControlFlow::Continue(()), |grouping| f(row, grouping))
+        let grouping = if row.owner() == *owner { grouping_of(row, &prefix) } else { None };
+        grouping.map_or(ControlFlow::Continue(()), |grouping| f(row, grouping))
     });
 }
 
