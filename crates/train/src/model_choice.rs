@@ -15,7 +15,7 @@ use pgrx::pg_sys;
 use scan::Source;
 
 /// What stands for no model that is named.
-const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 
 /// The source of a call, which names a model afterwards.
 pub fn source_and_model(arguments: &mut TrainArguments, flags: Flags) -> Result<Source> {

@@ -5,6 +5,7 @@
 //! continue, and the model is the one that this many more epochs would have trained. If anything differs, it is a new
 //! training with these first weights.
 
+use crate::model_choice::AUTO;
 use decode::{Decoder, DecoderState, FeatureColumns};
 use errors::{Error, Result, TrainingError};
 use loss::{Hyperparameters, ModelKind, ModelParameters};
@@ -281,6 +282,9 @@ fn check_record(arguments: &mut TrainArguments, model: &Model, record: &Map<Stri
         }
         Err(_) => true,
     };
+    if arguments.text("model") == Some(AUTO) {
+        arguments.take::<String>("model");
+    }
     if arguments.text("model").is_some_and(is_other) {
         let hint = "Leave argument model out, or give the model's own kind.";
         return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));

@@ -44,7 +44,9 @@ fn the_model_follows_the_label() {
     let unclear = "SELECT corgipile_train('t', label => 'grade', features => '{x}')";
     db.fails_with(unclear, "22023").says(&["\"grade\"", "name the model"]).hints(&["'softmax'", "'linear'"]);
     assert_eq!(chosen(&mut db, "digit", ", model => 'auto'"), "softmax");
-    assert_eq!(chosen(&mut db, "grade", ", model => 'linear'"), "linear");
+    assert_eq!(chosen(&mut db, "grade", ", model => 'linear', name => 'grades'"), "linear");
+    // a model that is trained further stays of its kind
+    assert_eq!(chosen(&mut db, "grade", ", model => 'auto', warm_start => 'grades'"), "linear");
 }
 
 #[test]
