@@ -9,7 +9,7 @@ use errors::{ArgumentError, OrRaise, PgError, Result, raise};
 use options::shuffling::Shuffling;
 use pg::call::arguments::Arguments;
 use pg::catalog::relation::Relation;
-use pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use pg::executor::explain::Explain;
 use pg::executor::query::Running;
 use pg::require_utf8;
@@ -107,7 +107,22 @@ impl Shuffled {
 pub struct ShuffleScan {
     /// None in the copies of the plan that EvalPlanQual makes and never runs
     rows: Option<Shuffled>,
+    /// the node that has the rows, if they are this node's own without any change
+    buffer: Option<Scan<TupleShuffle>>,
     at_end: bool,
+}
+
+/// Gives the next tuple of the buffer, which is filled as soon as all were given. False at the end of the epoch.
+fn give(node: Node, query: &Running, buffer: &Scan<TupleShuffle>) -> bool {
+    let fill = || {
+        let tuples = buffer.run(|scan, inner| {
+            let tuples = scan.fill_slots(inner);
+            (tuples, tuples)
+        });
+        (tuples, tuples)
+    };
+    let give = || buffer.with(|scan, _| scan.give(node.scan_slot()));
+    give() || (query.run(fill) > 0 && give())
 }
 
 static METHODS: Methods = Methods::new::<ShuffleScan>(c"CorgiPileShuffle");
@@ -126,16 +141,26 @@ impl CustomScan for ShuffleScan {
             }
             rows
         };
-        ShuffleScan { rows: (!node.in_eval_plan_qual()).then(open), at_end: false }
+        let rows = (!node.in_eval_plan_qual()).then(open);
+        let is_same = |rows: &&Shuffled| {
+            let in_place = rows.columns.iter().enumerate().all(|(i, column)| *column == Some(i));
+            in_place && node.scans_rows_of(&rows.query)
+        };
+        let buffer = rows.as_ref().filter(is_same).map(|rows| rows.query.top());
+        if buffer.is_some() {
+            node.use_minimal_slot();
+        }
+        ShuffleScan { rows, buffer, at_end: false }
     }
 
     fn next(&mut self, node: Node) -> bool {
-        let row = self.rows.as_ref().filter(|_| !self.at_end).and_then(|rows| Some((rows.query.row()?, &rows.columns)));
-        match row {
-            Some((row, columns)) => node.store_columns(row, columns),
-            None => self.at_end = true,
-        }
-        !self.at_end
+        let Some(Shuffled { query, columns, .. }) = self.rows.as_ref().filter(|_| !self.at_end) else { return false };
+        let any = match &self.buffer {
+            Some(buffer) => give(node, query, buffer),
+            None => query.row().map(|row| node.store_columns(row, columns)).is_some(),
+        };
+        self.at_end = !any;
+        any
     }
 
     fn rescan(&mut self, _node: Node) {
@@ -145,8 +170,9 @@ impl CustomScan for ShuffleScan {
         }
     }
 
-    fn end(&mut self, _node: Node) {
+    fn end(&mut self, node: Node) {
         if let Some(rows) = self.rows.take() {
+            node.scan_slot().clear(); // the row is the query's
             rows.finish();
         }
     }

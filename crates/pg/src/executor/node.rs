@@ -4,6 +4,7 @@
 //! itself whether what it needs is there, and none changes a slot while a row is being read
 //! ([`with_row`](crate::tuples::slot::Slot::with_row)).
 
+use super::running::Running;
 use crate::compat::attributes;
 use crate::snapshot::Snapshot;
 use crate::tuples::heap::HeapRelation;
@@ -367,6 +368,20 @@ impl<'a> Node<'a> {
             }
             pg_sys::ExecStoreVirtualTuple(slot);
         }
+    }
+
+    /// Are the rows of a query as this node's scan rows, column by column?
+    pub fn scans_rows_of(self, query: &Running) -> bool {
+        // SAFETY: both slots are there as long as their queries.
+        let [own, other] = unsafe {
+            let other = pg_sys::ExecGetResultType(query.plan_state());
+            [(*(*self.0).ss.ss_ScanTupleSlot).tts_tupleDescriptor, other].map(|of| attributes(of))
+        };
+        let is_same = |(own, other): (&pg_sys::FormData_pg_attribute, &pg_sys::FormData_pg_attribute)| {
+            let stored = |of: &pg_sys::FormData_pg_attribute| (of.attlen, of.attbyval, of.attalign);
+            own.atttypid == other.atttypid && stored(own) == stored(other)
+        };
+        own.len() == other.len() && own.iter().zip(other).all(is_same)
     }
 
     /// Makes another row, with as many columns, this node's scan row; its values stay where they are: the row is good

@@ -318,6 +318,12 @@ impl Running {
         }
     }
 
+    /// The state of the node on top.
+    pub(super) fn plan_state(&self) -> *mut pg_sys::PlanState {
+        // SAFETY: the query was started.
+        unsafe { (*self.query()).planstate }
+    }
+
     /// The node on top.
     pub fn top<T: CustomScan>(&self) -> Scan<T> {
         // SAFETY: the query is running, and plan() has put a T on top.

@@ -1,7 +1,14 @@
 //! Copies of tuples, in a memory context of their own.
 
+use super::prefetch::fetch_line;
 use super::slot::{LentRows, Slot};
 use pgrx::prelude::*;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Lines of a tuple that are prefetched at most: more would push others out of the cache.
+const MAX_LINES: usize = 4;
 
 /// A buffer of minimal tuples.
 pub struct TupleBuffer {
@@ -50,6 +57,21 @@ impl TupleBuffer {
             self.bytes += (*tuple).t_len as usize + size_of::<pg_sys::MinimalTuple>();
             allocation::push(&mut self.tuples, tuple);
         }
+    }
+
+    /// Tuple `i` is stored soon: brings its first cache lines closer to the processor, as many as such tuples have.
+    #[inline]
+    pub fn prefetch(&self, i: usize) {
+        let lines = (self.bytes / self.tuples.len().max(1)).div_ceil(LINE).min(MAX_LINES);
+        if let Some(tuple) = self.tuples.get(i) {
+            (0..lines).for_each(|line| fetch_line(tuple.cast(), line));
+        }
+    }
+
+    /// Tuple `i` is prefetched soon: brings its place closer to the processor.
+    #[inline]
+    pub fn prefetch_place(&self, i: usize) {
+        simd::prefetch(&self.tuples, i);
     }
 
     /// Puts tuple `i` into a slot for minimal tuples, where it stays until tuples are removed.

@@ -13,6 +13,7 @@ use pg::check_for_interrupts;
 use pg::detoasted::count_so_far as detoasted;
 use pg::executor::custom_scan::Node;
 use pg::tuples::heap::HeapRows;
+use pg::tuples::slot::Slot;
 use pg::tuples::spool::SpoolRows;
 use shuffle::{BlockPartition, SortKeys, Strategy, block_order_pausing};
 use std::ops::Range;
@@ -37,6 +38,17 @@ pub fn next(scan: &mut BlockShuffle, node: Node) -> bool {
 }
 
 impl BlockShuffle {
+    /// The next tuple that passes the node's qual, as its projection makes it: what the executor would give the node's
+    /// parent. None at the end of the epoch, and at a pause.
+    pub fn next_row<'a>(&mut self, node: Node<'a>) -> Option<Slot<'a>> {
+        while next(self, node) {
+            if node.passes_qual() {
+                return Some(node.project());
+            }
+        }
+        None
+    }
+
     /// Begins the epoch, if that has not been done.
     pub fn begin_epoch(&mut self, node: Node) -> Result<()> {
         if self.begun {

@@ -8,20 +8,19 @@ use decode::Decoder;
 use errors::{OrRaise, Result};
 use pg::check_for_interrupts;
 use pg::executor::custom_scan::Node;
+use pg::tuples::slot::Slot;
 use pg::tuples::tuple_buffer::TupleBuffer;
 use shuffle::CHUNKS_PER_BUFFER;
 use std::time::Instant;
 use tuples::Batch;
 
 pub fn next(scan: &mut TupleShuffle, node: Node) -> bool {
-    if scan.position == scan.order.len() && !scan.fill_slots(node) {
-        return false;
-    }
-    let Some(tuples) = &mut scan.tuples else { return false };
-    tuples.store(scan.order[scan.position] as usize, node.scan_slot());
-    scan.position += 1;
-    true
+    scan.give(node.scan_slot()) || (scan.fill_slots(node) > 0 && scan.give(node.scan_slot()))
 }
+
+/// How many tuples before it is given a tuple is prefetched, and how many before that its place: the buffer is larger
+/// than the caches.
+const AHEAD: usize = 8;
 
 /// The buffer's tuples, whatever holds them.
 trait HeldTuples {
@@ -111,14 +110,17 @@ impl HeldTuples for TupleBuffer {
 
     /// The last of the blocks may be split by the memory: what is left of it comes first the next time.
     fn fill(&mut self, node: Node, limits: Limits) -> Result<()> {
-        blocks(node).with(|scan, _| scan.allow(limits.blocks));
-        while (self.bytes() as u64) < limits.bytes {
-            match node.child_row() {
-                Some(row) => self.push(row),
-                None => break,
+        let before = self.len();
+        blocks(node).run(|scan, below| {
+            scan.allow(limits.blocks);
+            while (self.bytes() as u64) < limits.bytes {
+                match scan.next_row(below) {
+                    Some(row) => self.push(row),
+                    None => break,
+                }
             }
-        }
-        Ok(())
+            (Ok(()), self.len() - before)
+        })
     }
 }
 
@@ -142,14 +144,29 @@ impl TupleShuffle {
         Ok(any)
     }
 
-    /// Fills the buffer of tuples and mixes them. False at the end of the epoch.
-    fn fill_slots(&mut self, node: Node) -> bool {
+    /// Puts the next tuple of the buffer into a slot for minimal tuples. False if all were given.
+    #[inline]
+    pub fn give(&mut self, slot: Slot<'_>) -> bool {
+        let (Some(tuples), Some(i)) = (&mut self.tuples, self.order.get(self.position)) else { return false };
+        if let Some(place) = self.order.get(self.position + 2 * AHEAD) {
+            tuples.prefetch_place(*place as usize);
+        }
+        if let Some(ahead) = self.order.get(self.position + AHEAD) {
+            tuples.prefetch(*ahead as usize);
+        }
+        tuples.store(*i as usize, slot);
+        self.position += 1;
+        true
+    }
+
+    /// Fills the buffer of tuples and mixes them. How many there are to give: 0 at the end of the epoch.
+    pub fn fill_slots(&mut self, node: Node) -> usize {
         node.scan_slot().clear();
         let mut tuples = self.tuples.take().unwrap_or_else(TupleBuffer::new);
         self.next_order(node, &mut tuples).or_raise();
         self.tuples = Some(tuples);
         self.position = 0;
-        !self.order.is_empty()
+        self.order.len()
     }
 
     /// Reads until there are tuples to give, or the epoch is over.
