@@ -109,7 +109,7 @@ fn at_zero(mut call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
     let prepares = wanted.anything() || decoder.needs_preparation();
     let shuffling = block_by_block(&request.shuffling, prepares);
     let planned = source.plan(&spec, &shuffling)?;
-    let rows = Rows { spec: &spec, columns: source.columns(), planned: &planned, shuffling: &shuffling };
+    let rows = Rows { spec: &spec, source: &source, planned: &planned, shuffling: &shuffling };
     if let Some(factor) = clusters_there(nodes, &rows, &mut decoder, wanted)? {
         decoder.labels().check()?;
         return Ok(factor);
@@ -152,7 +152,7 @@ fn at_model(model: &Model, source: &str, mut call: TrainArguments, nodes: &Nodes
     }
     let mut factor = factor_at(model, &rows.decoder);
     let spec = &of_model.spec(model);
-    let there = Rows { spec, columns: rows.source.columns(), planned: &rows.planned, shuffling: &shuffling };
+    let there = Rows { spec, source: &rows.source, planned: &rows.planned, shuffling: &shuffling };
     if clusters_at_there(nodes, &there, (model, policies), &mut factor)? {
         return Ok(factor);
     }

@@ -208,6 +208,7 @@ fn labels_column(name: &str, label_type: pg_sys::Oid) -> Result<(String, pg_sys:
 /// Reads the source and writes the table.
 fn compress(arguments: &Arguments) -> Result<Written> {
     let start = Instant::now();
+    model::table::check_is_own("corgipile_compress()");
     keep_extension();
     let places = Places { label: 2, features: 3, batch_rows: 4, order: 6, seed: 7 };
     let mut request = CompressRequest::of(arguments, &places)?;

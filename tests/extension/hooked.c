@@ -2,12 +2,17 @@
  * An extension of somebody else, for tests/tests/server/sources/other_extensions.rs: tables whose names begin with
  * "hooked_" are read by a custom scan that needs this library's ExecutorRun hook, as distributed plans need that of Citus.
  *
+ * Its planner takes the ORDER BY of a subquery on such a table away, unless it has a LIMIT or an OFFSET, as Citus sends it to each
+ * shard.
+ * hooked_transaction() is other than 0 when the transaction has used such a table, as Citus numbers transactions.
+ *
  * The hook asks hooked_ids(), a function of the test, which ids there are; the scan gives the rows with these ids in their
  * first column. A scan that runs without the hook gives all rows, and a WARNING: that is what the tests look for.
  */
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
@@ -18,6 +23,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -45,6 +51,10 @@ static set_rel_pathlist_hook_type previous_pathlist = NULL;
 #endif
 
 static ExecutorRun_hook_type previous_run = NULL;
+static planner_hook_type previous_planner = NULL;
+static int64 transaction = 0;
+
+PG_FUNCTION_INFO_V1(hooked_transaction);
 
 static Node *create_state(CustomScan *plan);
 static Plan *plan_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses, List *children);
@@ -211,10 +221,75 @@ prepare(PlanState *state, void *context)
 		if (!ActiveSnapshotSet() || GetActiveSnapshot() != state->state->es_snapshot)
 			elog(ERROR, "hooked: the query's snapshot is not the active one");
 		if (!hooked->prepared)
+		{
 			hooked->ids = ids();
+			transaction = 1;
+		}
 		hooked->prepared = true;
 	}
 	return planstate_tree_walker(state, prepare, context);
+}
+
+/* The number of the transaction, as far as it has used a table of ours. */
+Datum
+hooked_transaction(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(transaction);
+}
+
+static void
+end_transaction(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)
+		transaction = 0;
+}
+
+/* Does the query read a table of ours, and nothing else? */
+static bool
+reads_hooked(Query *query)
+{
+	RangeTblEntry *entry;
+
+	if (list_length(query->jointree->fromlist) != 1 || list_length(query->rtable) != 1)
+		return false;
+	entry = linitial(query->rtable);
+	return entry->rtekind == RTE_RELATION && strncmp(get_rel_name(entry->relid), "hooked_", 7) == 0;
+}
+
+/* Takes the order of subqueries away. */
+static bool
+send_to_shards(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		Query	   *query = ((RangeTblEntry *) node)->subquery;
+
+		if (query != NULL && query->sortClause != NIL && query->limitCount == NULL && query->limitOffset == NULL &&
+			reads_hooked(query))
+			query->sortClause = NIL;
+		return false;
+	}
+	if (IsA(node, CommonTableExpr))
+	{
+		Query	   *query = castNode(Query, ((CommonTableExpr *) node)->ctequery);
+
+		if (query->sortClause != NIL && query->limitCount == NULL && query->limitOffset == NULL && reads_hooked(query))
+			query->sortClause = NIL;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, send_to_shards, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, send_to_shards, context);
+}
+
+static PlannedStmt *
+plan_query(Query *query, const char *text, int options, ParamListInfo parameters)
+{
+	send_to_shards((Node *) query, NULL);
+	if (previous_planner)
+		return previous_planner(query, text, options, parameters);
+	return standard_planner(query, text, options, parameters);
 }
 
 static void
@@ -236,6 +311,9 @@ _PG_init(void)
 	RegisterCustomScanMethods(&scan_methods);
 	previous_pathlist = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = set_pathlist;
+	previous_planner = planner_hook;
+	planner_hook = plan_query;
+	RegisterXactCallback(end_transaction, NULL);
 	previous_run = ExecutorRun_hook;
 	ExecutorRun_hook = run;
 }

@@ -8,6 +8,11 @@ pub enum AggregateError {
     #[error("invalid value for type corgipile.sgd_state: {0}")]
     #[report(ERRCODE_INVALID_TEXT_REPRESENTATION => "Pass a state returned by corgipile_sgd_init() or corgipile_sgd_agg().")]
     MalformedState(String),
+    #[error("corgipile_train_uda() cannot train on a distributed table")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "Call corgipile_train(), with servers => 'auto' to train where the rows are, or \
+         corgipile_sgd_agg_typed(), which Citus runs on each node.")]
+    Distributed,
     #[error("the state belongs to an epoch that has not ended")]
     #[report(ERRCODE_INVALID_PARAMETER_VALUE => "{STATES}")]
     UnfinishedEpoch,

@@ -121,6 +121,14 @@ pub enum ModelError {
         "Publish it with corgipile_publish() on the server that runs the query, or pass the model as a \
          value: corgipile_export() there returns it.")]
     NotPublished(String),
+    #[error("cannot execute {0} in a part of another server's query")]
+    #[report(ERRCODE_FEATURE_NOT_SUPPORTED =>
+        "It would be stored on this server only. Call it by itself, on the server where the query begins.")]
+    WritesForAnother(String),
+    #[error("permission denied for model \"{0}\", which was published to this server")]
+    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE =>
+        "corgipile_publish() does not copy grants. On this server, its owner calls corgipile_grant(model, role).")]
+    PublishedPermission(String),
     #[error("model {0} has no name")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
         "Other servers look up a model by its name: give it one with corgipile_rename().")]

@@ -18,7 +18,10 @@ pub enum SourceError {
     #[report(ERRCODE_DATATYPE_MISMATCH => "{hint}")]
     ColumnType { role: &'static str, column: String, type_name: String, hint: Cow<'static, str> },
     #[error("the table has {pages} pages, too few to measure how fast blocks are read")]
-    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "At least {least} pages are needed.")]
+    #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE => "At least {least} pages are needed.{}", match pages {
+        0 => " A distributed table has its rows on its nodes: measure one of its shards there.",
+        _ => "",
+    })]
     TooFewPages { pages: u32, least: u32 },
     #[error("the source has no features")]
     #[report(ERRCODE_UNDEFINED_COLUMN => "{hint}")]

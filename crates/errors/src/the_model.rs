@@ -53,6 +53,8 @@ impl fmt::Display for TheModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.0.name, self.0.id) {
             (_, INLINE_MODEL_ID) => f.write_str("the given model"),
+            // its id is another on the server that asks
+            (Some(name), _) if pg::serves_another() => write!(f, "model \"{name}\""),
             (Some(name), id) => write!(f, "model {id} \"{name}\""),
             (None, id) => write!(f, "model {id}"),
         }

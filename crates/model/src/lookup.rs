@@ -84,6 +84,9 @@ fn look_up(key: &Key) -> Result<Rc<Model>> {
                 .map_or_else(|| ModelError::NotPublished(name.clone()), ModelError::OfAnotherServer)
                 .into())
         }
+        (Err(Error::Model(ModelError::ModelPermission(_))), Some(name)) => {
+            Err(ModelError::PublishedPermission(name.clone()).into())
+        }
         (Err(Error::Model(ModelError::NoModelId(_) | ModelError::NoModelName(..))), None) if is_stored_later(key) => {
             Err(ModelError::LaterModel(not_found(key).to_string()).into())
         }

@@ -295,7 +295,7 @@ impl Meant {
 
 /// Who owns the model with this id.
 fn owner_of(id: i64) -> Result<StoredRole> {
-    table::prevent_if_read_only("changes of models");
+    table::check_may_write("changes of models");
     let found = table::find(id, |row| match Access::of(row) {
         Some(claim) if claim.is_owned() => Ok(row.owner()),
         _ => Err(ModelError::NotOwner.into()),
@@ -305,7 +305,7 @@ fn owner_of(id: i64) -> Result<StoredRole> {
 
 /// The version that a name means, if the current user may change it. A name means the same as where models are used.
 fn owned(name: &str) -> Result<Named> {
-    table::prevent_if_read_only("changes of models");
+    table::check_may_write("changes of models");
     let table = ModelTable::open();
     let found = resolve(&table, name);
     table.close();

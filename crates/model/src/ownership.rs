@@ -129,7 +129,7 @@ pub fn reassign_owned(from: &str, to: &str) -> Result<i64> {
 
 /// The role that is shown like this, if what is its own is the current user's to give away.
 fn own_role(role: &str) -> Result<StoredRole> {
-    table::prevent_if_read_only("changes of models");
+    table::check_may_write("changes of models");
     let role = table::role_as_shown(role);
     if role.has_privileges() { Ok(role) } else { Err(ModelError::NotOwner.into()) }
 }

@@ -29,7 +29,7 @@ pub struct NewModel {
 /// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is
 /// done for one; and keeps the extension from being dropped until it is stored. `function` is what was called.
 pub fn check_can_store(function: &str) {
-    table::prevent_if_read_only(function);
+    table::check_may_write(function);
     keep_extension();
 }
 

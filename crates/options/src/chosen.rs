@@ -68,6 +68,8 @@ pub struct Point {
     pub has_open_decay: bool,
     /// may Newton's method train the model, if it can?
     pub has_open_solver: bool,
+    /// is nothing said that Newton's method knows nothing of, if it can train the model?
+    pub may_take_newton: bool,
     /// is the penalty to be chosen by the number of rows?
     pub has_open_penalty: bool,
     /// are the epochs to be chosen together with the learning rate?

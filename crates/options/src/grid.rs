@@ -66,19 +66,21 @@ impl Base {
         }
         let says_penalty = ["l1", "l2"].into_iter().any(|key| options.contains_key(key));
         let has_open_decay = !options.contains_key("decay");
-        let leaves_solver_open = leaves_solver_open(&options, self.kind);
+        let leaves_solver_open = leaves_solver_open(&options);
         let parsed = parse::parse(options, self.kind, self.automatic)?;
         let Parsed { options, hyperparameters, rate, stopping } = parsed;
         let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && options.batch_size.is_none();
         let has_open_epochs = rate == Rate::Open && max_epochs.is_none();
         let max_epochs = max_epochs.unwrap_or(Hyperparameters::EPOCHS);
+        let may_take_newton = leaves_solver_open && rate == Rate::Open && rate_times.is_none() && self.kind.is_smooth();
         let mut point = Point {
             hyperparameters,
             rate,
             rate_times,
             has_open_batch_size,
             has_open_decay,
-            has_open_solver: leaves_solver_open && rate == Rate::Open && rate_times.is_none(),
+            has_open_solver: may_take_newton && self.kind.link() == Link::Logarithm,
+            may_take_newton,
             has_open_penalty: rate == Rate::Open && !says_penalty && self.kind.has_automatic_penalty(),
             has_open_epochs,
             max_epochs,
@@ -92,14 +94,14 @@ impl Base {
     }
 }
 
-/// Is it for the tuples to say whether Newton's method trains the model? A rate that is good for the mean of e^z is far
-/// too long for the few rows where it is largest, and these decide what is predicted: so it does, unless something is
-/// said that it knows nothing of.
-fn leaves_solver_open(options: &Map<String, Value>, kind: ModelKind) -> bool {
+/// Is it for the tuples to say whether Newton's method trains the model? Not if something is said that it knows nothing
+/// of. It does where the model has the mean of e^z: a rate that is good for that is far too long for the few rows where
+/// it is largest, and these decide what is predicted. It may on several servers.
+fn leaves_solver_open(options: &Map<String, Value>) -> bool {
     let is_of_sgd = |group| matches!(group, Some(Group::Optimizer | Group::Schedule));
     let grouped = |name: &str| table::entries().any(|entry| entry.name == name && is_of_sgd(entry.group));
     let of_sgd = |name: &str| parse::OF_SGD.contains(&name) || ["solver", "l1"].contains(&name) || grouped(name);
-    kind.link() == Link::Logarithm && !options.keys().any(|name| of_sgd(name))
+    !options.keys().any(|name| of_sgd(name))
 }
 
 fn epochs(value: &Value) -> Result<u32> {

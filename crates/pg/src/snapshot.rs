@@ -1,6 +1,7 @@
 //! Snapshots: which rows a statement sees.
 
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::marker::PhantomData;
 
 /// Do all statements of the transaction see the same rows, so that it fails where others have changed one?
@@ -9,13 +10,50 @@ pub fn is_of_transaction() -> bool {
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
 }
 
-/// Has the transaction changed anything, here or on other servers by way of foreign tables? A statement that changes
-/// something has a number, and is followed by one with another.
-pub fn has_written() -> bool {
-    // SAFETY: reads variables.
-    unsafe {
-        pg_sys::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId || pg_sys::GetCurrentCommandId(false) > 0
+thread_local! {
+    /// where the transaction was after writes of the library's own, before which nothing was written
+    static AFTER_OWN: Cell<Option<Writes>> = const { Cell::new(None) };
+}
+
+/// How far the writes of a transaction have come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Writes {
+    transaction: u64,
+    /// that the next statement that writes has
+    command: pg_sys::CommandId,
+}
+
+impl Writes {
+    fn now() -> Writes {
+        // SAFETY: reads variables.
+        unsafe {
+            let transaction = pg_sys::GetTopFullTransactionIdIfAny().value;
+            Writes { transaction, command: pg_sys::GetCurrentCommandId(false) }
+        }
     }
+}
+
+/// Has the transaction changed anything but what [`write_own`] has, here or on other servers by way of foreign tables?
+/// A statement that changes something has a number, and is followed by one with another.
+pub fn has_written() -> bool {
+    let now = Writes::now();
+    (now.transaction != 0 || now.command > 0) && AFTER_OWN.get() != Some(now)
+}
+
+/// Runs what writes to the library's own tables alone, which does not count for [`has_written`].
+pub fn write_own<R>(write: impl FnOnce() -> R) -> R {
+    let before = Writes::now();
+    // SAFETY: as SPI does before each statement that may write. The number of the command changes if a statement that
+    // is under way writes by it: INSERT INTO ... SELECT FROM corgipile_train() writes its rows when this is over.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    let is_first = !has_written() && before == Writes::now();
+    let result = write();
+    // without a number of the transaction, the writes of another one could be taken for these
+    let after = Writes::now();
+    if is_first && after.transaction != 0 {
+        AFTER_OWN.set(Some(after));
+    }
+    result
 }
 
 /// May the transaction have read before, so that its statement sees rows as they were then?

@@ -14,6 +14,7 @@ use pg::catalog::names::quote_identifier;
 use pg::catalog::relation::{Relation, bytes, estimated_rows, has_places, may_read_places};
 use pg::catalog::types::base_type;
 use pg::executor::query::{Column, Planned, Query, only_select};
+use pg::executor::remote_rows::in_distributed_transaction;
 use pg::values::number::NumberType;
 use pg::values::part::{Part, TypedPart};
 use pg::values::sparse::is_index_array;
@@ -35,6 +36,8 @@ pub struct Source {
     relation: Option<pg_sys::Oid>,
     /// what some rows say about the columns, once it is asked for
     sample: OnceCell<Option<Sample>>,
+    /// may the transaction have written to tables that are on several servers, before anything was read of the source?
+    pub in_distributed_transaction: bool,
 }
 
 impl Source {
@@ -48,7 +51,9 @@ impl Source {
             (relation.name().to_owned(), Some(relation))
         };
         let relation = relation.map(|relation| relation.oid());
-        let source = Source { from, columns: Vec::new(), parts: Vec::new(), relation, sample: OnceCell::new() };
+        let (columns, parts, sample) = (Vec::new(), Vec::new(), OnceCell::new());
+        let in_distributed_transaction = in_distributed_transaction();
+        let source = Source { from, columns, parts, relation, sample, in_distributed_transaction };
         Ok(Source { columns: source.read("*")?.columns(), ..source })
     }
 

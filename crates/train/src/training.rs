@@ -8,7 +8,7 @@ use super::group_order::OnlyGroup;
 use super::learners::{HeldOutResult, Learners};
 use super::model_choice::source_and_model;
 use super::new_trainer::new_trainer;
-use super::nodes::{Place, Traffic};
+use super::nodes::{Place, Remote, Traffic};
 use super::opening::{check_decoder, fit_to_mini_batches, goes_on_in_groups, label_type, no_loader_because};
 use super::penalty::Penalty;
 use super::phases::{Phase, Phases, PreparationTimes};
@@ -26,6 +26,7 @@ use errors::{Result, TrainingError};
 use model::GroupsBefore;
 use options::cache::CachePlan;
 use options::call::TrainArguments;
+use options::nodes::Nodes;
 use options::request::Request;
 use options::rows::Prepare;
 use options::shuffling::Shuffling;
@@ -68,8 +69,10 @@ pub struct Training {
     /// the training of one more model, of all rows, which follows that of the groups
     of_all_rows: Option<Box<Request>>,
     pub(super) penalty: Penalty,
+    /// what was asked for, to be trained on rows that are fetched, if servers may turn out to take longer than that
+    pub(super) original: Option<Box<Request>>,
     /// what models of groups there were under the name before
-    groups_before: Option<GroupsBefore>,
+    pub(super) groups_before: Option<GroupsBefore>,
 }
 
 /// Where the rows come from.
@@ -79,6 +82,8 @@ pub struct TrainingSource {
     label_type: pg_sys::Oid,
     /// the relation that was named, if the source is no query
     pub relation: Option<pg_sys::Oid>,
+    /// as [`Source::in_distributed_transaction`]
+    in_distributed_transaction: bool,
 }
 
 /// What the first pass over the rows has met.
@@ -105,11 +110,15 @@ pub struct Summary {
     pub models: usize,
     /// with the nodes, if the rows were trained on there
     pub traffic: Option<Traffic>,
+    /// was it chosen, and reported, in which way several servers train?
+    pub is_way_chosen: bool,
 }
 
 /// Trains and stores the model of all rows next to those of groups.
-fn train_on_all_rows(request: Request) -> Result<Vec<EpochRow>> {
-    let source = Source::resolve(&request.source)?;
+fn train_on_all_rows(request: Request, in_distributed_transaction: bool) -> Result<Vec<EpochRow>> {
+    // not as the training of the groups has left the transaction
+    let mut source = Source::resolve(&request.source)?;
+    source.in_distributed_transaction = in_distributed_transaction;
     let open = |snapshot: Snapshot<'_>| {
         Training::open_request((request, source), None, (snapshot, 0, Flags::NONE), Phases::begin())
     };
@@ -155,6 +164,12 @@ impl Training {
         mut phases: Phases,
     ) -> Result<Training> {
         let of_all_rows = request.of_all_rows().map(Box::new);
+        let may_fetch = request.options.servers == Nodes::Auto && resume.is_none() && !flags.explain_only();
+        let original = may_fetch.then(|| {
+            let mut original = Box::new(request.clone());
+            original.options.servers = Nodes::Off;
+            original
+        });
         let open_penalty = (request.has_open_penalty() && resume.is_none()).then(|| Box::new(request.clone()));
         if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
             request.predict_numbers();
@@ -205,9 +220,9 @@ impl Training {
         let prepares = (prepares && !is_known).then_some(wanted);
         let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));
         let planned = source.plan(&spec, &shuffling_of(&request, passes))?;
-        let place = Place::new(&request, &spec, &planned)?;
+        let place = Place::new(&request, &spec, (&source, &planned))?;
         let comes_here = !matches!(place, Place::There(_));
-        if request.shuffling.seed_is_given && planned.has_extension_nodes() && comes_here && !flags.explain_only() {
+        if request.shuffling.seed_is_given && planned.order_varies() && comes_here && !flags.explain_only() {
             notice_open_order();
         }
         let owned_spec = OwnedSpec::new(&spec, source.columns());
@@ -244,6 +259,7 @@ impl Training {
                 columns: source.columns().to_vec(),
                 label_type,
                 relation: source.relation(),
+                in_distributed_transaction: source.in_distributed_transaction,
             },
             prepares,
             fallback,
@@ -256,6 +272,7 @@ impl Training {
                 _ => Penalty::Settled(String::new()),
             },
             groups_before: None,
+            original,
         })
     }
 
@@ -271,7 +288,7 @@ impl Training {
             let _shown = Progress::begin(self.source.relation, first, last);
             let mut rows = self.train()?;
             if let Some(request) = self.of_all_rows.take() {
-                rows.extend(train_on_all_rows(*request)?);
+                rows.extend(train_on_all_rows(*request, self.source.in_distributed_transaction)?);
             }
             self.outcome = Some(rows);
         }
@@ -283,12 +300,16 @@ impl Training {
         self.buffers.finish();
     }
 
-    fn train(&mut self) -> Result<Vec<EpochRow>> {
+    pub(super) fn train(&mut self) -> Result<Vec<EpochRow>> {
         self.phases.resume();
-        if let Some((learners, preparation)) = self.train_there()? {
-            learners.warn_of_unconverged(self.request.kind);
-            learners.warn_of_collinear(&self.buffers.decoder)?;
-            return self.store(learners, preparation, Duration::ZERO);
+        match self.train_there()? {
+            Remote::Trained(learners, preparation) => {
+                learners.warn_of_unconverged(self.request.kind);
+                learners.warn_of_collinear(&self.buffers.decoder)?;
+                return self.store(learners, preparation, Duration::ZERO);
+            }
+            Remote::Fetching(request) => return self.train_fetched(*request),
+            Remote::Local => {}
         }
         self.buffers.start_to_run();
         let mut batch = Batch::dense(0);

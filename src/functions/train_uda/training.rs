@@ -47,6 +47,9 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     model::check_can_store("corgipile_train_uda()");
     let mut source = Source::resolve(&training.source)?;
+    if source.read("*")?.reads_distributed() {
+        return Err(AggregateError::Distributed.into());
+    }
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs());
     let features =
         source.features(training.features.as_deref(), &training.label, &OtherColumns::default(), Takes::Numbers)?;

@@ -17,8 +17,8 @@ pub use field::{Field, Float, FloatArray};
 pub use floats::read_floats;
 pub use lookup::check_exists;
 pub use roles::{
-    StoredRole, current_user, existing_role, is_superuser, prevent_if_read_only, role, role_as_shown, role_name,
-    role_named,
+    StoredRole, check_is_own, check_may_write, current_user, existing_role, is_superuser, role, role_as_shown,
+    role_name, role_named,
 };
 pub use row::{Key, ModelRow, ModelTable, Version, find};
 pub use scope::LookupScope;

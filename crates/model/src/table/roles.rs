@@ -1,6 +1,8 @@
 //! Roles, and what the current user may do.
 
+use errors::{ModelError, raise};
 use pg::catalog::names::{quote_identifier, quote_identifier_bytes};
+use pg::serves_another;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char};
 
@@ -200,8 +202,17 @@ pub fn role_as_shown(name: &str) -> StoredRole {
     }
 }
 
-/// PostgreSQL's own error if the transaction is read-only.
-pub fn prevent_if_read_only(command: &str) {
+/// An error in a part of another server's query, which would store on this server what is meant for that one.
+pub fn check_is_own(command: &str) {
+    if serves_another() {
+        raise(&ModelError::WritesForAnother(command.to_owned()));
+    }
+}
+
+/// An error unless this session may change models: that of [`check_is_own`], and PostgreSQL's own if the transaction is
+/// read-only.
+pub fn check_may_write(command: &str) {
+    check_is_own(command);
     let command = CString::new(command).unwrap_or_default();
     // SAFETY: a C string.
     unsafe { pg_sys::PreventCommandIfReadOnly(command.as_ptr()) }

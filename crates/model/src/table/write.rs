@@ -7,6 +7,7 @@ use super::row::shared_key;
 use crate::shared;
 use errors::{ModelError, raise};
 use pg::settings::Settings;
+use pg::snapshot::write_own;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
@@ -228,7 +229,7 @@ fn as_owner<R>(f: impl FnOnce() -> R) -> R {
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         let settings = Settings::set(&[(c"search_path", c"pg_catalog, pg_temp")]);
         pg_sys::SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as c_int);
-        let result = f();
+        let result = write_own(f);
         pg_sys::SetUserIdAndSecContext(user, context);
         settings.restore();
         result

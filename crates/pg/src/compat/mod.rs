@@ -22,6 +22,23 @@ pub(super) unsafe fn may_execute(function: pg_sys::Oid) -> pg_sys::AclResult::Ty
     }
 }
 
+/// May the current user use a foreign server?
+///
+/// # Safety
+/// In a transaction; there is such a server.
+pub(super) unsafe fn may_use_server(server: pg_sys::Oid) -> bool {
+    let usage = pg_sys::ACL_USAGE as pg_sys::AclMode;
+    // SAFETY: catalog lookups.
+    unsafe {
+        let user = pg_sys::GetUserId();
+        #[cfg(feature = "pg15")]
+        let verdict = pg_sys::pg_foreign_server_aclcheck(server, user, usage);
+        #[cfg(not(feature = "pg15"))]
+        let verdict = pg_sys::object_aclcheck(pg_sys::ForeignServerRelationId, server, user, usage);
+        verdict == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
 /// Are some of an Append's plans perhaps left out when it starts, or while it runs?
 ///
 /// # Safety

@@ -15,6 +15,7 @@ pub use report::{Code, Report, raise};
 pub use report_derive::Report;
 pub use words::excerpt;
 
+use crate::catalog::names::quote_identifier;
 use std::io::ErrorKind;
 
 /// `Result` with our error.
@@ -91,6 +92,15 @@ pub enum Error {
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>
         "Run CREATE EXTENSION dblink; it comes with PostgreSQL.")]
     NoDblink,
+    #[error("server \"{0}\": you have no user mapping for it")]
+    #[report(ERRCODE_UNDEFINED_OBJECT => "Run: CREATE USER MAPPING FOR CURRENT_USER SERVER {} OPTIONS (user '...', password '...')",
+        quote_identifier(_0))]
+    NoMapping(String),
+    #[error("server \"{server}\": role {role} lacks the privilege USAGE on it")]
+    #[report(ERRCODE_INSUFFICIENT_PRIVILEGE => "Its owner runs: GRANT USAGE ON FOREIGN SERVER {} TO {role}",
+        quote_identifier(server))]
+    /// the role is quoted
+    NoUsage { server: String, role: String },
     #[error("server \"{0}\": the user mapping has no password")]
     #[report(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED =>
         "dblink requires a password of all roles but superusers; password_required applies to postgres_fdw \

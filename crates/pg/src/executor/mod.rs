@@ -21,6 +21,7 @@ mod running;
 mod scan;
 mod seeks;
 mod shards;
+mod sorted;
 mod table_sample;
 
 pub use function_paths::FunctionNode;

@@ -15,8 +15,8 @@ pub struct Planned {
     pub(super) text: *const c_char,
     /// why worker processes cannot run it, if so
     pub(super) hazard: Option<Unavailable>,
-    /// has it custom scans of other extensions?
-    pub(super) has_extension_nodes: bool,
+    /// may another extension give the rows in another order each time?
+    pub(super) order_varies: bool,
     /// is it a part of the statement whose node runs it?
     pub(super) is_part: bool,
     /// the query as it was before it was planned, where it may be one on a distributed table
@@ -46,7 +46,7 @@ impl Planned {
         text: *const c_char,
         is_part: bool,
     ) -> Planned {
-        Planned { memory, statement, text, hazard: None, has_extension_nodes: false, is_part, maybe_distributed: None }
+        Planned { memory, statement, text, hazard: None, order_varies: false, is_part, maybe_distributed: None }
     }
 
     /// What PostgreSQL expects the first `rows` rows to cost, in units of seq_page_cost.
@@ -59,9 +59,9 @@ impl Planned {
         }
     }
 
-    /// Does another extension decide in which order rows come?
-    pub fn has_extension_nodes(&self) -> bool {
-        self.has_extension_nodes
+    /// May another extension give the rows in another order each time? Not if the query sorts them.
+    pub fn order_varies(&self) -> bool {
+        self.order_varies
     }
 
     /// The query's text.

@@ -12,7 +12,8 @@ pub use super::planned::Planned;
 use super::planner::plan_query;
 pub use super::running::Running;
 use super::seeks::pages_cheap_to_seek;
-use super::shards::MaybeDistributed;
+use super::shards::{MaybeDistributed, reads_distributed};
+use super::sorted::{Order, keep_order};
 use super::table_sample::{only_table, sample_blocks};
 use crate::catalog::relation;
 use crate::context::OwnContext;
@@ -155,6 +156,12 @@ impl Query {
         unsafe { only_table(self.query).map(|entry| (*entry).relid) }
     }
 
+    /// Does the query read a distributed table, and do nothing but filter and compute on it?
+    pub fn reads_distributed(&self) -> bool {
+        // SAFETY: the query was made by analyze.
+        unsafe { reads_distributed(self.query) }
+    }
+
     /// Makes the query read this percentage of the blocks of its only table, if it has one, drawn by the seed.
     pub fn sample_blocks(&mut self, percent: f32, seed: f64) {
         // SAFETY: the query was made by analyze, and is planned by a call that takes it.
@@ -194,14 +201,24 @@ impl Query {
                 // no statement of its own to statistics, see Running::start
                 (*query).queryId = 0;
             }
-            let copy = pg_sys::copyObjectImpl(query.cast()).cast();
+            let copy: *mut pg_sys::Query = pg_sys::copyObjectImpl(query.cast()).cast();
+            let again = || pg_sys::copyObjectImpl(copy.cast()).cast::<pg_sys::Query>();
             let scan = reads_table.then(B::methods);
             let (mut statement, used) = plan_query(query, text, scan, private);
-            let made = used && is_made_of::<B>((*statement).planTree);
+            let mut made = used && is_made_of::<B>((*statement).planTree);
             if used && !made {
                 // a B that is read row by row, next to a foreign table for instance,
                 // is slower than PostgreSQL's own nodes
-                (statement, _) = plan_query(copy, text, None, private);
+                (statement, _) = plan_query(again(), text, None, private);
+            }
+            let has_extension_nodes = has_extension_nodes(statement);
+            let mut order = Order::default();
+            if has_extension_nodes {
+                order = keep_order(copy);
+                if order.changed {
+                    (statement, _) = plan_query(copy, text, None, private);
+                    made = false;
+                }
             }
             let mut plan = (*statement).planTree;
             if !is_node::<B>(plan) {
@@ -209,7 +226,6 @@ impl Query {
                 plan = put(plan, private);
             }
             (*statement).planTree = put_on_top::<T>(plan, private);
-            let has_extension_nodes = has_extension_nodes(statement);
             let hazard = if has_extension_nodes {
                 Some(EXTENSION_NODE)
             } else if calls_unsafe {
@@ -217,10 +233,10 @@ impl Query {
             } else {
                 hazard_of_relations((*statement).rtable)
             };
-            (statement, hazard, has_extension_nodes, is_part, maybe_distributed)
+            (statement, hazard, has_extension_nodes && !order.is_fixed, is_part, maybe_distributed)
         });
-        let (statement, hazard, has_extension_nodes, is_part, maybe_distributed) = facts;
-        Planned { memory, statement, text, hazard, has_extension_nodes, is_part, maybe_distributed }
+        let (statement, hazard, order_varies, is_part, maybe_distributed) = facts;
+        Planned { memory, statement, text, hazard, order_varies, is_part, maybe_distributed }
     }
 }
 

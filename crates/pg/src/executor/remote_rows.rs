@@ -1,5 +1,6 @@
 //! Rows of a source on other servers: what each of them is asked, and which foreign servers are those of postgres_fdw.
 
+pub use super::shards::in_distributed_transaction;
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};

@@ -24,6 +24,28 @@ const AS_EVERYBODY_READS: [(&CStr, &CStr); 4] = [
     (c"extra_float_digits", c"3"),
 ];
 
+/// May the transaction have written to tables of Citus, or by functions that Citus runs on its nodes? Neither has to
+/// leave a trace in the transaction of this server. Citus numbers its transactions when they first use several nodes:
+/// so also those that have only read.
+pub fn in_distributed_transaction() -> bool {
+    const FUNCTION: &str = "SELECT 1 FROM pg_catalog.pg_proc
+        WHERE proname OPERATOR(pg_catalog.=) 'get_current_transaction_id' AND pronargs OPERATOR(pg_catalog.=) 0
+              AND pronamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace";
+    has_catalogs()
+        && !ask(FUNCTION, |_, _| ()).is_empty()
+        && ask("SELECT transaction_number FROM pg_catalog.get_current_transaction_id()", |rows, row| {
+            rows.get::<i64>(row, 0).is_some_and(|number| number != 0)
+        }) != [false]
+}
+
+/// Has this database the catalogs of Citus?
+fn has_catalogs() -> bool {
+    // SAFETY: a catalog lookup.
+    let catalog =
+        unsafe { pg_sys::get_relname_relid(c"pg_dist_partition".as_ptr(), pg_sys::PG_CATALOG_NAMESPACE.into()) };
+    catalog != pg_sys::Oid::INVALID
+}
+
 /// An analysed query that may be one on a distributed table.
 pub(super) struct MaybeDistributed {
     /// in the memory of the plan
@@ -44,6 +66,8 @@ struct Server {
     name: String,
     host: String,
     port: String,
+    /// may the user connect to it, as far as is known here?
+    is_usable: bool,
 }
 
 impl MaybeDistributed {
@@ -52,12 +76,8 @@ impl MaybeDistributed {
     /// # Safety
     /// It is an analysed query.
     pub(super) unsafe fn new(query: *mut pg_sys::Query) -> Option<MaybeDistributed> {
-        // SAFETY: a catalog lookup; the caller's promise.
-        unsafe {
-            let catalog = pg_sys::get_relname_relid(c"pg_dist_partition".as_ptr(), pg_sys::PG_CATALOG_NAMESPACE.into());
-            (catalog != pg_sys::Oid::INVALID)
-                .then(|| MaybeDistributed { query: pg_sys::copyObjectImpl(query.cast()).cast() })
-        }
+        // SAFETY: the caller's promise.
+        has_catalogs().then(|| MaybeDistributed { query: unsafe { pg_sys::copyObjectImpl(query.cast()).cast() } })
     }
 
     /// The rows of each node, by the name of its foreign server, of `preferred` ones if several lead to it. None if the
@@ -82,6 +102,15 @@ impl MaybeDistributed {
         });
         Some(rows)
     }
+}
+
+/// Does a query read a distributed table, and do nothing but filter and compute on it?
+///
+/// # Safety
+/// It is an analysed query.
+pub(super) unsafe fn reads_distributed(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { has_catalogs() && only_table(query).is_some_and(|scanned| is_distributed((*scanned.entry).relid)) }
 }
 
 /// The only table of a query, and the query that it is directly in.
@@ -230,9 +259,11 @@ fn by_node(
     let mut of_servers: Vec<(&str, Vec<&Shard>)> = Vec::new();
     for shard in shards {
         let leads = |server: &&Server| (&server.host, &server.port) == (&shard.host, &shard.port);
-        let mut leading = servers.iter().filter(leads).map(|server| server.name.as_str());
+        let mut leading = servers.iter().filter(leads);
         let is_preferred = |server: &&str| preferred.iter().any(|name| name == server);
-        let server = leading.clone().find(is_preferred).or_else(|| leading.next()).ok_or_else(|| {
+        let server = leading.clone().find(|server| is_preferred(&server.name.as_str()));
+        let server = server.or_else(|| leading.clone().find(|server| server.is_usable)).or_else(|| leading.next());
+        let server = server.map(|server| server.name.as_str()).ok_or_else(|| {
             format!(
                 "no foreign server of postgres_fdw leads to the node of Citus with host \"{}\" and port {}, into a database of this name",
                 shard.host, shard.port
@@ -296,7 +327,7 @@ fn with_schema(schema: pg_sys::Oid, name: String) -> String {
     if schema == "public" && !name.starts_with(&format!("{quoted}.")) { format!("{quoted}.{name}") } else { name }
 }
 
-/// The foreign servers of postgres_fdw that the user may use, and that lead into a database of this one's name.
+/// The foreign servers of postgres_fdw that lead into a database of this one's name.
 fn servers() -> Vec<Server> {
     let option = |name| {
         format!(
@@ -305,10 +336,14 @@ fn servers() -> Vec<Server> {
         )
     };
     let sql = format!(
-        "SELECT s.oid, s.srvname::pg_catalog.text, {}, coalesce({}, '5432')
+        "SELECT s.oid, s.srvname::pg_catalog.text, {}, coalesce({}, '5432'),
+                pg_catalog.has_server_privilege(s.oid, 'USAGE') AND EXISTS (
+                    SELECT 1 FROM pg_catalog.pg_user_mappings m
+                    WHERE m.srvid OPERATOR(pg_catalog.=) s.oid
+                          AND (m.umuser OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+                               OR m.usename OPERATOR(pg_catalog.=) current_user))
          FROM pg_catalog.pg_foreign_server s
          WHERE {} OPERATOR(pg_catalog.=) pg_catalog.current_database()::pg_catalog.text
-               AND pg_catalog.has_server_privilege(s.oid, 'USAGE')
          ORDER BY s.srvname",
         option("host"),
         option("port"),
@@ -319,7 +354,8 @@ fn servers() -> Vec<Server> {
         let leads = rows.get::<pg_sys::Oid>(row, 0).is_some_and(|server| unsafe { is_of_postgres_fdw(server) });
         let text = |column| rows.get::<String>(row, column);
         let (name, host, port) = (text(1)?, text(2)?, text(3)?);
-        leads.then_some(Server { name, host, port })
+        let is_usable = rows.get::<bool>(row, 4).unwrap_or(false);
+        leads.then_some(Server { name, host, port, is_usable })
     });
     found.into_iter().flatten().collect()
 }

@@ -6,7 +6,8 @@
 //! its name.
 
 use crate::call::spi::{Connection, Sees};
-use crate::compat::may_execute;
+use crate::catalog::names::quote_identifier;
+use crate::compat::{may_execute, may_use_server};
 use crate::errors::{Error, Result};
 use crate::interrupts::check_for_interrupts;
 use pgrx::PgTryBuilder;
@@ -65,10 +66,10 @@ impl Session {
     /// Connects to this foreign server, as the current user's mapping says.
     ///
     /// # Errors
-    /// [`Error::NoDblink`], [`Error::NoPassword`]; dblink's own are raised.
+    /// [`Error::NoDblink`], [`Error::NoUsage`], [`Error::NoMapping`], [`Error::NoPassword`]; dblink's own are raised.
     pub fn connect(server: &str) -> Result<Session> {
         let oids = functions()?;
-        check_password(server)?;
+        check_mapping(server)?;
         // SAFETY: the context is a child of the current one; what is in it is there as long as the context.
         unsafe {
             for oid in oids {
@@ -232,19 +233,45 @@ unsafe extern "C-unwind" fn context_ends(held: *mut c_void) {
     }
 }
 
-/// Refuses what postgres_fdw lets pass and dblink does not: a superuser may have said that a user needs no password.
-fn check_password(server: &str) -> Result<()> {
+/// May the user connect to a server? Also refuses what postgres_fdw lets pass and dblink does not: a superuser may have
+/// said that a user needs no password.
+fn check_mapping(server: &str) -> Result<()> {
     let name = CString::new(server).expect("PostgreSQL's names have no zeros");
     // SAFETY: a server's name; its mapping has a list of DefElem nodes. What is not there is an ERROR.
     let needs = unsafe {
-        let server = pg_sys::GetForeignServerByName(name.as_ptr(), false);
-        let mapping = pg_sys::GetUserMapping(pg_sys::GetUserId(), (*server).serverid);
+        let user = pg_sys::GetUserId();
+        let id = (*pg_sys::GetForeignServerByName(name.as_ptr(), false)).serverid;
+        if !may_use_server(id) {
+            let role = CStr::from_ptr(pg_sys::GetUserNameFromId(user, false)).to_string_lossy();
+            return Err(Error::NoUsage { server: server.to_owned(), role: quote_identifier(&role) });
+        }
+        if ![user, pg_sys::Oid::INVALID].into_iter().any(|user| has_mapping(user, id)) {
+            return Err(Error::NoMapping(server.to_owned()));
+        }
+        let mapping = pg_sys::GetUserMapping(user, id);
         let options = pgrx::PgList::<pg_sys::DefElem>::from_pg((*mapping).options);
         let option = |name: &CStr| options.iter_ptr().find(|option| CStr::from_ptr((**option).defname) == name);
         let is_free = option(c"password_required").is_some_and(|option| !pg_sys::defGetBoolean(option));
         is_free && option(c"password").is_none() && !pg_sys::superuser()
     };
     if needs { Err(Error::NoPassword(server.to_owned())) } else { Ok(()) }
+}
+
+/// Is there a mapping of this user, or of the public, for a server?
+///
+/// # Safety
+/// In a transaction.
+unsafe fn has_mapping(user: pg_sys::Oid, server: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup; what is found is given back.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::USERMAPPINGUSERSERVER as c_int;
+        let tuple = pg_sys::SearchSysCache2(cache, user.into(), server.into());
+        let is_there = !tuple.is_null();
+        if is_there {
+            pg_sys::ReleaseSysCache(tuple);
+        }
+        is_there
+    }
 }
 
 /// An empty memory context.

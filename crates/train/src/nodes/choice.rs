@@ -8,9 +8,12 @@ use errors::{Errand, Error, NodeError, PgError, Result};
 use options::nodes::Nodes;
 use options::request::Request;
 use options::shuffling::Shuffling;
+use pg::call::attempt::{Caught, attempt};
+use pg::errors::Code;
 use pg::executor::query::{Column, Planned};
 use pg::executor::remote_rows::{ForeignRows, NotForeign, is_server};
 use pg::snapshot::{has_written, may_be_of_earlier_statement};
+use scan::Source;
 use std::borrow::Cow;
 
 /// Where the rows are trained on.
@@ -33,14 +36,14 @@ pub struct There {
 
 impl Place {
     /// Decides by the request and the plan of its source.
-    pub fn new(request: &Request, spec: &DecoderSpec, planned: &Planned) -> Result<Place> {
+    pub fn new(request: &Request, spec: &DecoderSpec, (source, planned): (&Source, &Planned)) -> Result<Place> {
         let nodes = &request.options.servers;
         if *nodes == Nodes::Off {
             return Ok(Place::Here);
         }
-        match rows_of_nodes(request, planned) {
+        match rows_of_nodes(request, source, planned) {
             Ok(rows) => {
-                let (columns, order_varies_here) = (columns(spec, planned), planned.has_extension_nodes());
+                let (columns, order_varies_here) = (columns(spec, planned), planned.order_varies());
                 Ok(Place::There(Box::new(There { rows, columns, order_varies_here })))
             }
             Err(why) if *nodes == Nodes::Auto => Ok(Place::HereBecause(why.into_owned())),
@@ -49,7 +52,11 @@ impl Place {
     }
 }
 
-fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
+fn rows_of_nodes(
+    request: &Request,
+    source: &Source,
+    planned: &Planned,
+) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     let unfit = [
         ("a search", request.search.is_some()),
         ("several workers", request.workers > 1),
@@ -58,14 +65,25 @@ fn rows_of_nodes(request: &Request, planned: &Planned) -> std::result::Result<Ve
     if let Some((what, _)) = unfit.into_iter().find(|(_, applies)| *applies) {
         return Err(format!("other servers cannot train with {what}").into());
     }
-    foreign_rows(&request.options.servers, planned)
+    foreign_rows(&request.options.servers, source, planned)
 }
 
 /// The rows of each server that has some of a source, if they are nowhere else, and the servers are those that were
 /// named.
-pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
+fn foreign_rows(
+    nodes: &Nodes,
+    source: &Source,
+    planned: &Planned,
+) -> std::result::Result<Vec<ForeignRows>, NotForeign> {
     if has_written() {
         return Err("the transaction has written data, which sessions on other servers would not see".into());
+    }
+    if source.in_distributed_transaction {
+        return Err(
+            "the transaction has used Citus on several nodes, and what it may have written there would not be \
+                    seen by sessions on other servers"
+                .into(),
+        );
     }
     if may_be_of_earlier_statement() {
         return Err(
@@ -80,8 +98,11 @@ pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec
     if let Some(other) = rows.iter().find(|rows| !names.contains(&rows.server)) {
         return Err(format!("some rows are on server \"{}\", which is not named", other.server).into());
     }
-    if let Some(other) = names.iter().find(|name| !rows.iter().any(|rows| rows.server == **name)) {
-        return Err(format!("server \"{other}\" is named, but has no rows").into());
+    for other in names.iter().filter(|name| !rows.iter().any(|rows| rows.server == **name)) {
+        pg::notice(
+            format!("server \"{other}\" has no rows of the source"),
+            "The training goes on with the other servers. Leave this one out of option servers.",
+        );
     }
     Ok(rows)
 }
@@ -89,8 +110,7 @@ pub fn foreign_rows(nodes: &Nodes, planned: &Planned) -> std::result::Result<Vec
 /// Rows that something other than a training reads.
 pub struct Rows<'a> {
     pub spec: &'a DecoderSpec,
-    /// of the source
-    pub columns: &'a [Column],
+    pub source: &'a Source,
     pub planned: &'a Planned,
     pub shuffling: &'a Shuffling,
 }
@@ -104,28 +124,33 @@ impl Rows<'_> {
         }
         let found = match unfit {
             Some(why) => Err(why),
-            None => foreign_rows(nodes, self.planned).map_err(Cow::into_owned),
+            None => foreign_rows(nodes, self.source, self.planned).map_err(Cow::into_owned),
         };
-        let opened = match found {
-            Ok(rows) => {
-                let columns = columns(self.spec, self.planned);
-                Cluster::open(&rows, &columns, |rows| task(rows, self.spec, self.columns, self.shuffling))
-            }
-            Err(why) => Err(NodeError::Unfit(errand, why).into()),
+        let open = || {
+            let rows = found.map_err(|why| NodeError::Unfit(errand, why))?;
+            let columns = columns(self.spec, self.planned);
+            Cluster::open(&rows, &columns, |rows| task(rows, self.spec, self.source.columns(), self.shuffling))
         };
-        opened_or_told(opened, matches!(nodes, Nodes::Auto), errand)
+        opened_or_told(open, matches!(nodes, Nodes::Auto), errand)
     }
 }
 
 /// What was opened. None if something speaks against it and the rows may be fetched here instead, which is reported.
-pub(super) fn opened_or_told(opened: Result<Cluster>, may_be_here: bool, errand: Errand) -> Result<Option<Cluster>> {
-    let why = match opened {
-        Ok(cluster) => return Ok(Some(cluster)),
-        Err(error) if may_be_here && is_obstacle(&error) => match error {
-            Error::Node(NodeError::Unfit(_, why)) => why,
-            error => error.to_string(),
-        },
-        Err(error) => return Err(error),
+pub(super) fn opened_or_told(
+    open: impl FnOnce() -> Result<Cluster>,
+    may_be_here: bool,
+    errand: Errand,
+) -> Result<Option<Cluster>> {
+    if !may_be_here {
+        return open().map(Some);
+    }
+    let why = match attempt(is_refusal, open) {
+        Ok(Ok(cluster)) => return Ok(Some(cluster)),
+        Ok(Err(Error::Node(NodeError::Unfit(_, why)))) => why,
+        Ok(Err(error)) if is_obstacle(&error) => error.to_string(),
+        Ok(Err(error)) => return Err(error),
+        Err(Caught { message, detail: Some(detail) }) => format!("{message}: {}", detail.trim()),
+        Err(Caught { message, detail: None }) => message,
     };
     notice_rows_come(errand, &why);
     Ok(None)
@@ -145,7 +170,10 @@ pub(super) fn notice_rows_come(errand: Errand, why: &str) {
 /// Is it something that only speaks against training there, so that the rows can be fetched here instead?
 fn is_obstacle(error: &Error) -> bool {
     match error {
-        Error::Pg(error) => matches!(error, PgError::NoDblink | PgError::NoPassword(_)),
+        Error::Pg(error) => matches!(
+            error,
+            PgError::NoDblink | PgError::NoUsage { .. } | PgError::NoMapping(_) | PgError::NoPassword(_)
+        ),
         Error::Node(error) => matches!(
             error,
             NodeError::Unfit(..)
@@ -158,6 +186,34 @@ fn is_obstacle(error: &Error) -> bool {
     }
 }
 
+/// Does a server, or PostgreSQL here, refuse the session or what opens it by such an error? Then the way by which the
+/// rows are fetched may be open.
+fn is_refusal(code: Code) -> bool {
+    use Code::*;
+    matches!(
+        code,
+        ERRCODE_CONNECTION_EXCEPTION
+            | ERRCODE_CONNECTION_DOES_NOT_EXIST
+            | ERRCODE_CONNECTION_FAILURE
+            | ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION
+            | ERRCODE_SQLSERVER_REJECTED_ESTABLISHMENT_OF_SQLCONNECTION
+            | ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION
+            | ERRCODE_INVALID_PASSWORD
+            | ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED
+            | ERRCODE_INSUFFICIENT_PRIVILEGE
+            | ERRCODE_UNDEFINED_TABLE
+            | ERRCODE_UNDEFINED_COLUMN
+            | ERRCODE_UNDEFINED_FUNCTION
+            | ERRCODE_UNDEFINED_OBJECT
+            | ERRCODE_INVALID_SCHEMA_NAME
+            | ERRCODE_INVALID_CATALOG_NAME
+            | ERRCODE_FEATURE_NOT_SUPPORTED
+            | ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+            | ERRCODE_TOO_MANY_CONNECTIONS
+            | ERRCODE_CANNOT_CONNECT_NOW
+    )
+}
+
 /// Opens sessions for rows that are planned, and come to a node as they lie there; see [`Rows::open`].
 pub fn open_for(
     rows: &PlannedRows,
@@ -165,8 +221,8 @@ pub fn open_for(
     nodes: &Nodes,
     (errand, unfit): (Errand, Option<String>),
 ) -> Result<Option<Cluster>> {
-    let (columns, planned, shuffling) = (rows.source.columns(), &rows.planned, &Shuffling::none());
-    Rows { spec, columns, planned, shuffling }.open(nodes, errand, unfit)
+    let (source, planned, shuffling) = (&rows.source, &rows.planned, &Shuffling::none());
+    Rows { spec, source, planned, shuffling }.open(nodes, errand, unfit)
 }
 
 /// Names and types of the columns that are read.

@@ -134,6 +134,18 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// How long a request takes that asks for nothing: the least of a few.
+    pub fn round_trip(&self) -> Duration {
+        const ASKED: u32 = 3;
+        let ask = |_| {
+            let start = Instant::now();
+            self.nodes.iter().for_each(|node| node.session.send(b"SELECT '1'::pg_catalog.text"));
+            self.nodes.iter().for_each(|node| drop(node.session.answer()));
+            start.elapsed()
+        };
+        (0..ASKED).map(ask).min().unwrap_or_default()
+    }
+
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(|node| node.session.server())
     }

@@ -20,6 +20,7 @@ mod node;
 mod replicas;
 mod sequence;
 mod training;
+mod way;
 mod whole_groups;
 
 pub use choice::{Place, Rows};
@@ -28,3 +29,4 @@ pub use clusters::{clusters_at_there, clusters_there};
 pub use evaluation::evaluate_there;
 pub use features::features_there;
 pub use node::{NodeScan, step};
+pub(crate) use training::Remote;

@@ -255,6 +255,21 @@ pub const CASES: &[Case] = &[
         "Publish it with corgipile_publish() on the server that runs the query, or pass the model as a value: corgipile_export() there returns it.",
     ),
     Case(
+        "ModelError::WritesForAnother",
+        "SET LOCAL application_name = 'citus_internal gpid=10000000001'; SELECT corgipile_drop('m')",
+        "0A000",
+        "cannot execute changes of models in a part of another server's query",
+        "It would be stored on this server only. Call it by itself, on the server where the query begins.",
+    ),
+    Case(
+        "ModelError::PublishedPermission",
+        "UPDATE corgipile.stored_models SET published = true WHERE name = 'm'; SET LOCAL ROLE {bob}; \
+         SET LOCAL application_name = 'citus_internal gpid=10000000001'; SELECT corgipile_predict('m', ARRAY[1, 2, 3])",
+        "42501",
+        r#"permission denied for model "m", which was published to this server"#,
+        "corgipile_publish() does not copy grants. On this server, its owner calls corgipile_grant(model, role).",
+    ),
+    Case(
         "ModelError::Unnamed",
         "SELECT corgipile.identity(corgipile_import(corgipile_export('m') - 'name'))",
         "55000",

@@ -449,6 +449,14 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "nodes::models_of_single_steps_are_averaged_where_labels_are_mixed_alike",
     ),
     (
+        "of the ways to train on ... servers, the first is taken, by estimates with a round trip of ... ms: ...",
+        "nodes_ways::auto_tells_of_the_ways_that_are_open_and_takes_one",
+    ),
+    (
+        "server \"...\" has no rows of the source",
+        "nodes::rows_that_cannot_be_trained_on_there_come_here_or_are_an_error",
+    ),
+    (
         "each step uses ... compressed mini-batches, one of each process or server",
         "together::a_step_is_that_of_a_mini_batch_of_each_process",
     ),

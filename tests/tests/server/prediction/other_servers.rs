@@ -48,6 +48,25 @@ fn a_part_of_another_servers_query_uses_no_model_of_this_server() {
         }
     }
     db.rejects("SELECT corgipile_train('t', features => '{x}', max_epochs => 1, warm_start => 'm')", "0A000");
+    // nor does it store any
+    db.run("CREATE PROCEDURE steps() LANGUAGE plpgsql AS $$ BEGIN PERFORM corgipile_train('t', features => '{x}', max_epochs => 1); END $$");
+    for (sql, what) in [
+        ("SELECT corgipile_train('t', features => '{x}', max_epochs => 1, name => 'new')", "corgipile_train()"),
+        ("SELECT corgipile_train_uda('t', features => '{x}', max_epochs => 1)", "corgipile_train_uda()"),
+        ("SELECT corgipile_search('t', features => '{x}', max_epochs => 1)", "corgipile_search()"),
+        ("CALL steps()", "corgipile_train()"),
+        ("SELECT corgipile_compress('t', 'smaller', features => '{x}')", "corgipile_compress()"),
+        ("SELECT corgipile_drop('m')", "changes of models"),
+        ("SELECT corgipile_rename('m', 'other')", "changes of models"),
+        ("SELECT corgipile_deploy('m', 1)", "changes of models"),
+        ("SELECT corgipile_comment('m', 'good')", "changes of models"),
+        ("SELECT corgipile_grant('m', 'public')", "changes of models"),
+        ("SELECT corgipile_drop_owned(current_user::text)", "changes of models"),
+        (&format!("SELECT corgipile_import('{value}'::jsonb, 'other')"), "corgipile_import()"),
+    ] {
+        let failure = db.rejects(sql, "0A000");
+        assert_eq!(failure.message, format!("cannot execute {what} in a part of another server's query"), "{sql}");
+    }
     // and no other session, whatever its name has in it
     let as_value = format!("SELECT corgipile_predict('{value}'::jsonb, ARRAY[1, 2, 3])");
     let answer = db.line(&as_value);

@@ -138,6 +138,64 @@ fn a_seed_promises_nothing_where_another_extension_orders_the_rows() {
 }
 
 #[test]
+fn the_order_of_a_sorted_source_is_kept_where_another_extension_plans_it() {
+    let test = the_order_of_a_sorted_source_is_kept_where_another_extension_plans_it;
+    let Some((mut db, _)) = databases(test) else { return };
+    db.run("CREATE VIEW ordered AS SELECT * FROM hooked_t ORDER BY a, id");
+    let sorted = |db: &mut Database, from: &str| {
+        let places = format!("SELECT a, row_number() OVER () AS place FROM ({from}) s");
+        db.line(&format!(
+            "SELECT count(*) FROM (SELECT a < lag(a) OVER (ORDER BY place) AS falls FROM ({places}) p) f WHERE falls"
+        ))
+    };
+    assert_ne!(
+        sorted(&mut db, "SELECT * FROM hooked_t ORDER BY a, id"),
+        "0",
+        "the extension drops the order of a subquery"
+    );
+    let load = format!("LOAD '{}'", hooked().expect("compiled before").display());
+    let call = |source: &str| {
+        format!(
+            "corgipile_train($${source}$$, 'logistic', features => '{{a,b}}', max_epochs => 1, seed => 7,
+                             shuffle => 'no_shuffle', learning_rate => 0.5)"
+        )
+    };
+    let weights = |db: &mut Database, source: &str| {
+        let model: i64 = db.value(&format!("SELECT max(model_id) FROM {}", call(source)));
+        db.line(&format!("SELECT weights FROM corgipile.models WHERE model_id = {model}"))
+    };
+    for (source, same) in [
+        ("SELECT label, a, b FROM hooked_t ORDER BY a, id", "SELECT * FROM plain WHERE id % 5 > 0 ORDER BY a, id"),
+        ("ordered", "SELECT * FROM plain WHERE id % 5 > 0 ORDER BY a, id"),
+        (
+            "SELECT label, a, b FROM (SELECT * FROM (SELECT * FROM hooked_t ORDER BY a DESC, id) s WHERE id > 9) o",
+            "SELECT * FROM plain WHERE id % 5 > 0 AND id > 9 ORDER BY a DESC, id",
+        ),
+        (
+            "WITH s AS (SELECT * FROM hooked_t ORDER BY a, id), o AS (TABLE s) SELECT label, a, b FROM o",
+            "SELECT * FROM plain WHERE id % 5 > 0 ORDER BY a, id",
+        ),
+        (
+            "(SELECT * FROM hooked_t ORDER BY a, id) UNION ALL (SELECT * FROM hooked_t ORDER BY a DESC, id)",
+            "(SELECT * FROM plain WHERE id % 5 > 0 ORDER BY a, id)
+             UNION ALL (SELECT * FROM plain WHERE id % 5 > 0 ORDER BY a DESC, id)",
+        ),
+        (
+            "SELECT * FROM hooked_t ORDER BY a, id OFFSET 100",
+            "SELECT * FROM plain WHERE id % 5 > 0 ORDER BY a, id OFFSET 100",
+        ),
+    ] {
+        db.run("DROP TABLE IF EXISTS in_order");
+        db.run(&format!("CREATE TABLE in_order AS {same}"));
+        assert_eq!(weights(&mut db, source), weights(&mut db, "in_order"), "{source}");
+        // the order is that of the query
+        let heard = db.notices(&[&load, &format!("SELECT FROM {}", call(source))]);
+        assert!(!heard.contains("in the order of another extension's scan"), "{source}: {heard}");
+    }
+    assert_ne!(weights(&mut db, "hooked_t"), weights(&mut db, "in_order"));
+}
+
+#[test]
 fn foreign_tables_are_read_one_after_the_other_whichever_server_answers_first() {
     let test = foreign_tables_are_read_one_after_the_other_whichever_server_answers_first;
     let Some(mut nodes) = Nodes::new(test) else { return };

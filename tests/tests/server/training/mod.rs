@@ -25,6 +25,7 @@ mod nodes_fuzz;
 mod nodes_probabilities;
 mod nodes_shards;
 mod nodes_together;
+mod nodes_ways;
 mod options;
 mod penalties;
 mod probabilities;

@@ -206,8 +206,9 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
     spread.by_hash();
     spread.spread("by_label", "LIST (half)", ["IN (0)", "IN (1)", "IN (7)"]);
     let told = |spread: &Spread, table: &str, model: &str, more: &str| {
+        let nodes = if table == "t_north" { "north" } else { "east,north,south" };
         let call = format!(
-            "SELECT FROM corgipile_train('{table}', '{model}', {}, features => '{{a,b}}', servers => 'auto', seed => 1, max_epochs => 1{more})",
+            "SELECT FROM corgipile_train('{table}', '{model}', {}, features => '{{a,b}}', servers => '{nodes}', seed => 1, max_epochs => 1{more})",
             if model == "linear" { "'y'" } else { "'half'" }
         );
         let told = spread.nodes.near.notices(&[&call]);
@@ -231,8 +232,10 @@ fn models_of_single_steps_are_averaged_where_labels_are_mixed_alike() {
     };
     let near = spread.near();
     let alone = accuracy(near, "t", "off");
-    for table in ["t", "by_label"] {
-        let nodes = accuracy(near, table, "auto");
+    for (table, servers) in
+        [("t", "east,north,south"), ("by_label", "east,north,south"), ("t", "auto"), ("by_label", "auto")]
+    {
+        let nodes = accuracy(near, table, servers);
         assert!(nodes > alone - 0.02, "{table}: {nodes}, on one server {alone}");
     }
 }
@@ -273,7 +276,11 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
     };
     assert!(named(&mut spread, "east,north").ends_with("some rows are on server \"south\", which is not named"));
     spread.near().run("CREATE SERVER west FOREIGN DATA WRAPPER postgres_fdw");
-    assert!(named(&mut spread, "east,north,south,west").ends_with("server \"west\" is named, but has no rows"));
+    // a server that has no rows, or none any more, is left out
+    let call = format!("SELECT tuples FROM corgipile_train('t', {quick}, servers => 'east,north,south,west')");
+    assert_eq!(spread.near().lines(&call), ["1200"]);
+    let notices = spread.nodes.near.notices(&[&call]);
+    assert!(notices.contains("server \"west\" has no rows of the source\n"), "{notices}");
     for wrong in ["", "east,,north", "east,east"] {
         spread.near().rejects(&format!("SELECT corgipile_train('t', {quick}, servers => '{wrong}')"), "22023");
     }
@@ -293,6 +300,63 @@ fn rows_that_cannot_be_trained_on_there_come_here_or_are_an_error() {
             "{refused}"
         );
     }
+}
+
+#[test]
+fn what_a_training_stores_is_nothing_that_the_transaction_has_written() {
+    let Some(mut spread) = Spread::new(what_a_training_stores_is_nothing_that_the_transaction_has_written) else {
+        return;
+    };
+    spread.by_hash();
+    let near = spread.near();
+    let call = |nodes: &str| {
+        format!(
+            "corgipile_train('t', features => '{{a,b}}', label => 'half', model => 'logistic', max_epochs => 1,
+                             name => 'm', learning_rate => 0.01, batch_size => 100, servers => '{nodes}')"
+        )
+    };
+    let named = format!("SELECT tuples FROM {}", call("east,north,south"));
+    let evaluate =
+        "SELECT value FROM corgipile_evaluate('m', 't', servers => 'east,north,south') WHERE metric = 'tuples'";
+    // the model is stored, replaced, renamed and deleted
+    near.run("BEGIN");
+    assert_eq!([near.line(&named), near.line(&named), near.line(evaluate)], ["1200"; 3]);
+    near.run("SAVEPOINT s");
+    assert_eq!(near.line(&named), "1200");
+    near.run("ROLLBACK TO s");
+    near.run("SELECT corgipile_deploy('m', 1); SELECT corgipile_comment('m', 'first')");
+    assert_eq!(near.line(&named), "1200");
+    near.run("SELECT corgipile_drop('m', 1)");
+    assert_eq!(near.line(evaluate), "1200");
+    // what others write after it is not
+    near.run("DELETE FROM t WHERE id <= 100");
+    near.fails_with(&named, "0A000");
+    near.run("ROLLBACK");
+    near.run("BEGIN");
+    assert_eq!(near.line(&named), "1200");
+    near.run("DELETE FROM t WHERE id <= 100");
+    assert_eq!(near.line(&format!("SELECT tuples FROM {}", call("auto"))), "1100");
+    assert_eq!(near.line(&format!("SELECT tuples FROM {}", call("auto"))), "1100", "still after another training");
+    near.run("ROLLBACK");
+    // a statement writes when the training in it is over
+    for write in [
+        format!("INSERT INTO t (id, half, a, b) SELECT 5000 + epoch, 1, 1, 1 FROM {}", call("auto")),
+        format!(
+            "DO $$ BEGIN PERFORM * FROM {}; INSERT INTO t (id, half, a, b) VALUES (5001, 1, 1, 1); END $$",
+            call("east,north,south")
+        ),
+        format!(
+            "WITH w AS (INSERT INTO t (id, half, a, b) SELECT 5000 + epoch, 1, 1, 1 FROM {} RETURNING id) TABLE w",
+            call("east,north,south")
+        ),
+    ] {
+        near.run(&format!("BEGIN; {write}"));
+        assert_eq!(near.line(&format!("SELECT tuples FROM {}", call("auto"))), "1201", "{write}");
+        near.fails_with(&named, "0A000");
+        near.run("ROLLBACK");
+    }
+    // and the next transaction has written nothing
+    assert_eq!(near.line(&named), "1200");
 }
 
 #[test]
@@ -388,8 +452,16 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
         .run(&format!("GRANT SELECT ON t TO {role}; GRANT USAGE ON FOREIGN SERVER east, north, south TO {role}"));
     let quick = "model => 'logistic', features => '{a,b}', label => 'half', max_epochs => 1, learning_rate => 0.01, batch_size => 100";
     let call = format!("SELECT tuples FROM corgipile_train('t', {quick}, servers => 'east,north,south')");
+    let auto = call.replace("east,north,south", "auto");
+    let come_here = |spread: &Spread, why: &str| {
+        let notices = spread.nodes.near.notices(&[&format!("SET ROLE {role}; {auto}")]);
+        assert!(notices.contains(&format!("fetched to this server to be trained on: {why}")), "{notices}");
+    };
     // without a mapping there is no way, as PostgreSQL itself says
-    spread.nodes.near.session_as(&role).fails_with(&call, "42704");
+    let failure = spread.nodes.near.session_as(&role).fails_with(&call, "42704");
+    assert_eq!(failure.message, "server \"east\": you have no user mapping for it");
+    failure.hints(&["CREATE USER MAPPING FOR CURRENT_USER SERVER east OPTIONS"]);
+    come_here(&spread, "server \"east\": you have no user mapping for it");
     let grant = "GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO far";
     for (server, cluster) in [("east", &spread.east), ("north", &spread.nodes.north), ("south", &spread.nodes.south)] {
         cluster.session().run("CREATE ROLE far LOGIN; GRANT SELECT (half, a, b) ON t TO far");
@@ -406,10 +478,20 @@ fn who_trains_has_the_rights_of_the_mappings_and_no_others() {
         "server \"east\": role far lacks the privilege to take part in a training of another server"
     );
     failure.hints(&[grant]);
+    // by postgres_fdw the rows can be fetched
+    come_here(&spread, "server \"east\": role far lacks the privilege");
+    assert_eq!(reader.lines(&auto), ["1200"]);
     for mut session in spread.sessions() {
         session.run(grant);
     }
     assert_eq!(reader.lines(&call), ["1200"]);
+    spread.near().run(&format!("REVOKE USAGE ON FOREIGN SERVER north FROM {role}"));
+    let failure = reader.fails_with(&call, "42501");
+    assert_eq!(failure.message, format!("server \"north\": role {role} lacks the privilege USAGE on it"));
+    failure.hints(&[&format!("GRANT USAGE ON FOREIGN SERVER north TO {role}")]);
+    come_here(&spread, "server \"north\": role");
+    assert_eq!(reader.lines(&auto), ["1200"]);
+    spread.near().run(&format!("GRANT USAGE ON FOREIGN SERVER north TO {role}"));
     let other = call.replace("{a,b}", "{a,b,c}");
     let failure = reader.fails_with(&other, "42501");
     assert!(failure.message.contains("permission denied for table t"), "{failure:#?}");

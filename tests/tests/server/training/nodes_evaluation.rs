@@ -253,8 +253,12 @@ fn rows_that_cannot_be_judged_there_come_here_or_are_an_error() {
     let failure = spread.near().fails_with(&call("t", "auto"), "08P01");
     assert_eq!(failure.message, "server \"north\": unexpected reply");
     spread.near().run("ALTER SERVER south OPTIONS (SET port '1')");
-    let failure = spread.near().fails_with(&call("t", "auto"), "08001");
+    let failure = spread.near().fails_with(&call("t", "east,north,south"), "08001");
     assert!(failure.message.starts_with("server \"south\": "), "{failure:#?}");
+    // whom postgres_fdw does not find either
+    let notices = spread.nodes.near.notices(&[&call("t", "auto")]);
+    assert!(notices.contains("to be evaluated on: server \"south\": could not establish connection: "), "{notices}");
+    spread.near().fails_with(&call("t", "auto"), "08001");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! tables, with what Citus writes into them, and the distributed table has no rows of its own.
 
 use super::nodes::{COLUMNS, Spread, assert_equal, rows};
-use corgipile_tests::{Cluster, Database, Model, Session, skip};
+use corgipile_tests::{Cluster, Database, Model, Session, hooked, skip};
 
 /// Servers in the sequence in which they get shards.
 const SERVERS: [&str; 3] = ["east", "north", "south"];
@@ -174,6 +174,15 @@ fn what_shards_cannot_be_asked_for_is_told() {
     ] {
         refused(near, source, why);
     }
+    for source in ["t", "SELECT half, a FROM t WHERE id > 5"] {
+        let uda = near.fails_with(
+            &format!("SELECT corgipile_train_uda('{source}', label => 'half', features => '{{a}}')"),
+            "0A000",
+        );
+        assert_eq!(uda.message, "corgipile_train_uda() cannot train on a distributed table");
+        uda.hints(&["servers => 'auto'", "corgipile_sgd_agg_typed()"]);
+    }
+    near.fails_with("SELECT corgipile_io_profile('t')", "55000").hints(&["measure one of its shards"]);
     near.run("UPDATE pg_dist_node SET isactive = false WHERE nodeid = 2");
     refused(near, "t", "shard 102009 of Citus is on no node that is active");
     near.run("UPDATE pg_dist_node SET isactive = true, nodeport = 5433 WHERE nodeid = 2");
@@ -203,6 +212,143 @@ fn what_shards_cannot_be_asked_for_is_told() {
         ),
         ["50"]
     );
+}
+
+#[test]
+fn what_keeps_sessions_from_the_nodes_of_citus_has_citus_fetch_the_rows() {
+    let test = what_keeps_sessions_from_the_nodes_of_citus_has_citus_fetch_the_rows;
+    let Some(mut spread) = sharded(test) else { return };
+    distribute(&mut spread, "public", "t", 102_008);
+    let (role, name) = (spread.nodes.near.role("reader"), spread.nodes.near.name().to_owned());
+    let address = spread.nodes.north.address(&name);
+    // what Citus would fetch are the rows that the table has here
+    let near = spread.near();
+    near.run(&format!(
+        "INSERT INTO t {}; GRANT SELECT ON t TO {role}; GRANT USAGE ON FOREIGN SERVER east, south TO {role}",
+        rows(50)
+    ));
+    let call = |nodes: &str| {
+        format!(
+            "SELECT tuples FROM corgipile_train('t', label => 'half', features => '{{a,b}}', model => 'logistic', max_epochs => 1,
+                 learning_rate => 0.01, batch_size => 100, servers => '{nodes}')"
+        )
+    };
+    let comes_here = |spread: &mut Spread, code: &str, why: &str| {
+        let failure = spread.nodes.near.session_as(&role).fails_with(&call("east,north,south"), code);
+        assert!(failure.message.starts_with(why), "{failure:#?}");
+        assert_eq!(spread.nodes.near.session_as(&role).lines(&call("auto")), ["50"], "{why}");
+        let notices = spread.nodes.near.notices(&[&format!("SET ROLE {role}; {}", call("auto"))]);
+        assert!(notices.contains(&format!("fetched to this server to be trained on: {why}")), "{notices}");
+    };
+    for cluster in [&spread.east, &spread.nodes.north, &spread.nodes.south] {
+        let mut session = cluster.session_in(&name);
+        session.run("CREATE ROLE far LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO far");
+        cluster.ask_for_password("far", "secret");
+    }
+    let map = |spread: &mut Spread, server: &str, password: &str| {
+        let options = format!("OPTIONS (user 'far', password '{password}')");
+        spread.near().run(&format!(
+            "DROP USER MAPPING IF EXISTS FOR {role} SERVER {server}; CREATE USER MAPPING FOR {role} SERVER {server} {options}"
+        ));
+    };
+    map(&mut spread, "east", "secret");
+    comes_here(&mut spread, "42501", &format!("server \"north\": role {role} lacks the privilege USAGE on it"));
+    spread.near().run(&format!("GRANT USAGE ON FOREIGN SERVER north TO {role}"));
+    comes_here(&mut spread, "42704", "server \"north\": you have no user mapping for it");
+    map(&mut spread, "north", "wrong");
+    map(&mut spread, "south", "secret");
+    comes_here(&mut spread, "08001", "server \"north\": could not establish connection");
+    map(&mut spread, "north", "secret");
+    comes_here(&mut spread, "42501", "server \"east\": role far lacks the privilege");
+    for cluster in [&spread.east, &spread.nodes.north, &spread.nodes.south] {
+        cluster.session_in(&name).run("GRANT EXECUTE ON FUNCTION corgipile.node_training, corgipile.node_step TO far");
+    }
+    assert_eq!(spread.nodes.near.session_as(&role).lines(&call("auto")), ["1200"]);
+    // of two servers that lead to one node, the one that the user may use is taken
+    spread.near().run(&format!("CREATE SERVER also_north FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({address})"));
+    assert_eq!(spread.nodes.near.session_as(&role).lines(&call("auto")), ["1200"]);
+    // a shard that is not there any more
+    spread.nodes.north.session_in(&name).run("DROP TABLE t_102009");
+    comes_here(&mut spread, "42P01", "server \"north\": relation \"public.t_102009\" does not exist");
+}
+
+/// Has the other extension of the tests number transactions as Citus does, and give the rows with ids up to 50.
+fn transaction_number(library: &str) -> String {
+    format!(
+        "LOAD '{library}';
+         CREATE FUNCTION hooked_ids() RETURNS SETOF int LANGUAGE sql AS 'SELECT generate_series(1, 50)';
+         CREATE FUNCTION hooked_transaction() RETURNS bigint LANGUAGE c AS '{library}';
+         SET allow_system_table_mods = on;
+         CREATE FUNCTION pg_catalog.get_current_transaction_id(OUT database_id oid, OUT process_id int,
+             OUT initiator_node_identifier int, OUT transaction_number bigint, OUT transaction_stamp timestamptz)
+         LANGUAGE sql AS 'SELECT 0::oid, 0, 0, public.hooked_transaction(), NULL::timestamptz';
+         RESET allow_system_table_mods"
+    )
+}
+
+#[test]
+fn what_a_transaction_may_have_written_on_nodes_is_read_from_here() {
+    let test = what_a_transaction_may_have_written_on_nodes_is_read_from_here;
+    let library = match hooked() {
+        Ok(library) => library,
+        Err(reason) => return skip(test, &reason),
+    };
+    let Some(mut spread) = sharded(test) else { return };
+    // the rows of the shards are on the nodes; those of the table here are what Citus would give of them
+    distribute(&mut spread, "public", "hooked_t", 102_008);
+    let near = spread.near();
+    near.run(&transaction_number(&library.display().to_string()));
+    near.run(&format!("INSERT INTO hooked_t {}", rows(50)));
+    let call = |nodes: &str, more: &str| {
+        format!(
+            "SELECT max(tuples) FROM corgipile_train('hooked_t', label => 'half', features => '{{a,b}}', name => 'm',
+                                                     max_epochs => 1, servers => '{nodes}'{more})"
+        )
+    };
+    let readers = |nodes: &str| {
+        [
+            call(nodes, ", batch_size => 64"),
+            // this looks at some rows itself before it asks the nodes
+            call(nodes, ", batch_size => 64").replace("features => '{a,b}', ", "features => '{a,b,cat}', "),
+            format!(
+                "SELECT value FROM corgipile_evaluate('m', 'hooked_t', servers => '{nodes}') WHERE metric = 'tuples'"
+            ),
+            format!("SELECT tuples FROM corgipile_profile('m', 'hooked_t', servers => '{nodes}')"),
+        ]
+    };
+    let factor =
+        |nodes: &str| format!("SELECT corgipile_cluster_factor('hooked_t', 'half', '{{a,b}}', servers => '{nodes}')");
+    let (there, named) = (near.line(&factor("auto")), "east,north,south");
+    for reader in readers(named).iter().chain(&readers("auto")) {
+        assert_eq!(near.line(reader), "1200", "{reader}");
+    }
+    // several trainings of a transaction that has used no node before
+    near.run("BEGIN");
+    for _ in 0..2 {
+        assert_eq!(near.line(&call(named, ", model => 'logistic', learning_rate => 0.1, batch_size => 64")), "1200");
+    }
+    near.run("ROLLBACK; BEGIN");
+    near.run("SELECT count(*) FROM hooked_t");
+    for reader in readers("auto") {
+        assert_eq!(near.line(&reader), "50", "{reader}");
+    }
+    assert_ne!(near.line(&factor("auto")), there);
+    for reader in readers(named).iter().chain(&[factor(named)]) {
+        near.run("SAVEPOINT before");
+        let failure = near.fails_with(reader, "0A000");
+        near.run("ROLLBACK TO before");
+        assert!(failure.message.contains("the transaction has used Citus on several nodes"), "{failure:#?}");
+    }
+    near.run("ROLLBACK");
+    let notices = spread.nodes.near.notices(&[
+        &format!("LOAD '{}'", library.display()),
+        "BEGIN",
+        "SELECT count(*) FROM hooked_t",
+        &call("auto", ", batch_size => 64"),
+    ]);
+    let why = "the rows are fetched to this server to be trained on: the transaction has used Citus on several nodes";
+    assert!(notices.contains(why), "{notices}");
+    assert_eq!(spread.near().line(&call(named, ", batch_size => 64")), "1200");
 }
 
 #[test]
