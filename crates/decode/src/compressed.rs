@@ -3,7 +3,10 @@
 use errors::RowFault;
 use errors::limits::MAX_WEIGHTS;
 use pg::values::array::AnyArray;
-use tuples::Matrix;
+use tuples::{Matrix, PackedMatrix};
+
+/// A matrix as it is computed with, and as it is stored.
+type Both = (Box<dyn Matrix>, Box<dyn PackedMatrix>);
 
 /// The two columns.
 pub struct CompressedColumn {
@@ -12,14 +15,12 @@ pub struct CompressedColumn {
     name: String,
     pub(super) label: String,
     pub(super) labels: AnyArray,
-    /// memory for products
-    scratch: Vec<f32>,
 }
 
 impl CompressedColumn {
     /// Features in column `name`, as many as `dim` if that is known, and labels in arrays.
     pub fn new(name: &str, dim: Option<usize>, label: &str, labels: AnyArray) -> CompressedColumn {
-        CompressedColumn { dim, name: name.to_owned(), label: label.to_owned(), labels, scratch: Vec::new() }
+        CompressedColumn { dim, name: name.to_owned(), label: label.to_owned(), labels }
     }
 
     /// Features, once they are known.
@@ -32,24 +33,22 @@ impl CompressedColumn {
         self.dim = dim;
     }
 
-    /// Opens a compressed matrix. No feature may be infinite or NaN.
-    pub(super) fn matrix(&mut self, bytes: &[u8]) -> std::result::Result<Box<dyn Matrix>, RowFault> {
+    /// Opens a compressed matrix, and copies it to be kept as it is. No feature may be infinite or NaN.
+    pub(super) fn matrix(&mut self, bytes: &[u8]) -> std::result::Result<Both, RowFault> {
         let damaged = |error: toc::Error| RowFault::Compressed(error.to_string());
         // a few bytes may say that there are a great many columns
         let columns = toc::info(bytes).map_err(damaged)?.columns;
         if columns > MAX_WEIGHTS {
             return Err(RowFault::TooManyColumns { columns, limit: MAX_WEIGHTS });
         }
-        let matrix = toc::matrix(bytes).map_err(damaged)?;
+        let (packed, matrix, all_finite) = toc::Packed::check(bytes).map_err(damaged)?;
         let expected = *self.dim.get_or_insert(matrix.columns());
         if matrix.columns() != expected {
             return Err(RowFault::Length(matrix.columns(), expected));
         }
-        // the sum of each row is finite, unless an entry is not or the sum is too large
-        let (ones, mut sums) = (allocation::filled(1.0, matrix.columns()), allocation::zeros(matrix.rows()));
-        matrix.times_vector(&ones, &mut sums, &mut self.scratch);
-        if sums.iter().all(|sum| sum.is_finite()) {
-            return Ok(matrix);
+        let both: Both = (matrix, Box::new(packed));
+        if all_finite {
+            return Ok(both);
         }
         let rows = toc::decode(bytes).map_err(damaged)?;
         for row in 0..rows.len() {
@@ -62,6 +61,6 @@ impl CompressedColumn {
                 });
             }
         }
-        Ok(matrix)
+        Ok(both)
     }
 }

@@ -22,7 +22,7 @@ impl Decoder {
         };
         let FeatureColumns::Compressed(columns) = &mut self.features else { return Ok(()) };
         // the specification says that the column is of type corgipile.toc
-        let matrix = with_bytes(features, |bytes| columns.matrix(bytes)).map_err(faulty)?;
+        let (matrix, packed) = with_bytes(features, |bytes| columns.matrix(bytes)).map_err(faulty)?;
         let (rows, labels, is_exact) = (matrix.rows(), &mut self.labels, self.is_exact);
         let mut exact: Vec<f64> = Vec::new();
         let read = columns.labels.with_elements(label, |elements| {
@@ -52,7 +52,7 @@ impl Decoder {
         if let Some(target) = self.learned.target.as_ref().filter(|_| !self.preparing) {
             values.iter_mut().for_each(|label| *label = target.apply(*label));
         }
-        let mut mini_batch = MiniBatch::new(matrix, values.into());
+        let mut mini_batch = MiniBatch::new(matrix, values.into()).with_packed(packed);
         if is_exact {
             mini_batch = mini_batch.with_exact_labels(exact.into());
         }
@@ -61,7 +61,7 @@ impl Decoder {
             let weights: Box<[f32]> = allocation::collect(weights).into();
             mini_batch = mini_batch.with_weights(weights);
         }
-        self.shape_mini_batches(batch, mini_batch.matrix().columns());
+        self.shape_mini_batches(batch, mini_batch.columns());
         batch.push_mini_batch(Rc::new(mini_batch))?;
         self.counts.decoded += rows as u64;
         self.push_tag_at(at);

@@ -259,7 +259,7 @@ impl Engine for NetworkEngine {
         if batch.has_mini_batches() {
             return batch.order()[range].iter().try_for_each(|&place| {
                 let mini_batch = batch.mini_batch(place as usize);
-                self.learn_matrix(mini_batch.matrix(), mini_batch.labels(), mini_batch.weights())
+                self.learn_matrix(&*mini_batch.matrix(), mini_batch.labels(), mini_batch.weights())
             });
         }
         assert_eq!(batch.is_sparse(), self.rows.is_sparse(), "dense or sparse as the trainer");
@@ -287,7 +287,7 @@ impl Engine for NetworkEngine {
     fn add_mini_batches(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         batch.order()[range].iter().try_for_each(|&place| {
             let mini_batch = batch.mini_batch(place as usize);
-            self.add_matrix(mini_batch.matrix(), mini_batch.labels(), mini_batch.weights())
+            self.add_matrix(&*mini_batch.matrix(), mini_batch.labels(), mini_batch.weights())
         })
     }
 

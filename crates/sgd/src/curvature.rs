@@ -10,7 +10,7 @@ use loss::ModelKind;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tuples::pause::pause;
-use tuples::{Batch, MiniBatch, OutOfMemory};
+use tuples::{Batch, MiniBatch, Opened, OutOfMemory};
 
 /// Tuples that are looked at, if a mini-batch has more.
 const MOST_TUPLES: usize = 1024;
@@ -22,7 +22,7 @@ const ITERATIONS: usize = 6;
 /// A mini-batch, or the beginning of a large one.
 enum Sample<'a> {
     Tuples(&'a Batch, &'a [u32]),
-    MiniBatch(&'a MiniBatch, Vec<f32>),
+    MiniBatch(&'a MiniBatch, Opened<'a>, Vec<f32>),
 }
 
 /// About the greatest eigenvalue of the second derivatives of a mini-batch's mean loss by weights and intercept,
@@ -65,8 +65,10 @@ fn of_mini_batches<'a>(mini_batches: impl Iterator<Item = &'a MiniBatch>, dim: u
     let (mut greatest, mut rows) = (0.0_f64, 0);
     for mini_batch in mini_batches {
         rows = rows.max(mini_batch.len());
-        greatest = greatest
-            .max(greatest_eigenvalue(Sample::MiniBatch(mini_batch, Vec::new()), dim)? * mini_batch.len() as f64);
+        greatest = greatest.max(
+            greatest_eigenvalue(Sample::MiniBatch(mini_batch, mini_batch.matrix(), Vec::new()), dim)?
+                * mini_batch.len() as f64,
+        );
     }
     Ok(greatest / rows.max(1) as f64)
 }
@@ -112,7 +114,7 @@ impl Sample<'_> {
     fn len(&self) -> usize {
         match self {
             Sample::Tuples(_, places) => places.len(),
-            Sample::MiniBatch(mini_batch, _) => mini_batch.len(),
+            Sample::MiniBatch(mini_batch, ..) => mini_batch.len(),
         }
     }
 
@@ -128,7 +130,7 @@ impl Sample<'_> {
     fn weight(&self, i: usize) -> f32 {
         match self {
             Sample::Tuples(batch, places) => batch.weight(places[i] as usize),
-            Sample::MiniBatch(mini_batch, _) => mini_batch.weights().map_or(1.0, |weights| weights[i]),
+            Sample::MiniBatch(mini_batch, ..) => mini_batch.weights().map_or(1.0, |weights| weights[i]),
         }
     }
 
@@ -141,7 +143,7 @@ impl Sample<'_> {
                     *out = batch.entries(place as usize).map(|(j, x)| x * v[j]).sum();
                 }
             }
-            Sample::MiniBatch(mini_batch, scratch) => mini_batch.matrix().times_vector(v, out, scratch),
+            Sample::MiniBatch(_, matrix, scratch) => matrix.times_vector(v, out, scratch),
         }
     }
 
@@ -154,7 +156,7 @@ impl Sample<'_> {
                     batch.entries(place as usize).for_each(|(j, x)| out[j] += factor * x);
                 }
             }
-            Sample::MiniBatch(mini_batch, scratch) => mini_batch.matrix().vector_times(v, out, scratch),
+            Sample::MiniBatch(_, matrix, scratch) => matrix.vector_times(v, out, scratch),
         }
     }
 }

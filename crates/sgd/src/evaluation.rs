@@ -191,7 +191,7 @@ impl Evaluation {
     fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f64)) {
         if let Some(network) = &model.network {
             self.counted.output = Some(network.output);
-            let decisions = decide_rows(network, &model.view(), mini_batch.matrix());
+            let decisions = decide_rows(network, &model.view(), &*mini_batch.matrix());
             for (i, row) in decisions.chunks_exact(model.outputs).enumerate() {
                 let y = mini_batch.exact_label(i);
                 self.count(row, y, mini_batch.weights().map(|weights| weights[i]));
@@ -200,12 +200,12 @@ impl Evaluation {
             self.counted.sums.tuples += mini_batch.len() as u64;
             return;
         }
-        let mut scratch = Vec::new();
+        let (matrix, mut scratch) = (mini_batch.matrix(), Vec::new());
         self.decisions.clear();
         allocation::resize(&mut self.decisions, model.outputs * mini_batch.len(), 0.0);
         for (k, decisions) in self.decisions.chunks_exact_mut(mini_batch.len().max(1)).enumerate() {
             pause();
-            mini_batch.matrix().times_vector(model.weights_of(k), decisions, &mut scratch);
+            matrix.times_vector(model.weights_of(k), decisions, &mut scratch);
         }
         let mut row = vec![0.0; model.outputs];
         for i in 0..mini_batch.len() {

@@ -23,7 +23,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use simd::Portable;
 use tuples::pause::{Pauses, pause};
-use tuples::{Batch, MiniBatch, OutOfMemory};
+use tuples::{Batch, Matrix, MiniBatch, OutOfMemory};
 
 use crate::Trainer;
 
@@ -113,7 +113,7 @@ impl Zeros {
 
     fn add_mini_batch(&mut self, mini_batch: &MiniBatch) -> Result<(), OutOfMemory> {
         let (dim, outputs, rows) = (self.model.dim, self.model.outputs, mini_batch.len());
-        assert_eq!(mini_batch.matrix().columns(), dim, "as many features as weights");
+        assert_eq!(mini_batch.columns(), dim, "as many features as weights");
         let (matrix, mut scratch) = (mini_batch.matrix(), Vec::new());
         // output by output, as the weights are
         let mut decisions: Vec<f32> = allocation::try_zeros(outputs * rows)?;
@@ -139,7 +139,7 @@ impl Zeros {
                 squares.for_each(|(square, sum)| *square += (f64::from(*sum) / rows as f64).powi(2));
             }
         }
-        self.add_bends(mini_batch, &bends, &mut sums, &mut scratch);
+        self.add_bends(&*matrix, &bends, &mut sums, &mut scratch);
         self.weight += mini_batch.weights().map_or(rows as f64, |weights| weights.iter().map(|w| f64::from(*w)).sum());
         self.tuples += rows as f64;
         Ok(())
@@ -147,7 +147,7 @@ impl Zeros {
 
     /// Adds Σ bend x² of a mini-batch, whose features cannot be squared one by one: it is what the square of Σ ±√bend x
     /// is on the average over random signs.
-    fn add_bends(&mut self, mini_batch: &MiniBatch, bends: &[f32], sums: &mut [f32], scratch: &mut Vec<f32>) {
+    fn add_bends(&mut self, matrix: &dyn Matrix, bends: &[f32], sums: &mut [f32], scratch: &mut Vec<f32>) {
         let combinations = if self.mini_batches < COMBINATIONS { COMBINATIONS } else { 1 };
         let mut signs = SplitMix64::seed_from_u64(self.mini_batches as u64);
         self.mini_batches += 1;
@@ -157,7 +157,7 @@ impl Zeros {
             let sign = |bend: &f32| if signs.next_u64() >> 63 == 0 { bend.sqrt() } else { -bend.sqrt() };
             let combination: Vec<f32> = allocation::collect(bends.iter().map(sign));
             sums.fill(0.0);
-            mini_batch.matrix().vector_times(&combination, sums, scratch);
+            matrix.vector_times(&combination, sums, scratch);
             for (bend, sum) in self.bend.iter_mut().zip(&*sums) {
                 *bend += factor * f64::from(*sum).powi(2);
             }

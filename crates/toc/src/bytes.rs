@@ -103,6 +103,27 @@ impl Packed<'_> {
         self.len
     }
 
+    /// Integer `i`.
+    #[inline(always)]
+    pub(crate) fn get(&self, i: usize) -> u32 {
+        let width = self.width as usize;
+        let bit = i * width;
+        let eight = match self.bytes.get(bit / 8..bit / 8 + 8) {
+            Some(bytes) => u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes")),
+            None => self.last_bytes(bit / 8),
+        };
+        (eight >> (bit % 8)) as u32 & ((1u64 << width) - 1) as u32
+    }
+
+    /// The bytes from here on, fewer than eight.
+    #[cold]
+    fn last_bytes(&self, from: usize) -> u64 {
+        let mut eight = [0; 8];
+        let rest = &self.bytes[from.min(self.bytes.len())..];
+        eight[..rest.len()].copy_from_slice(rest);
+        u64::from_le_bytes(eight)
+    }
+
     /// Hands over each integer in order.
     #[inline(always)]
     pub(crate) fn each(&self, mut f: impl FnMut(u32)) {
@@ -118,14 +139,7 @@ impl Packed<'_> {
             let bytes = self.bytes[bit / 8..].first_chunk().expect("eight bytes");
             f((u64::from_le_bytes(*bytes) >> (bit % 8)) as u32 & mask);
         }
-        for i in fast..self.len {
-            let bit = i * width;
-            let mut bytes = [0; 8];
-            let rest = &self.bytes[(bit / 8).min(self.bytes.len())..];
-            let n = rest.len().min(8);
-            bytes[..n].copy_from_slice(&rest[..n]);
-            f((u64::from_le_bytes(bytes) >> (bit % 8)) as u32 & mask);
-        }
+        (fast..self.len).for_each(|i| f(self.get(i)));
     }
 
     /// All integers, converted.
@@ -174,7 +188,9 @@ mod tests {
             put_packed(&mut bytes, width, numbers.iter().copied());
             prop_assert_eq!(bytes.len(), packed_bytes(numbers.len(), width));
             let mut reader = Reader(&bytes);
-            prop_assert_eq!(reader.packed(numbers.len()).unwrap().map(|number| number), numbers);
+            let packed = reader.packed(numbers.len()).unwrap();
+            prop_assert!((0..numbers.len()).all(|i| packed.get(i) == numbers[i]));
+            prop_assert_eq!(packed.map(|number| number), numbers);
             prop_assert_eq!(reader.end(), Ok(()));
         }
     }

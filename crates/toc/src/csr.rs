@@ -98,6 +98,12 @@ impl<T: Number> Csr<T> {
         Ok(Csr { rows: info.rows, columns: info.columns, places, values: values.to_vec() })
     }
 
+    /// Of entries of which each row's columns ascend.
+    pub(crate) fn from_parts(info: &Info, starts: &[usize], columns: Vec<u32>, values: Vec<T>) -> Csr<T> {
+        let starts = allocation::collect(starts.iter().map(|start| *start as u32));
+        Csr { rows: info.rows, columns: info.columns, places: Places { starts, columns }, values }
+    }
+
     pub(crate) fn into_parts(self) -> (Places, Vec<T>) {
         (self.places, self.values)
     }
@@ -167,6 +173,10 @@ impl<T: Number> Form<T> for Csr<T> {
 
     fn heap_bytes(&self) -> usize {
         self.places.bytes() + self.values.capacity() * size_of::<T>()
+    }
+
+    fn all_finite(&self) -> bool {
+        self.values.iter().all(|value| value.is_finite())
     }
 
     fn get(&self, i: usize, j: usize) -> T {

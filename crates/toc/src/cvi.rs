@@ -66,6 +66,10 @@ impl<T: Number, C: Index> Form<T> for Cvi<T, C> {
         self.places.bytes() + self.codes.capacity() * size_of::<C>() + self.values.capacity() * size_of::<T>()
     }
 
+    fn all_finite(&self) -> bool {
+        self.values.iter().all(|value| value.is_finite())
+    }
+
     fn get(&self, i: usize, j: usize) -> T {
         let row = self.places.row(i);
         let found = self.places.columns(row.clone()).binary_search(&(j as u32));

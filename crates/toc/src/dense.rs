@@ -105,6 +105,10 @@ impl<T: Number> Form<T> for Dense<T> {
         }
     }
 
+    fn all_finite(&self) -> bool {
+        self.values.iter().all(|value| value.is_finite())
+    }
+
     fn get(&self, i: usize, j: usize) -> T {
         self.row(i)[j]
     }

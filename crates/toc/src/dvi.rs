@@ -63,6 +63,10 @@ impl<T: Number, C: Index> Form<T> for Dvi<T, C> {
         self.codes.capacity() * size_of::<C>() + self.values.capacity() * size_of::<T>()
     }
 
+    fn all_finite(&self) -> bool {
+        self.values.iter().all(|value| value.is_finite())
+    }
+
     fn get(&self, i: usize, j: usize) -> T {
         self.values[self.codes[i * self.columns + j].at()]
     }

@@ -202,6 +202,10 @@ impl<T: Number> Form<T> for General {
         self.unpack_again().transposed_times_matrix(m, width, out, scratch);
     }
 
+    fn all_finite(&self) -> bool {
+        Form::<T>::all_finite(&self.unpack_again::<T>())
+    }
+
     fn get(&self, i: usize, j: usize) -> T {
         self.unpack_again::<T>().get(i, j)
     }

@@ -50,7 +50,7 @@ pub use choice::{encode, encode_in, encode_smallest, paper_bytes};
 pub use encoding::{Encoding, UnknownEncoding};
 pub use error::Error;
 pub use number::Number;
-pub use opened::{decode, decode_dense, matrix, open};
+pub use opened::{Packed, decode, decode_dense, matrix, open};
 pub use operations::Operations;
 pub use rows::Rows;
 pub use stored::{Info, info};

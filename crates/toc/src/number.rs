@@ -13,6 +13,8 @@ pub trait Number:
     fn from_f64(x: f64) -> Self;
     /// The same number.
     fn to_f64(self) -> f64;
+    /// Neither infinite nor NaN.
+    fn is_finite(self) -> bool;
 }
 
 impl Number for f32 {
@@ -27,6 +29,11 @@ impl Number for f32 {
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
+
+    #[inline(always)]
+    fn is_finite(self) -> bool {
+        f32::is_finite(self)
+    }
 }
 
 impl Number for f64 {
@@ -40,6 +47,11 @@ impl Number for f64 {
     #[inline(always)]
     fn to_f64(self) -> f64 {
         self
+    }
+
+    #[inline(always)]
+    fn is_finite(self) -> bool {
+        f64::is_finite(self)
     }
 }
 

@@ -1,6 +1,6 @@
 //! From bytes to what is computed with, and back to rows.
 
-use tuples::Matrix;
+use tuples::{Matrix, PackedMatrix};
 
 use crate::bytes::Reader;
 use crate::csr::{Csr, Places};
@@ -10,8 +10,8 @@ use crate::dvi::Dvi;
 use crate::general::General;
 use crate::index::Index;
 use crate::operations::{Checked, Form};
-use crate::stored;
-use crate::tree::{Stored, Tree};
+use crate::stored::{self, HEADER};
+use crate::tree::{Stored, Tree, Unfolded};
 use crate::values::Values;
 use crate::{Encoding, Error, Info, Number, Operations, Rows};
 
@@ -23,7 +23,12 @@ trait Visitor<T: Number> {
 
 /// Hands the form of the bytes to the visitor.
 fn visit<T: Number, V: Visitor<T>>(bytes: &[u8], visitor: V) -> Result<V::Output, Error> {
-    let (info, mut reader) = stored::open(bytes)?;
+    let (info, reader) = stored::open(bytes)?;
+    visit_body(info, reader, visitor)
+}
+
+/// The same of bytes whose checksum is known to be right.
+fn visit_body<T: Number, V: Visitor<T>>(info: Info, mut reader: Reader<'_>, visitor: V) -> Result<V::Output, Error> {
     Ok(match info.encoding {
         Encoding::Den => visitor.visit(Dense::<T>::read(&info, reader)?),
         Encoding::Csr => visitor.visit(Csr::<T>::read(&info, reader)?),
@@ -45,14 +50,35 @@ fn visit<T: Number, V: Visitor<T>>(bytes: &[u8], visitor: V) -> Result<V::Output
         }
         Encoding::Toc => {
             let stored = Stored::read(&info, reader)?;
-            let nodes = stored.nodes(&info)?;
-            match stored.columns.len() + nodes.parents.len() {
-                ..=0x10000 => visitor.visit(Tree::<T, u16>::new(&info, stored, nodes)),
-                _ => visitor.visit(Tree::<T, u32>::new(&info, stored, nodes)),
+            match stored.columns.len() + stored.len() {
+                ..=0x10000 => visit_tree::<T, u16, V>(&info, &stored, visitor)?,
+                _ => visit_tree::<T, u32, V>(&info, &stored, visitor)?,
             }
         }
         Encoding::Gzip | Encoding::Snappy => visitor.visit(General::read(&info, reader)?),
     })
+}
+
+/// Hands over the tree, or all pairs where it saves too little.
+fn visit_tree<T: Number, N: Index, V: Visitor<T>>(
+    info: &Info,
+    stored: &Stored<'_>,
+    visitor: V,
+) -> Result<V::Output, Error> {
+    let (tree, entries) = Tree::<T, N>::new(info, stored)?;
+    if tree.saves_work(entries) {
+        return Ok(visitor.visit(tree));
+    }
+    let Unfolded { starts, columns, values } = stored.unfold(info, entries as usize)?;
+    Ok(visitor.visit(Csr::from_parts(info, &starts, columns, values)))
+}
+
+/// The tree of bytes of TOC, however little work it saves.
+#[cfg(test)]
+pub(crate) fn open_tree<T: Number>(bytes: &[u8]) -> Box<dyn Operations<T>> {
+    let (info, reader) = stored::open(bytes).unwrap();
+    let stored = Stored::read(&info, reader).unwrap();
+    Box::new(Checked::new(Tree::<T, u32>::new(&info, &stored).unwrap().0))
 }
 
 /// Makes of the bytes the form that is worked on. Of TOC that is the decode tree, which serves all operations until it
@@ -93,19 +119,53 @@ fn operations<T: Number>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> 
     visit(bytes, Open)
 }
 
+struct AsMatrix;
+
+impl Visitor<f32> for AsMatrix {
+    /// With it, whether all stored values are finite.
+    type Output = (Box<dyn Matrix>, bool);
+
+    fn visit<F: Form<f32> + 'static>(self, form: F) -> Self::Output {
+        let all_finite = form.all_finite();
+        (Box::new(Checked::new(form)), all_finite)
+    }
+}
+
 /// The same for those who learn from a [`Matrix`].
 ///
 /// # Errors
 /// As [`open`].
 pub fn matrix(bytes: &[u8]) -> Result<Box<dyn Matrix>, Error> {
-    struct AsMatrix;
-    impl Visitor<f32> for AsMatrix {
-        type Output = Box<dyn Matrix>;
-        fn visit<F: Form<f32> + 'static>(self, form: F) -> Self::Output {
-            Box::new(Checked::new(form))
-        }
+    Ok(visit(bytes, AsMatrix)?.0)
+}
+
+/// Bytes that were opened once, and so are known to be sound: opening them again leaves out the checksum.
+#[derive(Debug)]
+pub struct Packed {
+    info: Info,
+    bytes: Box<[u8]>,
+}
+
+impl Packed {
+    /// A copy of the bytes; the matrix that they are; and whether it is known that no entry is infinite or NaN as f32.
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn check(bytes: &[u8]) -> Result<(Packed, Box<dyn Matrix>, bool), Error> {
+        let (matrix, all_finite) = visit(bytes, AsMatrix)?;
+        let packed = Packed { info: stored::info(bytes)?, bytes: allocation::copy(bytes).into() };
+        Ok((packed, matrix, all_finite))
     }
-    visit(bytes, AsMatrix)
+}
+
+impl PackedMatrix for Packed {
+    fn bytes(&self) -> usize {
+        size_of::<Packed>() + self.bytes.len()
+    }
+
+    fn open(&self) -> Box<dyn Matrix> {
+        visit_body(self.info, Reader(&self.bytes[HEADER..]), AsMatrix).expect("they were opened before").0
+    }
 }
 
 /// Decompresses.

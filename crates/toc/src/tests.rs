@@ -1,9 +1,10 @@
 //! Every operation of every encoding against a plain computation with all entries in f64, and bytes that no one wrote.
 
-use crate::opened::Opens;
+use crate::opened::{Opens, open_tree};
 use proptest::prelude::*;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
+use tuples::PackedMatrix;
 
 use crate::stored::{HEADER, seal};
 use crate::{Encoding, Error, Layout, Number, Operations, Rows, encode, encode_in, encode_smallest, info, open};
@@ -62,8 +63,15 @@ fn numbers<T: Number>(n: usize, seed: usize) -> Vec<T> {
 }
 
 fn check_operations<T: Opens>(rows: &Rows, bytes: &[u8], width: usize, scratch: &mut Vec<T>) {
+    check_opened(rows, &*open(bytes).unwrap(), width, scratch);
+    if info(bytes).unwrap().encoding == Encoding::Toc {
+        // also where it saves nothing
+        check_opened(rows, &*open_tree(bytes), width, scratch);
+    }
+}
+
+fn check_opened<T: Opens>(rows: &Rows, opened: &dyn Operations<T>, width: usize, scratch: &mut Vec<T>) {
     let a = dense(rows);
-    let opened: Box<dyn Operations<T>> = open(bytes).unwrap();
     let (n, columns) = (rows.len(), rows.columns());
     assert_eq!((opened.rows(), opened.columns()), (n, columns));
     let exact = |x: f64| T::from_f64(x);
@@ -154,6 +162,27 @@ proptest! {
             opened.times_vector(&v, &mut outs[0], &mut Vec::new());
             matrix.times_vector(&v, &mut outs[1], &mut Vec::new());
             prop_assert_eq!(&outs[0], &outs[1]);
+            // bytes that are kept are the same matrix whenever they are opened
+            let (packed, matrix, all_finite) = crate::Packed::check(&bytes).unwrap();
+            prop_assert!(all_finite && packed.bytes() > bytes.len());
+            for matrix in [matrix, packed.open(), packed.open()] {
+                matrix.times_vector(&v, &mut outs[1], &mut Vec::new());
+                prop_assert_eq!(&outs[0], &outs[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn infinite_entries_and_nans_are_found(rows in small_rows(), place: prop::sample::Index, number in 0..4usize) {
+        let number = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e39][number];
+        let mut all = dense(&rows).concat();
+        if let Some(i) = (!all.is_empty()).then(|| place.index(all.len())) {
+            all[i] = number;
+            let mut with = Rows::new(rows.columns());
+            all.chunks(rows.columns()).for_each(|row| with.push_dense(row).unwrap());
+            for encoding in Encoding::ALL {
+                prop_assert!(!crate::Packed::check(&encode(&with, encoding).unwrap()).unwrap().2, "{}", encoding);
+            }
         }
     }
 

@@ -25,7 +25,7 @@ pub use batch::{Batch, RowsMut, TupleColumns};
 pub use dense::{Allocator, LANES, Memory};
 pub use hashing::{HashedColumn, add_up_buckets, bucket_of};
 pub use huge_pages::advise as advise_huge_pages;
-pub use matrix::Matrix;
+pub use matrix::{Matrix, Opened, PackedMatrix};
 pub use mini_batches::MiniBatch;
 pub use record::RecordHeader;
 pub use source::TupleSource;

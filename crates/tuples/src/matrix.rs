@@ -2,6 +2,7 @@
 //! those who learn from it by products of matrices and never see an entry.
 
 use std::fmt::Debug;
+use std::ops::Deref;
 
 /// The features of a mini-batch: a matrix A with a row for each tuple and a column for each feature.
 ///
@@ -41,4 +42,33 @@ pub trait Matrix: Debug {
     /// # Panics
     /// If `m` or `out` are not as long as that.
     fn transposed_times_matrix(&self, m: &[f32], width: usize, out: &mut [f32], scratch: &mut Vec<f32>);
+}
+
+/// The features of a mini-batch in a form that takes less memory than a [`Matrix`], and is opened to be computed with.
+pub trait PackedMatrix: Debug {
+    /// Memory that it takes, in bytes.
+    fn bytes(&self) -> usize;
+
+    /// The matrix. It was opened before, when it was first read, so nothing can be wrong with it.
+    fn open(&self) -> Box<dyn Matrix>;
+}
+
+/// A matrix as long as it is computed with.
+#[derive(Debug)]
+pub enum Opened<'a> {
+    /// It stays open.
+    Kept(&'a (dyn Matrix + 'static)),
+    /// It was opened for this.
+    Now(Box<dyn Matrix>),
+}
+
+impl Deref for Opened<'_> {
+    type Target = dyn Matrix;
+
+    fn deref(&self) -> &(dyn Matrix + 'static) {
+        match self {
+            Opened::Kept(matrix) => *matrix,
+            Opened::Now(matrix) => &**matrix,
+        }
+    }
 }

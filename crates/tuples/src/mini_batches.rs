@@ -4,18 +4,29 @@
 
 use std::rc::Rc;
 
-use crate::{Matrix, OutOfMemory};
+use crate::{Matrix, Opened, OutOfMemory, PackedMatrix};
 
 /// A mini-batch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MiniBatch {
-    /// a row for each of its tuples
-    matrix: Box<dyn Matrix>,
+    features: Features,
+    columns: usize,
+    /// bytes of the open matrix
+    open_bytes: usize,
     labels: Box<[f32]>,
     /// None if all are 1
     weights: Option<Box<[f32]>>,
     /// the labels in double precision, if they are known
     exact: Option<Box<[f64]>>,
+}
+
+/// A row for each of its tuples.
+#[derive(Debug, Clone)]
+enum Features {
+    Open(Rc<dyn Matrix>),
+    Packed(Rc<dyn PackedMatrix>),
+    /// Until it is known which of the two stays.
+    Both(Rc<dyn Matrix>, Rc<dyn PackedMatrix>),
 }
 
 impl MiniBatch {
@@ -25,7 +36,35 @@ impl MiniBatch {
     /// If there are not as many labels as rows.
     pub fn new(matrix: Box<dyn Matrix>, labels: Box<[f32]>) -> MiniBatch {
         assert_eq!(matrix.rows(), labels.len(), "a label for each row");
-        MiniBatch { matrix, labels, weights: None, exact: None }
+        let (columns, open_bytes) = (matrix.columns(), matrix.bytes());
+        MiniBatch { features: Features::Open(matrix.into()), columns, open_bytes, labels, weights: None, exact: None }
+    }
+
+    /// The same block, which can also be kept in the form that its matrix was opened from.
+    pub fn with_packed(self, packed: Box<dyn PackedMatrix>) -> MiniBatch {
+        let features = match self.features {
+            Features::Open(matrix) | Features::Both(matrix, _) => Features::Both(matrix, packed.into()),
+            Features::Packed(_) => Features::Packed(packed.into()),
+        };
+        MiniBatch { features, ..self }
+    }
+
+    /// Keeps the features in one form: packed, to be opened whenever they are needed, or open. Of a block that has only
+    /// one form this changes nothing.
+    pub fn settle(&mut self, packed: bool) {
+        if let Features::Both(matrix, bytes) = &self.features {
+            self.features = if packed { Features::Packed(Rc::clone(bytes)) } else { Features::Open(Rc::clone(matrix)) };
+        }
+    }
+
+    /// Memory that it would take [settled](MiniBatch::settle) like this.
+    pub fn settled_bytes(&self, packed: bool) -> usize {
+        let features = match &self.features {
+            Features::Packed(bytes) => bytes.bytes(),
+            Features::Both(_, bytes) if packed => bytes.bytes(),
+            Features::Open(_) | Features::Both(..) => self.open_bytes,
+        };
+        features + self.label_bytes()
     }
 
     /// The same block with these weights.
@@ -51,9 +90,17 @@ impl MiniBatch {
         self.exact.as_ref().map_or_else(|| f64::from(self.labels[i]), |exact| exact[i])
     }
 
-    /// The features.
-    pub fn matrix(&self) -> &dyn Matrix {
-        &*self.matrix
+    /// The features, opened if they are not. Call it once for all that is computed with them.
+    pub fn matrix(&self) -> Opened<'_> {
+        match &self.features {
+            Features::Open(matrix) | Features::Both(matrix, _) => Opened::Kept(&**matrix),
+            Features::Packed(packed) => Opened::Now(packed.open()),
+        }
+    }
+
+    /// Features of each tuple.
+    pub fn columns(&self) -> usize {
+        self.columns
     }
 
     /// One for each row: as [`Batch::labels`](crate::Batch::labels).
@@ -76,11 +123,16 @@ impl MiniBatch {
         self.labels.is_empty()
     }
 
-    /// Memory that it takes, in bytes.
+    /// Memory that it takes with an open matrix, in bytes. It is the same when the matrix is packed, so that buffers
+    /// are cut in the same places whatever a cache does.
     pub fn bytes(&self) -> usize {
+        self.open_bytes + self.label_bytes()
+    }
+
+    fn label_bytes(&self) -> usize {
         let numbers = self.labels.len() + self.weights.as_ref().map_or(0, |weights| weights.len());
         let exact = self.exact.as_ref().map_or(0, |exact| size_of_val(&**exact));
-        size_of::<MiniBatch>() + self.matrix.bytes() + numbers * size_of::<f32>() + exact
+        size_of::<MiniBatch>() + numbers * size_of::<f32>() + exact
     }
 }
 
@@ -107,6 +159,16 @@ impl MiniBatches {
         self.bytes += mini_batch.bytes();
         self.mini_batches.push(mini_batch);
         Ok(())
+    }
+
+    /// Settles the blocks at these places.
+    pub(crate) fn settle(&mut self, places: std::ops::Range<usize>, packed: bool) {
+        self.mini_batches[places].iter_mut().for_each(|mini_batch| Rc::make_mut(mini_batch).settle(packed));
+    }
+
+    /// Memory that the blocks at these places take when they are settled.
+    pub(crate) fn settled_bytes(&self, places: std::ops::Range<usize>, packed: bool) -> usize {
+        self.mini_batches[places].iter().map(|mini_batch| mini_batch.settled_bytes(packed)).sum()
     }
 
     /// Puts block `from` also where block `to` is.

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use simd::{Kernel, Simd};
-use tuples::{Batch, MiniBatch, OutOfMemory};
+use tuples::{Batch, Matrix, MiniBatch, OutOfMemory};
 
 use super::arrays::Arrays;
 use super::gradients::{loss_and_gradient, losses_and_gradients};
@@ -69,9 +69,10 @@ impl Kernel for LearnMiniBatches<'_> {
             if mini_batch.is_empty() {
                 continue;
             }
-            decide(state, &arrays, products, mini_batch);
+            let matrix = mini_batch.matrix();
+            decide(state, &arrays, products, &*matrix);
             count(simd, state, products, mini_batch);
-            add_gradient(state, &mut arrays, products, mini_batch);
+            add_gradient(state, &mut arrays, products, &*matrix);
             state.now.pending = state.now.pending.saturating_add(u32::try_from(mini_batch.len()).unwrap_or(u32::MAX));
             if steps {
                 simd.call(MakeStep { state, arrays: &mut arrays });
@@ -82,11 +83,11 @@ impl Kernel for LearnMiniBatches<'_> {
 
 /// Makes the decisions of all rows.
 #[inline(always)]
-fn decide(state: &TrainerState, arrays: &Arrays, products: &mut Products, mini_batch: &MiniBatch) {
+fn decide(state: &TrainerState, arrays: &Arrays, products: &mut Products, matrix: &dyn Matrix) {
     let (dim, outputs, scale) = (state.now.dim as usize, state.now.outputs as usize, state.now.scale as f32);
-    let decisions = &mut products.decisions[..mini_batch.len() * outputs];
+    let decisions = &mut products.decisions[..matrix.rows() * outputs];
     if outputs == 1 {
-        mini_batch.matrix().times_vector(&arrays.weights[..dim], decisions, &mut products.scratch);
+        matrix.times_vector(&arrays.weights[..dim], decisions, &mut products.scratch);
     } else {
         let stride = arrays.weights.len() / outputs;
         for (k, weights) in arrays.weights.chunks_exact(stride).enumerate() {
@@ -95,7 +96,7 @@ fn decide(state: &TrainerState, arrays: &Arrays, products: &mut Products, mini_b
             }
         }
         let weights = &products.transposed[..dim * outputs];
-        mini_batch.matrix().times_matrix(weights, outputs, decisions, &mut products.scratch);
+        matrix.times_matrix(weights, outputs, decisions, &mut products.scratch);
     }
     for row in decisions.chunks_exact_mut(outputs) {
         for (z, intercept) in row.iter_mut().zip(&*arrays.intercepts.values) {
@@ -121,19 +122,19 @@ fn count<S: Simd>(simd: S, state: &mut TrainerState, products: &mut Products, mi
 
 /// Adds the gradients of the rows.
 #[inline(always)]
-fn add_gradient(state: &TrainerState, arrays: &mut Arrays, products: &mut Products, mini_batch: &MiniBatch) {
+fn add_gradient(state: &TrainerState, arrays: &mut Arrays, products: &mut Products, matrix: &dyn Matrix) {
     let (dim, outputs) = (state.now.dim as usize, state.now.outputs as usize);
-    let factors = &products.decisions[..mini_batch.len() * outputs];
+    let factors = &products.decisions[..matrix.rows() * outputs];
     for row in factors.chunks_exact(outputs) {
         arrays.intercepts.gradient.iter_mut().zip(row).for_each(|(gradient, factor)| *gradient += factor);
     }
     if outputs == 1 {
-        mini_batch.matrix().vector_times(factors, &mut arrays.gradient[..dim], &mut products.scratch);
+        matrix.vector_times(factors, &mut arrays.gradient[..dim], &mut products.scratch);
         return;
     }
     let transposed = &mut products.transposed[..dim * outputs];
     transposed.fill(0.0);
-    mini_batch.matrix().transposed_times_matrix(factors, outputs, transposed, &mut products.scratch);
+    matrix.transposed_times_matrix(factors, outputs, transposed, &mut products.scratch);
     let stride = arrays.gradient.len() / outputs;
     for (k, gradient) in arrays.gradient.chunks_exact_mut(stride).enumerate() {
         gradient[..dim].iter_mut().zip(transposed[k..].iter().step_by(outputs)).for_each(|(to, g)| *to += g);

@@ -70,7 +70,7 @@ fn a_network_that_grows_out_of_a_matrix_is_small_with_its_new_features() {
         }
         engine.learn(&dense(&narrow), 0..20).unwrap();
         let matrix = mini_batch(&wide);
-        engine.learn_matrix(matrix.matrix(), matrix.labels(), matrix.weights()).unwrap();
+        engine.learn_matrix(&*matrix.matrix(), matrix.labels(), matrix.weights()).unwrap();
         engine.learn(&dense(&wide), 0..20).unwrap();
         engine.flush();
         engine.model().unwrap()

@@ -2,49 +2,72 @@
 //! no node is ever walked: its entries are copied from there.
 
 use super::Stored;
-use crate::{Error, Info, Rows, limits};
+use super::read::{NOT_ASCENDING, UNKNOWN, check_entries};
+use crate::{Error, Info, Number, Rows};
+
+/// All entries of all rows, as in CSR.
+pub(crate) struct Unfolded<T> {
+    /// Where each row begins in the others, and where the last ends.
+    pub(crate) starts: Vec<usize>,
+    pub(crate) columns: Vec<u32>,
+    pub(crate) values: Vec<T>,
+}
 
 impl Stored<'_> {
     pub(crate) fn decode(&self, info: &Info) -> Result<Rows, Error> {
-        let values: Vec<f64> = self.values.to_vec();
-        let first_values: Vec<f64> = allocation::collect(self.places.iter().map(|place| values[*place as usize]));
+        let Unfolded { starts, columns, values } = self.unfold(info, self.len())?;
+        Ok(Rows::from_parts(info.columns, starts, columns, values).without_zeros())
+    }
+
+    /// The rows, of about this many entries. Checks all that [`Tree::new`](super::Tree::new) checks.
+    pub(crate) fn unfold<T: Number>(&self, info: &Info, entries: usize) -> Result<Unfolded<T>, Error> {
+        let values: Vec<T> = self.values.to_vec();
+        let first_values: Vec<T> = allocation::collect(self.places.iter().map(|place| values[*place as usize]));
         // of each node that is not of the first layer: where its stretch begins, and how long it is
-        let mut stretches: Vec<(u32, u32)> = allocation::with_capacity(self.codes.len());
-        let mut indices: Vec<u32> = allocation::with_capacity(self.codes.len());
-        let mut decoded: Vec<f64> = allocation::with_capacity(self.codes.len());
+        let mut stretches: Vec<(u32, u32)> = allocation::with_capacity(self.len());
+        // as long as there is room, not as there are entries: `end` is where these end
+        let mut columns: Vec<u32> = allocation::zeros(entries);
+        let mut unfolded: Vec<T> = allocation::filled(T::ZERO, entries);
+        let mut end = 0;
         let mut starts = allocation::with_capacity(info.rows + 1);
         starts.push(0);
-        for row in self.rows() {
-            let begin = indices.len();
+        for ends in self.starts.windows(2) {
+            let begin = end;
             let mut open: Option<(u32, u32)> = None;
-            for &code in row {
-                let at = indices.len();
-                let length = match (code as usize).checked_sub(self.columns.len()) {
-                    None => {
-                        allocation::push(&mut indices, self.columns[code as usize]);
-                        allocation::push(&mut decoded, first_values[code as usize]);
-                        1
-                    }
-                    Some(node) => {
-                        let unknown = Error::Malformed("a code of a node that does not exist yet");
-                        let &(from, length) = stretches.get(node).ok_or(unknown)?;
-                        limits::check(info.rows, info.columns, at as u64 + u64::from(length))?;
-                        let stretch = from as usize..(from + length) as usize;
-                        allocation::reserve(&mut indices, stretch.len());
-                        allocation::reserve(&mut decoded, stretch.len());
-                        indices.extend_from_within(stretch.clone());
-                        decoded.extend_from_within(stretch);
-                        length
-                    }
+            for code in ends[0]..ends[1] {
+                let code = self.codes.get(code as usize) as usize;
+                let at = end;
+                let node = code.checked_sub(self.columns.len());
+                let (from, length) = match node {
+                    None => (0, 1),
+                    Some(node) => *stretches.get(node).ok_or(UNKNOWN)?,
                 };
-                if at > begin && indices[at - 1] >= indices[at] {
-                    return Err(Error::Malformed("columns of a row that are not ascending"));
+                end += length as usize;
+                if end > columns.len() {
+                    check_entries(info, end as u64)?;
+                    allocation::resize(&mut columns, end + end / 2, 0);
+                    allocation::resize(&mut unfolded, end + end / 2, T::ZERO);
+                }
+                if node.is_none() {
+                    (columns[at], unfolded[at]) = (self.columns[code], first_values[code]);
+                } else {
+                    // one by one: most are too short for a copy of memory to be worth its call
+                    for i in 0..length as usize {
+                        columns[at + i] = columns[from as usize + i];
+                        unfolded[at + i] = unfolded[from as usize + i];
+                    }
+                }
+                if at > begin && columns[at - 1] >= columns[at] {
+                    return Err(NOT_ASCENDING);
                 }
                 // a node is known only after the code that follows its sequence
                 stretches.extend(open.replace((at as u32, length + 1)));
             }
-            starts.push(indices.len());
+            starts.push(end);
         }
-        Ok(Rows::from_parts(info.columns, starts, indices, decoded).without_zeros())
+        check_entries(info, end as u64)?;
+        columns.truncate(end);
+        unfolded.truncate(end);
+        Ok(Unfolded { starts, columns, values: unfolded })
     }
 }

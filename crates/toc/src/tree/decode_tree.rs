@@ -1,207 +1,173 @@
-//! The decode tree C′, and what becomes of it before anything is computed.
+//! The decode tree C′, built in one pass over the codes (Algorithm 2).
 //!
-//! Of the tree only those nodes are kept that save work: a sequence that less than [`WORTH`] rows have is written out
-//! into its parent and the last pair, and a sequence of one pair into the pair. So a row is a list of pairs, as in CSR,
-//! and a list of codes of nodes; and however little repeats itself, there are never more steps than in CSR. If all
-//! nodes together save next to nothing, none is kept.
+//! Each code but the last of its row makes a node: its parent is that code, its key the first pair of the next one. So
+//! the codes themselves are the parents, and all that is kept besides them is the key of each, as a node of the first
+//! layer. A node has the place of the code that made it; the last code of a row has one, too, which no one uses: so
+//! nothing branches where a row ends, and loops over nodes are as simple as those over an array.
 
-use super::pairs::Pairs;
-use super::read::{Nodes, Stored};
+use super::read::{NOT_ASCENDING, Stored, UNKNOWN, check_entries};
 use crate::index::Index;
-use crate::{Info, Number};
+use crate::{Error, Info, Number};
 
-/// Uses in rows from which on a node without children is kept. With u uses it takes u + 3 steps (add parent and key,
-/// store, read u times), and 2u if it is written out.
-const WORTH: u32 = 4;
-
-/// C′ and D. Nodes count from 0, without the root.
+/// C′ and D. Nodes count from 0, without the root: first those of the first layer, then one for each code.
 #[derive(Debug)]
 pub(crate) struct Tree<T, N> {
     pub(super) columns: usize,
-    /// Keys of the nodes: first of those of the first layer, then of the others, parents first.
-    pub(super) keys: Pairs<T>,
-    /// Parents of the others.
-    pub(super) parents: Vec<N>,
-    /// The rows in the order in which they lie: by numbers of codes and pairs, so that the loops over them are mostly
-    /// as long as the loop before, which processors guess right.
-    pub(super) order: Vec<u32>,
-    /// Where each row is in `order`.
-    pub(super) places: Vec<u32>,
-    /// Where the pairs and the codes of each row begin, in that order, and where the last end.
-    pub(super) starts: Vec<[u32; 2]>,
-    pub(super) pairs: Pairs<T>,
+    /// Columns and values of the first layer.
+    pub(super) first_columns: Vec<u32>,
+    pub(super) first_values: Vec<T>,
+    /// D: nodes of all rows, one after the other; at the same time the parents of the nodes behind the first layer.
     pub(super) codes: Vec<N>,
+    /// Keys of the nodes behind the first layer, as nodes of the first layer.
+    pub(super) keys: Vec<N>,
+    /// Codes of each row: where they begin in `codes`, and where the last end.
+    pub(super) starts: Vec<u32>,
+    /// The rows by numbers of codes, so that the loops over them are as long as the loop before, which processors guess
+    /// right.
+    pub(super) order: Vec<u32>,
 }
 
-/// Node that was written out, and so has no number.
-const NONE: u32 = u32::MAX;
-
-/// The rows, those of the smallest lengths first.
-fn ascending(lengths: &[[u32; 2]]) -> Vec<u32> {
-    let mut order: Vec<([u32; 2], u32)> = allocation::collect(lengths.iter().copied().zip(0..));
-    order.sort_unstable();
-    allocation::collect(order.into_iter().map(|(_, row)| row))
+/// What is known of a node while the tree is built.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    /// Where its sequence begins: a node of the first layer.
+    head: u32,
+    /// Last column of its sequence.
+    tail: u32,
+    length: u32,
+    /// Its number here.
+    node: u32,
 }
 
 impl<T: Number, N: Index> Tree<T, N> {
-    /// Of a tree that was checked.
-    pub(crate) fn new(info: &Info, stored: Stored<'_>, nodes: Nodes) -> Tree<T, N> {
+    /// Checks everything: each code is of a node that its row could know, the columns of each row ascend, and the rows
+    /// together have not too many entries. With it, how many these are.
+    pub(crate) fn new(info: &Info, stored: &Stored<'_>) -> Result<(Tree<T, N>, u64), Error> {
         let first_layer = stored.columns.len();
+        let n = stored.len();
+        let mut spans: Vec<Span> = allocation::filled(Span::default(), first_layer + n);
+        for (node, (span, &tail)) in spans.iter_mut().zip(&stored.columns).enumerate() {
+            *span = Span { head: node as u32, tail, length: 1, node: node as u32 };
+        }
+        let mut begins: Vec<u8> = allocation::zeros(n + 1);
+        stored.starts.iter().for_each(|start| begins[*start as usize] = 1);
+        let mut codes: Vec<N> = allocation::with_capacity(n);
+        let mut keys: Vec<N> = allocation::with_capacity(n);
+        let mut known = first_layer;
+        let (mut entries, mut descends) = (0u64, false);
+        let mut before = Span::default();
+        for (place, &begins) in begins[..n].iter().enumerate() {
+            let code = stored.codes.get(place) as usize;
+            if code >= known {
+                return Err(UNKNOWN);
+            }
+            let span = spans[code];
+            entries += u64::from(span.length);
+            codes.push(N::from_place(span.node));
+            keys.push(N::from_place(span.head));
+            // without a branch: what the first code of a row writes is written over by the next
+            let tail = stored.columns[span.head as usize];
+            descends |= (begins == 0) & (before.tail >= tail);
+            let node = (first_layer + place).wrapping_sub(1) as u32;
+            spans[known] = Span { head: before.head, tail, length: before.length.wrapping_add(1), node };
+            known += usize::from(begins == 0);
+            before = span;
+        }
+        if descends {
+            return Err(NOT_ASCENDING);
+        }
+        check_entries(info, entries)?;
+        // the key of a code's node is where the next code begins
+        if n > 0 {
+            keys.copy_within(1.., 0);
+        }
         let values: Vec<T> = stored.values.to_vec();
-        let pair_of = |(column, place): (&u32, &u32)| (*column, values[*place as usize]);
-        let first_pairs: Vec<(u32, T)> = allocation::collect(stored.columns.iter().zip(&stored.places).map(pair_of));
-        let written = written_out(&stored, &nodes);
-        let (mut keys, mut parents) = (Pairs::new(), Vec::new());
-        for node in (0..written.len()).filter(|node| written[*node].number != NONE) {
-            match node.checked_sub(first_layer) {
-                None => keys.push(first_pairs[node]),
-                Some(i) => {
-                    keys.push(first_pairs[nodes.keys[i] as usize]);
-                    allocation::push(&mut parents, N::from_place(written[nodes.parents[i] as usize].number));
-                }
-            }
-        }
-        let rows: Vec<&[u32]> = allocation::collect(stored.rows());
-        let lengths: Vec<[u32; 2]> = allocation::collect(rows.iter().map(|row| lengths_of(row, &written)));
-        let order = ascending(&lengths);
-        let mut places: Vec<u32> = allocation::zeros(info.rows);
-        order.iter().enumerate().for_each(|(place, row)| places[*row as usize] = place as u32);
-        let all = |i: usize| lengths.iter().map(|lengths| lengths[i] as usize).sum();
-        let (mut starts, mut end) = (allocation::with_capacity(info.rows + 1), 0);
-        let (mut pairs, mut codes) = (Pairs::zeros(all(1)), allocation::with_capacity(all(0)));
-        starts.push([0, 0]);
-        for &row in &order {
-            for &code in rows[row as usize] {
-                let Written { pairs: n, node, .. } = written[code as usize];
-                end += n as usize;
-                // the last pair is the code's own
-                let mut at = code as usize;
-                for place in (end - n as usize..end).rev() {
-                    match at.checked_sub(first_layer) {
-                        None => pairs.set(place, first_pairs[at]),
-                        Some(i) => {
-                            pairs.set(place, first_pairs[nodes.keys[i] as usize]);
-                            at = nodes.parents[i] as usize;
-                        }
-                    }
-                }
-                if node != NONE {
-                    codes.push(N::from_place(node));
-                }
-            }
-            starts.push([end as u32, codes.len() as u32]);
-        }
-        keys.shrink();
-        parents.shrink_to_fit();
-        Tree { columns: info.columns, keys, parents, order, places, starts, pairs, codes }
+        let tree = Tree {
+            columns: info.columns,
+            first_columns: stored.columns.clone(),
+            first_values: allocation::collect(stored.places.iter().map(|place| values[*place as usize])),
+            codes,
+            keys,
+            order: by_length(&stored.starts),
+            starts: stored.starts.clone(),
+        };
+        Ok((tree, entries))
+    }
+
+    /// Whether it takes less work than its entries one by one would. A code is about as much as an entry, and its node as
+    /// much again; and if they do not save an eighth, reading what they are takes longer than that.
+    pub(crate) fn saves_work(&self, entries: u64) -> bool {
+        (self.codes.len() + self.nodes()) as u64 * 8 <= entries * 7
     }
 
     pub(super) fn nodes(&self) -> usize {
-        self.keys.columns.len()
+        self.first_layer() + self.codes.len()
     }
 
     /// How many nodes are of the first layer.
     #[inline(always)]
     pub(super) fn first_layer(&self) -> usize {
-        self.nodes() - self.parents.len()
+        self.first_columns.len()
     }
 
-    /// All rows: each with its place.
+    /// Column and value of each node of the first layer.
     #[inline(always)]
-    pub(super) fn in_order(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.order.iter().enumerate().map(|(place, row)| (place, *row as usize))
+    pub(super) fn first(&self) -> impl ExactSizeIterator<Item = (T, usize)> {
+        self.first_values.iter().zip(&self.first_columns).map(|(value, column)| (*value, *column as usize))
     }
 
-    /// Pairs of the row at a place.
+    /// Parent and key of each node behind the first layer, and its number. Those of the last codes of rows mean nothing,
+    /// and no code is such a node.
     #[inline(always)]
-    pub(super) fn pairs(&self, place: usize) -> impl Iterator<Item = (T, usize)> + Clone {
-        self.pairs.range(self.starts[place][0] as usize..self.starts[place + 1][0] as usize)
+    pub(super) fn links(&self) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> {
+        let links = self.codes.iter().zip(&self.keys).enumerate();
+        links.map(|(i, (parent, key))| (parent.at(), key.at(), self.first_columns.len() + i))
     }
 
-    /// Codes of the row at a place.
+    /// All rows, each with its codes.
     #[inline(always)]
-    pub(super) fn codes(&self, place: usize) -> &[N] {
-        &self.codes[self.starts[place][1] as usize..self.starts[place + 1][1] as usize]
+    pub(super) fn rows(&self) -> impl Iterator<Item = (usize, &[N])> {
+        self.order.iter().map(|row| (*row as usize, self.codes_of(*row as usize)))
     }
 
-    /// Parents, keys and numbers of the nodes that are not of the first layer.
     #[inline(always)]
-    pub(super) fn links(&self) -> impl DoubleEndedIterator<Item = (usize, (T, usize), usize)> {
-        let first_layer = self.first_layer();
-        let keys = self.keys.iter().skip(first_layer);
-        let links = self.parents.iter().zip(keys).enumerate();
-        links.map(move |(i, (parent, key))| (parent.at(), key, first_layer + i))
+    pub(super) fn codes_of(&self, row: usize) -> &[N] {
+        &self.codes[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 
-    /// Column and value of a node's key, and its parent if it is not of the first layer.
-    pub(super) fn key(&self, node: usize) -> (u32, T, Option<usize>) {
-        let parent = node.checked_sub(self.first_layer()).map(|i| self.parents[i].at());
-        (self.keys.columns[node], self.keys.values[node], parent)
-    }
-}
-
-/// What a node is in a row: pairs, and behind them perhaps a node that is kept.
-#[derive(Clone, Copy)]
-struct Written {
-    pairs: u32,
-    /// number of that node, or [`NONE`]
-    node: u32,
-    /// its own number, if it is kept
-    number: u32,
-}
-
-/// What all nodes are in rows. Those are kept that save work, if all of them save enough; nodes of the first layer are
-/// kept as parents only.
-fn written_out(stored: &Stored<'_>, nodes: &Nodes) -> Vec<Written> {
-    let first_layer = stored.columns.len();
-    let mut uses: Vec<u32> = allocation::zeros(first_layer + nodes.parents.len());
-    let mut kept: Vec<bool> = allocation::zeros(uses.len());
-    stored.codes.iter().for_each(|code| uses[*code as usize] += 1);
-    // children come after parents
-    for (i, &parent) in nodes.parents.iter().enumerate().rev() {
-        let node = first_layer + i;
-        // a node of which a child is kept has been marked by it
-        kept[node] |= uses[node] >= WORTH;
-        if kept[node] {
-            kept[parent as usize] = true;
-        } else {
-            uses[parent as usize] += uses[node];
+    /// Column and value of the entries of a row, ascending; zeros may be among them.
+    pub(super) fn entries_of(&self, row: usize) -> Vec<(u32, T)> {
+        let mut entries = Vec::new();
+        for code in self.codes_of(row) {
+            let begin = entries.len();
+            let mut node = code.at();
+            while let Some(i) = node.checked_sub(self.first_layer()) {
+                entries.push(self.pair(self.keys[i].at()));
+                node = self.codes[i].at();
+            }
+            entries.push(self.pair(node));
+            entries[begin..].reverse();
         }
+        entries
     }
-    let written = write_out(first_layer, nodes, &kept);
-    let [codes, pairs] = lengths_of(&stored.codes, &written).map(u64::from);
-    let of_nodes = 3 * kept.iter().filter(|kept| **kept).count() as u64;
-    // If they do not save an eighth of the steps, what else they take (a second loop over the rows, a cache that holds
-    // more) is more than they save.
-    if (codes + pairs + of_nodes) * 8 > nodes.entries * 7 {
-        kept.fill(false);
-        return write_out(first_layer, nodes, &kept);
+
+    fn pair(&self, node: usize) -> (u32, T) {
+        (self.first_columns[node], self.first_values[node])
     }
-    written
 }
 
-/// What nodes are in rows of which these are kept.
-fn write_out(first_layer: usize, nodes: &Nodes, kept: &[bool]) -> Vec<Written> {
-    let mut next = 0;
-    let mut number = |kept: bool| {
-        next += u32::from(kept);
-        if kept { next - 1 } else { NONE }
-    };
-    let (pairs, others) = kept.split_at(first_layer);
-    let mut written = allocation::with_capacity(kept.len());
-    written.extend(pairs.iter().map(|kept| Written { pairs: 1, node: NONE, number: number(*kept) }));
-    for (&parent, &kept) in nodes.parents.iter().zip(others) {
-        let Written { pairs, node, .. } = written[parent as usize];
-        written.push(match number(kept) {
-            NONE => Written { pairs: pairs + 1, node, number: NONE },
-            number => Written { pairs: 0, node: number, number },
-        });
+/// The rows, the shortest first.
+fn by_length(starts: &[u32]) -> Vec<u32> {
+    let lengths = || starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+    let mut places: Vec<u32> = allocation::zeros(lengths().max().unwrap_or(0) + 2);
+    lengths().for_each(|length| places[length + 1] += 1);
+    for length in 1..places.len() {
+        places[length] += places[length - 1];
     }
-    written
-}
-
-/// How many codes and pairs a row has.
-fn lengths_of(row: &[u32], written: &[Written]) -> [u32; 2] {
-    let of = |code: &u32| written[*code as usize];
-    row.iter().map(of).fold([0, 0], |[codes, pairs], of| [codes + u32::from(of.node != NONE), pairs + of.pairs])
+    let mut order: Vec<u32> = allocation::zeros(starts.len() - 1);
+    for (row, length) in lengths().enumerate() {
+        order[places[length] as usize] = row as u32;
+        places[length] += 1;
+    }
+    order
 }

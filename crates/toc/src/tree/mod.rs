@@ -1,16 +1,16 @@
 //! TOC: tuple-oriented compression.
 //!
 //! Guarantees: products are computed on the decode tree C′, on each distinct sequence of pairs once, however many rows
-//! it is in; nothing is unfolded but by [`decode`](crate::decode).
-//! Bytes that are not a tree are an error before anything is computed.
+//! it is in. Only rows that repeat so little that the tree would be more work than their entries are unfolded when they
+//! are opened. Bytes that are not a tree are an error before anything is computed.
 
 mod decode;
 mod decode_tree;
 pub(crate) mod logical;
-mod pairs;
 mod products;
 mod read;
 
+pub(crate) use decode::Unfolded;
 pub(crate) use decode_tree::Tree;
 use logical::Logical;
 pub(crate) use read::Stored;

@@ -23,7 +23,7 @@ fn lent<T: Number>(scratch: &mut Vec<T>, n: usize) -> &mut [T] {
 
 impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     fn rows(&self) -> usize {
-        self.starts.len() - 1
+        self.order.len()
     }
 
     fn columns(&self) -> usize {
@@ -31,35 +31,31 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.keys.heap_bytes()
-            + self.pairs.heap_bytes()
-            + (self.parents.capacity() + self.codes.capacity()) * size_of::<N>()
-            + (self.order.capacity() + self.places.capacity()) * 4
-            + self.starts.capacity() * size_of::<[u32; 2]>()
+        self.first_values.capacity() * size_of::<T>()
+            + (self.codes.capacity() + self.keys.capacity()) * size_of::<N>()
+            + (self.first_columns.capacity() + self.order.capacity() + self.starts.capacity()) * 4
+    }
+
+    fn all_finite(&self) -> bool {
+        self.first_values.iter().all(|value| value.is_finite())
     }
 
     /// Algorithm 4: H of each node is the product of its sequence with v.
     #[inline(always)]
     fn times_vector(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>) {
         let h = lent(scratch, self.nodes());
-        for (h, (value, column)) in h.iter_mut().zip(self.keys.iter()) {
+        for (h, (value, column)) in h.iter_mut().zip(self.first()) {
             *h = value * v[column];
         }
-        let first_layer = self.first_layer();
-        for (i, parent) in self.parents.iter().enumerate() {
-            let sequence = h[parent.at()];
-            h[first_layer + i] += sequence;
+        for (parent, key, node) in self.links() {
+            h[node] = h[parent] + h[key];
         }
-        for (place, row) in self.in_order() {
+        for (row, codes) in self.rows() {
             let mut sum = T::ZERO;
-            for (value, column) in self.pairs(place) {
-                sum += value * v[column];
+            for code in codes {
+                sum += h[code.at()];
             }
-            let mut of_nodes = T::ZERO;
-            for code in self.codes(place) {
-                of_nodes += h[code.at()];
-            }
-            out[row] = sum + of_nodes;
+            out[row] = sum;
         }
     }
 
@@ -68,21 +64,18 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     fn vector_times(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>) {
         let g = lent(scratch, self.nodes());
         g.fill(T::ZERO);
-        for (place, row) in self.in_order() {
+        for (row, codes) in self.rows() {
             let v = v[row];
-            for (value, column) in self.pairs(place) {
-                out[column] += value * v;
-            }
-            for code in self.codes(place) {
+            for code in codes {
                 g[code.at()] += v;
             }
         }
-        let first_layer = self.first_layer();
-        for (i, parent) in self.parents.iter().enumerate().rev() {
-            let sum = g[first_layer + i];
-            g[parent.at()] += sum;
+        for (parent, key, node) in self.links().rev() {
+            let sum = g[node];
+            g[parent] += sum;
+            g[key] += sum;
         }
-        for (g, (value, column)) in g.iter().zip(self.keys.iter()) {
+        for (g, (value, column)) in g.iter().zip(self.first()) {
             out[column] += value * *g;
         }
     }
@@ -100,39 +93,13 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     }
 
     fn get(&self, i: usize, j: usize) -> T {
-        let place = self.places[i] as usize;
-        if let Some((value, _)) = self.pairs(place).find(|(_, column)| *column == j) {
-            return value;
-        }
-        // the code whose sequence ends at column j or behind it, and its node at or before j
-        let codes = self.codes(place);
-        let code = codes.partition_point(|code| (self.key(code.at()).0 as usize) < j);
-        let mut node = codes.get(code).map(|code| code.at());
-        while let Some(at) = node {
-            let (column, value, parent) = self.key(at);
-            match (column as usize).cmp(&j) {
-                std::cmp::Ordering::Greater => node = parent,
-                std::cmp::Ordering::Equal => return value,
-                std::cmp::Ordering::Less => break,
-            }
-        }
-        T::ZERO
+        let entry = self.entries_of(i).into_iter().find(|(column, _)| *column as usize == j);
+        entry.map_or(T::ZERO, |(_, value)| value)
     }
 
     fn each_entry_of_row(&self, i: usize, f: &mut dyn FnMut(u32, T)) {
-        let place = self.places[i] as usize;
-        let mut entries: Vec<(u32, T)> = self.pairs(place).map(|(value, column)| (column as u32, value)).collect();
-        for code in self.codes(place) {
-            let mut node = Some(code.at());
-            while let Some(at) = node {
-                let (column, value, parent) = self.key(at);
-                entries.push((column, value));
-                node = parent;
-            }
-        }
-        entries.sort_unstable_by_key(|(column, _)| *column);
-        entries.retain(|(_, value)| value.to_f64().to_bits() != 0);
-        entries.into_iter().for_each(|(column, value)| f(column, value));
+        let entries = self.entries_of(i).into_iter().filter(|(_, value)| value.to_f64().to_bits() != 0);
+        entries.for_each(|(column, value)| f(column, value));
     }
 }
 
@@ -163,44 +130,28 @@ impl<T: Number, N: Index> Block for Times<'_, T, N> {
     fn run<const W: usize>(&mut self, from: usize) {
         let tree = self.tree;
         let h = lent(self.scratch, tree.nodes() * W).as_chunks_mut::<W>().0;
-        for (h, (value, column)) in h.iter_mut().zip(tree.keys.iter()).take(tree.first_layer()) {
+        for (h, (value, column)) in h.iter_mut().zip(tree.first()) {
             let m = block_of::<T, W>(self.m, column * self.width + from);
             for lane in 0..W {
                 h[lane] = value * m[lane];
             }
         }
-        for (parent, (value, column), node) in tree.links() {
-            let m = block_of::<T, W>(self.m, column * self.width + from);
+        for (parent, key, node) in tree.links() {
             let (before, h) = h.split_at_mut(node);
-            let (parent, h) = (&before[parent], &mut h[0]);
+            let (parent, key, h) = (&before[parent], &before[key], &mut h[0]);
             for lane in 0..W {
-                h[lane] = parent[lane] + value * m[lane];
+                h[lane] = parent[lane] + key[lane];
             }
         }
-        // in two loops, each with few enough variables for the registers that there are
-        let width = self.width;
-        for (place, row) in tree.in_order() {
+        for (row, codes) in tree.rows() {
             let mut sums = [T::ZERO; W];
-            for code in tree.codes(place) {
+            for code in codes {
                 let h = &h[code.at()];
                 for lane in 0..W {
                     sums[lane] += h[lane];
                 }
             }
-            self.out[row * width + from..][..W].copy_from_slice(&sums);
-        }
-        let m = self.m.get(from..).unwrap_or_default(); // without columns there is nothing
-        for (place, row) in tree.in_order() {
-            let mut sums = [T::ZERO; W];
-            for (value, column) in tree.pairs(place) {
-                let m = block_of::<T, W>(m, column * width);
-                for lane in 0..W {
-                    sums[lane] += value * m[lane];
-                }
-            }
-            for (out, sum) in self.out[row * width + from..][..W].iter_mut().zip(sums) {
-                *out += sum;
-            }
+            self.out[row * self.width + from..][..W].copy_from_slice(&sums);
         }
     }
 }
@@ -220,27 +171,26 @@ impl<T: Number, N: Index> Block for TransposedTimes<'_, T, N> {
         let width = self.width;
         let g = lent(self.scratch, tree.nodes() * W).as_chunks_mut::<W>().0;
         g.fill([T::ZERO; W]);
-        for (place, row) in tree.in_order() {
-            let row = block_of::<T, W>(self.m, row * width + from);
-            for (value, column) in tree.pairs(place) {
-                add_scaled(value, row, &mut self.out[column * width + from..]);
-            }
-            for code in tree.codes(place) {
+        for (row, codes) in tree.rows() {
+            let m = block_of::<T, W>(self.m, row * width + from);
+            for code in codes {
                 let g = &mut g[code.at()];
                 for lane in 0..W {
-                    g[lane] += row[lane];
+                    g[lane] += m[lane];
                 }
             }
         }
-        for (parent, (value, column), node) in tree.links().rev() {
+        for (parent, key, node) in tree.links().rev() {
             let (before, g) = g.split_at_mut(node);
-            let (parent, g) = (&mut before[parent], &g[0]);
-            for lane in 0..W {
-                parent[lane] += g[lane];
+            let g = &g[0];
+            for to in [parent, key] {
+                let to = &mut before[to];
+                for lane in 0..W {
+                    to[lane] += g[lane];
+                }
             }
-            add_scaled(value, g, &mut self.out[column * width + from..]);
         }
-        for (g, (value, column)) in g.iter().zip(tree.keys.iter()).take(tree.first_layer()) {
+        for (g, (value, column)) in g.iter().zip(tree.first()) {
             add_scaled(value, g, &mut self.out[column * width + from..]);
         }
     }

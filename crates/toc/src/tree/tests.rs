@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::logical::Logical;
-use super::{Stored, encode};
-use crate::{Layout, Rows, decode, open, stored};
+use super::{Stored, Tree, encode};
+use crate::opened::open_tree;
+use crate::{Layout, Rows, decode, stored};
 
 /// The running example of the paper (Figure 3 and Table 3).
 const EXAMPLE: &str = include_str!("example.json");
@@ -65,13 +66,22 @@ fn the_decode_tree_of_the_example_is_that_of_the_paper() {
     let bytes = encode(&rows, &logical, Layout::Bits);
     let (info, reader) = stored::open(&bytes).unwrap();
     let stored = Stored::read(&info, reader).unwrap();
-    let nodes = stored.nodes(&info).unwrap();
+    let (tree, entries) = Tree::<f64, u16>::new(&info, &stored).unwrap();
+    assert_eq!(entries, rows.nnz() as u64);
+    // a node for the last code of each row is no one's
+    let last = |place: &usize| stored.starts[1..].contains(&(*place as u32 + 1));
+    let nodes: Vec<usize> = (0..tree.codes.len()).filter(|place| !last(place)).collect();
     let first_layer = stored.columns.len();
-    let keys: Vec<String> =
-        (0..first_layer).chain(nodes.keys.iter().map(|key| *key as usize)).map(|node| pair(&logical, node)).collect();
+    let keys = nodes.iter().map(|place| usize::from(tree.keys[*place]));
+    let keys: Vec<String> = (0..first_layer).chain(keys).map(|node| pair(&logical, node)).collect();
     assert_eq!(keys, strings(&json["Cprime_key"]));
-    let parents: Vec<u32> =
-        std::iter::repeat_n(0, first_layer).chain(nodes.parents.iter().map(|parent| parent + 1)).collect();
+    // numbers of nodes without those
+    let number = |node: u16| match usize::from(node).checked_sub(first_layer) {
+        None => usize::from(node),
+        Some(place) => first_layer + nodes.iter().position(|other| *other == place).unwrap(),
+    };
+    let parents: Vec<usize> =
+        std::iter::repeat_n(0, first_layer).chain(nodes.iter().map(|place| number(tree.codes[*place]) + 1)).collect();
     assert_eq!(serde_json::to_value(parents).unwrap(), json["Cprime_parent"]);
     assert_eq!(decode(&bytes).unwrap(), rows);
 }
@@ -80,7 +90,7 @@ fn the_decode_tree_of_the_example_is_that_of_the_paper() {
 fn products_of_the_example_are_those_of_the_paper() {
     let json = example();
     let rows = rows(&json);
-    let toc = open::<f64>(&encode(&rows, &Logical::new(&rows), Layout::Bytes)).unwrap();
+    let toc = open_tree::<f64>(&encode(&rows, &Logical::new(&rows), Layout::Bytes));
     let scratch = &mut Vec::new();
 
     let mut out = vec![0.0; 4];

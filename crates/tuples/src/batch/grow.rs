@@ -73,7 +73,7 @@ impl Batch {
     /// If the batch is not one of mini-batches, or of another number of features.
     pub fn push_mini_batch(&mut self, mini_batch: Rc<MiniBatch>) -> Result<(), OutOfMemory> {
         let Rows::MiniBatches(mini_batches) = &mut self.rows else { panic!("{MINI_BATCHES_ONLY}") };
-        assert_eq!(mini_batches.dim, mini_batch.matrix().columns(), "as many features as the others");
+        assert_eq!(mini_batches.dim, mini_batch.columns(), "as many features as the others");
         mini_batches.push(mini_batch)?;
         if let Err(error) = self.append_labels(1, 0.0) {
             let len = self.len;

@@ -212,6 +212,23 @@ impl Batch {
             }
     }
 
+    /// Keeps the mini-batches at `places` packed or open ([`MiniBatch::settle`]); tuples are as they are.
+    pub fn settle(&mut self, places: Range<usize>, packed: bool) {
+        if let Rows::MiniBatches(mini_batches) = &mut self.rows {
+            mini_batches.settle(places, packed);
+        }
+    }
+
+    /// Memory that what is at `places` takes, in bytes, mini-batches [settled](Batch::settle) like this.
+    pub fn settled_bytes_of(&self, places: Range<usize>, packed: bool) -> usize {
+        match &self.rows {
+            Rows::MiniBatches(mini_batches) => {
+                places.len() * self.extra_bytes() + mini_batches.settled_bytes(places, packed)
+            }
+            Rows::Dense(_) | Rows::Sparse(_) => self.bytes_of(places),
+        }
+    }
+
     /// Bytes of a tuple besides its row.
     #[inline]
     fn extra_bytes(&self) -> usize {

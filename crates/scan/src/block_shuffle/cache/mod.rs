@@ -65,6 +65,8 @@ pub struct Cache {
     ends: Vec<u32>,
     /// bytes of these tuples
     in_memory: u64,
+    /// pages that were considered, and what they take packed
+    packed: (u64, u64),
     file: Option<TupleFile>,
     arrived: Arrived,
     /// the pages that were decoded for the buffer under way, if they may be kept
@@ -117,6 +119,7 @@ impl Cache {
             blocks: Vec::new(),
             ends: Vec::new(),
             in_memory: 0,
+            packed: (0, 0),
             file: None,
             arrived: Arrived::default(),
             decoded: Vec::new(),
@@ -266,14 +269,19 @@ impl Cache {
 
     /// Puts the pages that were decoded for this buffer where they are to stay. `left` more will come in this epoch;
     /// `expensive`: decoding a row costs much more than reading a decoded one.
-    pub fn end_buffer(&mut self, batch: &Batch, left: u32, expensive: bool) -> Result<()> {
+    pub fn end_buffer(&mut self, batch: &mut Batch, left: u32, expensive: bool) -> Result<()> {
         if self.state == CacheState::Watching && !self.decoded.is_empty() {
             self.state = self.decide(batch, left, expensive);
         }
-        for page in std::mem::take(&mut self.decoded) {
+        let pages = std::mem::take(&mut self.decoded);
+        let mut left = left as usize + pages.len();
+        for page in pages {
             let CacheState::Filling { memory, file } = self.state else { break };
-            let bytes = batch.bytes_of(page.tuples.clone()) as u64;
+            left -= 1;
+            let packed = self.packs(batch, &page, left, memory);
+            let bytes = batch.settled_bytes_of(page.tuples.clone(), packed) as u64;
             if memory.is_some_and(|memory| self.in_memory.saturating_add(bytes) <= memory) {
+                batch.settle(page.tuples.clone(), packed);
                 self.keep(&page, bytes);
             } else {
                 // from here on, nothing more in memory: what stays there has no gaps
@@ -282,6 +290,15 @@ impl Cache {
             }
         }
         Ok(())
+    }
+
+    /// Whether what is on a page is to stay packed, so that there is room for the `left` pages that are still to come.
+    fn packs(&mut self, batch: &Batch, page: &DecodedPage, left: usize, memory: Option<u64>) -> bool {
+        let [open, packed] = [false, true].map(|packed| batch.settled_bytes_of(page.tuples.clone(), packed) as u64);
+        self.packed.0 += 1;
+        self.packed.1 += packed;
+        let rest = self.packed.1 as f64 / self.packed.0 as f64 * left as f64 * (1.0 + SLACK);
+        open > packed && memory.is_some_and(|memory| (self.in_memory + open) as f64 + rest > memory as f64)
     }
 
     /// What to do, after the first buffer.
