@@ -261,7 +261,7 @@ impl<'a> StateMut<'a> {
         let state = read_header(bytes)?;
         let (header, memory) = bytes.split_at_mut(HEADER);
         let memory = try_cast_slice_mut(memory).map_err(|_| UNALIGNED)?;
-        let training = Training { state, memory, level: Level::detect(), exempt: None };
+        let training = Training { state, memory, level: Level::detect(), exempt: None, is_open: false };
         Ok(StateMut { training, stored: &mut header[PROGRESS..] })
     }
 

@@ -164,14 +164,23 @@ fn learn_generally(criterion: &mut Criterion) {
             bench_learn(&mut group, BenchmarkId::new(name, dim), hyper, &batch, (dim, 1));
         }
     }
-    for (dim, classes, n) in [(54, 7, 50_000), (784, 10, 5_000)] {
+    for (dim, classes, n) in [(28, 3, 100_000), (28, 10, 100_000), (54, 7, 50_000), (28, 40, 50_000), (784, 10, 5_000)]
+    {
         let mut batch = tuples(dim, n);
         shuffle(&mut batch);
         let mut noise = Noise::new(3);
         batch.labels_mut().iter_mut().for_each(|label| *label = (noise.next() % classes as u64) as f32);
-        for (name, batch_size) in [("softmax", 1), ("softmax_batch_128", 128)] {
-            let hyper = Hyperparameters { batch_size, ..Hyperparameters::new(ModelKind::Softmax) };
-            bench_learn(&mut group, BenchmarkId::new(name, dim), hyper, &batch, (dim, classes));
+        let softmax = Hyperparameters { bounded: true, ..Hyperparameters::new(ModelKind::Softmax) };
+        let svm = Hyperparameters { bounded: true, ..Hyperparameters::new(ModelKind::SvmOneVsRest) };
+        for (name, hyper) in [
+            ("softmax", softmax),
+            ("softmax_l2", Hyperparameters { l2: 1e-4, ..softmax }),
+            ("softmax_momentum", Hyperparameters { optimizer: Optimizer::MOMENTUM, ..softmax }),
+            ("softmax_batch_128", Hyperparameters { batch_size: 128, ..softmax }),
+            ("svm_one_vs_rest", svm),
+        ] {
+            let id = BenchmarkId::new(name, format!("{classes}x{dim}"));
+            bench_learn(&mut group, id, hyper, &batch, (dim, classes));
         }
     }
     group.finish();

@@ -106,6 +106,75 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn quarters(self, [a, b, c, d]: [[__m256; 2]; 4]) -> [__m256; 2] {
+        avx2! { self =>
+            let [a, b, c, d] = [a, b, c, d].map(|[low, high]| _mm256_add_ps(low, high));
+            let ab = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+            let cd = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(c, d), _mm256_permute2f128_ps::<0x31>(c, d));
+            [ab, cd]
+        }
+    }
+
+    #[inline(always)]
+    fn sums_of_quarters(self, [a, b, c, d]: [[__m256; 2]; 4]) -> [__m256; 2] {
+        avx2! { self =>
+            let mut one = [_mm256_setzero_ps(); 2];
+            for half in 0..2 {
+                let [a, b, c, d] = [a[half], b[half], c[half], d[half]];
+                let ab = _mm256_add_ps(_mm256_shuffle_ps::<0x44>(a, b), _mm256_shuffle_ps::<0xEE>(a, b));
+                let cd = _mm256_add_ps(_mm256_shuffle_ps::<0x44>(c, d), _mm256_shuffle_ps::<0xEE>(c, d));
+                // in each quarter one of a, of b, of c, of d
+                one[half] = _mm256_add_ps(_mm256_shuffle_ps::<0x88>(ab, cd), _mm256_shuffle_ps::<0xDD>(ab, cd));
+            }
+            let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+            let [low, high] = [_mm256_unpacklo_ps(one[0], one[1]), _mm256_unpackhi_ps(one[0], one[1])];
+            [_mm256_permutevar8x32_ps(low, order), _mm256_permutevar8x32_ps(high, order)]
+        }
+    }
+
+    #[inline(always)]
+    fn max(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        avx2! { self => [_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn greatest(self, [low, high]: [__m256; 2]) -> f32 {
+        avx2! { self =>
+            let eight = _mm256_max_ps(low, high);
+            let four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+
+    #[inline(always)]
+    fn count_from(self, vector: [__m256; 2], bound: f32) -> u32 {
+        avx2! { self =>
+            let reaches = vector.map(|half| _mm256_cmp_ps::<_CMP_GE_OQ>(half, _mm256_set1_ps(bound)));
+            reaches.into_iter().map(|half| _mm256_movemask_ps(half).count_ones()).sum()
+        }
+    }
+
+    #[inline(always)]
+    fn zero_below(self, vector: [__m256; 2], x: [__m256; 2], bound: f32) -> [__m256; 2] {
+        avx2! { self =>
+            let keep = x.map(|half| _mm256_cmp_ps::<_CMP_NLT_UQ>(half, _mm256_set1_ps(bound)));
+            [_mm256_and_ps(vector[0], keep[0]), _mm256_and_ps(vector[1], keep[1])]
+        }
+    }
+
+    #[inline(always)]
+    fn two_to(self, shifted: [__m256; 2]) -> [__m256; 2] {
+        avx2! { self =>
+            let one = _mm256_castps_si256(_mm256_set1_ps(1.0));
+            shifted.map(|half| {
+                let exponent = _mm256_slli_epi32::<23>(_mm256_castps_si256(half));
+                _mm256_castsi256_ps(_mm256_add_epi32(exponent, one))
+            })
+        }
+    }
+
+    #[inline(always)]
     fn sums(self, [a, b, c]: [[__m256; 2]; 3]) -> [f32; 3] {
         avx2! { self =>
             let (a, b) = (_mm256_add_ps(a[0], a[1]), _mm256_add_ps(b[0], b[1]));

@@ -104,6 +104,57 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn quarters(self, [a, b, c, d]: [__m512; 4]) -> __m512 {
+        avx512! { self =>
+            let ab = _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xEE>(a, b));
+            let cd = _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(c, d), _mm512_shuffle_f32x4::<0xEE>(c, d));
+            _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, cd), _mm512_shuffle_f32x4::<0xDD>(ab, cd))
+        }
+    }
+
+    #[inline(always)]
+    fn sums_of_quarters(self, [a, b, c, d]: [__m512; 4]) -> __m512 {
+        avx512! { self =>
+            // in each quarter two of a, two of b; two of c, two of d
+            let ab = _mm512_add_ps(_mm512_shuffle_ps::<0x44>(a, b), _mm512_shuffle_ps::<0xEE>(a, b));
+            let cd = _mm512_add_ps(_mm512_shuffle_ps::<0x44>(c, d), _mm512_shuffle_ps::<0xEE>(c, d));
+            // in each quarter one of a, of b, of c, of d
+            let one = _mm512_add_ps(_mm512_shuffle_ps::<0x88>(ab, cd), _mm512_shuffle_ps::<0xDD>(ab, cd));
+            _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), one)
+        }
+    }
+
+    #[inline(always)]
+    fn max(self, a: __m512, b: __m512) -> __m512 {
+        avx512! { self => _mm512_max_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn greatest(self, vector: __m512) -> f32 {
+        avx512! { self => _mm512_reduce_max_ps(vector) }
+    }
+
+    #[inline(always)]
+    fn count_from(self, vector: __m512, bound: f32) -> u32 {
+        avx512! { self => _mm512_cmp_ps_mask::<_CMP_GE_OQ>(vector, _mm512_set1_ps(bound)).count_ones() }
+    }
+
+    #[inline(always)]
+    fn zero_below(self, vector: __m512, x: __m512, bound: f32) -> __m512 {
+        avx512! { self =>
+            _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_NLT_UQ>(x, _mm512_set1_ps(bound)), vector)
+        }
+    }
+
+    #[inline(always)]
+    fn two_to(self, shifted: __m512) -> __m512 {
+        avx512! { self =>
+            let exponent = _mm512_slli_epi32::<23>(_mm512_castps_si512(shifted));
+            _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_castps_si512(_mm512_set1_ps(1.0))))
+        }
+    }
+
+    #[inline(always)]
     fn sums(self, [a, b, c]: [__m512; 3]) -> [f32; 3] {
         avx512! { self =>
             // quarters of four lanes: eight sums of a, eight of b; eight of c

@@ -49,6 +49,21 @@ pub trait Simd: Copy {
     fn one_if_less(self, a: f32, b: f32) -> f32;
     /// The sum of the lanes, folded in halves: first lane i with lane i + 8, in the end the first two.
     fn sum(self, vector: Self::Vector) -> f32;
+    /// Four vectors, of each a quarter: its lanes folded in halves as in [`sum`](Simd::sum), until there are four.
+    fn quarters(self, vectors: [Self::Vector; 4]) -> Self::Vector;
+    /// The sums of the sixteen [`quarters`](Simd::quarters) of four vectors, one after the other: each the same as
+    /// [`sum`](Simd::sum).
+    fn sums_of_quarters(self, vectors: [Self::Vector; 4]) -> Self::Vector;
+    /// a if a > b, else b: also where one of them is NaN.
+    fn max(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// The greatest lane; any number if a lane is NaN.
+    fn greatest(self, vector: Self::Vector) -> f32;
+    /// How many lanes are at least `bound`.
+    fn count_from(self, vector: Self::Vector, bound: f32) -> u32;
+    /// The vector, but 0 where `x` is less than `bound`.
+    fn zero_below(self, vector: Self::Vector, x: Self::Vector, bound: f32) -> Self::Vector;
+    /// 2^n of n from -126 to 127, given n + 1.5 * 2^23, in whose lowest bits n is.
+    fn two_to(self, shifted: Self::Vector) -> Self::Vector;
 
     /// Runs a kernel as a function of its own, so that it is compiled once for this instruction set, from however many
     /// places it is called: for what takes much longer than a call.

@@ -96,28 +96,35 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Simd;
+    use crate::{Chunk, Simd};
 
     proptest! {
         #[test]
         fn several_sums_at_once_are_those_of_each(vectors: [[f32; 16]; 4]) {
             struct Sums([[f32; 16]; 4]);
             impl Kernel for Sums {
-                type Output = ([f32; 7], [f32; 4]);
+                type Output = ([f32; 7], [f32; 4], [Chunk; 2]);
                 fn run<S: Simd>(self, simd: S) -> Self::Output {
                     let all = self.0.each_ref().map(|vector| simd.load(vector));
                     let ([a, b, c], [d, e, f, g]) = (simd.sums([all[0], all[1], all[2]]), simd.four_sums(all));
-                    ([a, b, c, d, e, f, g], all.map(|vector| simd.sum(vector)))
+                    let mut sums = [[0.0; 16]; 2];
+                    simd.store(simd.sums_of_quarters([simd.quarters(all); 4]), &mut sums[0]);
+                    let [first, .., last] = all;
+                    let quarters = [[first; 4], all, [last; 4], all].map(|four| simd.quarters(four));
+                    simd.store(simd.sums_of_quarters(quarters), &mut sums[1]);
+                    ([a, b, c, d, e, f, g], all.map(|vector| simd.sum(vector)), sums)
                 }
             }
             prop_assume!(vectors.iter().flatten().all(|x| x.is_finite()));
             let bits = |sum: f32| if sum.is_nan() { 0 } else { sum.to_bits() };
             let portable = Level::PORTABLE.run(Sums(vectors)).1.map(bits);
-            let [a, b, c, _] = portable;
+            let [a, b, c, d] = portable;
+            let quarters = [[portable; 4], [[a; 4], portable, [d; 4], portable]];
             for level in Level::available() {
-                for (together, each) in [level.run(Sums(vectors)), level.run_short(Sums(vectors))] {
+                for (together, each, sums) in [level.run(Sums(vectors)), level.run_short(Sums(vectors))] {
                     prop_assert_eq!(together.map(bits).to_vec(), [&[a, b, c][..], &portable].concat());
                     prop_assert_eq!(each.map(bits), portable);
+                    prop_assert_eq!(sums.map(|sums| sums.map(bits)), quarters.map(|four| std::array::from_fn(|i| four[i / 4][i % 4])));
                 }
             }
         }

@@ -84,6 +84,51 @@ impl Simd for Portable {
         (four[0] + four[2]) + (four[1] + four[3])
     }
 
+    #[inline(always)]
+    fn quarters(self, vectors: [Chunk; 4]) -> Chunk {
+        let mut quarters = [0.0; 16];
+        for (v, quarter) in vectors.iter().zip(quarters.as_chunks_mut::<4>().0) {
+            for lane in 0..4 {
+                quarter[lane] = (v[lane] + v[lane + 8]) + (v[lane + 4] + v[lane + 12]);
+            }
+        }
+        quarters
+    }
+
+    #[inline(always)]
+    fn sums_of_quarters(self, vectors: [Chunk; 4]) -> Chunk {
+        let mut sums = [0.0; 16];
+        for (sum, quarter) in sums.iter_mut().zip(vectors.as_flattened().as_chunks::<4>().0) {
+            *sum = (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn max(self, a: Chunk, b: Chunk) -> Chunk {
+        std::array::from_fn(|lane| if a[lane] > b[lane] { a[lane] } else { b[lane] })
+    }
+
+    #[inline(always)]
+    fn greatest(self, vector: Chunk) -> f32 {
+        vector.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    }
+
+    #[inline(always)]
+    fn count_from(self, vector: Chunk, bound: f32) -> u32 {
+        vector.into_iter().map(|x| u32::from(x >= bound)).sum()
+    }
+
+    #[inline(always)]
+    fn zero_below(self, vector: Chunk, x: Chunk, bound: f32) -> Chunk {
+        std::array::from_fn(|lane| if x[lane] < bound { 0.0 } else { vector[lane] })
+    }
+
+    #[inline(always)]
+    fn two_to(self, shifted: Chunk) -> Chunk {
+        shifted.map(|x| f32::from_bits((x.to_bits() << 23).wrapping_add(1f32.to_bits())))
+    }
+
     #[inline(never)]
     fn call<K: Kernel>(self, kernel: K) -> K::Output {
         kernel.run(self)

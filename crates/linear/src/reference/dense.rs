@@ -75,7 +75,7 @@ const FAR: usize = 4 * BLOCK;
 const BLOCK_FACTORS: usize = 256;
 
 /// The tuples of a batch in its order.
-struct Tuples<'a> {
+pub(super) struct Tuples<'a> {
     rows: &'a [Chunk],
     per_row: usize,
     labels: &'a [f32],
@@ -86,7 +86,7 @@ struct Tuples<'a> {
 
 impl<'a> Tuples<'a> {
     #[inline(always)]
-    fn new(batch: &'a Batch) -> Tuples<'a> {
+    pub(super) fn new(batch: &'a Batch) -> Tuples<'a> {
         let per_row = batch.stride() / LANES;
         Tuples {
             rows: batch.rows().as_chunks().0,
@@ -108,9 +108,21 @@ impl<'a> Tuples<'a> {
         }
     }
 
+    /// Asks for a short row, and its label, that come long after the `k`th, from memory.
+    #[inline(always)]
+    pub(super) fn ask_far(&self, k: usize) {
+        if self.per_row <= PREFETCH_CHUNKS
+            && let Some(&far) = self.order.get(k + FAR)
+        {
+            let start = far as usize * self.per_row;
+            (start..start + self.per_row).for_each(|chunk| prefetch_far(self.rows, chunk));
+            prefetch_far(self.labels, far as usize);
+        }
+    }
+
     /// Row, label and weight of the `k`th tuple; a later one is asked for.
     #[inline(always)]
-    fn get(&self, k: usize) -> (&'a [Chunk], f32, f32) {
+    pub(super) fn get(&self, k: usize) -> (&'a [Chunk], f32, f32) {
         if self.per_row <= PREFETCH_CHUNKS
             && let Some(&ahead) = self.order.get(k + self.ahead)
         {
@@ -118,8 +130,13 @@ impl<'a> Tuples<'a> {
             (start..start + self.per_row).for_each(|chunk| prefetch(self.rows, chunk));
         }
         let i = self.order[k] as usize;
-        let row = &self.rows[i * self.per_row..][..self.per_row];
-        (row, self.labels[i], self.weights.map_or(1.0, |weights| weights[i]))
+        (self.row(k), self.labels[i], self.weights.map_or(1.0, |weights| weights[i]))
+    }
+
+    /// The row of the `k`th tuple.
+    #[inline(always)]
+    pub(super) fn row(&self, k: usize) -> &'a [Chunk] {
+        &self.rows[self.order[k] as usize * self.per_row..][..self.per_row]
     }
 }
 
@@ -375,7 +392,7 @@ pub(super) fn step(state: &mut TrainerState, arrays: &mut Arrays) {
 
 /// Keeps the scale in [1/2, 1] before a step by powers of two, which is exact.
 #[inline(always)]
-fn rescale(state: &mut TrainerState, weights: &mut [f32]) {
+pub(super) fn rescale(state: &mut TrainerState, weights: &mut [f32]) {
     while state.now.scale < 0.5 {
         state.now.scale *= 2.0;
         state.now.l1_applied *= 0.5;

@@ -39,7 +39,8 @@ impl ReferenceEngine {
         level: Level,
     ) -> Result<ReferenceEngine, OutOfMemory> {
         let state = TrainerState::new(hyper, dim, outputs, sparse);
-        let training = Training { state, memory: Memory::zeros(memory_size(&state)?)?, level, exempt: None };
+        let training =
+            Training { state, memory: Memory::zeros(memory_size(&state)?)?, level, exempt: None, is_open: false };
         Ok(ReferenceEngine { training, message: Vec::new(), products: Products::default() })
     }
 
@@ -70,7 +71,7 @@ impl Engine for ReferenceEngine {
 
     fn begin_epoch(&mut self) {
         let Progress { pending, time, pending_l1, .. } = self.training.state.now;
-        if pending > 0 || time > 0 || pending_l1 > 0 {
+        if pending > 0 || time > 0 || pending_l1 > 0 || self.training.is_open {
             self.flush();
         }
         self.training.state.begin_epoch();
@@ -141,12 +142,12 @@ impl Engine for ReferenceEngine {
     }
 
     fn model(&self) -> Result<ModelParameters, OutOfMemory> {
-        if !self.training.state.is_lazy() {
+        if !self.training.state.is_lazy() && !self.training.is_open {
             return self.training.model();
         }
-        let Training { state, ref memory, level, .. } = self.training;
+        let Training { state, ref memory, level, is_open, .. } = self.training;
         // between epochs nothing is owed to features without l2, and within one less than a thousandth
-        let mut current = Training { state, memory: memory.try_clone()?, level, exempt: None };
+        let mut current = Training { state, memory: memory.try_clone()?, level, exempt: None, is_open };
         current.apply_pending();
         current.model()
     }

@@ -5,6 +5,7 @@
 //! stepped by the same code.
 
 mod arrays;
+mod classes;
 mod data_parallel;
 mod dense;
 mod engine;

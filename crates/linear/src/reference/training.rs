@@ -9,6 +9,7 @@ use simd::{Kernel, Level, Simd};
 use tuples::{Batch, OutOfMemory, pause};
 
 use super::arrays::{Arrays, Layout};
+use super::classes::{LearnClasses, settle};
 use super::dense::{self, LearnDense, LearnDenseRow};
 use super::exempt::Exempt;
 use super::lazy::ApplyPending;
@@ -56,6 +57,8 @@ pub(crate) struct Training<M> {
     pub(crate) level: Level,
     /// Of sparse tuples: features without the penalty of l2, if there are such.
     pub(crate) exempt: Option<Exempt>,
+    /// Of several classes: whether the step of the last tuple is still to be made.
+    pub(crate) is_open: bool,
 }
 
 impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
@@ -67,9 +70,20 @@ impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
 
     /// Learns from the tuples at the places `range` of the batch's order, whose features there is room for.
     pub(crate) fn learn(&mut self, batch: &Batch, range: Range<usize>) {
-        let level = self.level;
+        if range.is_empty() {
+            return;
+        }
+        let (level, was_open) = (self.level, self.is_open);
+        self.is_open = self.state.has_classes();
+        let is_open = self.is_open;
         let (state, arrays) = self.split();
-        if state.sparse {
+        if is_open {
+            if !was_open {
+                arrays.row.fill(0.0);
+                arrays.out.fill(0.0);
+            }
+            level.run(LearnClasses { state, arrays, batch, range });
+        } else if state.sparse {
             level.run_narrow(LearnSparse { state, arrays, batch, range });
         } else {
             level.run(LearnDense { state, arrays, batch, range });
@@ -116,8 +130,9 @@ impl<M: AsRef<[f32]> + AsMut<[f32]>> Training<M> {
 
     fn finish(&mut self, step: bool) {
         let level = self.level;
+        let is_open = std::mem::take(&mut self.is_open);
         let (state, arrays) = self.split();
-        level.run(Flush { state, arrays, step });
+        level.run(Flush { state, arrays, step, is_open });
     }
 
     /// |w|² and |w|₁ of the model of a training that is flushed, the former without weights that it is no penalty on.
@@ -198,6 +213,8 @@ struct Flush<'a> {
     arrays: Arrays<'a>,
     /// of the pending gradient
     step: bool,
+    /// is the step of the last tuple still to be made?
+    is_open: bool,
 }
 
 impl Kernel for Flush<'_> {
@@ -205,7 +222,10 @@ impl Kernel for Flush<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Flush { state, mut arrays, step } = self;
+        let Flush { state, mut arrays, step, is_open } = self;
+        if is_open {
+            settle(simd, state, &mut arrays);
+        }
         if step && state.now.pending > 0 {
             simd.call(MakeStep { state, arrays: &mut arrays });
         }

@@ -1,5 +1,6 @@
 //! The models, a file for each with its loss, its checks and its names, and their list.
 
+mod classes;
 mod definition;
 mod dispatched;
 mod epsilon_insensitive;
@@ -22,6 +23,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use classes::class_losses;
 pub use definition::Derivatives;
 use definition::{Defaults, LinearModel, Model};
 pub use definition::{Link, LossNumber, TargetUnits, Task};

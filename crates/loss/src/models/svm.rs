@@ -1,6 +1,6 @@
 //! Linear support vector machine: the hinge loss max(0, 1 - m) of the margin m = y z.
 
-use simd::Simd;
+use simd::{Chunk, Simd};
 
 use super::definition::{Defaults, LinearModel, Model, Task};
 use super::objective::MarginLoss;
@@ -15,6 +15,11 @@ impl MarginLoss for Svm {
     #[inline(always)]
     fn negative_gradient<S: Simd>(self, simd: S, m: f32) -> f32 {
         simd.one_if_less(m, 1.0)
+    }
+
+    #[inline(always)]
+    fn negative_gradients<S: Simd>(self, _: S, margins: Chunk) -> Chunk {
+        margins.map(|m| if m >= 1.0 { 0.0 } else { 1.0 })
     }
 
     #[inline(always)]

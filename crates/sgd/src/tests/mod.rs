@@ -3,6 +3,7 @@
 mod aggregate;
 mod averaging;
 mod bits;
+mod classes;
 mod cluster;
 mod columns;
 mod data_parallel;
