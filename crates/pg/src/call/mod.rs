@@ -4,4 +4,5 @@ pub mod arguments;
 pub mod cursor;
 pub mod function;
 pub mod spi;
+pub(crate) mod spread_row;
 pub mod trigger;
